@@ -1,0 +1,69 @@
+# Short names for the everyday commands; `make help` lists them. The work is done by CMake, see CMakePresets.json.
+
+PRESET ?= dev
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+export DESTDIR
+
+# The thread sanitizer needs its memory where it expects it, which address randomisation may not leave free.
+FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+configure_and_build = cmake --preset $(1) && cmake --build --preset $(1) --parallel $(JOBS)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the library, tests and benchmarks with assertions (PRESET=dev)
+	$(call configure_and_build,$(PRESET))
+
+.PHONY: test
+test: build ## run every test but the slow ones
+	ctest --preset $(PRESET) --label-exclude '^slow$$' --parallel $(JOBS)
+
+.PHONY: slow
+slow: ## run the slow, statistical tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the work)
+	$(call configure_and_build,release)
+	ctest --preset release --label-regex '^slow$$' --parallel $(JOBS)
+
+.PHONY: bench
+bench: ## run the benchmarks on the release build; only their table goes to stdout
+	@{ $(call configure_and_build,release); } >&2
+	@build/release/bench/widthwise_bench
+
+.PHONY: asan
+asan: ## test under the address and undefined-behaviour sanitizers
+	$(call configure_and_build,asan-ubsan)
+	ctest --preset asan-ubsan --parallel $(JOBS)
+
+.PHONY: tsan
+tsan: ## test under the thread sanitizer
+	$(call configure_and_build,tsan)
+	$(FIXED_ADDRESSES) ctest --preset tsan --parallel $(JOBS)
+
+.PHONY: tidy
+tidy: ## compile with clang and clang-tidy
+	$(call configure_and_build,tidy)
+
+.PHONY: format
+format: ## format the C++ sources
+	tools/format
+
+.PHONY: lint
+lint: ## check the format, then tidy
+	tools/format --check
+	$(MAKE) tidy
+
+.PHONY: install
+install: ## install the release build into DESTDIR and PREFIX (/usr/local)
+	$(call configure_and_build,release)
+	cmake --install build/release --prefix '$(PREFIX)'
+
+.PHONY: clean
+clean: ## remove everything built
+	rm -rf build
+
+.PHONY: ci
+ci: ## run what a change must pass
+	.ci/run

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <widthwise/level.hpp>
+#include <widthwise/matrix_view.hpp>
+
+namespace widthwise {
+
+/// Intervals of n rows at one level, beside what happened.
+struct IntervalRows {
+  std::span<const double> lower;     ///< n; -infinity allowed
+  std::span<const double> upper;     ///< n; +infinity allowed
+  std::span<const double> outcomes;  ///< y (n), finite
+};
+
+/// A share of rows, with its Clopper-Pearson interval.
+struct Proportion {
+  std::uint64_t successes = 0;
+  std::uint64_t trials = 0;
+  double share = 0;  ///< successes / trials; NaN when there are no trials
+  double low = 0;    ///< ends of the interval of the confidence asked for (default 0.95)
+  double high = 1;
+};
+
+/// confidence strictly between 0 and 1; at most 10^10 trials.
+[[nodiscard]] Proportion proportion(std::uint64_t successes, std::uint64_t trials, double confidence = 0.95);
+
+/// Coverage and width of one part of the rows.
+struct Part {
+  double low = 0;   ///< the part's least value, or its group's number (exact to 2^53)
+  double high = 0;  ///< and its greatest
+  Proportion coverage;
+  double mean_width = 0;  ///< +infinity when any interval is infinite
+};
+
+/// Everything about n intervals of one level.
+struct IntervalSummary {
+  Proportion coverage;
+  double mean_width = 0;
+  double median_width = 0;
+  std::uint64_t infinite = 0;  ///< intervals without a finite bound on some side; not an error, but never silent
+  double interval_score = 0;   ///< mean of width + (2 / alpha) distance outside (Gneiting and Raftery 2007)
+};
+
+[[nodiscard]] IntervalSummary summarise(const IntervalRows& rows, const Level& level);
+
+/// Coverage of each group, ascending by group number.
+[[nodiscard]] std::vector<Part> coverage_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups);
+
+/// Coverage by equal parts of the interval width: even coverage keeps the level in every part. Equal widths stay in
+/// one part, as do widths that only the rounding of their bounds tells apart, so there may be fewer parts than asked
+/// for. Each part ends at the place between different widths that is nearest to an equal count.
+[[nodiscard]] std::vector<Part> coverage_by_width(const IntervalRows& rows, std::size_t parts = 10);
+
+/// The same by the values of one feature; rows with NaN there form a last part of their own, low and high NaN.
+[[nodiscard]] std::vector<Part> coverage_by_feature(const IntervalRows& rows, std::span<const double> feature,
+                                                    std::size_t parts = 10);
+
+struct WorstSlabOptions {
+  double least_share = 0.1;  ///< slabs hold at least this share of the rows that choose them, in (0, 1]
+  std::size_t directions = 1000;
+  std::uint64_t seed = 0;
+};
+
+/// A slab {x: low <= <direction, x> <= high} and the coverage in it.
+struct WorstSlab {
+  Proportion coverage;            ///< on the half of the rows that did not choose the slab; few rows may leave it empty
+  double search_coverage = 0;     ///< on the half that did; lower by selection
+  std::vector<double> direction;  ///< of length 1, in the units of the features given
+  double low = 0;
+  double high = 0;
+};
+
+/// Find the slab of lowest coverage over random directions on one half of the rows, and measure it on the other
+/// (Cauchois, Gupta and Duchi 2021; design 5). features (n x d), which the caller standardises. For each direction the
+/// search over all slabs of at least the least share is exact but for rows within single precision of a slab's ends, in
+/// O(n) after sorting; the slab returned is measured in double. NaN features count as 0; others are at most 1e30.
+/// Throws kTooFewRows for a single row.
+[[nodiscard]] WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstSlabOptions& options = {});
+
+}  // namespace widthwise

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace widthwise {
+
+/// A confidence level, strictly between 0 and 1, held exactly as the decimal a person wrote: 0.9 is 9/10, not the
+/// double 0.90000000000000002. Ranks computed from it are exact, so 0.9 of 9 + 1 rows is 9 and never 10.
+class Level {
+ public:
+  /// Take the shortest decimal that reads back as this double: Level(0.9) is 9/10. Throws kInvalidArgument outside
+  /// (0, 1), and when that decimal has more than 19 digits after the point.
+  Level(double value);  // NOLINT(google-explicit-constructor): a level is written as a number
+
+  /// Read a decimal such as "0.95", ".5" or "1e-3"; at most 19 digits after the point, trailing zeros aside.
+  [[nodiscard]] static Level parse(std::string_view text);
+
+  /// 1 - level, exactly: from a level to its alpha and back.
+  [[nodiscard]] Level complement() const { return {denominator_ - numerator_, denominator_}; }
+
+  [[nodiscard]] std::uint64_t numerator() const { return numerator_; }
+  [[nodiscard]] std::uint64_t denominator() const { return denominator_; }
+
+  /// The double nearest to the level: Level(x).value() == x.
+  [[nodiscard]] double value() const;
+
+  /// The decimal, in full and without trailing zeros: "0.95".
+  [[nodiscard]] std::string text() const;
+
+  /// Return ceil((n + 1) level), the rank of the calibration score that bounds the interval. It is n + 1 when n rows
+  /// are too few for the level: then no finite interval is valid. Exact for every n.
+  [[nodiscard]] std::uint64_t rank(std::uint64_t n) const;
+
+  /// The smallest n with rank(n) <= n.
+  [[nodiscard]] std::uint64_t least_rows() const;
+
+  friend bool operator==(const Level& a, const Level& b) = default;
+  friend std::strong_ordering operator<=>(const Level& a, const Level& b);
+
+ private:
+  Level(std::uint64_t numerator, std::uint64_t denominator);
+
+  // In lowest terms.
+  std::uint64_t numerator_;
+  std::uint64_t denominator_;
+};
+
+}  // namespace widthwise

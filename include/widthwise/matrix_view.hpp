@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+namespace widthwise {
+
+/// Borrowed row-major matrix: `rows` rows of `columns` numbers, each row `stride` numbers after the one before.
+/// Thread safety: as that of the memory it points to.
+template <class T>
+class BasicMatrixView {
+ public:
+  constexpr BasicMatrixView() = default;
+  constexpr BasicMatrixView(T* data, std::size_t rows, std::size_t columns)
+      : BasicMatrixView(data, rows, columns, columns) {}
+  constexpr BasicMatrixView(T* data, std::size_t rows, std::size_t columns, std::size_t stride)
+      : data_(data), rows_(rows), columns_(columns), stride_(stride) {}
+
+  /// A span is a matrix of one column: the form of a one-parameter transform.
+  static constexpr BasicMatrixView column(std::span<T> values) { return {values.data(), values.size(), 1}; }
+
+  /// A view that may write is a view that may read.
+  constexpr operator BasicMatrixView<const T>() const  // NOLINT(google-explicit-constructor)
+    requires(!std::is_const_v<T>)
+  {
+    return {data_, rows_, columns_, stride_};
+  }
+
+  [[nodiscard]] constexpr T* data() const { return data_; }
+  [[nodiscard]] constexpr std::size_t rows() const { return rows_; }
+  [[nodiscard]] constexpr std::size_t columns() const { return columns_; }
+  [[nodiscard]] constexpr std::size_t stride() const { return stride_; }
+  [[nodiscard]] constexpr bool empty() const { return rows_ == 0; }
+  [[nodiscard]] constexpr bool contiguous() const { return stride_ == columns_; }
+
+  [[nodiscard]] constexpr std::span<T> row(std::size_t i) const { return {data_ + i * stride_, columns_}; }
+  [[nodiscard]] constexpr T& operator()(std::size_t i, std::size_t j) const { return data_[i * stride_ + j]; }
+
+  /// `count` rows from row `first`.
+  [[nodiscard]] constexpr BasicMatrixView slice(std::size_t first, std::size_t count) const {
+    return {data_ + first * stride_, count, columns_, stride_};
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t rows_ = 0;
+  std::size_t columns_ = 0;
+  std::size_t stride_ = 0;
+};
+
+using MatrixView = BasicMatrixView<const double>;
+using MutableMatrixView = BasicMatrixView<double>;
+
+}  // namespace widthwise

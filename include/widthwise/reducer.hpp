@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace widthwise {
+
+/// Sum over the workers that train one model together; each holds its own rows. An objective sees the other workers
+/// only through this.
+class Reducer {
+ public:
+  Reducer() = default;
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+  virtual ~Reducer() = default;
+
+  /// Replace values by their sum over all workers. Every worker calls it with the same length, in the same order.
+  virtual void sum(std::span<double> values) const = 0;
+
+  [[nodiscard]] virtual std::size_t rank() const = 0;
+  [[nodiscard]] virtual std::size_t workers() const = 0;
+};
+
+/// One worker: sums are what they are.
+class SingleWorker final : public Reducer {
+ public:
+  void sum(std::span<double> /*values*/) const override {}
+  [[nodiscard]] std::size_t rank() const override { return 0; }
+  [[nodiscard]] std::size_t workers() const override { return 1; }
+};
+
+}  // namespace widthwise

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <concepts>
+#include <memory>
+
+namespace widthwise {
+
+/// Borrowed function of one number: two pointers, no allocation. Must not outlive the callable it was made from.
+class ScalarFunction {
+ public:
+  template <std::invocable<double> F>
+  explicit ScalarFunction(const F& callable)
+      : object_(std::addressof(callable)),
+        call_([](const void* object, double x) -> double { return (*static_cast<const F*>(object))(x); }) {}
+
+  double operator()(double x) const { return call_(object_, x); }
+
+ private:
+  const void* object_;
+  double (*call_)(const void*, double);
+};
+
+/// Return the positive a at which an increasing function reaches `target`, rounded up: at every greater double the
+/// function lies above the target. 0 when it lies above everywhere, +infinity when it lies nowhere above.
+///
+/// The search runs on log a, outwards from `guess` (positive) until the answer is bracketed, then by TOMS 748: about
+/// ten evaluations whether the answer is 1e-12 or 1e12.
+[[nodiscard]] double invert_increasing(ScalarFunction function, double target, double guess);
+
+}  // namespace widthwise

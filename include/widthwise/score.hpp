@@ -1,0 +1,74 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+namespace widthwise {
+
+/// How a residual r = |y - f(x)| becomes the conformity score A  [paper, Prediction intervals].
+enum class Score {
+  kSquared,   ///< A = r^2, the paper's
+  kAbsolute,  ///< A = r
+  kLog,       ///< A = log r^2; scores range over the whole line, so no set is ever empty
+};
+
+/// How many sides an interval has that are learnt apart.
+enum class Sides {
+  kOne,  ///< one half-width for both sides: f(x) +- D
+  kTwo,  ///< the sign of the residual chooses the lower or the upper side's parameters
+};
+
+/// Return the score of a residual r >= 0.
+///
+/// Squaring loses residuals under 1e-154 to zero; they are given the smallest normal score instead, so that the
+/// interval of that score still contains them.
+[[nodiscard]] inline double to_score(Score score, double residual) {
+  switch (score) {
+    case Score::kSquared:
+      return residual > 0 ? std::max(residual * residual, std::numeric_limits<double>::min()) : residual;
+    case Score::kAbsolute:
+      return residual;
+    case Score::kLog:
+      return 2 * std::log(residual);
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Return the greatest residual whose score is at most a; 0 when there is none, as the set {r: A(r) <= a} is empty
+/// then and the point prediction alone is reported (design 2.1.8).
+///
+/// Rounded up: to_score(score, r) <= a implies r <= to_residual(score, a) in floating point too. With tied
+/// residuals a bound one unit in the last place too small would lose all of them.
+[[nodiscard]] inline double to_residual(Score score, double a) {
+  constexpr double kUp = 1 + 4 * std::numeric_limits<double>::epsilon();
+  switch (score) {
+    case Score::kSquared:
+      return std::sqrt(std::max(a, 0.0)) * kUp;
+    case Score::kAbsolute:
+      return std::max(a, 0.0) * kUp;
+    case Score::kLog:
+      if (a == -std::numeric_limits<double>::infinity()) return 0;
+      return std::exp(0.5 * a) * (kUp + 4 * std::numeric_limits<double>::epsilon() * std::abs(a));
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Return dr/dA at score a, for objectives; 0 where the residual is 0.
+[[nodiscard]] inline double to_residual_derivative(Score score, double a) {
+  switch (score) {
+    case Score::kSquared:
+      return a > 0 ? 0.5 / std::sqrt(a) : 0.0;
+    case Score::kAbsolute:
+      return a > 0 ? 1.0 : 0.0;
+    case Score::kLog:
+      return 0.5 * std::exp(0.5 * a);
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+[[nodiscard]] std::string_view name_of(Score score);
+[[nodiscard]] Score score_of(std::string_view name);
+
+}  // namespace widthwise

@@ -1,0 +1,56 @@
+#include "diagnostics/rows.hpp"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <widthwise/error.hpp>
+
+namespace widthwise::internal {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+[[noreturn]] void throw_at(std::size_t row, ErrorCode code, std::string_view where, const std::string& what) {
+  throw Error(code, std::string(where) + ": row " + std::to_string(row) + ": " + what);
+}
+
+}  // namespace
+
+void check_rows(const IntervalRows& rows, std::string_view where) {
+  const std::size_t n = rows.outcomes.size();
+  check_size(rows.lower.size(), n, "lower bounds", where);
+  check_size(rows.upper.size(), n, "upper bounds", where);
+  if (n == 0) throw Error(ErrorCode::kInvalidArgument, std::string(where) + ": expected rows, found none");
+  for (std::size_t i = 0; i < n; ++i) {
+    const double lower = rows.lower[i];
+    const double upper = rows.upper[i];
+    const double outcome = rows.outcomes[i];
+    if (!std::isfinite(outcome)) {
+      throw_at(i, ErrorCode::kNotFinite, where, "expected a finite outcome, found " + text_of(outcome));
+    }
+    if (std::isnan(lower) || lower == kInfinity) {
+      throw_at(i, ErrorCode::kNotFinite, where, "expected a lower bound below +infinity, found " + text_of(lower));
+    }
+    if (std::isnan(upper) || upper == -kInfinity) {
+      throw_at(i, ErrorCode::kNotFinite, where, "expected an upper bound above -infinity, found " + text_of(upper));
+    }
+    if (lower > upper) {
+      throw_at(i, ErrorCode::kInvalidArgument, where,
+               "the lower bound " + text_of(lower) + " is above the upper bound " + text_of(upper));
+    }
+  }
+}
+
+void check_size(std::size_t found, std::size_t expected, std::string_view what, std::string_view where) {
+  if (found == expected) return;
+  throw Error(ErrorCode::kShapeMismatch, std::string(where) + ": " + std::to_string(found) + " " + std::string(what) +
+                                             " but " + std::to_string(expected) + " outcomes");
+}
+
+std::string text_of(double x) {
+  std::array<char, 32> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), x);
+  return {buffer.data(), result.ptr};
+}
+
+}  // namespace widthwise::internal

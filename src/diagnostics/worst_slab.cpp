@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <widthwise/diagnostics.hpp>
+#include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
+
+#include "diagnostics/rows.hpp"
+#include "diagnostics/slab_search.hpp"
+
+namespace widthwise {
+namespace {
+
+constexpr double kGreatestFeature = 1e30;  // its projections are finite in float
+
+void check_options(const WorstSlabOptions& options) {
+  const bool is_share = options.least_share > 0 && options.least_share <= 1;
+  if (!is_share) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "worst_slab: expected a least_share in (0, 1], found " + internal::text_of(options.least_share));
+  }
+  if (options.directions == 0) {
+    throw Error(ErrorCode::kInvalidArgument, "worst_slab: expected at least 1 direction, found 0");
+  }
+}
+
+void check_features(MatrixView features, std::size_t n) {
+  internal::check_size(features.rows(), n, "rows of features", "worst_slab");
+  if (features.columns() == 0) {
+    throw Error(ErrorCode::kInvalidArgument, "worst_slab: expected at least 1 column of features, found 0");
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < features.columns(); ++j) {
+      const double x = features(i, j);
+      if (std::isnan(x) || std::abs(x) <= kGreatestFeature) continue;
+      throw Error(std::isinf(x) ? ErrorCode::kNotFinite : ErrorCode::kInvalidArgument,
+                  "worst_slab: row " + std::to_string(i) + ", column " + std::to_string(j) +
+                      ": expected a feature of at most 1e30, found " + internal::text_of(x));
+    }
+  }
+}
+
+/// Fill the rows with points spread evenly over the unit sphere.
+void draw_directions(Random& random, MutableMatrixView directions) {
+  for (std::size_t k = 0; k < directions.rows(); ++k) {
+    const std::span<double> direction = directions.row(k);
+    double length = 0;
+    while (length == 0) {
+      for (double& component : direction) component = random.normal();
+      length = std::sqrt(std::inner_product(direction.begin(), direction.end(), direction.begin(), 0.0));
+    }
+    for (double& component : direction) component /= length;
+  }
+}
+
+/// ceil(share m), where the rounding of the product adds no row: 0.07 of 100 rows is 7.
+std::size_t least_rows_of(double share, std::size_t m) {
+  constexpr double kRounding = 2 * std::numeric_limits<double>::epsilon();
+  const double rows = std::ceil(share * static_cast<double>(m) * (1 - kRounding));
+  return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
+}
+
+}  // namespace
+
+WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstSlabOptions& options) {
+  check_options(options);
+  internal::check_rows(rows, "worst_slab");
+  const std::size_t n = rows.outcomes.size();
+  check_features(features, n);
+  if (n < 2) {
+    throw Error(ErrorCode::kTooFewRows,
+                "worst_slab: expected at least 2 rows, one to search and one to measure, found 1");
+  }
+
+  std::vector<std::uint8_t> covered(n);
+  for (std::size_t i = 0; i < n; ++i) covered[i] = internal::is_covered(rows, i) ? 1 : 0;
+
+  Random random(options.seed);
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  random.shuffle(std::span(order));
+  const std::span<const std::size_t> shuffled(order);
+  const internal::CoveredRows search{features, covered, shuffled.first(n / 2)};
+  const internal::CoveredRows held_out{features, covered, shuffled.subspan(n / 2)};
+
+  std::vector<double> components(options.directions * features.columns());
+  const MutableMatrixView directions(components.data(), options.directions, features.columns());
+  draw_directions(random, directions);
+
+  internal::Slab slab =
+      internal::find_worst_slab(search, directions, least_rows_of(options.least_share, search.chosen.size()));
+  const internal::Tally found = internal::tally_inside(slab, search);
+  const internal::Tally measured = internal::tally_inside(slab, held_out);
+  return {
+      .coverage = proportion(static_cast<std::uint64_t>(measured.covered), static_cast<std::uint64_t>(measured.rows)),
+      .search_coverage = static_cast<double>(found.covered) / static_cast<double>(found.rows),
+      .direction = std::move(slab.direction),
+      .low = slab.low,
+      .high = slab.high};
+}
+
+}  // namespace widthwise

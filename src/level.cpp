@@ -1,0 +1,138 @@
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <system_error>
+#include <widthwise/error.hpp>
+#include <widthwise/level.hpp>
+
+namespace widthwise {
+namespace {
+
+// Holds a product of two 64-bit numbers; denominators are at most 10^19 < 2^64.
+__extension__ typedef unsigned __int128 Product;
+
+constexpr std::int64_t kMaximumDecimals = 19;
+
+/// The number 0.d1d2d3... * 10^exponent, d1 and the last digit not 0; no digits at all for 0.
+struct Decimal {
+  std::string digits;
+  std::int64_t exponent = 0;
+};
+
+std::optional<Decimal> read_decimal(std::string_view text) {
+  Decimal decimal;
+  bool any_digit = false;
+  bool after_point = false;
+  std::size_t i = 0;
+  for (; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '.' && !after_point) {
+      after_point = true;
+    } else if (c >= '0' && c <= '9') {
+      any_digit = true;
+      if (c == '0' && decimal.digits.empty()) {
+        decimal.exponent -= after_point ? 1 : 0;
+      } else {
+        decimal.exponent += after_point ? 0 : 1;
+        decimal.digits += c;
+      }
+    } else {
+      break;
+    }
+  }
+  if (!any_digit) return std::nullopt;
+  if (i < text.size()) {
+    if (text[i] != 'e' && text[i] != 'E') return std::nullopt;
+    ++i;
+    // from_chars knows the minus sign only, to_chars writes both.
+    if (i + 1 < text.size() && text[i] == '+' && text[i + 1] != '-') ++i;
+    int shift = 0;
+    const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), shift);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    decimal.exponent += shift;
+  }
+  decimal.digits.erase(decimal.digits.find_last_not_of('0') + 1);
+  return decimal;
+}
+
+bool between_zero_and_one(const Decimal& decimal) { return !decimal.digits.empty() && decimal.exponent <= 0; }
+
+std::string written(const Decimal& decimal) {
+  return "0." + std::string(static_cast<std::size_t>(-decimal.exponent), '0') + decimal.digits;
+}
+
+std::uint64_t power_of_ten(std::int64_t exponent) {
+  std::uint64_t power = 1;
+  for (; exponent > 0; --exponent) power *= 10;
+  return power;
+}
+
+}  // namespace
+
+Level::Level(std::uint64_t numerator, std::uint64_t denominator)
+    : numerator_(numerator / std::gcd(numerator, denominator)),
+      denominator_(denominator / std::gcd(numerator, denominator)) {}
+
+Level::Level(double value)
+    : Level([value] {
+        std::array<char, 32> buffer{};
+        const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+        return parse(std::string_view(buffer.data(), static_cast<std::size_t>(end - buffer.data())));
+      }()) {}
+
+Level Level::parse(std::string_view text) {
+  const std::string expected = "Level: expected a number strictly between 0 and 1, such as 0.9, found ";
+  const std::optional<Decimal> decimal = read_decimal(text);
+  if (!decimal) throw Error(ErrorCode::kInvalidArgument, expected + std::string(text));
+  if (!between_zero_and_one(*decimal)) {
+    const Decimal hundredth{decimal->digits, decimal->exponent - 2};
+    // From 1 to 2 the number is more likely a slip than a percentage.
+    const bool percentage = between_zero_and_one(hundredth) && !(decimal->exponent == 1 && decimal->digits[0] == '1');
+    throw Error(ErrorCode::kInvalidArgument,
+                expected + std::string(text) + (percentage ? "; did you mean " + written(hundredth) + "?" : ""));
+  }
+  const std::int64_t decimals = static_cast<std::int64_t>(decimal->digits.size()) - decimal->exponent;
+  if (decimals > kMaximumDecimals) {
+    throw Error(ErrorCode::kInvalidArgument, "Level: expected at most " + std::to_string(kMaximumDecimals) +
+                                                 " digits after the point, found " + std::to_string(decimals) + " in " +
+                                                 std::string(text));
+  }
+  std::uint64_t numerator = 0;
+  for (const char digit : decimal->digits) numerator = 10 * numerator + static_cast<std::uint64_t>(digit - '0');
+  return {numerator, power_of_ten(decimals)};
+}
+
+std::string Level::text() const {
+  std::int64_t decimals = 1;
+  while (power_of_ten(decimals) % denominator_ != 0) ++decimals;
+  const std::string digits = std::to_string(numerator_ * (power_of_ten(decimals) / denominator_));
+  return "0." + std::string(static_cast<std::size_t>(decimals) - digits.size(), '0') + digits;
+}
+
+double Level::value() const {
+  // Dividing the two numbers would round three times where they exceed 2^53.
+  const std::string decimal = text();
+  double value = 0;
+  std::from_chars(decimal.data(), decimal.data() + decimal.size(), value);
+  return value;
+}
+
+std::uint64_t Level::rank(std::uint64_t n) const {
+  // The quotient fits even for the greatest n: a level is at most 1 - 10^-19, and 2^64 (1 - 10^-19) < 2^64 - 1.
+  const Product scaled = (Product{n} + 1) * numerator_;
+  return static_cast<std::uint64_t>((scaled + (denominator_ - 1)) / denominator_);
+}
+
+std::uint64_t Level::least_rows() const {
+  // (n + 1) level <= n exactly when n >= level / (1 - level).
+  const std::uint64_t miss = denominator_ - numerator_;
+  return numerator_ / miss + (numerator_ % miss == 0 ? 0 : 1);
+}
+
+std::strong_ordering operator<=>(const Level& a, const Level& b) {
+  return Product{a.numerator_} * b.denominator_ <=> Product{b.numerator_} * a.denominator_;
+}
+
+}  // namespace widthwise

@@ -1,0 +1,160 @@
+#include <widthwise/objective.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <widthwise/error.hpp>
+
+#include "objective/objectives.hpp"
+#include "vector_math.hpp"
+
+namespace widthwise {
+
+std::span<std::byte> Workspace::bytes(std::size_t slot, std::size_t n) {
+  if (slot >= buffers_.size()) {
+    buffers_.resize(slot + 1);
+    sizes_.resize(slot + 1, 0);
+  }
+  if (sizes_[slot] < n) {
+    buffers_[slot] = std::make_unique_for_overwrite<std::byte[]>(n);
+    sizes_[slot] = n;
+  }
+  return {buffers_[slot].get(), n};
+}
+
+std::span<double> Workspace::numbers(std::size_t slot, std::size_t n) {
+  // operator new[] aligns for every fundamental type.
+  return {reinterpret_cast<double*>(bytes(slot, n * sizeof(double)).data()), n};
+}
+
+double Objective::evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
+                           MutableMatrixView hessian) const {
+  Workspace workspace;
+  return evaluate(rows, parameters, gradient, hessian, workspace, SingleWorker());
+}
+
+namespace {
+
+void check_options(const Transform& transform, Score score, const WidthOptions& options) {
+  if (transform.parameter_count() == 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "width objective: the transform " + std::string(transform.name()) + " has no parameters to learn");
+  }
+  if (score == Score::kLog && !transform.takes_negative_scores()) {
+    throw Error(ErrorCode::kInvalidArgument, "width objective: " + std::string(transform.name()) +
+                                                 " needs positive scores; use squared or absolute");
+  }
+  if (!(options.evenness >= 0 && options.evenness <= 1)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "width objective: evenness must be in [0, 1], found " + std::to_string(options.evenness));
+  }
+  if (options.nodes == 0) {
+    throw Error(ErrorCode::kInvalidArgument, "width objective: nodes must be at least 1");
+  }
+  if (options.window && options.window->upper < options.window->lower) {
+    throw Error(ErrorCode::kInvalidArgument, "width objective: the window of levels ends (" +
+                                                 options.window->upper.text() + ") before it begins (" +
+                                                 options.window->lower.text() + ")");
+  }
+}
+
+void check_evenness(const Transform& transform, Score score, const WidthOptions& options) {
+  if (options.evenness == 0) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "width objective: evenness needs a scale transform (exp, linear, sigma, erc) on the "
+              "squared or absolute score, found " +
+                  std::string(transform.name()) + " on " + std::string(name_of(score)));
+}
+
+}  // namespace
+
+std::unique_ptr<const Objective> make_width_objective(std::shared_ptr<const Transform> transform, Score score,
+                                                      const WidthOptions& options) {
+  check_options(*transform, score, options);
+  const AffineForm* form = transform->affine_form();
+  if (form != nullptr && !form->has_offset() && score != Score::kLog) {
+    return internal::make_scale_objective(std::move(transform), score, options);
+  }
+  check_evenness(*transform, score, options);
+  if (form != nullptr && form->has_offset() && score == Score::kAbsolute) {
+    return internal::make_offset_objective(std::move(transform), options);
+  }
+  return internal::make_general_objective(std::move(transform), score, options, options.nodes);
+}
+
+std::unique_ptr<const Objective> make_pairwise_objective(std::shared_ptr<const Transform> transform, Score score,
+                                                         const WidthOptions& options) {
+  check_options(*transform, score, options);
+  check_evenness(*transform, score, options);
+  return internal::make_general_objective(std::move(transform), score, options, internal::kEveryRow);
+}
+
+namespace internal {
+
+void check_shapes(std::size_t parameter_count, const ResidualRows& rows, MatrixView parameters,
+                  MutableMatrixView gradient, MutableMatrixView hessian) {
+  const std::size_t n = rows.residuals.size();
+  const auto expect = [&](std::string_view what, MatrixView matrix) {
+    if (matrix.rows() != n || matrix.columns() != parameter_count) {
+      throw Error(ErrorCode::kShapeMismatch, "objective: " + std::string(what) + " is " +
+                                                 std::to_string(matrix.rows()) + " x " +
+                                                 std::to_string(matrix.columns()) + ", expected " + std::to_string(n) +
+                                                 " x " + std::to_string(parameter_count));
+    }
+    if (!matrix.contiguous()) {
+      throw Error(ErrorCode::kShapeMismatch,
+                  "objective: the rows of " + std::string(what) + " must follow each other without gaps");
+    }
+  };
+  expect("the parameter matrix", parameters);
+  if (!gradient.empty()) expect("the gradient", gradient);
+  if (!hessian.empty()) expect("the hessian", hessian);
+  if (!rows.weights.empty() && rows.weights.size() != n) {
+    throw Error(ErrorCode::kShapeMismatch, "objective: " + std::to_string(n) + " residuals but " +
+                                               std::to_string(rows.weights.size()) + " weights");
+  }
+}
+
+void explain_bad_input(const ResidualRows& rows, MatrixView parameters) {
+  for (std::size_t i = 0; i < rows.residuals.size(); ++i) {
+    const std::string row = "objective: row " + std::to_string(i) + ": ";
+    if (!std::isfinite(rows.residuals[i])) {
+      throw Error(ErrorCode::kNotFinite, row + "the residual is " + std::to_string(rows.residuals[i]));
+    }
+    if (!rows.weights.empty() && !(rows.weights[i] >= 0 && std::isfinite(rows.weights[i]))) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  row + "the weight is " + std::to_string(rows.weights[i]) + ", expected a finite number >= 0");
+    }
+    for (std::size_t j = 0; j < parameters.columns(); ++j) {
+      if (!std::isfinite(parameters(i, j))) {
+        throw Error(ErrorCode::kNotFinite,
+                    row + "parameter " + std::to_string(j) + " is " + std::to_string(parameters(i, j)));
+      }
+    }
+  }
+}
+
+void require_finite(double loss, const ResidualRows& rows, MatrixView parameters) {
+  // The bounded exponential turns an infinite parameter into a huge loss.
+  if (std::abs(loss) < kExponentBound / 2) return;
+  explain_bad_input(rows, parameters);
+  if (std::isfinite(loss)) return;
+  throw Error(ErrorCode::kNotFinite,
+              "objective: the loss is not finite: another worker's row is not finite, all weights are zero, or the "
+              "parameters have run away beyond e^300");
+}
+
+void fill(MutableMatrixView matrix, double value) {
+  std::fill_n(matrix.data(), matrix.rows() * matrix.columns(), value);
+}
+
+double total_of(std::span<const double> weights, std::size_t n) {
+  if (weights.empty()) return static_cast<double>(n);
+  LaneSum sum;
+  sum.add(weights.data(), n);
+  return sum.total();
+}
+
+}  // namespace internal
+}  // namespace widthwise

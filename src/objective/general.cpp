@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "objective/gather.hpp"
+#include "objective/objectives.hpp"
+#include "objective/window.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// The loss for any transform, from its own derivatives: log of the mean of D_m(t_j) over rows m and nodes t_j, the
+/// means of B over equal parts of the rows by rank. With a node a row it is l_all as the paper defines it.
+class GeneralObjective final : public Objective {
+ public:
+  GeneralObjective(std::shared_ptr<const Transform> transform, Score score, const WidthOptions& options,
+                   std::size_t nodes)
+      : transform_(std::move(transform)), score_(score), options_(options), nodes_(nodes) {}
+
+  [[nodiscard]] std::size_t parameter_count() const override { return sides() * transform_->parameter_count(); }
+
+  using Objective::evaluate;
+  double evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
+                  MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const override;
+
+ private:
+  struct Node {
+    double value = 0;   // mean of B
+    double weight = 0;  // of the rows it stands for
+    double pull = 0;    // d width / d value
+    double pull_curvature = 0;
+  };
+
+  [[nodiscard]] std::size_t sides() const { return options_.sides == Sides::kTwo ? 2 : 1; }
+
+  /// Put rows into nodes by rank; node_of[i] is the node of row i.
+  std::vector<Node> make_nodes(std::span<const double> values, std::span<const double> weights,
+                               std::vector<std::size_t>& node_of) const;
+
+  std::shared_ptr<const Transform> transform_;
+  Score score_;
+  WidthOptions options_;
+  std::size_t nodes_;
+};
+
+std::vector<GeneralObjective::Node> GeneralObjective::make_nodes(std::span<const double> values,
+                                                                 std::span<const double> weights,
+                                                                 std::vector<std::size_t>& node_of) const {
+  const std::size_t n = values.size();
+  std::vector<Node> nodes(std::min(nodes_, n));
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t node = nodes.size() == n ? i : i * nodes.size() / n;
+    const std::size_t row = order[i];
+    node_of[row] = node;
+    // The log of a residual of 0 is no mean's part: its interval is empty at every level.
+    if (weights[row] == 0 || std::isinf(values[row])) continue;
+    nodes[node].value += weights[row] * values[row];
+    nodes[node].weight += weights[row];
+  }
+  for (Node& node : nodes) {
+    if (node.weight > 0) node.value /= node.weight;
+  }
+  return nodes;
+}
+
+double GeneralObjective::evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
+                                  MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const {
+  check_shapes(parameter_count(), rows, parameters, gradient, hessian);
+  if (reducer.workers() > 1) {
+    return evaluate_gathered(*this, rows, parameters, gradient, hessian, workspace, reducer);
+  }
+  explain_bad_input(rows, parameters);
+  const std::size_t n = rows.residuals.size();
+  const std::size_t count = transform_->parameter_count();
+  const auto parameters_of = [&](std::size_t entry) {
+    return std::span<const double>(parameters.data() + entry * count, count);
+  };
+  const auto own_entry = [&](std::size_t i) { return sides() == 1 ? i : 2 * i + (rows.residuals[i] > 0 ? 1 : 0); };
+  const auto weight = [&](std::size_t i) { return rows.weights.empty() ? 1.0 : rows.weights[i]; };
+
+  std::vector<double> scores(n);
+  std::vector<double> values(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    scores[i] = to_score(score_, std::abs(rows.residuals[i]));
+    values[i] = transform_->value(scores[i], parameters_of(own_entry(i)));
+  }
+  std::vector<double> level_weights(n, 1.0);
+  if (options_.window) {
+    weigh_window(window_ends(*options_.window, values, rows.weights, workspace), values, rows.weights, level_weights);
+  } else if (!rows.weights.empty()) {
+    level_weights.assign(rows.weights.begin(), rows.weights.end());
+  }
+  std::vector<std::size_t> node_of(n);
+  auto nodes = make_nodes(values, level_weights, node_of);
+
+  double total_weight = 0;
+  double total_level_weight = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    total_weight += weight(i);
+    total_level_weight += level_weights[i];
+  }
+
+  // Derivatives are summed as they come and divided by the width at the end: one inverse a pair. The curvature is that
+  // of log D, Gauss-Newton: D (d log D)^2 where D is not tiny. For scale transforms it is the diagonal of the fast
+  // objective.
+  const bool differentiate = !gradient.empty();
+  if (differentiate) fill(gradient, 0);
+  if (!hessian.empty()) fill(hessian, 0);
+  double mean_residual = 0;
+  for (const double r : rows.residuals) mean_residual += std::abs(r) / static_cast<double>(n);
+  const double tiny = 0.05 * mean_residual;
+  double width = 0;
+  std::vector<double> slopes(count);
+  const double share = 1 / static_cast<double>(sides());
+  for (std::size_t entry = 0; entry < n * sides(); ++entry) {
+    const double entry_weight = share * weight(entry / sides());
+    if (entry_weight == 0) continue;
+    const auto p = parameters_of(entry);
+    for (Node& node : nodes) {
+      if (node.weight == 0) continue;
+      const double a = transform_->inverse(node.value, p);
+      const double half_width = to_residual(score_, a);
+      const double factor = entry_weight * node.weight;
+      width += factor * half_width;
+      const double to_width = to_residual_derivative(score_, a);
+      if (!differentiate || to_width == 0) continue;
+      const double through_value = to_width / transform_->d_score(a, p);
+      node.pull += factor * through_value;
+      node.pull_curvature += factor * through_value * through_value / std::max(half_width, tiny);
+      transform_->d_parameters(a, p, slopes);
+      for (std::size_t j = 0; j < count; ++j) {
+        const double slope = -through_value * slopes[j];
+        gradient.data()[entry * count + j] += factor * slope;
+        if (!hessian.empty()) hessian.data()[entry * count + j] += factor * slope * slope / std::max(half_width, tiny);
+      }
+    }
+  }
+  for (std::size_t i = 0; differentiate && i < n; ++i) {
+    const Node& node = nodes[node_of[i]];
+    if (level_weights[i] == 0 || std::isinf(values[i])) continue;
+    const double part = level_weights[i] / node.weight;
+    const std::size_t own = own_entry(i);
+    transform_->d_parameters(scores[i], parameters_of(own), slopes);
+    for (std::size_t j = 0; j < count; ++j) {
+      gradient.data()[own * count + j] += part * node.pull * slopes[j];
+      if (!hessian.empty()) hessian.data()[own * count + j] += part * node.pull_curvature * slopes[j] * slopes[j];
+    }
+  }
+
+  const double curvature_unit = 1 / static_cast<double>(n);
+  if (width == 0) {
+    if (!hessian.empty()) fill(hessian, curvature_unit);
+    return -std::numeric_limits<double>::infinity();
+  }
+  for (double& x : std::span(gradient.data(), gradient.rows() * gradient.columns())) x /= width;
+  for (double& x : std::span(hessian.data(), hessian.rows() * hessian.columns())) {
+    x = std::max(x / width, kLeastCurvature * curvature_unit);
+  }
+  const double loss = std::log(width) - std::log(total_weight) - std::log(total_level_weight);
+  require_finite(loss, rows, parameters);
+  return loss;
+}
+
+}  // namespace
+
+std::unique_ptr<const Objective> make_general_objective(std::shared_ptr<const Transform> transform, Score score,
+                                                        const WidthOptions& options, std::size_t nodes) {
+  return std::make_unique<GeneralObjective>(std::move(transform), score, options, nodes);
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+
+#include <widthwise/objective.hpp>
+
+namespace widthwise::internal {
+
+/// N values B_n with weights, M thresholds c_m with weights: what the sums over all pairs are about.
+struct PairRows {
+  std::span<const double> values;
+  std::span<const double> value_weights;  ///< or empty: each 1
+  std::span<const double> thresholds;
+  std::span<const double> threshold_weights;
+};
+
+/// Sums over the other side, a number each:
+///   excess[m] = sum_n weight_n (B_n - c_m)+,  weight_above[m] = sum of weight_n over B_n > c_m,
+///   weight_below[n] = sum of the threshold weights over c_m < B_n.
+struct PairSums {
+  std::span<double> excess;
+  std::span<double> weight_above;
+  std::span<double> weight_below;
+};
+
+/// Compute the sums exactly in O((N + M) log (N + M)): deal both sides out to parts that fit the cache, sort each part
+/// with running sums beside it, and look the other side up there. All terms that are added are positive, so huge
+/// spreads cost no digits.
+void exact_pair_sums(const PairRows& rows, const PairSums& out, Workspace& workspace);
+
+}  // namespace widthwise::internal

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <widthwise/objective.hpp>
+
+#include "objective/summary.hpp"
+
+namespace widthwise::internal {
+
+/// A value and a number that travels with it.
+struct Item {
+  double value;
+  double payload;
+};
+
+/// A monotone map from numbers to about equally filled parts, from a sample: part 0 holds the least. Where the sample
+/// misleads, parts are uneven, never wrong.
+class PartMap {
+ public:
+  PartMap(std::span<const double> values, std::span<const double> others, std::size_t parts);
+
+  [[nodiscard]] std::size_t parts() const { return parts_; }
+
+  [[nodiscard]] std::uint16_t part_of(double t) const {
+    const double x = grid_.coordinate(t);
+    const Cell& cell = cells_[BinGrid::bin_of(x)];
+    const double part = cell.first + (x - cell.edge) * cell.slope;
+    return static_cast<std::uint16_t>(part < cell.last ? part : cell.last);
+  }
+
+ private:
+  /// A bin of the grid, and the share of the parts that the sample puts there.
+  struct Cell {
+    double edge;
+    double slope;
+    double first;
+    double last;
+  };
+
+  std::size_t parts_;
+  BinGrid grid_;
+  std::vector<Cell> cells_;
+};
+
+/// Items dealt out to their parts, in the order they came: writing and reading them goes through as many streams as
+/// there are parts, and never jumps about in memory. What is left in the items' place can be collected in the original
+/// order. Lives in the workspace, in `slot` and the one after it.
+class Partition {
+ public:
+  /// Payloads may be empty: each is 1.
+  Partition(const PartMap& map, std::span<const double> values, std::span<const double> payloads, Workspace& workspace,
+            std::size_t slot);
+
+  [[nodiscard]] std::span<Item> part(std::size_t k) const {
+    return items_.subspan(starts_[k], starts_[k + 1] - starts_[k]);
+  }
+  [[nodiscard]] std::size_t largest() const;
+
+  /// Call `take(i, item)` for each original place i in turn.
+  template <class Take>
+  void collect(const Take& take) const {
+    std::vector<std::size_t> cursors(starts_.begin(), starts_.end());
+    for (std::size_t i = 0; i < ids_.size(); ++i) take(i, items_[cursors[ids_[i]]++]);
+  }
+
+ private:
+  std::span<Item> items_;
+  std::span<std::uint16_t> ids_;
+  std::vector<std::size_t> starts_;
+};
+
+/// The items of one part in ascending order, with the place of any number among them: sorted by a linear guess of the
+/// place and a short walk.
+class SortedPart {
+ public:
+  /// Memory for parts of up to `largest` items.
+  explicit SortedPart(std::size_t largest);
+
+  void sort(std::span<const Item> items);
+
+  [[nodiscard]] std::span<Item> items() { return {sorted_.data(), size_}; }
+
+  /// How many values are less than t.
+  [[nodiscard]] std::size_t count_below(double t) const {
+    return place([t](const Item& item) { return item.value < t; }, t);
+  }
+
+  /// How many values are at most t.
+  [[nodiscard]] std::size_t count_up_to(double t) const {
+    return place([t](const Item& item) { return item.value <= t; }, t);
+  }
+
+ private:
+  [[nodiscard]] std::size_t bucket_of(double t) const {
+    const double guess = (t - low_) * per_width_;
+    const double last = static_cast<double>(buckets_ - 1);
+    return static_cast<std::size_t>(guess > 0 ? (guess < last ? guess : last) : 0.0);
+  }
+
+  template <class Before>
+  [[nodiscard]] std::size_t place(const Before& before, double t) const {
+    const std::size_t bucket = bucket_of(t);
+    std::size_t first = starts_[bucket];
+    std::size_t end = starts_[bucket + 1];
+    if (end - first > kFew) [[unlikely]] {
+      const auto at = [&](std::size_t i) { return sorted_.begin() + static_cast<std::ptrdiff_t>(i); };
+      return static_cast<std::size_t>(std::partition_point(at(first), at(end), before) - sorted_.begin());
+    }
+    // Always as many comparisons, so that no branch depends on how full the bucket is. What follows the bucket is not
+    // before t.
+    std::size_t count = first;
+    for (std::size_t i = 0; i < kFew; ++i) count += static_cast<std::size_t>(before(sorted_[first + i]));
+    return count;
+  }
+
+  static constexpr std::size_t kFew = 4;
+
+  std::vector<Item> sorted_;
+  std::vector<std::uint32_t> starts_;
+  std::vector<std::uint32_t> cursors_;
+  std::size_t size_ = 0;
+  std::size_t buckets_ = 1;
+  double low_ = 0;
+  double per_width_ = 0;
+};
+
+}  // namespace widthwise::internal

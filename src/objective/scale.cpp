@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "objective/gather.hpp"
+#include "objective/objectives.hpp"
+#include "objective/summary.hpp"
+#include "objective/window.hpp"
+#include "vector_math.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// N residuals and the log scales u = slope * g of the same rows. Two-sided, a row is two entries, and the residual of
+/// the side it is not on is 0: that entry is predicted, but calibrates nothing.
+struct ScaleEntries {
+  const double* g;
+  double slope;
+  const double* residuals;
+  const double* weights;        // of an entry to predict; null: all 1
+  const double* level_weights;  // of an entry that calibrates; null: all 1
+  std::size_t n;
+};
+
+struct ScaleSums {
+  double entries;
+  double weight;
+  double width;         // sum of w e^{p u}, or of w u when p is 0
+  double level_weight;  // counts rows, not entries: set by the caller
+  double ratio;         // sum of w r e^-u
+};
+
+/// One block of both terms: width[i] = w e^{p u} (w u when p is 0) and ratio[i] = w |r| e^-u.
+[[gnu::always_inline]] inline void scale_block(const ScaleEntries& entries, double p, std::size_t first, std::size_t n,
+                                               double* width, double* ratio) {
+  const double* g = entries.g + first;
+  const double* r = entries.residuals + first;
+  if (p == 1) {
+    for (std::size_t i = 0; i < n; ++i) {
+      width[i] = bounded_exp(entries.slope * g[i]);
+      ratio[i] = std::abs(r[i]) / width[i];
+    }
+  } else {
+    for (std::size_t i = 0; i < n; ++i) ratio[i] = std::abs(r[i]) * bounded_exp(-entries.slope * g[i]);
+    if (p == 0) {
+      for (std::size_t i = 0; i < n; ++i) width[i] = entries.slope * g[i];
+    } else {
+      for (std::size_t i = 0; i < n; ++i) width[i] = bounded_exp(p * entries.slope * g[i]);
+    }
+  }
+  if (entries.weights != nullptr) {
+    for (std::size_t i = 0; i < n; ++i) width[i] *= entries.weights[first + i];
+  }
+  if (entries.level_weights != nullptr) {
+    for (std::size_t i = 0; i < n; ++i) ratio[i] *= entries.level_weights[first + i];
+  }
+}
+
+WIDTHWISE_VECTORISED void sum_scale(const ScaleEntries& entries, double p, ScaleSums& sums) {
+  LaneSum width_sum;
+  LaneSum ratio_sum;
+  double width[kBlock];
+  double ratio[kBlock];
+  for (std::size_t first = 0; first < entries.n; first += kBlock) {
+    const std::size_t n = std::min(kBlock, entries.n - first);
+    scale_block(entries, p, first, n, width, ratio);
+    width_sum.add(width, n);
+    ratio_sum.add(ratio, n);
+  }
+  sums.width = width_sum.total();
+  sums.ratio = ratio_sum.total();
+}
+
+/// gradient = slope (softmax(p u) - softmax(log r - u)), hessian = slope^2 (p softmax(p u) + softmax(log r - u)).
+WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, double p, const ScaleSums& sums,
+                                              double* gradient, double* hessian) {
+  const double width_unit = p == 0 ? 1 / sums.weight : 1 / sums.width;
+  const double ratio_unit = sums.ratio > 0 ? 1 / sums.ratio : 0;
+  const double slope = entries.slope;
+  const double least = kLeastCurvature / sums.entries;
+  const bool streamed = entries.n * sizeof(double) >= kStreamedBytes;
+  double width[kBlock];
+  double ratio[kBlock];
+  double block[kBlock];
+  const auto deliver = [&](double* out, std::size_t first, std::size_t n) {
+    streamed ? stream_out(block, n, out + first) : static_cast<void>(std::copy_n(block, n, out + first));
+  };
+  for (std::size_t first = 0; first < entries.n; first += kBlock) {
+    const std::size_t n = std::min(kBlock, entries.n - first);
+    scale_block(entries, p, first, n, width, ratio);
+    if (p == 0) {
+      for (std::size_t i = 0; i < n; ++i) width[i] = entries.weights == nullptr ? 1.0 : entries.weights[first + i];
+    }
+    for (std::size_t i = 0; i < n; ++i) block[i] = slope * (width[i] * width_unit - ratio[i] * ratio_unit);
+    deliver(gradient, first, n);
+    if (hessian == nullptr) continue;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double curvature = p * width[i] * width_unit + ratio[i] * ratio_unit;
+      block[i] = slope * slope * (curvature > least ? curvature : least);
+    }
+    deliver(hessian, first, n);
+  }
+  if (streamed) end_streaming();
+}
+
+/// L_p(u) = (1/p) log mean(e^{p u}) + log mean(r e^-u), p = 1 - evenness (design 2.1.3 to 2.1.5): two sums, whatever N.
+class ScaleObjective final : public Objective {
+ public:
+  ScaleObjective(std::shared_ptr<const Transform> transform, Score score, const WidthOptions& options)
+      : transform_(std::move(transform)),
+        form_(*transform_->affine_form()),
+        residual_power_(score == Score::kSquared ? 0.5 : 1.0),
+        options_(options) {}
+
+  [[nodiscard]] std::size_t parameter_count() const override { return sides(); }
+
+  using Objective::evaluate;
+  double evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
+                  MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const override;
+
+ private:
+  [[nodiscard]] std::size_t sides() const { return options_.sides == Sides::kTwo ? 2 : 1; }
+
+  /// Two-sided, one number an entry from one a row: 0 for the side the row is not on when `own_only`.
+  std::span<const double> spread_over_entries(std::span<const double> per_row, const ResidualRows& rows, bool own_only,
+                                              std::span<double> out) const;
+
+  std::shared_ptr<const Transform> transform_;
+  const AffineForm& form_;
+  double residual_power_;  // s(x), the scale of r, is this power of the scale of A
+  WidthOptions options_;
+};
+
+std::span<const double> ScaleObjective::spread_over_entries(std::span<const double> per_row, const ResidualRows& rows,
+                                                            bool own_only, std::span<double> out) const {
+  for (std::size_t i = 0; i < per_row.size(); ++i) {
+    const bool above = rows.residuals[i] > 0;
+    out[2 * i] = own_only && above ? 0.0 : per_row[i];
+    out[2 * i + 1] = own_only && !above ? 0.0 : per_row[i];
+  }
+  return out;
+}
+
+double ScaleObjective::evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
+                                MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const {
+  check_shapes(parameter_count(), rows, parameters, gradient, hessian);
+  const std::size_t n = rows.residuals.size();
+  if (options_.window && reducer.workers() > 1 && total_rows(n, reducer) <= options_.exact_rows) {
+    return evaluate_gathered(*this, rows, parameters, gradient, hessian, workspace, reducer);
+  }
+  const double p = 1 - options_.evenness;
+  const std::size_t count = n * sides();
+  const MatrixView entry_parameters(parameters.data(), count, 1);
+
+  // u = slope * g, straight from the parameters where the transform allows it.
+  ScaleEntries entries{parameters.data(), 0, rows.residuals.data(), nullptr, nullptr, count};
+  if (const auto slope = form_.constant_slope()) {
+    entries.slope = residual_power_ * *slope;
+  } else {
+    const auto v = workspace.numbers(kLogScales, count);
+    form_.coefficients(entry_parameters, v, {});
+    entries.g = v.data();
+    entries.slope = residual_power_;
+  }
+
+  ScaleSums sums{};
+  sums.entries = static_cast<double>(count);
+  std::span<const double> level_weights = rows.weights;
+  if (options_.window) {
+    const auto values = workspace.numbers(kValues, n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t own = sides() == 1 ? i : 2 * i + (rows.residuals[i] > 0 ? 1 : 0);
+      values[i] = std::abs(rows.residuals[i]) * bounded_exp(-entries.slope * entries.g[own]);
+    }
+    require_finite(std::log1p(std::accumulate(values.begin(), values.end(), 0.0)), rows, parameters);
+    const auto ends = [&] {
+      if (reducer.workers() == 1) return window_ends(*options_.window, values, rows.weights, workspace);
+      const BinGrid grid = choose_grid({values, rows.weights, values, {}}, reducer);
+      return summary_window_ends(*options_.window, values, rows.weights, grid, reducer);
+    }();
+    const auto weighed = workspace.numbers(kLevelWeights, n);
+    weigh_window(ends, values, rows.weights, weighed);
+    level_weights = weighed;
+  }
+  sums.weight = static_cast<double>(sides()) * total_of(rows.weights, n);
+  sums.level_weight = total_of(level_weights, n);
+
+  std::span<const double> weights = rows.weights;
+  if (sides() == 2) {
+    entries.residuals = spread_over_entries(rows.residuals, rows, true, workspace.numbers(kResiduals, count)).data();
+    if (!weights.empty()) {
+      weights = spread_over_entries(weights, rows, false, workspace.numbers(kTestWeights, count));
+    }
+    if (!level_weights.empty()) {
+      level_weights = spread_over_entries(level_weights, rows, false, workspace.numbers(kEntryLevelWeights, count));
+    }
+  }
+  entries.weights = weights.empty() ? nullptr : weights.data();
+  entries.level_weights = level_weights.empty() ? nullptr : level_weights.data();
+
+  sum_scale(entries, p, sums);
+  reducer.sum({&sums.entries, 5});
+  const double width = p == 0 ? sums.width / sums.weight : std::log(sums.width / sums.weight) / p;
+  require_finite(std::abs(width) + std::log1p(sums.ratio / sums.level_weight), rows, parameters);
+  const double loss = width + std::log(sums.ratio / sums.level_weight);
+
+  if (sums.ratio == 0) {
+    if (!gradient.empty()) fill(gradient, 0);
+    if (!hessian.empty()) fill(hessian, 1 / sums.entries);
+    return -std::numeric_limits<double>::infinity();
+  }
+  if (gradient.empty()) return loss;
+  if (form_.constant_slope()) {
+    differentiate_scale(entries, p, sums, gradient.data(), hessian.data());
+  } else {
+    const auto d_v = workspace.numbers(kGradientScale, count);
+    const auto h_v = workspace.numbers(kHessianScale, count);
+    differentiate_scale(entries, p, sums, d_v.data(), h_v.data());
+    form_.pull_back(entry_parameters, d_v, {}, {gradient.data(), count, 1});
+    if (!hessian.empty()) {
+      form_.pull_back_curvature(entry_parameters, h_v, {}, {hessian.data(), count, 1});
+      // Where the scale does not move with the parameter, erc at g = 0, the curvature is 0.
+      for (double& h : std::span(hessian.data(), count)) h = std::max(h, kLeastCurvature / sums.entries);
+    }
+  }
+  return loss;
+}
+
+}  // namespace
+
+std::unique_ptr<const Objective> make_scale_objective(std::shared_ptr<const Transform> transform, Score score,
+                                                      const WidthOptions& options) {
+  return std::make_unique<ScaleObjective>(std::move(transform), score, options);
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,171 @@
+#include "objective/summary.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace widthwise::internal {
+namespace {
+
+// All that is sent in one evaluation: both sides' bins, the window's, and a handful of sums.
+static_assert((4 * BinGrid::kBins + BinGrid::kBins + 16) * sizeof(double) <= 65536);
+
+/// Weight and first moment of what fell into a bin.
+struct Moments {
+  double weight;
+  double moment;
+};
+
+using Bins = std::array<Moments, BinGrid::kBins>;
+
+std::span<double> numbers(std::span<Moments> moments) { return {&moments.data()->weight, 2 * moments.size()}; }
+
+/// A function inside one bin, of s in [0, 1]: the quadratic with these ends and this mean, held between its ends. The
+/// functions here are counts, which are monotone.
+double quadratic(double left, double right, double mean, double s) {
+  const double value = left + (right - left) * s + 6 * (mean - 0.5 * (left + right)) * s * (1 - s);
+  return std::clamp(value, std::min(left, right), std::max(left, right));
+}
+
+/// Its integral from s to 1 over a bin of width 1, not held.
+double quadratic_rest(double left, double right, double mean, double s) {
+  const double rest = 1 - s;
+  return rest * (left + 0.5 * (right - left) * (1 + s)) +
+         6 * (mean - 0.5 * (left + right)) * rest * rest * (1 + 2 * s) / 6;
+}
+
+}  // namespace
+
+BinGrid::BinGrid(double centre, double spread) : centre_(centre), spread_(spread), inverse_spread_(1 / spread) {}
+
+BinGrid BinGrid::around(double centre, double mean_root) {
+  const double spread = mean_root * mean_root * mean_root * mean_root;
+  return {centre, spread > 0 && std::isfinite(spread) ? spread : 1.0};
+}
+
+BinGrid choose_grid(const PairRows& rows, const Reducer& reducer) {
+  const auto weight = [&](std::size_t i) { return rows.value_weights.empty() ? 1.0 : rows.value_weights[i]; };
+  std::array<double, 2> sums{};
+  for (const double c : rows.thresholds) sums[0] += c;
+  sums[1] = static_cast<double>(rows.thresholds.size());
+  reducer.sum(sums);
+  const double centre = sums[0] / sums[1];
+
+  std::array<double, 2> roots{};
+  for (std::size_t i = 0; i < rows.values.size(); ++i) {
+    roots[0] += weight(i) * std::sqrt(std::sqrt(std::abs(rows.values[i] - centre)));
+    roots[1] += weight(i);
+  }
+  reducer.sum(roots);
+  return BinGrid::around(centre, roots[0] / roots[1]);
+}
+
+double summary_pair_sums(const PairRows& rows, const PairSums& out, const BinGrid& grid, const Reducer& reducer) {
+  constexpr std::size_t kBins = BinGrid::kBins;
+  std::vector<Moments> both(2 * kBins, Moments{0, 0});
+  const std::span values(both.data(), kBins);
+  const std::span thresholds(both.data() + kBins, kBins);
+  for (std::size_t i = 0; i < rows.values.size(); ++i) {
+    const double x = grid.coordinate(rows.values[i]);
+    const double weight = rows.value_weights.empty() ? 1.0 : rows.value_weights[i];
+    Moments& bin = values[BinGrid::bin_of(x)];
+    bin.weight += weight;
+    bin.moment += weight * x;
+  }
+  for (std::size_t i = 0; i < rows.thresholds.size(); ++i) {
+    const double x = grid.coordinate(rows.thresholds[i]);
+    Moments& bin = thresholds[BinGrid::bin_of(x)];
+    bin.weight += rows.threshold_weights[i];
+    bin.moment += rows.threshold_weights[i] * x;
+  }
+  reducer.sum(numbers(both));
+
+  // At the lower edge of every bin: the weight of the values above it and their excess over it; the weight of the
+  // thresholds below it. The end bins are closed at the mean of what they hold.
+  std::vector<double> edges(kBins + 1);
+  for (std::size_t j = 1; j < kBins; ++j) edges[j] = BinGrid::edge(j);
+  const auto outermost = [&](std::size_t bin, double inner, double sign) {
+    double far = inner;
+    for (const Moments& side : {values[bin], thresholds[bin]}) {
+      if (side.weight > 0) far = sign * std::max(sign * far, sign * side.moment / side.weight);
+    }
+    return inner + 2 * (far - inner) + sign;
+  };
+  edges[0] = outermost(0, edges[1], -1);
+  edges[kBins] = outermost(kBins - 1, edges[kBins - 1], 1);
+
+  std::vector<double> above(kBins + 1, 0.0);
+  std::vector<double> excess(kBins + 1, 0.0);
+  for (std::size_t j = kBins; j-- > 0;) {
+    above[j] = above[j + 1] + values[j].weight;
+    excess[j] = excess[j + 1] + above[j + 1] * (edges[j + 1] - edges[j]) +
+                std::max(values[j].moment - values[j].weight * edges[j], 0.0);
+  }
+  std::vector<double> below(kBins + 1, 0.0);
+  for (std::size_t j = 0; j < kBins; ++j) below[j + 1] = below[j] + thresholds[j].weight;
+
+  double total = 0;
+  double inside = 0;
+  for (std::size_t j = 0; j < kBins; ++j) {
+    const double width = edges[j + 1] - edges[j];
+    total += thresholds[j].weight * excess[j + 1];
+    if (thresholds[j].weight > 0) {
+      total += above[j + 1] * std::max(thresholds[j].weight * edges[j + 1] - thresholds[j].moment, 0.0);
+    }
+    inside += thresholds[j].weight * values[j].weight * width;
+  }
+
+  for (std::size_t i = 0; i < rows.thresholds.size(); ++i) {
+    const double x = grid.coordinate(rows.thresholds[i]);
+    const std::size_t j = BinGrid::bin_of(x);
+    const double width = edges[j + 1] - edges[j];
+    const double s = std::clamp((x - edges[j]) / width, 0.0, 1.0);
+    const double mean = (excess[j] - excess[j + 1]) / width;
+    out.weight_above[i] = quadratic(above[j], above[j + 1], mean, s);
+    const double rest = width * quadratic_rest(above[j], above[j + 1], mean, s);
+    out.excess[i] = grid.spread() * std::max(excess[j + 1] + rest, 0.0);
+  }
+  for (std::size_t i = 0; i < rows.values.size(); ++i) {
+    const double x = grid.coordinate(rows.values[i]);
+    const std::size_t j = BinGrid::bin_of(x);
+    const double width = edges[j + 1] - edges[j];
+    const double s = std::clamp((x - edges[j]) / width, 0.0, 1.0);
+    // Over the bin, the weight below t averages to what it is at the edge plus each threshold's share of the bin above
+    // it.
+    const double mean = below[j] + (thresholds[j].weight * edges[j + 1] - thresholds[j].moment) / width;
+    out.weight_below[i] = quadratic(below[j], below[j + 1], mean, s);
+  }
+  return inside / total;
+}
+
+WindowEnds summary_window_ends(const LevelWindow& window, std::span<const double> values,
+                               std::span<const double> weights, const BinGrid& grid, const Reducer& reducer) {
+  std::vector<double> bins(BinGrid::kBins + 1, 0.0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    bins[BinGrid::bin_of(grid.coordinate(values[i]))] += weights.empty() ? 1.0 : weights[i];
+  }
+  bins.back() = static_cast<double>(values.size());
+  reducer.sum(bins);
+  const double rows = bins.back();
+  bins.pop_back();
+  double total = 0;
+  for (const double bin : bins) total += bin;
+
+  const auto value_at = [&](const Level& level) {
+    const double target = std::min(level.value() * (1 + 1 / rows), 1.0) * total;
+    double reached = 0;
+    for (std::size_t j = 0; j < bins.size(); ++j) {
+      if (bins[j] > 0 && reached + bins[j] >= target) {
+        const double left = std::max(BinGrid::edge(j), BinGrid::edge(1));
+        const double right = std::min(BinGrid::edge(j + 1), BinGrid::edge(BinGrid::kBins - 1));
+        return grid.value(left + (right - left) * (target - reached) / bins[j]);
+      }
+      reached += bins[j];
+    }
+    return std::numeric_limits<double>::infinity();
+  };
+  return {value_at(window.lower), value_at(window.upper)};
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,299 @@
+#include <widthwise/predictor.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <widthwise/error.hpp>
+
+#include "vector_math.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::kBlock;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void expect_size(std::string_view what, std::size_t found, std::size_t expected) {
+  if (found == expected) return;
+  throw Error(ErrorCode::kShapeMismatch, "Predictor: " + std::to_string(expected) + " predictions but " +
+                                             std::to_string(found) + " " + std::string(what));
+}
+
+void check_rows(const ConformalRule& rule, const PredictionRows& rows) {
+  const std::size_t n = rows.predictions.size();
+  const std::size_t columns = rule.parameter_count();
+  if (columns > 0 && (rows.parameters.rows() != n || rows.parameters.columns() != columns)) {
+    throw Error(ErrorCode::kShapeMismatch, "Predictor: parameters are " + std::to_string(rows.parameters.rows()) +
+                                               " x " + std::to_string(rows.parameters.columns()) + ", expected " +
+                                               std::to_string(n) + " x " + std::to_string(columns));
+  }
+  if (!rows.groups.empty()) expect_size("groups", rows.groups.size(), n);
+  if (!rows.test_weights.empty()) expect_size("test weights", rows.test_weights.size(), n);
+}
+
+/// The parameters of one side, for `count` rows from `first`; an empty matrix of that many rows when there are none.
+MatrixView side_parameters(const ConformalRule& rule, const PredictionRows& rows, bool above, std::size_t first,
+                           std::size_t count) {
+  const std::size_t columns = rule.transform().parameter_count();
+  if (columns == 0) return {nullptr, count, 0};
+  const std::size_t offset = above && rule.sides() == Sides::kTwo ? columns : 0;
+  return {rows.parameters.data() + first * rows.parameters.stride() + offset, count, columns, rows.parameters.stride()};
+}
+
+// Half-widths from scores, and bounds from half-widths. What cannot be computed, because a prediction or parameter is
+// NaN, is not bounded.
+
+template <Score kScore>
+[[gnu::always_inline]] inline void lower_bounds_of(const double* f, const double* a, std::size_t n,
+                                                   const OutcomeRange& range, double* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    double bound = f[i] - to_residual(kScore, a[i]);
+    bound = bound == bound ? bound : -kInfinity;
+    bound = bound < range.low ? range.low : bound;
+    out[i] = bound > range.high ? range.high : bound;
+  }
+}
+
+template <Score kScore>
+[[gnu::always_inline]] inline void upper_bounds_of(const double* f, const double* a, std::size_t n,
+                                                   const OutcomeRange& range, double* out) {
+  for (std::size_t i = 0; i < n; ++i) {
+    double bound = f[i] + to_residual(kScore, a[i]);
+    bound = bound == bound ? bound : kInfinity;
+    bound = bound > range.high ? range.high : bound;
+    out[i] = bound < range.low ? range.low : bound;
+  }
+}
+
+WIDTHWISE_VECTORISED void absolute_bounds(const double* f, const double* a, std::size_t n, const OutcomeRange& range,
+                                          bool above, double* out) {
+  above ? upper_bounds_of<Score::kAbsolute>(f, a, n, range, out)
+        : lower_bounds_of<Score::kAbsolute>(f, a, n, range, out);
+}
+
+WIDTHWISE_VECTORISED void squared_bounds(const double* f, const double* a, std::size_t n, const OutcomeRange& range,
+                                         bool above, double* out) {
+  above ? upper_bounds_of<Score::kSquared>(f, a, n, range, out) : lower_bounds_of<Score::kSquared>(f, a, n, range, out);
+}
+
+/// Bounds of n rows at one level on one side, from f (n) and the inverse scores (n).
+void bounds(Score score, const double* f, const double* a, std::size_t n, const OutcomeRange& range, bool above,
+            double* out) {
+  switch (score) {
+    case Score::kAbsolute:
+      return absolute_bounds(f, a, n, range, above, out);
+    case Score::kSquared:
+      return squared_bounds(f, a, n, range, above, out);
+    case Score::kLog:
+      return above ? upper_bounds_of<Score::kLog>(f, a, n, range, out)
+                   : lower_bounds_of<Score::kLog>(f, a, n, range, out);
+  }
+}
+
+void check_range(const OutcomeRange& range) {
+  if (range.low <= range.high) return;
+  throw Error(ErrorCode::kInvalidArgument, "Predictor: the range of outcomes is empty: [" + std::to_string(range.low) +
+                                               ", " + std::to_string(range.high) + "]");
+}
+
+}  // namespace
+
+// --- ConformalRule
+// --------------------------------------------------------------------------------------------------------
+
+ConformalRule::ConformalRule(std::shared_ptr<const Transform> transform, Score score, Sides sides)
+    : transform_(std::move(transform)), score_(score), sides_(sides) {
+  if (transform_ == nullptr) throw Error(ErrorCode::kInvalidArgument, "ConformalRule: no transform given");
+  if (score_ == Score::kLog && !transform_->takes_negative_scores()) {
+    throw Error(ErrorCode::kInvalidArgument, "ConformalRule: " + std::string(transform_->name()) +
+                                                 " needs positive scores; use the squared or absolute score");
+  }
+}
+
+std::size_t ConformalRule::parameter_count() const {
+  return transform_->parameter_count() * (sides_ == Sides::kTwo ? 2 : 1);
+}
+
+void ConformalRule::scores(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+  check_rows(*this, rows);
+  const std::size_t n = rows.predictions.size();
+  expect_size("outcomes", outcomes.size(), n);
+  expect_size("places for scores", out.size(), n);
+  const std::size_t columns = transform_->parameter_count();
+  std::vector<double> own(sides_ == Sides::kTwo ? kBlock * columns : 0);
+  double residual_scores[kBlock];
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    const std::size_t count = std::min(kBlock, n - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      residual_scores[i] = to_score(score_, std::abs(outcomes[first + i] - rows.predictions[first + i]));
+    }
+    MatrixView parameters = side_parameters(*this, rows, false, first, count);
+    if (sides_ == Sides::kTwo) {
+      const MatrixView upper = side_parameters(*this, rows, true, first, count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const bool above = outcomes[first + i] > rows.predictions[first + i];
+        std::copy_n((above ? upper : parameters).row(i).data(), columns, own.data() + i * columns);
+      }
+      parameters = {own.data(), count, columns};
+    }
+    transform_->values({residual_scores, count}, parameters, out.subspan(first, count));
+  }
+}
+
+void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,
+                              std::uint64_t first_row) const {
+  const std::size_t n = rows.predictions.size();
+  std::vector<double> values(n);
+  scores(rows, outcomes, values);
+  const auto above = std::make_unique_for_overwrite<bool[]>(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (std::isnan(values[i])) {
+      throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(first_row + i) +
+                                             " has no score: its outcome is " + std::to_string(outcomes[i]) +
+                                             ", its prediction " + std::to_string(rows.predictions[i]) +
+                                             "; drop such rows from calibration and test alike, or impute them");
+    }
+    above[i] = outcomes[i] > rows.predictions[i];
+  }
+  calibration.add(first_row, values, {above.get(), n}, rows.test_weights, rows.groups);
+}
+
+// --- Predictor
+// ------------------------------------------------------------------------------------------------------------
+
+Predictor::Predictor(ConformalRule rule, Calibration calibration)
+    : rule_(std::move(rule)), calibration_(std::move(calibration)), sorted_(calibration_) {
+  const auto groups = sorted_.groups();
+  grouped_ = groups.size() > 1 || (groups.size() == 1 && groups[0] != 0);
+}
+
+void Predictor::check(const PredictionRows& rows) const {
+  check_rows(rule_, rows);
+  if (grouped_ && rows.groups.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "Predictor: the calibration has groups, but the rows to predict have none: give each row's group");
+  }
+  if (sorted_.weighted() && rows.test_weights.empty()) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "Predictor: the calibration has weights, but the rows to predict have none: give each row's likelihood ratio");
+  }
+}
+
+void Predictor::intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,
+                          MutableMatrixView upper, const OutcomeRange& range, WhenTooFew when_too_few) const {
+  check(rows);
+  check_range(range);
+  const std::size_t n = rows.predictions.size();
+  const std::size_t k = levels.size();
+  for (const MutableMatrixView& out : {lower, upper}) {
+    if (out.rows() != n || out.columns() != k) {
+      throw Error(ErrorCode::kShapeMismatch, "Predictor: bounds are " + std::to_string(out.rows()) + " x " +
+                                                 std::to_string(out.columns()) + ", expected " + std::to_string(n) +
+                                                 " rows x " + std::to_string(k) + " levels");
+    }
+  }
+  if (n == 0 || k == 0) return;
+
+  // Without groups and weights all rows share their quantiles: one row of them, with a stride of 0.
+  const bool shared = rows.groups.empty() && rows.test_weights.empty();
+  const std::size_t block = std::max<std::size_t>(1, kBlock / k);
+  std::vector<double> quantiles(shared ? k : block * k);
+  if (shared) {
+    for (std::size_t j = 0; j < k; ++j) quantiles[j] = sorted_.quantile(levels[j], 0, 1, when_too_few);
+  }
+  std::vector<double> scores(block * k);
+  std::vector<double> repeated(k);
+  std::vector<double> block_bounds(block);
+  const bool streamed = n * sizeof(double) >= internal::kStreamedBytes;
+
+  for (std::size_t first = 0; first < n; first += block) {
+    const std::size_t count = std::min(block, n - first);
+    for (std::size_t i = 0; i < count && !shared; ++i) {
+      const std::int64_t group = rows.groups.empty() ? 0 : rows.groups[first + i];
+      const double weight = rows.test_weights.empty() ? 1.0 : rows.test_weights[first + i];
+      for (std::size_t j = 0; j < k; ++j) {
+        quantiles[i * k + j] = sorted_.quantile(levels[j], group, weight, when_too_few);
+      }
+    }
+    const double* f = rows.predictions.data() + first;
+    for (const bool above : {false, true}) {
+      if (!above || rule_.sides() == Sides::kTwo) {
+        rule_.transform().inverses({quantiles.data(), count, k, shared ? 0 : k},
+                                   side_parameters(rule_, rows, above, first, count), {scores.data(), count, k});
+      }
+      const MutableMatrixView& out = above ? upper : lower;
+      if (k == 1 && out.contiguous()) {
+        double* to = out.data() + first;
+        bounds(rule_.score(), f, scores.data(), count, range, above, streamed ? block_bounds.data() : to);
+        if (streamed) internal::stream_out(block_bounds.data(), count, to);
+        continue;
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        std::fill(repeated.begin(), repeated.end(), f[i]);
+        bounds(rule_.score(), repeated.data(), scores.data() + i * k, k, range, above, out.row(first + i).data());
+      }
+    }
+  }
+  if (streamed) internal::end_streaming();
+}
+
+Interval Predictor::interval(double prediction, std::span<const double> parameters, const Level& level,
+                             const OutcomeRange& range) const {
+  const PredictionRows row{{&prediction, 1}, {parameters.data(), 1, parameters.size()}};
+  check(row);
+  check_range(range);
+  const double q = sorted_.quantile(level);
+  Interval result;
+  for (const bool above : {false, true}) {
+    double a = 0;
+    rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, row, above, 0, 1), {&a, 1, 1});
+    bounds(rule_.score(), &prediction, &a, 1, range, above, above ? &result.upper : &result.lower);
+  }
+  return result;
+}
+
+void Predictor::p_values(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+  check(rows);
+  rule_.scores(rows, outcomes, out);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = sorted_.p_value(out[i], rows.groups.empty() ? 0 : rows.groups[i],
+                             rows.test_weights.empty() ? 1.0 : rows.test_weights[i]);
+  }
+}
+
+void Predictor::quantiles(const PredictionRows& rows, std::span<const Level> probabilities, MutableMatrixView out,
+                          const OutcomeRange& range) const {
+  check(rows);
+  check_range(range);
+  const std::size_t n = rows.predictions.size();
+  if (out.rows() != n || out.columns() != probabilities.size()) {
+    throw Error(ErrorCode::kShapeMismatch, "Predictor: quantiles are " + std::to_string(out.rows()) + " x " +
+                                               std::to_string(out.columns()) + ", expected " + std::to_string(n) +
+                                               " rows x " + std::to_string(probabilities.size()) + " probabilities");
+  }
+  const Level half(0.5);
+  for (std::size_t j = 0; j < probabilities.size(); ++j) {
+    const bool upper = probabilities[j] >= half;
+    const Level level = upper ? probabilities[j] : probabilities[j].complement();
+    std::optional<double> shared;
+    if (rows.groups.empty() && rows.test_weights.empty()) shared = sorted_.sided_quantile(level, upper).q;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double q = shared ? *shared
+                              : sorted_
+                                    .sided_quantile(level, upper, rows.groups.empty() ? 0 : rows.groups[i],
+                                                    rows.test_weights.empty() ? 1.0 : rows.test_weights[i])
+                                    .q;
+      double a = 0;
+      rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, rows, upper, i, 1), {&a, 1, 1});
+      bounds(rule_.score(), &rows.predictions[i], &a, 1, range, upper, &out(i, j));
+    }
+  }
+}
+
+}  // namespace widthwise

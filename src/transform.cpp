@@ -1,0 +1,67 @@
+#include <widthwise/transform.hpp>
+
+#include <array>
+#include <string>
+
+#include <widthwise/error.hpp>
+#include <widthwise/root_finding.hpp>
+
+#include "transform/named.hpp"
+
+namespace widthwise {
+
+double Transform::inverse(double b, std::span<const double> p) const {
+  return invert_increasing(ScalarFunction([&](double a) { return value(a, p); }), b, 1.0);
+}
+
+double Transform::inverse_d_value(double b, std::span<const double> p) const { return 1 / d_score(inverse(b, p), p); }
+
+void Transform::inverse_d_parameters(double b, std::span<const double> p, std::span<double> out) const {
+  const double a = inverse(b, p);
+  d_parameters(a, p, out);
+  const double slope = d_score(a, p);
+  for (double& d : out) d = -d / slope;
+}
+
+void Transform::values(std::span<const double> scores, MatrixView parameters, std::span<double> out) const {
+  for (std::size_t i = 0; i < scores.size(); ++i) out[i] = value(scores[i], parameters.row(i));
+}
+
+void Transform::inverses(MatrixView quantiles, MatrixView parameters, MutableMatrixView out) const {
+  for (std::size_t i = 0; i < out.rows(); ++i) {
+    for (std::size_t j = 0; j < out.columns(); ++j) out(i, j) = inverse(quantiles(i, j), parameters.row(i));
+  }
+}
+
+namespace {
+
+struct Entry {
+  std::string_view name;
+  std::shared_ptr<const Transform> (*make)(const TransformOptions&);
+};
+
+constexpr std::array kTransforms{
+    Entry{"identity", internal::make_identity}, Entry{"erc", internal::make_erc},
+    Entry{"linear", internal::make_linear},     Entry{"exp", internal::make_exp},
+    Entry{"sigma", internal::make_sigma},       Entry{"density", internal::make_density},
+    Entry{"affine", internal::make_affine},     Entry{"mixture", internal::make_mixture},
+};
+
+}  // namespace
+
+std::shared_ptr<const Transform> make_transform(std::string_view name, const TransformOptions& options) {
+  for (const Entry& entry : kTransforms) {
+    if (entry.name == name) return entry.make(options);
+  }
+  std::string known;
+  for (const Entry& entry : kTransforms) known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  throw Error(ErrorCode::kInvalidArgument, "unknown transform '" + std::string(name) + "': expected one of " + known);
+}
+
+std::vector<std::string_view> transform_names() {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : kTransforms) names.push_back(entry.name);
+  return names;
+}
+
+}  // namespace widthwise

@@ -1,0 +1,43 @@
+/// The transforms with an offset: not the same method as the scale transforms, and able to be narrower. The narrowest
+/// intervals of every level at once end where the conditional density is equal, phi = -log density (design 2.1.6).
+#include "transform/affine_family.hpp"
+#include "transform/named.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// phi = A e^-g + g: minus the log of a Laplace density of scale e^g.
+struct Density {
+  static constexpr std::string_view kName = "density";
+  static constexpr std::size_t kParameters = 1;
+  static constexpr Link kLink = Link::kIdentity;
+  static constexpr bool kHasOffset = true;
+
+  static double log_scale(const double* p) { return p[0]; }
+  static double offset(const double* p) { return p[0]; }
+  static Jacobian<1> jacobian(const double* /*p*/) { return {{1.0}, {1.0}}; }
+};
+
+/// phi = A e^-g1 + g2: the same without the shape.
+struct Affine {
+  static constexpr std::string_view kName = "affine";
+  static constexpr std::size_t kParameters = 2;
+  static constexpr Link kLink = Link::kIdentity;
+  static constexpr bool kHasOffset = true;
+
+  static double log_scale(const double* p) { return p[0]; }
+  static double offset(const double* p) { return p[1]; }
+  static Jacobian<2> jacobian(const double* /*p*/) { return {{1.0, 0.0}, {0.0, 1.0}}; }
+};
+
+}  // namespace
+
+std::shared_ptr<const Transform> make_density(const TransformOptions& /*options*/) {
+  return std::make_shared<AffineFamily<Density>>(Density{});
+}
+
+std::shared_ptr<const Transform> make_affine(const TransformOptions& /*options*/) {
+  return std::make_shared<AffineFamily<Affine>>(Affine{});
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,92 @@
+/// The transforms that only rescale the residual: B is a global monotone function of r / s(x), so with corresponding
+/// parameters they all give the same intervals (design 2.1.1).
+#include <cmath>
+#include <string>
+
+#include <widthwise/error.hpp>
+
+#include "transform/affine_family.hpp"
+#include "transform/named.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// phi = A: one width for every x.
+struct Identity {
+  static constexpr std::string_view kName = "identity";
+  static constexpr std::size_t kParameters = 0;
+  static constexpr Link kLink = Link::kIdentity;
+  static constexpr bool kHasOffset = false;
+
+  static double log_scale(const double* /*p*/) { return 0; }
+  static double offset(const double* /*p*/) { return 0; }
+  static Jacobian<0> jacobian(const double* /*p*/) { return {}; }
+};
+
+/// phi = A / (g^2 + gamma)  [paper, Experiments]: v = log(g^2 + gamma).
+struct Erc {
+  static constexpr std::string_view kName = "erc";
+  static constexpr std::size_t kParameters = 1;
+  static constexpr Link kLink = Link::kIdentity;
+  static constexpr bool kHasOffset = false;
+
+  double log_scale(const double* p) const { return std::log(p[0] * p[0] + gamma); }
+  static double offset(const double* /*p*/) { return 0; }
+  Jacobian<1> jacobian(const double* p) const { return {{2 * p[0] / (p[0] * p[0] + gamma)}, {0.0}}; }
+
+  double gamma;
+};
+
+/// phi = A e^g  [paper, Experiments]: v = -g.
+struct Exp {
+  static constexpr std::string_view kName = "exp";
+  static constexpr std::size_t kParameters = 1;
+  static constexpr Link kLink = Link::kIdentity;
+  static constexpr bool kHasOffset = false;
+  static constexpr double kSlope = -1;
+
+  static double log_scale(const double* p) { return -p[0]; }
+  static double offset(const double* /*p*/) { return 0; }
+  static Jacobian<1> jacobian(const double* /*p*/) { return {{kSlope}, {0.0}}; }
+};
+
+/// phi = log A + g  [paper, Experiments].
+struct Linear : Exp {
+  static constexpr std::string_view kName = "linear";
+  static constexpr Link kLink = Link::kLog;
+};
+
+/// phi = sigma(log A + g)  [paper, Experiments].
+// Departure: B is carried as its logit, log A + g. The sigmoid is a global monotone function and changes no interval,
+// but as a double it is 1 from e^37 on, where scores would tie and intervals become infinite for no reason.
+struct Sigma : Linear {
+  static constexpr std::string_view kName = "sigma";
+};
+
+}  // namespace
+
+std::shared_ptr<const Transform> make_identity(const TransformOptions& /*options*/) {
+  return std::make_shared<AffineFamily<Identity>>(Identity{});
+}
+
+std::shared_ptr<const Transform> make_erc(const TransformOptions& options) {
+  if (!(options.gamma > 0 && std::isfinite(options.gamma))) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "erc: gamma must be positive and finite, found " + std::to_string(options.gamma));
+  }
+  return std::make_shared<AffineFamily<Erc>>(Erc{options.gamma});
+}
+
+std::shared_ptr<const Transform> make_linear(const TransformOptions& /*options*/) {
+  return std::make_shared<AffineFamily<Linear>>(Linear{});
+}
+
+std::shared_ptr<const Transform> make_exp(const TransformOptions& /*options*/) {
+  return std::make_shared<AffineFamily<Exp>>(Exp{});
+}
+
+std::shared_ptr<const Transform> make_sigma(const TransformOptions& /*options*/) {
+  return std::make_shared<AffineFamily<Sigma>>(Sigma{});
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+/// Compile a function once for any x86-64 and once for AVX2, chosen when the program starts. AVX2 without FMA rounds as
+/// SSE2 does, so both give the same bits. Sanitizers cannot instrument the resolver that chooses.
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WIDTHWISE_VECTORISED __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDTHWISE_VECTORISED
+#endif
+
+namespace widthwise::internal {
+
+/// Beyond +-700 the exponential is held at e^+-700: positive and finite, so that no quotient or product of two of them
+/// with ordinary numbers is NaN. Scores and intervals use the same function, so the bound costs no validity.
+inline constexpr double kExponentBound = 700;
+
+/// Return e^x for |x| <= 700, the value at the bound beyond, NaN for NaN; within 2 units in the last place.
+///
+/// Written without branches, tables or calls so that a loop around it becomes vector code.
+[[gnu::always_inline]] inline double bounded_exp(double x) {
+  constexpr double kLog2E = 0x1.71547652b82fep+0;
+  constexpr double kLn2High = 0x1.62e42fee00000p-1;  // 21 low bits are zero: k * kLn2High is exact
+  constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
+  constexpr double kRound = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
+  x = x < -kExponentBound ? -kExponentBound : x;
+  x = x > kExponentBound ? kExponentBound : x;
+  const double shifted = x * kLog2E + kRound;
+  const double k = shifted - kRound;
+  const double t = (x - k * kLn2High) - k * kLn2Low;  // |t| <= ln(2) / 2
+  // s = (e^t - 1 - t) / t^2 as the polynomial that meets it at the Chebyshev points of |t| <= 0.3466: a sixth of a unit
+  // in the last place of e^t. Summed in pairs, because one long chain would wait for each multiplication.
+  const double t2 = t * t;
+  const double t4 = t2 * t2;
+  const double low =
+      (0x1.0000000000001p-1 + 0x1.5555555555556p-3 * t) + (0x1.5555555553d64p-5 + 0x1.11111111109b4p-7 * t) * t2;
+  const double middle =
+      (0x1.6c16c1788b646p-10 + 0x1.a01a01a7c3d59p-13 * t) + (0x1.a019b90eefe8ep-16 + 0x1.71de0daf7a6ccp-19 * t) * t2;
+  const double high = 0x1.2891834686c7ep-22 + 0x1.af38a71a18cb9p-26 * t;
+  const double s = low + t4 * (middle + t4 * high);
+  const double e = 1.0 + (t + t2 * s);
+  const auto scale = std::bit_cast<std::uint64_t>(shifted) << 52U;
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(e) + scale);
+}
+
+/// Inverses are rounded up by this share, which is more than value() can have lost by rounding.
+inline constexpr double kRoundingSlack = 4 * std::numeric_limits<double>::epsilon();
+
+/// Move x up by the slack, whatever its sign; infinities and NaN stay.
+[[gnu::always_inline]] inline double rounded_up(double x) {
+  const double high = x * (1 + kRoundingSlack);
+  const double low = x * (1 - kRoundingSlack);
+  return high > low ? high : low;
+}
+
+/// Return the a with a / scale + c = b, rounded up twice: for b, which was rounded, and for the result.
+[[gnu::always_inline]] inline double affine_inverse(double b, double scale, double c) {
+  return rounded_up(scale * (rounded_up(b) - c));
+}
+
+/// out = e^x, element by element; x and out may be the same.
+void exp_all(std::span<const double> x, std::span<double> out);
+
+/// out = a / e^v + c, row by row.
+void affine_values(const double* a, const double* v, const double* c, std::size_t n, double* out);
+
+/// out = affine_inverse(b, e^v, c), row by row.
+void affine_inverses(double b, const double* v, const double* c, std::size_t n, double* out);
+
+/// Sums are kept in this many lanes: the same order of additions whatever the vector width of the machine, and
+/// smaller rounding errors than one running sum.
+inline constexpr std::size_t kLanes = 8;
+
+/// Loops work on blocks that stay in the first-level cache.
+inline constexpr std::size_t kBlock = 512;
+
+/// Adds many numbers, in lanes.
+class LaneSum {
+ public:
+  [[gnu::always_inline]] void add_lane(std::size_t lane, double x) { lanes_[lane] += x; }
+
+  [[gnu::always_inline]] void add(const double* values, std::size_t n) {
+    std::size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) lanes_[lane] += values[i + lane];
+    }
+    for (std::size_t lane = 0; i < n; ++i, ++lane) lanes_[lane] += values[i];
+  }
+
+  [[nodiscard]] double total() const {
+    return ((lanes_[0] + lanes_[1]) + (lanes_[2] + lanes_[3])) + ((lanes_[4] + lanes_[5]) + (lanes_[6] + lanes_[7]));
+  }
+
+ private:
+  double lanes_[kLanes] = {};
+};
+
+/// Outputs of this many bytes and more do not stay in the cache anyway: written past it, they need not be read first.
+inline constexpr std::size_t kStreamedBytes = std::size_t{1} << 24;
+
+/// Copy n numbers past the cache where the machine can, for outputs of kStreamedBytes and more.
+void stream_out(const double* from, std::size_t n, double* to);
+
+/// Make streamed numbers visible to other threads; once, after the last.
+void end_streaming();
+
+}  // namespace widthwise::internal

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Check every #include in include/ and src/ against the layer list in ARCHITECTURE.md.
+
+The list is the one fenced block opened by ```layers. Each line begins with a header, the rest is free text; the lowest
+layer comes first:
+
+    error.hpp               a public header, include/widthwise/error.hpp
+    src/vector_math.hpp     a private header that belongs to no public one
+    transform.hpp           owns src/transform.cpp and everything in src/transform/
+
+A header may include only headers above it. The files it owns may also include it and each other.
+version.hpp (below everything) and widthwise.hpp (above everything) are not listed.
+
+Usage: check_layers.py [ROOT]. Prints one line for each violation, file:line: what to do; exits with 1 if there is any.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+DOCUMENT = "ARCHITECTURE.md"
+PUBLIC = "include/widthwise/"
+PRIVATE = "src/"
+LOWEST = "version.hpp"
+HIGHEST = "widthwise.hpp"
+FENCE = "```"
+
+COMMENT_OR_LITERAL = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.DOTALL)
+INCLUDE = re.compile(r"""^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]""", re.MULTILINE)
+
+
+def without_comments(text):
+    """Blank out comments, keeping literals and line numbers."""
+
+    def blank(match):
+        found = match.group()
+        return "\n" * found.count("\n") if found.startswith(("//", "/*")) else found
+
+    return COMMENT_OR_LITERAL.sub(blank, text)
+
+
+def includes_of(path):
+    """Yield (line number, name as written, whether in quotes) of every #include of a file."""
+    text = without_comments(path.read_text(encoding="utf-8"))
+    for match in INCLUDE.finditer(text):
+        yield text.count("\n", 0, match.start(2)) + 1, match.group(2), match.group(1) == '"'
+
+
+class Layers:
+    """The layer list of one tree, and the problems found in it. Paths are relative to the root, with slashes."""
+
+    def __init__(self, root):
+        self.root = Path(root)
+        self.problems = []
+        self.line_of = {}  # listed file -> its line in the document; a smaller line is a lower layer
+        self.files = sorted(
+            path.relative_to(self.root).as_posix()
+            for folder in (PUBLIC, PRIVATE)
+            for path in (self.root / folder).rglob("*")
+            if path.suffix in (".hpp", ".cpp")
+        )
+
+    def report(self, file, line, message):
+        self.problems.append(f"{file}:{line}: {message}")
+
+    def read_list(self):
+        document = self.root / DOCUMENT
+        if not document.is_file():
+            self.report(DOCUMENT, 1, f"no such file; write it, with a block opened by {FENCE}layers")
+            return False
+        lines = document.read_text(encoding="utf-8").splitlines()
+        starts = [number for number, line in enumerate(lines, 1) if line.strip() == FENCE + "layers"]
+        if len(starts) != 1:
+            place = starts[1] if starts else 1
+            self.report(DOCUMENT, place, f"{len(starts)} blocks opened by {FENCE}layers; there must be one")
+            return False
+        for number, line in enumerate(lines[starts[0] :], starts[0] + 1):
+            if line.strip().startswith(FENCE):
+                return True
+            if line.strip():
+                self.read_entry(number, line.split()[0])
+        self.report(DOCUMENT, starts[0], f"the block is not closed; end it with {FENCE}")
+        return False
+
+    def read_entry(self, number, name):
+        if not name.endswith(".hpp"):
+            self.report(DOCUMENT, number, f"'{name}' is not a header; begin each line with one, such as error.hpp")
+            return
+        if name in (LOWEST, HIGHEST):
+            self.report(DOCUMENT, number, f"{name} has a fixed place; remove this line")
+            return
+        file = name if name.startswith(PRIVATE) else PUBLIC + name
+        if file in self.line_of:
+            self.report(DOCUMENT, number, f"{name} is also on line {self.line_of[file]}; remove one of the two")
+            return
+        self.line_of[file] = number
+        if file not in self.files:
+            self.report(DOCUMENT, number, f"{file} does not exist; remove this line or add the header")
+
+    def owner_of(self, file):
+        """Return the header whose layer a file is in, or None."""
+        if file.startswith(PUBLIC):
+            return file if file in self.line_of or file in (PUBLIC + LOWEST, PUBLIC + HIGHEST) else None
+        if file in self.line_of:
+            return file
+        stem = file[len(PRIVATE) :].rsplit(".", 1)[0]
+        while stem:
+            for header in (f"{PRIVATE}{stem}.hpp", f"{PUBLIC}{stem}.hpp"):
+                if header in self.line_of or header in (PUBLIC + LOWEST, PUBLIC + HIGHEST):
+                    return header
+            stem = stem.rpartition("/")[0]
+        return None
+
+    def rank_of(self, owner):
+        """Return a number that grows from the lowest layer to the highest."""
+        if owner == PUBLIC + LOWEST:
+            return 0
+        return sys.maxsize if owner == PUBLIC + HIGHEST else self.line_of[owner]
+
+    def resolve(self, file, name, quoted):
+        """Return the file of this tree that an #include means, or None when it is another library's."""
+        if name.startswith("widthwise/"):
+            return "include/" + name
+        folders = [file.rpartition("/")[0] + "/"] if quoted else []
+        for folder in folders + [PRIVATE]:
+            # Not resolve(): a link in the path of the root must not change what is relative to it.
+            parts = []
+            for part in (folder + name).split("/"):
+                if part == ".." and parts:
+                    parts.pop()
+                elif part not in (".", ""):
+                    parts.append(part)
+            if "/".join(parts) in self.files:
+                return "/".join(parts)
+        return None
+
+    def check_file(self, file):
+        owner = self.owner_of(file)
+        public = file.startswith(PUBLIC)
+        if owner is None:
+            if public:
+                self.report(file, 1, f"not in the layer list of {DOCUMENT}; add a line '{file[len(PUBLIC):]}' there")
+            elif file.endswith(".hpp"):
+                self.report(file, 1, f"belongs to no layer; add a line '{file}' to the layer list of {DOCUMENT}, "
+                                     "or move it to the folder of the header it serves")
+            else:
+                self.report(file, 1, "belongs to no layer; name it after a header in the layer list of "
+                                     f"{DOCUMENT}, or move it to the folder of one")
+            return
+        for line, name, quoted in includes_of(self.root / file):
+            target = self.resolve(file, name, quoted)
+            if target is not None:
+                self.check_include(file, owner, line, name, target)
+
+    def check_include(self, file, owner, line, name, target):
+        if target not in self.files:
+            self.report(file, line, f"includes '{name}', which does not exist; correct the name")
+            return
+        if target == PUBLIC + HIGHEST:
+            self.report(file, line, f"includes '{name}', which includes everything; include the headers it uses")
+            return
+        if file.startswith(PUBLIC) and target.startswith(PRIVATE):
+            self.report(file, line, f"a public header includes the private '{name}', which is not installed; "
+                                    "include it in a source instead")
+            return
+        target_owner = self.owner_of(target)
+        if target_owner is None:
+            return  # reported for the target itself
+        # The files a header owns may include it and each other; the header itself includes neither.
+        highest = self.rank_of(owner) - (file == owner)
+        if self.rank_of(target_owner) > highest:
+            self.report(file, line, f"includes '{name}' against the layers of {DOCUMENT}: "
+                                    f"{self.describe(owner)} may not include {self.describe(target_owner)}; "
+                                    "move what is needed to a lower layer, or move the line in the list")
+
+    def describe(self, owner):
+        return f"{owner} (line {self.line_of[owner]})" if owner in self.line_of else owner
+
+    def check(self):
+        if self.read_list():
+            for file in self.files:
+                self.check_file(file)
+        return self.problems
+
+
+def check(root):
+    """Return the violations in a tree, each as 'file:line: what to do'."""
+    return Layers(root).check()
+
+
+def main(arguments):
+    if len(arguments) > 1:
+        print(__doc__, file=sys.stderr)
+        return 2
+    layers = Layers(arguments[0] if arguments else ".")
+    problems = layers.check()
+    for problem in problems:
+        print(problem)
+    if not problems:
+        print(f"{len(layers.files)} files keep to the {len(layers.line_of)} layers of {DOCUMENT}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,683 @@
+#include <widthwise/objective.hpp>
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
+
+#include "objective/summary.hpp"
+
+namespace widthwise {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Case {
+  std::string transform;
+  Score score = Score::kAbsolute;
+  Sides sides = Sides::kOne;
+  double evenness = 0;
+  std::optional<LevelWindow> window = std::nullopt;
+  PairMethod method = PairMethod::kExact;
+
+  [[nodiscard]] WidthOptions options() const {
+    return {.sides = sides, .evenness = evenness, .window = window, .method = method};
+  }
+  [[nodiscard]] std::unique_ptr<const Objective> fast() const {
+    return make_width_objective(make_transform(transform), score, options());
+  }
+  [[nodiscard]] std::unique_ptr<const Objective> pairwise() const {
+    return make_pairwise_objective(make_transform(transform), score, options());
+  }
+  [[nodiscard]] std::string name() const {
+    std::string text = transform + "_" + std::string(name_of(score)) + (sides == Sides::kTwo ? "_two_sided" : "");
+    if (evenness > 0) text += "_even" + std::to_string(std::lround(100 * evenness));
+    if (window) text += "_window" + std::to_string(std::lround(1000 * window->lower.value()));
+    if (method == PairMethod::kSummary) text += "_summary";
+    return text;
+  }
+};
+
+struct Problem {
+  std::vector<double> residuals;
+  std::vector<double> weights;
+  std::vector<double> parameters;
+  std::size_t columns = 1;
+
+  [[nodiscard]] ResidualRows rows() const { return {residuals, weights}; }
+  [[nodiscard]] MatrixView matrix() const { return {parameters.data(), residuals.size(), columns}; }
+};
+
+struct Evaluation {
+  double loss = 0;
+  std::vector<double> gradient;
+  std::vector<double> hessian;
+};
+
+Evaluation evaluate(const Objective& objective, const Problem& problem) {
+  const std::size_t n = problem.residuals.size();
+  Evaluation result{0, std::vector<double>(n * problem.columns, 7.0), std::vector<double>(n * problem.columns, 7.0)};
+  result.loss = objective.evaluate(problem.rows(), problem.matrix(), {result.gradient.data(), n, problem.columns},
+                                   {result.hessian.data(), n, problem.columns});
+  return result;
+}
+
+enum class Flavour { kPlain, kTies, kZeros, kHugeSpread, kWeights, kOneRow };
+constexpr std::array kFlavours{Flavour::kPlain,      Flavour::kTies,    Flavour::kZeros,
+                               Flavour::kHugeSpread, Flavour::kWeights, Flavour::kOneRow};
+
+Problem make_problem(std::size_t columns, std::size_t n, Flavour flavour, Random& random) {
+  if (flavour == Flavour::kOneRow) n = 1;
+  Problem problem;
+  problem.columns = columns;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double spread = flavour == Flavour::kHugeSpread ? 8.0 : 1.0;
+    double r = std::exp(spread * random.normal());
+    if (flavour == Flavour::kTies) r = std::ceil(3 * r);
+    if (flavour == Flavour::kZeros && random.uniform() < 0.3) r = 0;
+    problem.residuals.push_back(random.uniform() < 0.5 ? -r : r);
+    if (flavour == Flavour::kWeights)
+      problem.weights.push_back(i > 0 && random.uniform() < 0.1 ? 0.0 : 3 * random.uniform());
+  }
+  for (std::size_t i = 0; i < n * columns; ++i) {
+    double x = (flavour == Flavour::kHugeSpread ? 5.0 : 1.0) * random.normal();
+    if (flavour == Flavour::kTies) x = std::round(2 * x) / 2 + 0.1;
+    problem.parameters.push_back(x);
+  }
+  return problem;
+}
+
+double greatest(std::span<const double> values) {
+  double most = 0;
+  for (const double x : values) most = std::max(most, std::abs(x));
+  return most;
+}
+
+void expect_near(std::span<const double> found, std::span<const double> expected, double tolerance,
+                 const std::string& what) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(found[i], expected[i], tolerance) << what << " at " << i;
+  }
+}
+
+class ExactObjectives : public testing::TestWithParam<Case> {};
+
+TEST_P(ExactObjectives, EqualTheDoubleLoopOnRandomProblems) {
+  const auto fast = GetParam().fast();
+  const auto pairwise = GetParam().pairwise();
+  Random random(11);
+  for (int trial = 0; trial < 100; ++trial) {
+    const auto flavour = kFlavours[static_cast<std::size_t>(trial) % kFlavours.size()];
+    const auto n = static_cast<std::size_t>(std::lround(2 * std::pow(250.0, random.uniform())));
+    const Problem problem = make_problem(fast->parameter_count(), n, flavour, random);
+    const Evaluation found = evaluate(*fast, problem);
+    const Evaluation expected = evaluate(*pairwise, problem);
+    const std::string what = "trial " + std::to_string(trial) + ", " + std::to_string(n) + " rows";
+    if (std::isinf(expected.loss)) {  // one row with a residual of 0
+      EXPECT_EQ(found.loss, expected.loss) << what;
+    } else {
+      ASSERT_NEAR(found.loss, expected.loss, 1e-10 * std::max(1.0, std::abs(expected.loss))) << what;
+    }
+    // The two parts of a gradient are of size 1 together; on one row they cancel, and only rounding is left.
+    const double size = problem.residuals.size() == 1 ? 1.0 : greatest(expected.gradient);
+    expect_near(found.gradient, expected.gradient, 1e-10 * size, what);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllForms, ExactObjectives,
+                         testing::Values(Case{"exp"}, Case{"exp", Score::kSquared}, Case{"linear", Score::kSquared},
+                                         Case{"sigma", Score::kAbsolute}, Case{"erc", Score::kSquared}, Case{"density"},
+                                         Case{"affine"}, Case{"exp", Score::kAbsolute, Sides::kTwo},
+                                         Case{"density", Score::kAbsolute, Sides::kTwo},
+                                         Case{"affine", Score::kAbsolute, Sides::kTwo},
+                                         Case{"exp", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
+                                         Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
+                                         Case{"density", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.5, 0.9}},
+                                         Case{"exp", Score::kSquared, Sides::kOne, 0, LevelWindow{0.9, 0.9}},
+                                         Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.9, 0.9}}),
+                         [](const auto& test) { return test.param.name(); });
+
+class AnyObjective : public testing::TestWithParam<Case> {};
+
+TEST_P(AnyObjective, GradientMatchesCentralDifferences) {
+  const auto objective = GetParam().fast();
+  Random random(23);
+  for (const Flavour flavour : {Flavour::kPlain, Flavour::kWeights, Flavour::kZeros}) {
+    // The root-finder of the mixture is slow, and its eight parameters a row are many.
+    const std::size_t n = objective->parameter_count() < 8 ? 24 : 8;
+    Problem problem = make_problem(objective->parameter_count(), n, flavour, random);
+    const Evaluation found = evaluate(*objective, problem);
+    for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
+      const double at = problem.parameters[i];
+      const double h = 1e-6;
+      problem.parameters[i] = at + h;
+      const double up = objective->evaluate(problem.rows(), problem.matrix());
+      problem.parameters[i] = at - h;
+      const double down = objective->evaluate(problem.rows(), problem.matrix());
+      problem.parameters[i] = at;
+      EXPECT_NEAR(found.gradient[i], (up - down) / (2 * h), 2e-5 * std::max(greatest(found.gradient), 1e-2)) << i;
+    }
+  }
+}
+
+TEST_P(AnyObjective, HessianIsPositiveAndFinite) {
+  const auto objective = GetParam().fast();
+  Random random(29);
+  for (const Flavour flavour : kFlavours) {
+    if (flavour == Flavour::kHugeSpread && GetParam().score == Score::kLog) continue;  // e to the e to the spread
+    const Evaluation found = evaluate(*objective, make_problem(objective->parameter_count(), 50, flavour, random));
+    for (const double h : found.hessian) {
+      EXPECT_GT(h, 0);
+      EXPECT_TRUE(std::isfinite(h));
+    }
+  }
+}
+
+TEST_P(AnyObjective, IntegerWeightsAreRepeatedRows) {
+  const auto objective = GetParam().fast();
+  if (GetParam().window) return;  // N + 1 counts a repeated row twice, but a weight of 2 as one row
+  Random random(31);
+  Problem weighted = make_problem(objective->parameter_count(), 40, Flavour::kPlain, random);
+  Problem repeated;
+  repeated.columns = weighted.columns;
+  for (std::size_t i = 0; i < weighted.residuals.size(); ++i) {
+    weighted.weights.push_back(static_cast<double>(random.below(4)));
+    for (double k = 0; k < weighted.weights[i]; ++k) {
+      repeated.residuals.push_back(weighted.residuals[i]);
+      for (std::size_t j = 0; j < weighted.columns; ++j) {
+        repeated.parameters.push_back(weighted.parameters[i * weighted.columns + j]);
+      }
+    }
+  }
+  // Nodes are parts of the rows by number, so they differ; every other loss is the same.
+  const double tolerance = make_transform(GetParam().transform)->affine_form() == nullptr ? 0.05 : 1e-12;
+  EXPECT_NEAR(objective->evaluate(weighted.rows(), weighted.matrix()),
+              objective->evaluate(repeated.rows(), repeated.matrix()), tolerance);
+}
+
+TEST_P(AnyObjective, IntervalsThatAreAllPointsGiveMinusInfinityAndNoGradient) {
+  const auto objective = GetParam().fast();
+  if (GetParam().transform == "affine" && GetParam().score != Score::kAbsolute) return;  // inverses are rounded up
+  Problem problem;
+  problem.columns = objective->parameter_count();
+  problem.residuals.assign(5, 0.0);
+  problem.parameters.assign(5 * problem.columns, 0.3);
+  const Evaluation found = evaluate(*objective, problem);
+  EXPECT_EQ(found.loss, -kInfinity);
+  EXPECT_EQ(greatest(found.gradient), 0);
+}
+
+TEST_P(AnyObjective, BadInputIsAnErrorThatNamesTheRow) {
+  const auto objective = GetParam().fast();
+  Random random(37);
+  Problem good = make_problem(objective->parameter_count(), 10, Flavour::kWeights, random);
+  good.weights.assign(10, 2.0);
+  const auto expect_error = [&](const Problem& problem, const std::string& text) {
+    try {
+      (void)objective->evaluate(problem.rows(), problem.matrix());
+      FAIL() << "expected an error about " << text;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
+    }
+  };
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), kInfinity}) {
+    Problem problem = good;
+    problem.residuals[3] = bad;
+    expect_error(problem, "row 3: the residual is");
+    problem = good;
+    problem.parameters[4 * problem.columns] = bad;
+    expect_error(problem, "row 4: parameter 0 is");
+  }
+  Problem problem = good;
+  problem.weights[2] = std::numeric_limits<double>::quiet_NaN();
+  expect_error(problem, "row 2: the weight is");
+  problem = good;
+  problem.weights.pop_back();
+  expect_error(problem, "10 residuals but 9 weights");
+  problem = good;
+  problem.columns += 1;
+  problem.parameters.resize(10 * problem.columns);
+  expect_error(problem, "expected 10 x");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AllForms, AnyObjective,
+    testing::Values(Case{"exp"}, Case{"exp", Score::kAbsolute, Sides::kOne, 0.15},
+                    Case{"exp", Score::kAbsolute, Sides::kOne, 0.85}, Case{"exp", Score::kSquared, Sides::kOne, 1},
+                    Case{"linear", Score::kSquared, Sides::kOne, 0.5}, Case{"erc", Score::kSquared, Sides::kOne, 0.5},
+                    Case{"exp", Score::kAbsolute, Sides::kTwo, 1}, Case{"exp", Score::kAbsolute, Sides::kTwo, 0.4},
+                    Case{"density"}, Case{"affine"}, Case{"density", Score::kAbsolute, Sides::kTwo},
+                    Case{"affine", Score::kAbsolute, Sides::kTwo}, Case{"affine", Score::kSquared},
+                    Case{"affine", Score::kLog}, Case{"exp", Score::kLog}, Case{"mixture"},
+                    Case{"mixture", Score::kSquared}, Case{"mixture", Score::kSquared, Sides::kTwo},
+                    Case{"exp", Score::kAbsolute, Sides::kOne, 0.85, LevelWindow{0.8, 0.99}},
+                    Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.99}}),
+    [](const auto& test) { return test.param.name(); });
+
+// --- what the design says of the losses
+// ---------------------------------------------------------------------------------
+
+double scale_loss(const std::vector<double>& u, const std::vector<double>& r, double evenness) {
+  std::vector<double> g;
+  for (const double x : u) g.push_back(-x);
+  const Case narrow{"exp", Score::kAbsolute, Sides::kOne, evenness};
+  return narrow.fast()->evaluate({r}, MatrixView::column(g));
+}
+
+TEST(ScaleObjective, IsTheFamilyOfTheDesign) {
+  const std::vector<double> u{0.3, -1.2, 2.0};
+  const std::vector<double> r{1.0, 0.2, 5.0};
+  for (const double p : {0.15, 0.5, 1.0}) {
+    double left = 0;
+    double right = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      left += std::exp(p * u[i]) / 3;
+      right += r[i] * std::exp(-u[i]) / 3;
+    }
+    EXPECT_NEAR(scale_loss(u, r, 1 - p), std::log(left) / p + std::log(right), 1e-14);
+  }
+  double right = 0;
+  for (std::size_t i = 0; i < 3; ++i) right += r[i] * std::exp(-u[i]) / 3;
+  EXPECT_NEAR(scale_loss(u, r, 1), (0.3 - 1.2 + 2.0) / 3 + std::log(right), 1e-14);
+}
+
+TEST(ScaleObjective, IsConvexAndDoesNotSeeAConstant) {
+  Random random(41);
+  for (int trial = 0; trial < 500; ++trial) {
+    const std::size_t n = 2 + random.below(30);
+    std::vector<double> r(n);
+    std::vector<double> u(n);
+    std::vector<double> w(n);
+    std::vector<double> middle(n);
+    std::vector<double> shifted(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      r[i] = std::exp(random.normal());
+      u[i] = 3 * random.normal();
+      w[i] = 3 * random.normal();
+      middle[i] = (u[i] + w[i]) / 2;
+      shifted[i] = u[i] + 5;
+    }
+    const double evenness = random.uniform();
+    EXPECT_LE(scale_loss(middle, r, evenness), (scale_loss(u, r, evenness) + scale_loss(w, r, evenness)) / 2 + 1e-12);
+    EXPECT_NEAR(scale_loss(shifted, r, evenness), scale_loss(u, r, evenness), 1e-12);
+  }
+}
+
+TEST(ScaleObjective, IsLeastAtThePowerOfTheMeanErrorThatEvennessSays) {
+  // Two places x with mean errors 1 and 9: s = E[r|x]^{1/(1+p)} has no gradient (design 2.1.5).
+  const std::vector<double> r{0.5, 1.5, 6.0, 12.0};
+  for (const double p : {0.0, 0.15, 0.5, 1.0}) {
+    const double u = std::log(9.0) / (1 + p);
+    std::vector<double> g{0, 0, -u, -u};
+    std::vector<double> gradient(4);
+    const Case scale{"exp", Score::kAbsolute, Sides::kOne, 1 - p};
+    scale.fast()->evaluate({r}, MatrixView::column(g), MutableMatrixView::column(gradient), {});
+    EXPECT_NEAR(gradient[0] + gradient[1], 0, 1e-15) << p;
+    EXPECT_NEAR(gradient[2] + gradient[3], 0, 1e-15) << p;
+  }
+}
+
+TEST(ScaleObjective, NamedTransformsAreOneMethod) {
+  Random random(43);
+  const std::size_t n = 200;
+  std::vector<double> r(n);
+  std::vector<double> g(n);
+  std::vector<double> erc(n);
+  const TransformOptions options;
+  for (std::size_t i = 0; i < n; ++i) {
+    r[i] = std::exp(random.normal());
+    erc[i] = random.normal();
+    g[i] = -std::log(erc[i] * erc[i] + options.gamma);  // e^-g = g'^2 + gamma
+  }
+  const double exp_loss = Case{"exp", Score::kSquared}.fast()->evaluate({r}, MatrixView::column(g));
+  for (const char* name : {"linear", "sigma"}) {
+    EXPECT_EQ((Case{name, Score::kSquared}.fast()->evaluate({r}, MatrixView::column(g))), exp_loss);
+  }
+  EXPECT_NEAR((Case{"erc", Score::kSquared}.fast()->evaluate({r}, MatrixView::column(erc))), exp_loss, 1e-13);
+}
+
+TEST(WidthObjectives, TheDiagonalIsAConstant) {
+  // Leaving n = m out changes the sum by the sum of the residuals, whatever the parameters (design 2.1.2).
+  Random random(47);
+  const auto affine = make_transform("affine");
+  const auto objective = Case{"affine"}.fast();
+  const std::size_t n = 30;
+  for (int trial = 0; trial < 20; ++trial) {
+    const Problem problem = make_problem(2, n, Flavour::kPlain, random);
+    double off_diagonal = 0;
+    double diagonal = 0;
+    for (std::size_t m = 0; m < n; ++m) {
+      for (std::size_t k = 0; k < n; ++k) {
+        const double b = affine->value(std::abs(problem.residuals[k]), problem.matrix().row(k));
+        const double half_width = std::max(affine->inverse(b, problem.matrix().row(m)), 0.0);
+        (m == k ? diagonal : off_diagonal) += half_width;
+      }
+    }
+    double residuals = 0;
+    for (const double r : problem.residuals) residuals += std::abs(r);
+    EXPECT_NEAR(diagonal, residuals, 1e-12 * residuals);
+    const double all = std::exp(objective->evaluate(problem.rows(), problem.matrix())) * static_cast<double>(n * n);
+    EXPECT_NEAR(all, off_diagonal + residuals, 1e-11 * all);
+  }
+}
+
+TEST(WidthObjectives, OneLevelIsThePapersEllAlpha) {
+  Random random(53);
+  const auto affine = make_transform("affine");
+  for (const double level : {0.5, 0.8, 0.9}) {
+    const Problem problem = make_problem(2, 49, Flavour::kPlain, random);
+    std::vector<double> values;
+    for (std::size_t i = 0; i < 49; ++i) {
+      values.push_back(affine->value(std::abs(problem.residuals[i]), problem.matrix().row(i)));
+    }
+    std::sort(values.begin(), values.end());
+    const double q = values[Level(level).rank(49) - 1];
+    double mean = 0;
+    for (std::size_t i = 0; i < 49; ++i) mean += std::max(affine->inverse(q, problem.matrix().row(i)), 0.0) / 49;
+    const Case one_level{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{level, level}};
+    EXPECT_NEAR(one_level.fast()->evaluate(problem.rows(), problem.matrix()), std::log(mean), 1e-12);
+  }
+}
+
+TEST(WidthObjectives, TwoEqualSidesAreOneSide) {
+  Random random(59);
+  for (const char* name : {"exp", "density", "affine"}) {
+    const auto one = Case{name}.fast();
+    const auto two = Case{name, Score::kAbsolute, Sides::kTwo}.fast();
+    const Problem single = make_problem(one->parameter_count(), 60, Flavour::kPlain, random);
+    Problem doubled = single;
+    doubled.columns = two->parameter_count();
+    doubled.parameters.clear();
+    for (std::size_t i = 0; i < 60; ++i) {
+      for (int side = 0; side < 2; ++side) {
+        for (const double x : single.matrix().row(i)) doubled.parameters.push_back(x);
+      }
+    }
+    EXPECT_NEAR(one->evaluate(single.rows(), single.matrix()), two->evaluate(doubled.rows(), doubled.matrix()), 1e-12);
+  }
+}
+
+TEST(WidthObjectives, StayFiniteForLogScalesUpTo300) {
+  Random random(61);
+  for (const Case& form :
+       {Case{"exp"}, Case{"exp", Score::kAbsolute, Sides::kOne, 1}, Case{"exp", Score::kAbsolute, Sides::kOne, 0.85},
+        Case{"exp", Score::kAbsolute, Sides::kTwo}, Case{"density"}, Case{"affine"}}) {
+    const auto objective = form.fast();
+    for (const std::size_t n : {std::size_t{3}, std::size_t{1000}}) {
+      Problem problem = make_problem(objective->parameter_count(), n, Flavour::kHugeSpread, random);
+      for (double& x : problem.parameters) x = 600 * random.uniform() - 300;
+      problem.parameters[0] = 300;
+      problem.parameters[problem.columns] = -300;
+      const Evaluation found = evaluate(*objective, problem);
+      EXPECT_TRUE(std::isfinite(found.loss)) << form.name();
+      for (const double x : found.gradient) ASSERT_TRUE(std::isfinite(x)) << form.name();
+      for (const double x : found.hessian) ASSERT_TRUE(std::isfinite(x)) << form.name();
+    }
+  }
+}
+
+TEST(GeneralObjective, QuantileNodesApproachTheDoubleLoop) {
+  Random random(67);
+  const auto transform = make_transform("mixture");
+  const Problem problem = make_problem(8, 150, Flavour::kPlain, random);
+  const Evaluation exact = evaluate(*make_pairwise_objective(transform, Score::kSquared), problem);
+  double before = kInfinity;
+  for (const std::size_t nodes : {10U, 30U, 75U}) {
+    const auto objective = make_width_objective(transform, Score::kSquared, {.nodes = nodes});
+    const Evaluation found = evaluate(*objective, problem);
+    const double error = std::abs(found.loss - exact.loss);
+    EXPECT_LT(error, 3 / static_cast<double>(nodes));
+    EXPECT_LT(error, before);
+    before = error;
+  }
+  const auto every = make_width_objective(transform, Score::kSquared, {.nodes = 150});
+  EXPECT_NEAR(evaluate(*every, problem).loss, exact.loss, 1e-12);
+}
+
+TEST(ErrorFit, IsTheMeanSquareOfThePaper) {
+  const std::vector<double> r{1.0, -2.0, 0.0};
+  const std::vector<double> g{0.5, 5.0, 1.0};
+  std::vector<double> gradient(3);
+  std::vector<double> hessian(3);
+  const auto objective = make_error_fit_objective();
+  EXPECT_DOUBLE_EQ(objective->evaluate({r}, MatrixView::column(g), MutableMatrixView::column(gradient),
+                                       MutableMatrixView::column(hessian)),
+                   (0.25 + 1.0 + 1.0) / 3);
+  EXPECT_DOUBLE_EQ(gradient[0], 2 * -0.5 / 3);
+  EXPECT_DOUBLE_EQ(gradient[1], 2 * 1.0 / 3);
+  EXPECT_DOUBLE_EQ(hessian[2], 2.0 / 3);
+}
+
+TEST(WidthObjectives, OptionsThatMakeNoSenseAreErrors) {
+  EXPECT_THROW((void)make_width_objective(make_transform("identity"), Score::kAbsolute), Error);
+  EXPECT_THROW((void)make_width_objective(make_transform("linear"), Score::kLog), Error);
+  EXPECT_THROW((void)make_width_objective(make_transform("affine"), Score::kAbsolute, {.evenness = 0.5}), Error);
+  EXPECT_THROW((void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.evenness = 1.5}), Error);
+  EXPECT_THROW((void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.window = LevelWindow{0.9, 0.8}}),
+               Error);
+  EXPECT_THROW((void)make_width_objective(make_transform("mixture"), Score::kAbsolute, {.nodes = 0}), Error);
+}
+
+// --- several workers
+// ------------------------------------------------------------------------------------------------------
+
+/// Workers as threads of one process; adds up in the order of the ranks, and counts what is sent.
+class ThreadWorkers {
+ public:
+  explicit ThreadWorkers(std::size_t workers)
+      : parts_(workers), barrier_(static_cast<std::ptrdiff_t>(workers)), sent_(workers, 0) {}
+
+  void run(const std::function<void(std::size_t, const Reducer&)>& work) {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
+      threads.emplace_back([&, rank] { work(rank, Worker(*this, rank)); });
+    }
+  }
+
+  /// Bytes the first worker has handed over so far.
+  [[nodiscard]] std::size_t bytes_sent() const { return sent_[0]; }
+
+ private:
+  class Worker final : public Reducer {
+   public:
+    Worker(ThreadWorkers& all, std::size_t rank) : all_(all), rank_(rank) {}
+    void sum(std::span<double> values) const override {
+      all_.sent_[rank_] += values.size() * sizeof(double);
+      all_.parts_[rank_].assign(values.begin(), values.end());
+      all_.barrier_.arrive_and_wait();
+      std::fill(values.begin(), values.end(), 0.0);
+      for (const auto& part : all_.parts_) {
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] += part[i];
+      }
+      all_.barrier_.arrive_and_wait();
+    }
+    [[nodiscard]] std::size_t rank() const override { return rank_; }
+    [[nodiscard]] std::size_t workers() const override { return all_.parts_.size(); }
+
+   private:
+    ThreadWorkers& all_;
+    std::size_t rank_;
+  };
+
+  std::vector<std::vector<double>> parts_;
+  std::barrier<> barrier_;
+  std::vector<std::size_t> sent_;
+};
+
+/// Cut a problem into uneven shards, an empty one among them, and evaluate it on as many workers.
+Evaluation evaluate_sharded(const Objective& objective, const Problem& problem, std::size_t workers,
+                            std::size_t* bytes = nullptr) {
+  const std::size_t n = problem.residuals.size();
+  const std::size_t columns = problem.columns;
+  std::vector<std::size_t> cuts{0};
+  for (std::size_t k = 1; k < workers; ++k) cuts.push_back(k == 1 ? 0 : n * k * k / (workers * workers));
+  cuts.push_back(n);
+  Evaluation result{0, std::vector<double>(n * columns), std::vector<double>(n * columns)};
+  std::vector<double> losses(workers);
+  ThreadWorkers threads(workers);
+  threads.run([&](std::size_t rank, const Reducer& reducer) {
+    const std::size_t first = cuts[rank];
+    const std::size_t count = cuts[rank + 1] - first;
+    ResidualRows rows{std::span(problem.residuals).subspan(first, count)};
+    if (!problem.weights.empty()) rows.weights = std::span(problem.weights).subspan(first, count);
+    Workspace workspace;
+    losses[rank] = objective.evaluate(rows, problem.matrix().slice(first, count),
+                                      {result.gradient.data() + first * columns, count, columns},
+                                      {result.hessian.data() + first * columns, count, columns}, workspace, reducer);
+  });
+  for (const double loss : losses) EXPECT_EQ(loss, losses[0]);
+  result.loss = losses[0];
+  if (bytes != nullptr) *bytes = threads.bytes_sent();
+  return result;
+}
+
+class ShardedObjectives : public testing::TestWithParam<Case> {};
+
+TEST_P(ShardedObjectives, EqualTheSingleCall) {
+  const auto objective = GetParam().fast();
+  Random random(71);
+  for (const Flavour flavour : {Flavour::kPlain, Flavour::kTies, Flavour::kWeights, Flavour::kHugeSpread}) {
+    const std::size_t n = GetParam().transform == "mixture" ? 20 : 150;
+    const Problem problem = make_problem(objective->parameter_count(), n, flavour, random);
+    const Evaluation single = evaluate(*objective, problem);
+    for (const std::size_t workers : {2U, 4U}) {
+      const Evaluation sharded = evaluate_sharded(*objective, problem, workers);
+      EXPECT_NEAR(sharded.loss, single.loss, 1e-12 * std::max(1.0, std::abs(single.loss)));
+      expect_near(sharded.gradient, single.gradient, 1e-11 * greatest(single.gradient), "gradient");
+      expect_near(sharded.hessian, single.hessian, 1e-11 * greatest(single.hessian), "hessian");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    AllForms, ShardedObjectives,
+    testing::Values(Case{"exp"}, Case{"exp", Score::kSquared, Sides::kOne, 0.85},
+                    Case{"erc", Score::kSquared, Sides::kOne, 1}, Case{"exp", Score::kAbsolute, Sides::kTwo, 0.5},
+                    Case{"exp", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}}, Case{"density"},
+                    Case{"affine"}, Case{"affine", Score::kAbsolute, Sides::kTwo},
+                    Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
+                    Case{"density", Score::kAbsolute, Sides::kOne, 0, std::nullopt, PairMethod::kSummary},
+                    Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, PairMethod::kSummary},
+                    Case{"mixture", Score::kSquared}),
+    [](const auto& test) { return test.param.name(); });
+
+TEST(ErrorFit, ShardsEqualTheSingleCall) {
+  Random random(73);
+  const auto objective = make_error_fit_objective();
+  const Problem problem = make_problem(1, 100, Flavour::kWeights, random);
+  const Evaluation single = evaluate(*objective, problem);
+  const Evaluation sharded = evaluate_sharded(*objective, problem, 3);
+  EXPECT_NEAR(sharded.loss, single.loss, 1e-12 * single.loss);
+  expect_near(sharded.gradient, single.gradient, 1e-12 * greatest(single.gradient), "gradient");
+}
+
+// --- the summary
+// ------------------------------------------------------------------------------------------------------------
+
+TEST(BinGrid, BinsHoldWhatIsBetweenTheirEdges) {
+  using internal::BinGrid;
+  Random random(79);
+  for (std::size_t bin = 1; bin < BinGrid::kBins; ++bin) {
+    EXPECT_LT(BinGrid::edge(bin - 1), BinGrid::edge(bin));
+    EXPECT_EQ(BinGrid::bin_of(BinGrid::edge(bin)), bin);
+  }
+  for (int trial = 0; trial < 100'000; ++trial) {
+    const double x = random.normal() * std::exp(8 * random.normal());
+    const std::size_t bin = BinGrid::bin_of(x);
+    EXPECT_GE(x, BinGrid::edge(bin));
+    EXPECT_LT(x, BinGrid::edge(bin + 1));
+  }
+}
+
+enum class Tail { kNormal, kExponential, kLogNormal, kCauchy, kPareto, kZeroInflated, kLogNormalFive };
+
+class SummaryObjective : public testing::TestWithParam<Tail> {};
+
+Problem tailed_problem(std::size_t columns, std::size_t n, Tail tail, Random& random) {
+  Problem problem;
+  problem.columns = columns;
+  const auto draw = [&]() -> double {
+    switch (tail) {
+      case Tail::kNormal:
+        return std::abs(random.normal());
+      case Tail::kExponential:
+        return -std::log(1 - random.uniform());
+      case Tail::kLogNormal:
+        return std::exp(2 * random.normal());
+      case Tail::kCauchy:
+        return std::abs(random.normal() / random.normal());
+      case Tail::kPareto:
+        return std::pow(1 - random.uniform(), -1 / 0.7);
+      case Tail::kZeroInflated:
+        return random.uniform() < 0.4 ? 0.0 : 50 * std::exp(random.normal());
+      case Tail::kLogNormalFive:
+        return std::exp(5 * random.normal());
+    }
+    return 0;
+  };
+  for (std::size_t i = 0; i < n; ++i) {
+    const double size = std::exp(0.7 * random.normal());  // what x says of the error
+    problem.residuals.push_back((random.uniform() < 0.5 ? -1 : 1) * size * draw());
+    for (std::size_t j = 0; j < columns; ++j)
+      problem.parameters.push_back(0.8 * std::log(size) + 0.2 * random.normal());
+  }
+  return problem;
+}
+
+TEST_P(SummaryObjective, IsWithinAThousandthOfExact) {
+  Random random(83);
+  for (const Case& form : {Case{"density"}, Case{"affine"}, Case{"affine", Score::kAbsolute, Sides::kTwo}}) {
+    Case summarised = form;
+    summarised.method = PairMethod::kSummary;
+    const auto exact = form.fast();
+    const auto summary = summarised.fast();
+    const Problem problem = tailed_problem(exact->parameter_count(), 100'000, GetParam(), random);
+    const Evaluation expected = evaluate(*exact, problem);
+    const Evaluation found = evaluate(*summary, problem);
+    EXPECT_NEAR(std::exp(found.loss - expected.loss), 1, 1e-3) << form.name();
+    double difference = 0;
+    double norm = 0;
+    double found_norm = 0;
+    for (std::size_t i = 0; i < expected.gradient.size(); ++i) {
+      difference += std::pow(found.gradient[i] - expected.gradient[i], 2);
+      norm += std::pow(expected.gradient[i], 2);
+      found_norm += std::pow(found.gradient[i], 2);
+    }
+    EXPECT_NEAR(std::sqrt(found_norm / norm), 1, 1e-3) << form.name();
+    EXPECT_LT(std::sqrt(difference / norm), 1e-3) << form.name();
+    expect_near(found.hessian, expected.hessian, 1e-12 * greatest(expected.hessian), "hessian");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tails, SummaryObjective,
+                         testing::Values(Tail::kNormal, Tail::kExponential, Tail::kLogNormal, Tail::kCauchy,
+                                         Tail::kPareto, Tail::kZeroInflated, Tail::kLogNormalFive));
+
+TEST(SummaryObjectives, SendAtMost64KilobytesWhateverTheRows) {
+  Random random(89);
+  for (const Case& form :
+       {Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, PairMethod::kSummary},
+        Case{"exp", Score::kAbsolute, Sides::kOne, 0.85}}) {
+    const auto objective = form.fast();
+    std::size_t bytes_of_few = 0;
+    std::size_t bytes_of_many = 0;
+    evaluate_sharded(*objective, make_problem(objective->parameter_count(), 100, Flavour::kPlain, random), 2,
+                     &bytes_of_few);
+    evaluate_sharded(*objective, make_problem(objective->parameter_count(), 20'000, Flavour::kPlain, random), 2,
+                     &bytes_of_many);
+    EXPECT_EQ(bytes_of_few, bytes_of_many) << form.name();
+    EXPECT_LE(bytes_of_many, 65536) << form.name();
+  }
+}
+
+}  // namespace
+}  // namespace widthwise
