@@ -46,52 +46,49 @@ MatrixView side_parameters(const ConformalRule& rule, const PredictionRows& rows
 }
 
 // Half-widths from scores, and bounds from half-widths. What cannot be computed, because a prediction or parameter is
-// NaN, is not bounded.
+// NaN, is not bounded: no comparison with NaN holds, so the first selection of each loop takes the end of the range.
 
 template <Score kScore>
-[[gnu::always_inline]] inline void lower_bounds_of(const double* f, const double* a, std::size_t n,
-                                                   const OutcomeRange& range, double* out) {
+[[gnu::always_inline]] inline void bounds_of(const double* f, const double* below, const double* above, std::size_t n,
+                                             const OutcomeRange& range, double* lower, double* upper) {
+  const double low = range.low;
+  const double high = range.high;
   for (std::size_t i = 0; i < n; ++i) {
-    double bound = f[i] - to_residual(kScore, a[i]);
-    bound = bound == bound ? bound : -kInfinity;
-    bound = bound < range.low ? range.low : bound;
-    out[i] = bound > range.high ? range.high : bound;
+    const double bound = f[i] - to_residual(kScore, below[i]);
+    const double inside = bound > low ? bound : low;
+    lower[i] = inside < high ? inside : high;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double bound = f[i] + to_residual(kScore, above[i]);
+    const double inside = bound < high ? bound : high;
+    upper[i] = inside > low ? inside : low;
   }
 }
 
-template <Score kScore>
-[[gnu::always_inline]] inline void upper_bounds_of(const double* f, const double* a, std::size_t n,
-                                                   const OutcomeRange& range, double* out) {
-  for (std::size_t i = 0; i < n; ++i) {
-    double bound = f[i] + to_residual(kScore, a[i]);
-    bound = bound == bound ? bound : kInfinity;
-    bound = bound > range.high ? range.high : bound;
-    out[i] = bound < range.low ? range.low : bound;
-  }
+WIDTHWISE_VECTORISED void absolute_bounds(const double* f, const double* below, const double* above, std::size_t n,
+                                          const OutcomeRange& range, double* lower, double* upper) {
+  bounds_of<Score::kAbsolute>(f, below, above, n, range, lower, upper);
 }
 
-WIDTHWISE_VECTORISED void absolute_bounds(const double* f, const double* a, std::size_t n, const OutcomeRange& range,
-                                          bool above, double* out) {
-  above ? upper_bounds_of<Score::kAbsolute>(f, a, n, range, out)
-        : lower_bounds_of<Score::kAbsolute>(f, a, n, range, out);
+WIDTHWISE_VECTORISED void squared_bounds(const double* f, const double* below, const double* above, std::size_t n,
+                                         const OutcomeRange& range, double* lower, double* upper) {
+  bounds_of<Score::kSquared>(f, below, above, n, range, lower, upper);
 }
 
-WIDTHWISE_VECTORISED void squared_bounds(const double* f, const double* a, std::size_t n, const OutcomeRange& range,
-                                         bool above, double* out) {
-  above ? upper_bounds_of<Score::kSquared>(f, a, n, range, out) : lower_bounds_of<Score::kSquared>(f, a, n, range, out);
-}
-
-/// Bounds of n rows at one level on one side, from f (n) and the inverse scores (n).
-void bounds(Score score, const double* f, const double* a, std::size_t n, const OutcomeRange& range, bool above,
-            double* out) {
+/// Both bounds of n rows at one level, from f (n) and the inverse scores of each side (n; the same array when
+/// one-sided).
+void write_bounds(Score score, const double* f, const double* below, const double* above, std::size_t n,
+                  const OutcomeRange& range, double* lower, double* upper) {
   switch (score) {
     case Score::kAbsolute:
-      return absolute_bounds(f, a, n, range, above, out);
+      absolute_bounds(f, below, above, n, range, lower, upper);
+      break;
     case Score::kSquared:
-      return squared_bounds(f, a, n, range, above, out);
+      squared_bounds(f, below, above, n, range, lower, upper);
+      break;
     case Score::kLog:
-      return above ? upper_bounds_of<Score::kLog>(f, a, n, range, out)
-                   : lower_bounds_of<Score::kLog>(f, a, n, range, out);
+      bounds_of<Score::kLog>(f, below, above, n, range, lower, upper);
+      break;
   }
 }
 
@@ -207,10 +204,15 @@ void Predictor::intervals(const PredictionRows& rows, std::span<const Level> lev
   if (shared) {
     for (std::size_t j = 0; j < k; ++j) quantiles[j] = sorted_.quantile(levels[j], 0, 1, when_too_few);
   }
-  std::vector<double> scores(block * k);
+  const bool two_sided = rule_.sides() == Sides::kTwo;
+  std::vector<double> below(block * k);
+  std::vector<double> above(two_sided ? block * k : 0);
   std::vector<double> repeated(k);
-  std::vector<double> block_bounds(block);
-  const bool streamed = n * sizeof(double) >= internal::kStreamedBytes;
+
+  // One level goes to the outputs a block at a time, past the cache when they are too large for it.
+  const bool by_block = k == 1 && lower.contiguous() && upper.contiguous();
+  const bool streamed = by_block && n * sizeof(double) >= internal::kStreamedBytes;
+  std::vector<double> block_bounds(streamed ? 2 * block : 0);
 
   for (std::size_t first = 0; first < n; first += block) {
     const std::size_t count = std::min(block, n - first);
@@ -221,22 +223,28 @@ void Predictor::intervals(const PredictionRows& rows, std::span<const Level> lev
         quantiles[i * k + j] = sorted_.quantile(levels[j], group, weight, when_too_few);
       }
     }
+    const MatrixView block_quantiles(quantiles.data(), count, k, shared ? 0 : k);
+    rule_.transform().inverses(block_quantiles, side_parameters(rule_, rows, false, first, count),
+                               {below.data(), count, k});
+    if (two_sided) {
+      rule_.transform().inverses(block_quantiles, side_parameters(rule_, rows, true, first, count),
+                                 {above.data(), count, k});
+    }
+    const double* upper_scores = two_sided ? above.data() : below.data();
     const double* f = rows.predictions.data() + first;
-    for (const bool above : {false, true}) {
-      if (!above || rule_.sides() == Sides::kTwo) {
-        rule_.transform().inverses({quantiles.data(), count, k, shared ? 0 : k},
-                                   side_parameters(rule_, rows, above, first, count), {scores.data(), count, k});
-      }
-      const MutableMatrixView& out = above ? upper : lower;
-      if (k == 1 && out.contiguous()) {
-        double* to = out.data() + first;
-        bounds(rule_.score(), f, scores.data(), count, range, above, streamed ? block_bounds.data() : to);
-        if (streamed) internal::stream_out(block_bounds.data(), count, to);
-        continue;
-      }
+    if (streamed) {
+      write_bounds(rule_.score(), f, below.data(), upper_scores, count, range, block_bounds.data(),
+                   block_bounds.data() + block);
+      internal::stream_out(block_bounds.data(), count, lower.data() + first);
+      internal::stream_out(block_bounds.data() + block, count, upper.data() + first);
+    } else if (by_block) {
+      write_bounds(rule_.score(), f, below.data(), upper_scores, count, range, lower.data() + first,
+                   upper.data() + first);
+    } else {
       for (std::size_t i = 0; i < count; ++i) {
         std::fill(repeated.begin(), repeated.end(), f[i]);
-        bounds(rule_.score(), repeated.data(), scores.data() + i * k, k, range, above, out.row(first + i).data());
+        write_bounds(rule_.score(), repeated.data(), below.data() + i * k, upper_scores + i * k, k, range,
+                     lower.row(first + i).data(), upper.row(first + i).data());
       }
     }
   }
@@ -249,12 +257,13 @@ Interval Predictor::interval(double prediction, std::span<const double> paramete
   check(row);
   check_range(range);
   const double q = sorted_.quantile(level);
-  Interval result;
+  double inverse[2] = {0, 0};
   for (const bool above : {false, true}) {
-    double a = 0;
-    rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, row, above, 0, 1), {&a, 1, 1});
-    bounds(rule_.score(), &prediction, &a, 1, range, above, above ? &result.upper : &result.lower);
+    rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, row, above, 0, 1),
+                               {&inverse[above ? 1 : 0], 1, 1});
   }
+  Interval result;
+  write_bounds(rule_.score(), &prediction, &inverse[0], &inverse[1], 1, range, &result.lower, &result.upper);
   return result;
 }
 
@@ -291,7 +300,9 @@ void Predictor::quantiles(const PredictionRows& rows, std::span<const Level> pro
                                     .q;
       double a = 0;
       rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, rows, upper, i, 1), {&a, 1, 1});
-      bounds(rule_.score(), &rows.predictions[i], &a, 1, range, upper, &out(i, j));
+      Interval bounds;
+      write_bounds(rule_.score(), &rows.predictions[i], &a, &a, 1, range, &bounds.lower, &bounds.upper);
+      out(i, j) = upper ? bounds.upper : bounds.lower;
     }
   }
 }

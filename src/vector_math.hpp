@@ -11,7 +11,7 @@
 /// SSE2 does, so both give the same bits. Sanitizers cannot instrument the resolver that chooses.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WIDTHWISE_VECTORISED __attribute__((target_clones("avx2", "default")))
+#define WIDTHWISE_VECTORISED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define WIDTHWISE_VECTORISED
 #endif

@@ -114,8 +114,8 @@ void SortedPart::sort(std::span<const Item> items) {
   constexpr std::size_t kMany = 32;
   for (std::size_t bucket = 0; bucket < buckets_; ++bucket) {
     if (starts_[bucket + 1] - starts_[bucket] <= kMany) continue;
-    std::stable_sort(sorted_.data() + starts_[bucket], sorted_.data() + starts_[bucket + 1],
-                     [](const Item& a, const Item& b) { return a.value < b.value; });
+    std::sort(sorted_.data() + starts_[bucket], sorted_.data() + starts_[bucket + 1],
+              [](const Item& a, const Item& b) { return a.value < b.value; });
   }
   insertion_sort(sorted_.data(), sorted_.data() + size_);
   std::fill_n(sorted_.begin() + static_cast<std::ptrdiff_t>(size_), kFew,
