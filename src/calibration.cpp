@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -11,6 +10,8 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
+
+#include "text.hpp"
 
 namespace widthwise {
 namespace {
@@ -114,12 +115,6 @@ class MultiSelection {
   Random random_;
 };
 
-std::string number_text(double number) {
-  std::array<char, 32> buffer{};
-  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
-  return {buffer.data(), end};
-}
-
 std::string rows_text(std::uint64_t rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
 
 }  // namespace
@@ -186,7 +181,7 @@ bool valid_weight(double weight) { return weight > 0 && weight <= std::numeric_l
   const std::string where = "Calibration::add: row " + std::to_string(row_number);
   if (std::isnan(row.score)) throw Error(ErrorCode::kNotFinite, where + ": the score is NaN");
   throw Error(std::isfinite(row.weight) ? ErrorCode::kInvalidArgument : ErrorCode::kNotFinite,
-              where + ": expected a positive, finite weight, found " + number_text(row.weight));
+              where + ": expected a positive, finite weight, found " + internal::text_of(row.weight));
 }
 
 [[noreturn]] void refuse_duplicate(std::uint64_t row_number, const std::string& where) {
@@ -617,9 +612,9 @@ struct SplitInteger {
 
 void check_test_weight(const char* where, double test_weight) {
   if (!(test_weight > 0)) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        std::string("SortedScores::") + where + ": expected a positive test weight, found " + number_text(test_weight));
+    throw Error(ErrorCode::kInvalidArgument, std::string("SortedScores::") + where +
+                                                 ": expected a positive test weight, found " +
+                                                 internal::text_of(test_weight));
   }
 }
 
@@ -782,7 +777,7 @@ double SortedScores::quantile(const Level& level, std::int64_t group, double tes
     throw Error(ErrorCode::kTooFewRows, where +
                                             (found->all.weights.empty() && test_weight == 1
                                                  ? rows_text(level.least_rows())
-                                                 : "more rows for a test weight of " + number_text(test_weight)) +
+                                                 : "more rows for a test weight of " + internal::text_of(test_weight)) +
                                             rows);
   }
   return kInfinity;

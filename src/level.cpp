@@ -7,6 +7,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/level.hpp>
 
+#include "text.hpp"
+
 namespace widthwise {
 namespace {
 
@@ -75,12 +77,7 @@ Level::Level(std::uint64_t numerator, std::uint64_t denominator)
     : numerator_(numerator / std::gcd(numerator, denominator)),
       denominator_(denominator / std::gcd(numerator, denominator)) {}
 
-Level::Level(double value)
-    : Level([value] {
-        std::array<char, 32> buffer{};
-        const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-        return parse(std::string_view(buffer.data(), static_cast<std::size_t>(end - buffer.data())));
-      }()) {}
+Level::Level(double value) : Level(parse(internal::text_of(value))) {}
 
 Level Level::parse(std::string_view text) {
   const std::string expected = "Level: expected a number strictly between 0 and 1, such as 0.9, found ";

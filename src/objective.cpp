@@ -7,6 +7,7 @@
 #include <widthwise/error.hpp>
 
 #include "objective/objectives.hpp"
+#include "text.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
@@ -47,7 +48,7 @@ void check_options(const Transform& transform, Score score, const WidthOptions& 
   }
   if (!(options.evenness >= 0 && options.evenness <= 1)) {
     throw Error(ErrorCode::kInvalidArgument,
-                "width objective: evenness must be in [0, 1], found " + std::to_string(options.evenness));
+                "width objective: evenness must be in [0, 1], found " + internal::text_of(options.evenness));
   }
   if (options.nodes == 0) {
     throw Error(ErrorCode::kInvalidArgument, "width objective: nodes must be at least 1");
@@ -120,16 +121,15 @@ void explain_bad_input(const ResidualRows& rows, MatrixView parameters) {
   for (std::size_t i = 0; i < rows.residuals.size(); ++i) {
     const std::string row = "objective: row " + std::to_string(i) + ": ";
     if (!std::isfinite(rows.residuals[i])) {
-      throw Error(ErrorCode::kNotFinite, row + "the residual is " + std::to_string(rows.residuals[i]));
+      throw Error(ErrorCode::kNotFinite, row + "the residual is " + text_of(rows.residuals[i]));
     }
     if (!rows.weights.empty() && !(rows.weights[i] >= 0 && std::isfinite(rows.weights[i]))) {
       throw Error(ErrorCode::kInvalidArgument,
-                  row + "the weight is " + std::to_string(rows.weights[i]) + ", expected a finite number >= 0");
+                  row + "the weight is " + text_of(rows.weights[i]) + ", expected a finite number >= 0");
     }
     for (std::size_t j = 0; j < parameters.columns(); ++j) {
       if (!std::isfinite(parameters(i, j))) {
-        throw Error(ErrorCode::kNotFinite,
-                    row + "parameter " + std::to_string(j) + " is " + std::to_string(parameters(i, j)));
+        throw Error(ErrorCode::kNotFinite, row + "parameter " + std::to_string(j) + " is " + text_of(parameters(i, j)));
       }
     }
   }

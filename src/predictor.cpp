@@ -9,6 +9,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "text.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
@@ -94,8 +95,9 @@ void write_bounds(Score score, const double* f, const double* below, const doubl
 
 void check_range(const OutcomeRange& range) {
   if (range.low <= range.high) return;
-  throw Error(ErrorCode::kInvalidArgument, "Predictor: the range of outcomes is empty: [" + std::to_string(range.low) +
-                                               ", " + std::to_string(range.high) + "]");
+  throw Error(ErrorCode::kInvalidArgument, "Predictor: the range of outcomes is empty: [" +
+                                               internal::text_of(range.low) + ", " + internal::text_of(range.high) +
+                                               "]");
 }
 
 }  // namespace
@@ -151,8 +153,8 @@ void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& ro
   for (std::size_t i = 0; i < n; ++i) {
     if (std::isnan(values[i])) {
       throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(first_row + i) +
-                                             " has no score: its outcome is " + std::to_string(outcomes[i]) +
-                                             ", its prediction " + std::to_string(rows.predictions[i]) +
+                                             " has no score: its outcome is " + internal::text_of(outcomes[i]) +
+                                             ", its prediction " + internal::text_of(rows.predictions[i]) +
                                              "; drop such rows from calibration and test alike, or impute them");
     }
     above[i] = outcomes[i] > rows.predictions[i];

@@ -5,6 +5,7 @@
 #include <widthwise/error.hpp>
 
 #include "diagnostics/rows.hpp"
+#include "text.hpp"
 
 namespace widthwise {
 namespace {

@@ -1,7 +1,6 @@
 #include "diagnostics/rows.hpp"
+#include "text.hpp"
 
-#include <array>
-#include <charconv>
 #include <limits>
 #include <widthwise/error.hpp>
 
@@ -45,12 +44,6 @@ void check_size(std::size_t found, std::size_t expected, std::string_view what, 
   if (found == expected) return;
   throw Error(ErrorCode::kShapeMismatch, std::string(where) + ": " + std::to_string(found) + " " + std::string(what) +
                                              " but " + std::to_string(expected) + " outcomes");
-}
-
-std::string text_of(double x) {
-  std::array<char, 32> buffer{};
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), x);
-  return {buffer.data(), result.ptr};
 }
 
 }  // namespace widthwise::internal

@@ -15,9 +15,6 @@ void check_rows(const IntervalRows& rows, std::string_view where);
 /// Throw kShapeMismatch unless `found` of `what` stand beside `expected` outcomes.
 void check_size(std::size_t found, std::size_t expected, std::string_view what, std::string_view where);
 
-/// The shortest text that reads back as x, whatever the locale.
-[[nodiscard]] std::string text_of(double x);
-
 [[nodiscard]] inline bool is_covered(const IntervalRows& rows, std::size_t i) {
   return rows.lower[i] <= rows.outcomes[i] && rows.outcomes[i] <= rows.upper[i];
 }

@@ -10,6 +10,7 @@
 
 #include "diagnostics/rows.hpp"
 #include "diagnostics/slab_search.hpp"
+#include "text.hpp"
 
 namespace widthwise {
 namespace {

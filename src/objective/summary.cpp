@@ -28,11 +28,12 @@ double quadratic(double left, double right, double mean, double s) {
   return std::clamp(value, std::min(left, right), std::max(left, right));
 }
 
-/// Its integral from s to 1 over a bin of width 1, not held.
+/// Its integral from s to 1, for left >= right; held where the integral of a function between its ends must lie.
 double quadratic_rest(double left, double right, double mean, double s) {
   const double rest = 1 - s;
-  return rest * (left + 0.5 * (right - left) * (1 + s)) +
-         6 * (mean - 0.5 * (left + right)) * rest * rest * (1 + 2 * s) / 6;
+  const double value =
+      rest * (left + 0.5 * (right - left) * (1 + s)) + (mean - 0.5 * (left + right)) * rest * rest * (1 + 2 * s);
+  return std::clamp(value, right * rest, left * rest);
 }
 
 }  // namespace
@@ -45,20 +46,26 @@ BinGrid BinGrid::around(double centre, double mean_root) {
 }
 
 BinGrid choose_grid(const PairRows& rows, const Reducer& reducer) {
-  const auto weight = [&](std::size_t i) { return rows.value_weights.empty() ? 1.0 : rows.value_weights[i]; };
+  // A sample will do: the grid decides how fine the bins are, not what is in them.
+  constexpr std::size_t kSample = 1 << 16;
+  const std::size_t threshold_step = std::max<std::size_t>(1, rows.thresholds.size() / kSample);
   std::array<double, 2> sums{};
-  for (const double c : rows.thresholds) sums[0] += c;
-  sums[1] = static_cast<double>(rows.thresholds.size());
+  for (std::size_t i = 0; i < rows.thresholds.size(); i += threshold_step) {
+    sums[0] += rows.thresholds[i];
+    ++sums[1];
+  }
   reducer.sum(sums);
   const double centre = sums[0] / sums[1];
 
+  const std::size_t value_step = std::max<std::size_t>(1, rows.values.size() / kSample);
   std::array<double, 2> roots{};
-  for (std::size_t i = 0; i < rows.values.size(); ++i) {
-    roots[0] += weight(i) * std::sqrt(std::sqrt(std::abs(rows.values[i] - centre)));
-    roots[1] += weight(i);
+  for (std::size_t i = 0; i < rows.values.size(); i += value_step) {
+    const double weight = rows.value_weights.empty() ? 1.0 : rows.value_weights[i];
+    roots[0] += weight * std::sqrt(std::sqrt(std::abs(rows.values[i] - centre)));
+    roots[1] += weight;
   }
   reducer.sum(roots);
-  return BinGrid::around(centre, roots[0] / roots[1]);
+  return BinGrid::around(centre, roots[1] > 0 ? roots[0] / roots[1] : 1.0);
 }
 
 double summary_pair_sums(const PairRows& rows, const PairSums& out, const BinGrid& grid, const Reducer& reducer) {
@@ -116,25 +123,32 @@ double summary_pair_sums(const PairRows& rows, const PairSums& out, const BinGri
     inside += thresholds[j].weight * values[j].weight * width;
   }
 
+  // What a look-up needs of a bin, side by side.
+  struct Bin {
+    double edge, width, per_width, above, next_above, mean_above, next_excess, below, next_below, mean_below;
+  };
+  std::vector<Bin> bins(kBins);
+  for (std::size_t j = 0; j < kBins; ++j) {
+    const double width = edges[j + 1] - edges[j];
+    // Over the bin, the weight below t averages to what it is at the edge plus each threshold's share of the bin above
+    // it.
+    const double mean_below = below[j] + (thresholds[j].weight * edges[j + 1] - thresholds[j].moment) / width;
+    bins[j] = {edges[j],      width,    1 / width,    above[j],  above[j + 1], (excess[j] - excess[j + 1]) / width,
+               excess[j + 1], below[j], below[j + 1], mean_below};
+  }
   for (std::size_t i = 0; i < rows.thresholds.size(); ++i) {
     const double x = grid.coordinate(rows.thresholds[i]);
-    const std::size_t j = BinGrid::bin_of(x);
-    const double width = edges[j + 1] - edges[j];
-    const double s = std::clamp((x - edges[j]) / width, 0.0, 1.0);
-    const double mean = (excess[j] - excess[j + 1]) / width;
-    out.weight_above[i] = quadratic(above[j], above[j + 1], mean, s);
-    const double rest = width * quadratic_rest(above[j], above[j + 1], mean, s);
-    out.excess[i] = grid.spread() * std::max(excess[j + 1] + rest, 0.0);
+    const Bin& bin = bins[BinGrid::bin_of(x)];
+    const double s = std::clamp((x - bin.edge) * bin.per_width, 0.0, 1.0);
+    out.weight_above[i] = quadratic(bin.above, bin.next_above, bin.mean_above, s);
+    out.excess[i] =
+        grid.spread() * (bin.next_excess + bin.width * quadratic_rest(bin.above, bin.next_above, bin.mean_above, s));
   }
   for (std::size_t i = 0; i < rows.values.size(); ++i) {
     const double x = grid.coordinate(rows.values[i]);
-    const std::size_t j = BinGrid::bin_of(x);
-    const double width = edges[j + 1] - edges[j];
-    const double s = std::clamp((x - edges[j]) / width, 0.0, 1.0);
-    // Over the bin, the weight below t averages to what it is at the edge plus each threshold's share of the bin above
-    // it.
-    const double mean = below[j] + (thresholds[j].weight * edges[j + 1] - thresholds[j].moment) / width;
-    out.weight_below[i] = quadratic(below[j], below[j + 1], mean, s);
+    const Bin& bin = bins[BinGrid::bin_of(x)];
+    const double s = std::clamp((x - bin.edge) * bin.per_width, 0.0, 1.0);
+    out.weight_below[i] = quadratic(bin.below, bin.next_below, bin.mean_below, s);
   }
   return inside / total;
 }

@@ -35,13 +35,13 @@ class BinGrid {
   [[nodiscard]] double value(double x) const { return centre_ + x * spread_; }
   [[nodiscard]] double spread() const { return spread_; }
 
-  /// The bin of a coordinate: edge(bin) <= x < edge(bin + 1). The first and the last bin have no end.
+  /// The bin of a coordinate: edge(bin) <= x <= edge(bin + 1). The first and the last bin have no end. Without a
+  /// branch, which would be guessed wrong for every other row.
   [[nodiscard]] static std::size_t bin_of(double x) {
     const std::uint64_t k = (std::bit_cast<std::uint64_t>(1 + std::abs(x)) >> kMantissaShift) - kOneBits;
-    if (x >= 0) return kBelow + std::min<std::uint64_t>(k, kAbove - 1);
-    // A bin holds its lower edge, so on this side an edge belongs to the bin nearer to the centre.
-    const std::size_t bin = kBelow - 1 - std::min<std::uint64_t>(k, kBelow - 1);
-    return x >= edge(bin + 1) ? bin + 1 : bin;
+    const std::size_t above = kBelow + std::min<std::uint64_t>(k, kAbove - 1);
+    const std::size_t below = kBelow - 1 - std::min<std::uint64_t>(k, kBelow - 1);
+    return x < 0 ? below : above;
   }
 
   [[nodiscard]] static double edge(std::size_t bin) {

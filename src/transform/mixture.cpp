@@ -6,6 +6,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/root_finding.hpp>
 
+#include "text.hpp"
 #include "transform/named.hpp"
 #include "vector_math.hpp"
 
@@ -77,7 +78,7 @@ std::shared_ptr<const Transform> make_mixture(const TransformOptions& options) {
   for (const auto& [what, x] : {std::pair{"gamma", options.gamma}, std::pair{"epsilon", options.epsilon}}) {
     if (!(x > 0 && std::isfinite(x))) {
       throw Error(ErrorCode::kInvalidArgument,
-                  std::string("mixture: ") + what + " must be positive and finite, found " + std::to_string(x));
+                  std::string("mixture: ") + what + " must be positive and finite, found " + text_of(x));
     }
   }
   return std::make_shared<Mixture>(options.gamma, options.epsilon);

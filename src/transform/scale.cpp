@@ -5,6 +5,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "text.hpp"
 #include "transform/affine_family.hpp"
 #include "transform/named.hpp"
 
@@ -71,8 +72,7 @@ std::shared_ptr<const Transform> make_identity(const TransformOptions& /*options
 
 std::shared_ptr<const Transform> make_erc(const TransformOptions& options) {
   if (!(options.gamma > 0 && std::isfinite(options.gamma))) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "erc: gamma must be positive and finite, found " + std::to_string(options.gamma));
+    throw Error(ErrorCode::kInvalidArgument, "erc: gamma must be positive and finite, found " + text_of(options.gamma));
   }
   return std::make_shared<AffineFamily<Erc>>(Erc{options.gamma});
 }
