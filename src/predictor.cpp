@@ -293,13 +293,11 @@ void Predictor::quantiles(const PredictionRows& rows, std::span<const Level> pro
     const bool upper = probabilities[j] >= half;
     const Level level = upper ? probabilities[j] : probabilities[j].complement();
     std::optional<double> shared;
-    if (rows.groups.empty() && rows.test_weights.empty()) shared = sorted_.sided_quantile(level, upper).q;
+    if (rows.groups.empty() && rows.test_weights.empty()) shared = sorted_.sided_quantile(level, upper);
     for (std::size_t i = 0; i < n; ++i) {
       const double q = shared ? *shared
-                              : sorted_
-                                    .sided_quantile(level, upper, rows.groups.empty() ? 0 : rows.groups[i],
-                                                    rows.test_weights.empty() ? 1.0 : rows.test_weights[i])
-                                    .q;
+                              : sorted_.sided_quantile(level, upper, rows.groups.empty() ? 0 : rows.groups[i],
+                                                       rows.test_weights.empty() ? 1.0 : rows.test_weights[i]);
       double a = 0;
       rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, rows, upper, i, 1), {&a, 1, 1});
       Interval bounds;

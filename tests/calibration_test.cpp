@@ -666,7 +666,7 @@ TEST(SortedScores, GiveTheSameWithEqualWeightsAsWithout) {
         ASSERT_EQ(found.quantile(level, 0, weight), expected.quantile(level))
             << "weight " << weight << ", " << n << " rows, level " << level.text();
         for (const bool below : {false, true}) {
-          ASSERT_EQ(found.sided_quantile(level, below, 0, weight).q, expected.sided_quantile(level, below).q);
+          ASSERT_EQ(found.sided_quantile(level, below, 0, weight), expected.sided_quantile(level, below));
         }
       }
     }
@@ -698,13 +698,11 @@ double signed_score(const CalibrationRow& row) { return row.above ? row.score : 
 void expect_sided(const SortedScores& sorted, const IntegerRows& rows, const Level& level, std::uint64_t test_weight) {
   const double weight = static_cast<double>(test_weight);
   const double upper = rows.quantile(level, test_weight, signed_score);
-  const SortedScores::SidedQuantile below = sorted.sided_quantile(level, true, 0, weight);
-  ASSERT_EQ(below.q, upper > 0 ? upper : -kInfinity);
-  ASSERT_TRUE(below.above);
+  const double below = sorted.sided_quantile(level, true, 0, weight);
+  ASSERT_EQ(below, upper > 0 ? upper : -kInfinity);
   const double lower = rows.quantile(level, test_weight, [](const CalibrationRow& row) { return -signed_score(row); });
-  const SortedScores::SidedQuantile above = sorted.sided_quantile(level, false, 0, weight);
-  ASSERT_EQ(above.q, lower > 0 ? lower : -kInfinity);
-  ASSERT_FALSE(above.above);
+  const double above = sorted.sided_quantile(level, false, 0, weight);
+  ASSERT_EQ(above, lower > 0 ? lower : -kInfinity);
 }
 
 TEST(SortedScores, AgreeWithIntegerArithmetic) {
@@ -801,7 +799,7 @@ TEST(SortedScores, ATestWeightIsPositive) {
       }
     }
     EXPECT_EQ(sorted.quantile(0.01, 0, kInfinity), kInfinity);
-    EXPECT_EQ(sorted.sided_quantile(0.01, true, 0, kInfinity).q, kInfinity);
+    EXPECT_EQ(sorted.sided_quantile(0.01, true, 0, kInfinity), kInfinity);
     EXPECT_EQ(sorted.p_value(100, 0, kInfinity), 1);
   }
 }
@@ -826,9 +824,7 @@ TEST(SortedScores, AGroupNeverSeenHasAnInfiniteInterval) {
   const SortedScores sorted(calibration_of(std::vector<CalibrationRow>(100, {.score = 1})));
   EXPECT_EQ(sorted.quantile(0.5, 1), kInfinity);
   EXPECT_EQ(sorted.quantile(0.5, 1, 1, WhenTooFew::kError), kInfinity);
-  EXPECT_EQ(sorted.sided_quantile(0.5, true, 1).q, kInfinity);
-  EXPECT_TRUE(sorted.sided_quantile(0.5, true, 1).above);
-  EXPECT_FALSE(sorted.sided_quantile(0.5, false, 1).above);
+  EXPECT_EQ(sorted.sided_quantile(0.5, true, 1), kInfinity);
   EXPECT_EQ(sorted.p_value(1e9, 1), 1);
   EXPECT_EQ(SortedScores().quantile(0.5), kInfinity);
 }
@@ -905,14 +901,14 @@ TEST(SortedScores, SidedQuantilesNeverCrossThePrediction) {
                                             {.score = 4, .above = true},
                                             {.score = 8, .above = true}};
   const SortedScores sorted(calibration_of(rows));
-  EXPECT_EQ(sorted.sided_quantile(0.3, true).q, -kInfinity);   // rank 2
-  EXPECT_EQ(sorted.sided_quantile(0.5, true).q, 2);            // rank 3
-  EXPECT_EQ(sorted.sided_quantile(0.8, true).q, 8);            // rank 5
-  EXPECT_EQ(sorted.sided_quantile(0.84, true).q, kInfinity);   // rank 6 of 5
-  EXPECT_EQ(sorted.sided_quantile(0.5, false).q, -kInfinity);  // rank 3
-  EXPECT_EQ(sorted.sided_quantile(0.6, false).q, 1);           // rank 4
-  EXPECT_EQ(sorted.sided_quantile(0.8, false).q, 5);           // rank 5
-  EXPECT_EQ(sorted.sided_quantile(0.84, false).q, kInfinity);
+  EXPECT_EQ(sorted.sided_quantile(0.3, true), -kInfinity);   // rank 2
+  EXPECT_EQ(sorted.sided_quantile(0.5, true), 2);            // rank 3
+  EXPECT_EQ(sorted.sided_quantile(0.8, true), 8);            // rank 5
+  EXPECT_EQ(sorted.sided_quantile(0.84, true), kInfinity);   // rank 6 of 5
+  EXPECT_EQ(sorted.sided_quantile(0.5, false), -kInfinity);  // rank 3
+  EXPECT_EQ(sorted.sided_quantile(0.6, false), 1);           // rank 4
+  EXPECT_EQ(sorted.sided_quantile(0.8, false), 5);           // rank 5
+  EXPECT_EQ(sorted.sided_quantile(0.84, false), kInfinity);
 }
 
 // ------------------------------------------------------------------------------------------------------- coverage
@@ -1002,7 +998,7 @@ TEST(CalibrationCoverage, OfOneSideIsAtLeastTheRankShareOverAllChoicesOfTheTestR
         }
         const SortedScores sorted(calibration);
         for (std::size_t j = 0; j < levels.size(); ++j) {
-          const double q = sorted.sided_quantile(levels[j], below).q;
+          const double q = sorted.sided_quantile(levels[j], below);
           covered[j] += rows[test].above != below || rows[test].score <= q ? 1U : 0U;
         }
       }
@@ -1165,8 +1161,8 @@ TEST(CalibrationCoverage, OfEachSideHoldsForAModelThatIsOff) {
     const SortedScores sorted(calibration);
     const CalibrationRow test = draw();
     for (std::size_t j = 0; j < levels.size(); ++j) {
-      under[j] += !test.above || test.score <= sorted.sided_quantile(levels[j], true).q ? 1U : 0U;
-      over[j] += test.above || test.score <= sorted.sided_quantile(levels[j], false).q ? 1U : 0U;
+      under[j] += !test.above || test.score <= sorted.sided_quantile(levels[j], true) ? 1U : 0U;
+      over[j] += test.above || test.score <= sorted.sided_quantile(levels[j], false) ? 1U : 0U;
     }
   }
   for (std::size_t j = 0; j < levels.size(); ++j) {

@@ -135,17 +135,12 @@ class SortedScores {
   [[nodiscard]] double quantile(const Level& level, std::int64_t group = 0, double test_weight = 1,
                                 WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
 
-  /// A bound of one side: q and the side of the prediction it is on.
-  struct SidedQuantile {
-    double q = 0;
-    bool above = false;
-  };
-
-  /// Return the bound below which y lies with probability `level` (or, with `below` false, above which): the signed
-  /// scores, ordered from far below the prediction to far above it, have an exchangeable rank too. Never crosses the
-  /// prediction: a bound that would lie on the other side of it is reported as the prediction, q = -infinity.
-  [[nodiscard]] SidedQuantile sided_quantile(const Level& level, bool below, std::int64_t group = 0,
-                                             double test_weight = 1) const;
+  /// Return the q of the bound below which y lies with probability `level` (or, with `below` false, above which): the
+  /// signed scores, ordered from far below the prediction to far above it, have an exchangeable rank too. It bounds the
+  /// half-width on the far side of the prediction and never crosses it: where the bound would lie on the near side, the
+  /// prediction itself is reported, q = -infinity.
+  [[nodiscard]] double sided_quantile(const Level& level, bool below, std::int64_t group = 0,
+                                      double test_weight = 1) const;
 
   /// Return the p-value of a row with this score: (1 + #{scores >= score}) / (n + 1), by weight when weighted. 1 for a
   /// group not seen and for a score of NaN.

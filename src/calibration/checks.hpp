@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+
+/// What the parts of the calibration agree on.
+namespace widthwise::internal {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Row numbers are 64-bit and unique, so no honest count comes near this; it keeps sums of counts from wrapping.
+inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 63U;
+
+/// Scores of -0 and 0 are equal, so they must also have equal bytes.
+[[nodiscard]] inline double without_negative_zero(double score) { return score + 0.0; }
+
+[[nodiscard]] inline bool valid_weight(double weight) {
+  return weight > 0 && weight <= std::numeric_limits<double>::max();
+}
+
+/// "1 row", "99 rows".
+[[nodiscard]] inline std::string rows_text(std::uint64_t rows) {
+  return std::to_string(rows) + (rows == 1 ? " row" : " rows");
+}
+
+/// Return the position of the first NaN, or values.size().
+[[nodiscard]] inline std::size_t find_nan(std::span<const double> values) {
+  // Eight numbers a branch and two a comparison: this pass must be cheap beside one selection.
+  std::size_t i = 0;
+  for (; i + 8 <= values.size(); i += 8) {
+    const double* v = values.data() + i;
+    if (static_cast<int>(std::isunordered(v[0], v[1])) | static_cast<int>(std::isunordered(v[2], v[3])) |
+        static_cast<int>(std::isunordered(v[4], v[5])) | static_cast<int>(std::isunordered(v[6], v[7]))) {
+      break;
+    }
+  }
+  while (i < values.size() && !std::isnan(values[i])) ++i;
+  return i;
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <widthwise/calibration.hpp>
+#include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
+
+#include "calibration/checks.hpp"
+#include "text.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::kMostRows;
+
+/// Return the inverse of an odd number modulo 2^64. Newton's iteration doubles the correct bits, from 5 up.
+constexpr std::uint64_t inverse_of_odd(std::uint64_t odd) {
+  std::uint64_t inverse = (3 * odd) ^ 2U;
+  for (int i = 0; i < 4; ++i) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+
+/// The inverse of mix_bits: tells the row number of a priority.
+constexpr std::uint64_t unmix_bits(std::uint64_t z) {
+  z = z ^ (z >> 31U) ^ (z >> 62U);
+  z *= inverse_of_odd(0x94d049bb133111ebU);
+  z = z ^ (z >> 27U) ^ (z >> 54U);
+  z *= inverse_of_odd(0xbf58476d1ce4e5b9U);
+  return z ^ (z >> 30U) ^ (z >> 60U);
+}
+static_assert(unmix_bits(mix_bits(0)) == 0);
+static_assert(unmix_bits(mix_bits(0x0123456789abcdefU)) == 0x0123456789abcdefU);
+static_assert(mix_bits(unmix_bits(0xfedcba9876543210U)) == 0xfedcba9876543210U);
+
+[[noreturn]] void refuse_row(std::uint64_t row_number, const CalibrationRow& row) {
+  const std::string where = "Calibration::add: row " + std::to_string(row_number);
+  if (std::isnan(row.score)) throw Error(ErrorCode::kNotFinite, where + ": the score is NaN");
+  throw Error(std::isfinite(row.weight) ? ErrorCode::kInvalidArgument : ErrorCode::kNotFinite,
+              where + ": expected a positive, finite weight, found " + internal::text_of(row.weight));
+}
+
+[[noreturn]] void refuse_duplicate(std::uint64_t row_number, const std::string& where) {
+  throw Error(ErrorCode::kDuplicateRows,
+              "Calibration: row number " + std::to_string(row_number) + " was added twice, " + where +
+                  "; add every row once, and number the rows of each part on from where the part before ended");
+}
+
+}  // namespace
+
+Calibration::Calibration() : Calibration(Options{}) {}
+
+Calibration::Calibration(const Options& options) : options_(options) {
+  if (options.capacity == 0) {
+    throw Error(ErrorCode::kInvalidArgument, "Calibration: expected a capacity of at least 1 row, found 0");
+  }
+}
+
+// A row's priority is mix_bits(row number ^ key()). Mixing the seed too keeps the samples of two seeds unrelated.
+std::uint64_t Calibration::key() const { return mix_bits(options_.seed + 0x9e3779b97f4a7c15U); }
+
+void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
+  if (std::isnan(row.score) || !internal::valid_weight(row.weight)) refuse_row(row_number, row);
+  Sample& sample = samples_[row.group];
+  const std::uint64_t priority = mix_bits(row_number ^ key());
+  if (priority <= sample.limit) {
+    append(sample, {priority, internal::without_negative_zero(row.score), row.weight, row.above});
+  }
+  ++sample.seen;
+  sample.weighted = sample.weighted || row.weight != 1;
+}
+
+void Calibration::add(std::uint64_t first_row, std::span<const double> scores, std::span<const bool> above,
+                      std::span<const double> weights, std::span<const std::int64_t> groups) {
+  const std::size_t n = scores.size();
+  const auto check_size = [n](std::size_t size, const char* name) {
+    if (size != 0 && size != n) {
+      throw Error(ErrorCode::kShapeMismatch, "Calibration::add: " + std::to_string(n) + " scores but " +
+                                                 std::to_string(size) + " values of " + name);
+    }
+  };
+  check_size(above.size(), "above");
+  check_size(weights.size(), "weights");
+  check_size(groups.size(), "groups");
+  if (n == 0) return;
+  if (first_row > std::numeric_limits<std::uint64_t>::max() - (n - 1)) {
+    throw Error(ErrorCode::kInvalidArgument, "Calibration::add: " + std::to_string(n) + " rows numbered from " +
+                                                 std::to_string(first_row) + " need numbers of more than 64 bits");
+  }
+  if (const std::size_t i = internal::find_nan(scores); i != n) refuse_row(first_row + i, {.score = scores[i]});
+  if (const auto found = std::ranges::find_if_not(weights, internal::valid_weight); found != weights.end()) {
+    refuse_row(first_row + static_cast<std::uint64_t>(found - weights.begin()), {.weight = *found});
+  }
+
+  const std::uint64_t key = this->key();
+  const auto append_row = [&](Sample& sample, std::size_t i, std::uint64_t priority) {
+    append(sample, {priority, internal::without_negative_zero(scores[i]), weights.empty() ? 1.0 : weights[i],
+                    !above.empty() && above[i]});
+  };
+  if (groups.empty()) {
+    // Of many rows most are refused by this loop, which looks at nothing but their number.
+    Sample& sample = samples_[0];
+    std::uint64_t limit = sample.limit;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t priority = mix_bits((first_row + i) ^ key);
+      if (priority <= limit) {
+        append_row(sample, i, priority);
+        limit = sample.limit;
+      }
+    }
+    sample.seen += n;
+    sample.weighted = sample.weighted || std::ranges::any_of(weights, [](double weight) { return weight != 1; });
+    return;
+  }
+  // Groups mostly come from a small set: remember where their samples are, as a map takes longer than a hash.
+  std::array<std::pair<std::int64_t, Sample*>, 64> recent{};
+  for (std::size_t i = 0; i < n; ++i) {
+    auto& [group, sample] = recent[static_cast<std::uint64_t>(groups[i]) % recent.size()];
+    if (sample == nullptr || group != groups[i]) {
+      group = groups[i];
+      sample = &samples_[group];
+    }
+    const std::uint64_t priority = mix_bits((first_row + i) ^ key);
+    if (priority <= sample->limit) append_row(*sample, i, priority);
+    ++sample->seen;
+    if (!weights.empty() && weights[i] != 1) sample->weighted = true;
+  }
+}
+
+void Calibration::append(Sample& sample, const Entry& entry) const {
+  // A quarter more than are kept: a compaction, linear in the capacity, is paid for by the rows that led to it.
+  const std::uint64_t spare = std::max<std::uint64_t>(64, options_.capacity / 4);
+  const std::uint64_t most = options_.capacity < kMostRows ? options_.capacity + spare : options_.capacity;
+  std::vector<Entry>& entries = sample.entries;
+  if (entries.size() == entries.capacity() && entries.size() >= most / 2) entries.reserve(most);
+  entries.push_back(entry);
+  if (entries.size() >= most) compact(sample);
+}
+
+void Calibration::compact(Sample& sample) const {
+  // One row more than the capacity stays, so that a second copy of the last row kept is still there to be found.
+  const auto last = sample.entries.begin() + static_cast<std::ptrdiff_t>(options_.capacity);
+  std::ranges::nth_element(sample.entries, last, {}, &Entry::priority);
+  sample.limit = last->priority;
+  sample.entries.resize(options_.capacity + 1);
+}
+
+std::vector<Calibration::Entry> Calibration::kept(std::int64_t group, const Sample& sample) const {
+  std::vector<Entry> entries = sample.entries;
+  // A sample that was read from bytes is in order already.
+  if (!std::ranges::is_sorted(entries, {}, &Entry::priority)) std::ranges::sort(entries, {}, &Entry::priority);
+  const std::size_t rows = std::min<std::uint64_t>(entries.size(), options_.capacity);
+  const std::span<const Entry> suspects(entries.data(), std::min(entries.size(), rows + 1));
+  const auto duplicate = std::ranges::adjacent_find(suspects, {}, &Entry::priority);
+  if (duplicate != suspects.end()) {
+    refuse_duplicate(unmix_bits(duplicate->priority) ^ key(), "to group " + std::to_string(group));
+  }
+  entries.resize(rows);
+  return entries;
+}
+
+std::map<std::int64_t, std::vector<Calibration::Entry>> Calibration::kept() const {
+  std::map<std::int64_t, std::vector<Entry>> all;
+  for (const auto& [group, sample] : samples_) all.emplace_hint(all.end(), group, kept(group, sample));
+  if (all.size() < 2) return all;
+  std::vector<std::pair<std::uint64_t, std::int64_t>> owners;
+  owners.reserve(rows_kept());
+  for (const auto& [group, entries] : all) {
+    for (const Entry& entry : entries) owners.emplace_back(entry.priority, group);
+  }
+  std::ranges::sort(owners);
+  const auto duplicate = std::ranges::adjacent_find(owners, {}, &std::pair<std::uint64_t, std::int64_t>::first);
+  if (duplicate != owners.end()) {
+    refuse_duplicate(unmix_bits(duplicate->first) ^ key(), "to group " + std::to_string(duplicate->second) +
+                                                               " and to group " +
+                                                               std::to_string(std::next(duplicate)->second));
+  }
+  return all;
+}
+
+void Calibration::merge(const Calibration& other) {
+  if (options_.capacity != other.options_.capacity || options_.seed != other.options_.seed) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "Calibration::merge: expected capacity " + std::to_string(options_.capacity) + " and seed " +
+                    std::to_string(options_.seed) + ", found capacity " + std::to_string(other.options_.capacity) +
+                    " and seed " + std::to_string(other.options_.seed));
+  }
+  if (rows_seen() > kMostRows || other.rows_seen() > kMostRows - rows_seen()) {
+    throw Error(ErrorCode::kInvalidArgument, "Calibration::merge: more than 2^63 rows");
+  }
+  if (this == &other) {
+    merge(Calibration(other));
+    return;
+  }
+  for (const auto& [group, theirs] : other.samples_) {
+    Sample& ours = samples_[group];
+    ours.seen += theirs.seen;
+    ours.weighted = ours.weighted || theirs.weighted;
+    ours.limit = std::min(ours.limit, theirs.limit);
+    for (const Entry& entry : theirs.entries) {
+      if (entry.priority <= ours.limit) append(ours, entry);
+    }
+  }
+}
+
+std::uint64_t Calibration::rows_seen() const {
+  std::uint64_t rows = 0;
+  for (const auto& [group, sample] : samples_) rows += sample.seen;
+  return rows;
+}
+
+std::uint64_t Calibration::rows_kept() const {
+  std::uint64_t rows = 0;
+  for (const auto& [group, sample] : samples_) rows += std::min<std::uint64_t>(sample.seen, options_.capacity);
+  return rows;
+}
+
+std::vector<std::int64_t> Calibration::groups() const {
+  const auto keys = std::views::keys(samples_);
+  return {keys.begin(), keys.end()};
+}
+
+bool Calibration::weighted() const {
+  return std::ranges::any_of(samples_, [](const auto& group) { return group.second.weighted; });
+}
+
+std::vector<CalibrationRow> Calibration::rows(std::int64_t group) const {
+  std::vector<CalibrationRow> rows;
+  const auto found = samples_.find(group);
+  if (found == samples_.end()) return rows;
+  const std::vector<Entry> entries = kept(group, found->second);
+  rows.reserve(entries.size());
+  for (const Entry& entry : entries) rows.push_back({entry.score, entry.above, entry.weight, group});
+  return rows;
+}
+
+}  // namespace widthwise

@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <widthwise/calibration.hpp>
+#include <widthwise/error.hpp>
+
+#include "calibration/checks.hpp"
+#include "text.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::kInfinity;
+
+/// The exact sum of a few doubles, as partial sums that do not overlap (Shewchuk 1997). Says on which side of 0 it is.
+class ExactSum {
+ public:
+  void add(double x) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < size_; ++i) {
+      double y = partials_[i];
+      if (std::abs(x) < std::abs(y)) std::swap(x, y);
+      const double sum = x + y;
+      const double error = y - (sum - x);
+      if (error != 0) partials_[count++] = error;
+      x = sum;
+    }
+    if (x != 0) partials_[count++] = x;
+    size_ = count;
+  }
+
+  void add_product(double x, double y) {
+    const double product = x * y;
+    add(product);
+    add(std::fma(x, y, -product));
+  }
+
+  [[nodiscard]] bool negative() const { return size_ != 0 && partials_[size_ - 1] < 0; }
+
+ private:
+  std::array<double, 24> partials_{};
+  std::size_t size_ = 0;
+};
+
+/// A 64-bit integer as the exact sum of two doubles.
+struct SplitInteger {
+  explicit SplitInteger(std::uint64_t value)
+      : high(static_cast<double>(value)),
+        low(static_cast<double>(static_cast<std::int64_t>(value - static_cast<std::uint64_t>(high)))) {}
+
+  double high;
+  double low;
+};
+
+void check_test_weight(const char* where, double test_weight) {
+  if (!(test_weight > 0)) {
+    throw Error(ErrorCode::kInvalidArgument, std::string("SortedScores::") + where +
+                                                 ": expected a positive test weight, found " +
+                                                 internal::text_of(test_weight));
+  }
+}
+
+/// Sort what is taken of the rows above and of the others, and both together.
+template <class Rows, class Take>
+auto sort_sides(const Rows& rows, Take take) {
+  using T = decltype(take(rows.front()));
+  struct {
+    std::vector<T> all, above, below;
+  } sides;
+  for (const auto& row : rows) (row.above ? sides.above : sides.below).push_back(take(row));
+  std::ranges::sort(sides.above);
+  std::ranges::sort(sides.below);
+  sides.all.reserve(rows.size());
+  std::ranges::merge(sides.above, sides.below, std::back_inserter(sides.all));
+  return sides;
+}
+
+}  // namespace
+
+SortedScores::Sum SortedScores::Ranked::weight_up_to(std::size_t i) const {
+  return weights.empty() ? Sum{before.high + static_cast<double>(i + 1), 0} : weights[i];
+}
+
+/// The weight level * (sum of all + test_weight) at which a group's quantile lies. Whether a sum of weights reaches it
+/// is decided exactly: with rounding, weights of 1 would give a rank off by one here and there.
+class SortedScores::Threshold {
+ public:
+  Threshold(const Group& group, const Level& level, double test_weight)
+      : numerator_(level.numerator()), denominator_(level.denominator()), total_(group.total) {
+    if (group.all.weights.empty() && test_weight == 1) {
+      rank_ = level.rank(group.all.scores.size());
+      return;
+    }
+    test_weight_ = std::ldexp(test_weight, group.weight_shift);
+    need_ = numerator_.high * (total_.high + test_weight_);
+  }
+
+  [[nodiscard]] bool reached(Sum weight) const {
+    if (rank_) return weight.high >= static_cast<double>(*rank_);
+    // The weights sum to less than 2^64 and a level is above 2^-64: no sum can reach a share of so much.
+    if (test_weight_ > 0x1p200) return false;
+    const double have = weight.high * denominator_.high;
+    const double gap = have - need_;
+    // Eight roundings at the most lie between the gap and its exact value.
+    if (std::abs(gap) > 0x1p-49 * (have + need_)) return gap > 0;
+    ExactSum exact;
+    for (const double w : {weight.high, weight.low}) {
+      exact.add_product(w, denominator_.high);
+      exact.add_product(w, denominator_.low);
+    }
+    for (const double w : {total_.high, total_.low, test_weight_}) {
+      exact.add_product(-w, numerator_.high);
+      exact.add_product(-w, numerator_.low);
+    }
+    return !exact.negative();
+  }
+
+  /// Return the first i at which the rows up to it reach the weight, or their number when none does.
+  [[nodiscard]] std::size_t first_reached(const Ranked& ranked) const {
+    const std::size_t n = ranked.scores.size();
+    if (rank_) {
+      const auto before = static_cast<std::uint64_t>(ranked.before.high);
+      return *rank_ <= before ? 0 : std::min<std::uint64_t>(n, *rank_ - before - 1);
+    }
+    return *std::ranges::partition_point(std::views::iota(std::size_t{0}, n),
+                                         [&](std::size_t i) { return !reached(ranked.weight_up_to(i)); });
+  }
+
+ private:
+  SplitInteger numerator_;
+  SplitInteger denominator_;
+  Sum total_;
+  double test_weight_ = 1;
+  double need_ = 0;
+  std::optional<std::uint64_t> rank_;  // when all weights are 1
+};
+
+void SortedScores::accumulate(Sum& sum, double weight) {
+  const double high = sum.high + weight;
+  const double part = high - sum.high;
+  const double low = sum.low + ((sum.high - (high - part)) + (weight - part));
+  sum.high = high + low;
+  sum.low = low - (sum.high - high);
+}
+
+SortedScores::Group SortedScores::rank_rows(const std::vector<Calibration::Entry>& entries) {
+  using Entry = Calibration::Entry;
+  Group group;
+  if (std::ranges::all_of(entries, [](const Entry& entry) { return entry.weight == 1; })) {
+    auto sides = sort_sides(entries, [](const Entry& entry) { return entry.score; });
+    group.all.scores = std::move(sides.all);
+    group.above = {std::move(sides.above), {}, {static_cast<double>(sides.below.size()), 0}};
+    group.below = {std::move(sides.below), {}, {static_cast<double>(group.above.scores.size()), 0}};
+    group.total = {static_cast<double>(entries.size()), 0};
+    return group;
+  }
+  group.weight_shift = -std::ilogb(std::ranges::max(entries, {}, &Entry::weight).weight);
+  const auto sides = sort_sides(entries, [&](const Entry& entry) {
+    return std::pair(entry.score, std::ldexp(entry.weight, group.weight_shift));
+  });
+  const auto rank = [](const std::vector<std::pair<double, double>>& rows, Sum before) {
+    Ranked ranked{{}, {}, before};
+    ranked.scores.reserve(rows.size());
+    ranked.weights.reserve(rows.size());
+    Sum sum = before;
+    for (const auto& [score, weight] : rows) {
+      accumulate(sum, weight);
+      ranked.scores.push_back(score);
+      ranked.weights.push_back(sum);
+    }
+    return ranked;
+  };
+  const auto total = [&](const std::vector<std::pair<double, double>>& rows) {
+    Sum sum;
+    for (const auto& [score, weight] : rows) accumulate(sum, weight);
+    return sum;
+  };
+  group.all = rank(sides.all, {});
+  group.above = rank(sides.above, total(sides.below));
+  group.below = rank(sides.below, total(sides.above));
+  group.total = group.all.weights.back();
+  return group;
+}
+
+SortedScores::SortedScores(const Calibration& calibration) : weighted_(calibration.weighted()) {
+  for (const auto& [group, entries] : calibration.kept()) {
+    groups_.emplace_hint(groups_.end(), group, rank_rows(entries));
+  }
+}
+
+const SortedScores::Group* SortedScores::find(std::int64_t group) const {
+  const auto found = groups_.find(group);
+  return found == groups_.end() ? nullptr : &found->second;
+}
+
+std::size_t SortedScores::rows(std::int64_t group) const {
+  const Group* found = find(group);
+  return found == nullptr ? 0 : found->all.scores.size();
+}
+
+bool SortedScores::has_group(std::int64_t group) const { return find(group) != nullptr; }
+
+std::vector<std::int64_t> SortedScores::groups() const {
+  const auto keys = std::views::keys(groups_);
+  return {keys.begin(), keys.end()};
+}
+
+double SortedScores::quantile(const Level& level, std::int64_t group, double test_weight,
+                              WhenTooFew when_too_few) const {
+  check_test_weight("quantile", test_weight);
+  const Group* found = find(group);
+  if (found == nullptr) return kInfinity;
+  const std::vector<double>& scores = found->all.scores;
+  const std::size_t index = Threshold(*found, level, test_weight).first_reached(found->all);
+  if (index < scores.size()) return scores[index];
+  if (when_too_few == WhenTooFew::kError) {
+    const std::string where = "SortedScores::quantile: level " + level.text() + " needs ";
+    const std::string rows = ", found " + std::to_string(scores.size()) + " in group " + std::to_string(group);
+    throw Error(ErrorCode::kTooFewRows, where +
+                                            (found->all.weights.empty() && test_weight == 1
+                                                 ? internal::rows_text(level.least_rows())
+                                                 : "more rows for a test weight of " + internal::text_of(test_weight)) +
+                                            rows);
+  }
+  return kInfinity;
+}
+
+double SortedScores::sided_quantile(const Level& level, bool below, std::int64_t group, double test_weight) const {
+  check_test_weight("sided_quantile", test_weight);
+  const Group* found = find(group);
+  if (found == nullptr) return kInfinity;
+  // An upper bound passes all rows below their prediction first, and then those above, by ascending score.
+  const Ranked& side = below ? found->above : found->below;
+  const Threshold threshold(*found, level, test_weight);
+  if (threshold.reached(side.before)) return -kInfinity;
+  const std::size_t index = threshold.first_reached(side);
+  return index < side.scores.size() ? side.scores[index] : kInfinity;
+}
+
+double SortedScores::p_value(double score, std::int64_t group, double test_weight) const {
+  check_test_weight("p_value", test_weight);
+  const Group* found = find(group);
+  if (found == nullptr) return 1;
+  const Ranked& all = found->all;
+  const auto less = static_cast<std::size_t>(std::ranges::lower_bound(all.scores, score) - all.scores.begin());
+  const Sum before = less == 0 ? all.before : all.weight_up_to(less - 1);
+  const double weight = std::ldexp(test_weight, found->weight_shift);
+  if (std::isinf(weight)) return 1;
+  const double rest = (found->total.high - before.high) + (found->total.low - before.low);
+  return std::min(1.0, (rest + weight) / (found->total.high + weight));
+}
+
+}  // namespace widthwise
