@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include <widthwise/error.hpp>
@@ -115,6 +116,9 @@ void check_shapes(std::size_t parameter_count, const ResidualRows& rows, MatrixV
     throw Error(ErrorCode::kShapeMismatch, "objective: " + std::to_string(n) + " residuals but " +
                                                std::to_string(rows.weights.size()) + " weights");
   }
+  // A negative weight would hide in a finite loss.
+  const auto good = [](double weight) { return weight >= 0 && weight <= std::numeric_limits<double>::max(); };
+  if (!std::all_of(rows.weights.begin(), rows.weights.end(), good)) explain_bad_input(rows, parameters);
 }
 
 void explain_bad_input(const ResidualRows& rows, MatrixView parameters) {

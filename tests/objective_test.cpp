@@ -237,10 +237,12 @@ TEST_P(AnyObjective, BadInputIsAnErrorThatNamesTheRow) {
     problem.parameters[4 * problem.columns] = bad;
     expect_error(problem, "row 4: parameter 0 is");
   }
+  for (const double bad : {-1.0, kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
+    Problem problem = good;
+    problem.weights[2] = bad;
+    expect_error(problem, "row 2: the weight is");
+  }
   Problem problem = good;
-  problem.weights[2] = std::numeric_limits<double>::quiet_NaN();
-  expect_error(problem, "row 2: the weight is");
-  problem = good;
   problem.weights.pop_back();
   expect_error(problem, "10 residuals but 9 weights");
   problem = good;

@@ -24,7 +24,8 @@ std::unique_ptr<const Objective> make_general_objective(std::shared_ptr<const Tr
 /// Hessians are at least this share of a row's fair share: tiny ones make extreme leaves.
 inline constexpr double kLeastCurvature = 1e-3;
 
-/// Throw kShapeMismatch unless all matrices are n x parameter_count without gaps (or, the outputs, empty).
+/// Throw kShapeMismatch unless all matrices are n x parameter_count without gaps (or, the outputs, empty), and
+/// kInvalidArgument unless all weights are finite and >= 0.
 void check_shapes(std::size_t parameter_count, const ResidualRows& rows, MatrixView parameters,
                   MutableMatrixView gradient, MutableMatrixView hessian);
 
