@@ -17,8 +17,6 @@ namespace {
 
 using internal::kBlock;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 void expect_size(std::string_view what, std::size_t found, std::size_t expected) {
   if (found == expected) return;
   throw Error(ErrorCode::kShapeMismatch, "Predictor: " + std::to_string(expected) + " predictions but " +
