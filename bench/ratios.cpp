@@ -113,7 +113,7 @@ std::vector<Task> make_tasks(Data& data) {
                    }});
   tasks.push_back({"affine l_all exact, with gradient", "std::sort", 1.3,
                    objective_task("affine", {.method = PairMethod::kExact}, {data.affine.data(), n, 2}), sort_task});
-  tasks.push_back({"affine l_all by summary, with gradient", "std::sort", 0.5,
+  tasks.push_back({"affine l_all by summary, with gradient", "std::sort", 1.0,
                    objective_task("affine", {.method = PairMethod::kSummary}, {data.affine.data(), n, 2}), sort_task});
   tasks.push_back({"calibration, 1 level", "std::nth_element", 1.1, quantile_task({Level(0.9)}), [&data, n] {
                      std::copy(data.residuals.begin(), data.residuals.end(), data.scratch.begin());
