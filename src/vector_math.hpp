@@ -7,8 +7,9 @@
 #include <limits>
 #include <span>
 
-/// Compile a function once for any x86-64 and once for AVX2, chosen when the program starts. AVX2 without FMA rounds as
-/// SSE2 does, so both give the same bits. Sanitizers cannot instrument the resolver that chooses.
+/// Compile a function for any x86-64, for AVX2 and for AVX-512, chosen when the program starts. Without fused
+/// multiply-add all three round alike, so they give the same bits. Sanitizers cannot instrument the resolver that
+/// chooses.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define WIDTHWISE_VECTORISED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))

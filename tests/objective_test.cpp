@@ -315,7 +315,7 @@ TEST(ScaleObjective, IsConvexAndDoesNotSeeAConstant) {
 }
 
 TEST(ScaleObjective, IsLeastAtThePowerOfTheMeanErrorThatEvennessSays) {
-  // Two places x with mean errors 1 and 9: s = E[r|x]^{1/(1+p)} has no gradient (design 2.1.5).
+  // Two places x with mean errors 1 and 9: s = E[r|x]^{1/(1+p)} has no gradient (docs/mathematics.md).
   const std::vector<double> r{0.5, 1.5, 6.0, 12.0};
   for (const double p : {0.0, 0.15, 0.5, 1.0}) {
     const double u = std::log(9.0) / (1 + p);
@@ -348,7 +348,7 @@ TEST(ScaleObjective, NamedTransformsAreOneMethod) {
 }
 
 TEST(WidthObjectives, TheDiagonalIsAConstant) {
-  // Leaving n = m out changes the sum by the sum of the residuals, whatever the parameters (design 2.1.2).
+  // Leaving n = m out changes the sum by the sum of the residuals, whatever the parameters (docs/mathematics.md).
   Random random(47);
   const auto affine = make_transform("affine");
   const auto objective = Case{"affine"}.fast();

@@ -30,8 +30,8 @@ struct CalibrationRow {
   std::int64_t group = 0;  ///< Mondrian category
 };
 
-/// A uniform sample of calibration scores, exact up to `capacity` rows a group (design 2.1.13): it keeps the rows with
-/// the smallest random priorities, so the same rows give the same bytes in whatever order and over however many
+/// A uniform sample of calibration scores, exact up to `capacity` rows a group (docs/mathematics.md): it keeps the rows
+/// with the smallest random priorities, so the same rows give the same bytes in whatever order and over however many
 /// machines they are added. A uniform subsample of exchangeable scores is still exchangeable with the test score: the
 /// guarantee stays exact, no quantile is ever approximated.
 ///

@@ -76,7 +76,7 @@ struct WorstSlab {
 };
 
 /// Find the slab of lowest coverage over random directions on one half of the rows, and measure it on the other
-/// (Cauchois, Gupta and Duchi 2021; design 5). features (n x d), which the caller standardises. For each direction the
+/// (Cauchois, Gupta and Duchi 2021). features (n x d), which the caller standardises. For each direction the
 /// search over all slabs of at least the least share is exact but for rows within single precision of a slab's ends, in
 /// O(n) after sorting; the slab returned is measured in double. NaN features count as 0; others are at most 1e30.
 /// Throws kTooFewRows for a single row.

@@ -58,7 +58,7 @@ class Objective {
                   MutableMatrixView hessian = {}) const;
 };
 
-/// The levels a loss cares about: it averages the width over the ranks of these levels alone (design 2.1.9).
+/// The levels a loss cares about: it averages the width over the ranks of these levels alone (docs/mathematics.md).
 /// lower == upper is the paper's l_alpha; windows narrower than about 0.1 overfit.
 struct LevelWindow {
   Level lower;
@@ -82,7 +82,7 @@ struct WidthOptions {
 };
 
 /// The log of the half-width averaged over rows and levels, as a loss in the parameters of the transform: the log of
-/// the paper's l_all. For scale transforms it is the member `evenness` = 1 - p of the family (design 2.1.5)
+/// the paper's l_all. For scale transforms it is the member `evenness` = 1 - p of the family (docs/mathematics.md)
 ///   L_p(u) = (1/p) log mean(e^{p u}) + log mean(r e^-u),  u = log s(x).
 /// Picks the fastest exact way the transform allows: O(N) for scale transforms, O(N log N) or a summary with an
 /// offset, quantile nodes for any other.

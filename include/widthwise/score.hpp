@@ -37,7 +37,7 @@ enum class Sides {
 }
 
 /// Return the greatest residual whose score is at most a; 0 when there is none, as the set {r: A(r) <= a} is empty
-/// then and the point prediction alone is reported (design 2.1.8).
+/// then and the point prediction alone is reported (docs/mathematics.md).
 ///
 /// Rounded up: to_score(score, r) <= a implies r <= to_residual(score, a) in floating point too. With tied
 /// residuals a bound one unit in the last place too small would lose all of them.

@@ -42,8 +42,9 @@ class Transform {
   [[nodiscard]] virtual bool takes_negative_scores() const { return false; }
 
   /// Return the a with phi(a; p) = b, rounded up: value(a, p) <= b implies a <= inverse(b, p) in floating point too.
-  /// Where b lies below the codomain the result is at most 0, and 0 is reported as the half-width (design 2.1.8):
-  /// B <= q still implies r <= D, so coverage does not need the paper's assumption of equal codomains.
+  /// Where b lies below the codomain the result is at most 0, and 0 is reported as the half-width
+  /// (docs/mathematics.md): B <= q still implies r <= D, so coverage does not need the paper's assumption of equal
+  /// codomains.
   [[nodiscard]] virtual double inverse(double b, std::span<const double> p) const;
 
   /// d phi^-1(b; p) / db = 1 / phi'(a), at a = phi^-1(b; p)  [paper, Gradient optimization].
@@ -67,7 +68,7 @@ class Transform {
 
 /// The common form of every named transform but the mixture: phi(A; p) = link(A e^-v + c), v = v(p), c = c(p), with a
 /// link that is the identity or, where c = 0, the logarithm. The link is a global monotone function and changes no
-/// interval (design 2.1.1).
+/// interval (docs/mathematics.md).
 class AffineForm {
  public:
   AffineForm() = default;
@@ -109,10 +110,9 @@ struct TransformOptions {
 /// | linear   | 1 | log A + g               | [paper, Experiments]                                                  |
 /// | exp      | 1 | A e^g                   | [paper, Experiments]                                                  |
 /// | sigma    | 1 | sigma(log A + g)        | [paper, Experiments]; carried as its logit, log A + g                 |
-/// | density  | 1 | A e^-g + g              | how surprising the residual is, with a Laplace shape (design 2.1.6)   |
-/// | affine   | 2 | A e^-g1 + g2            | the same freed from the shape (design 2.1.6)                          |
-/// | mixture  | 8 | sum_j softplus(w_j) phi_j + epsilon log A | over erc, linear, exp, sigma; p = (w_1, g_1, w_2, ...)
-/// |
+/// | density  | 1 | A e^-g + g              | how surprising the residual is, with a Laplace shape                  |
+/// | affine   | 2 | A e^-g1 + g2            | the same freed from the shape                                         |
+/// | mixture  | 8 | sum_j softplus(w_j) phi_j + epsilon log A | erc, linear, exp, sigma; p = (w_1, g_1, ...)          |
 [[nodiscard]] std::shared_ptr<const Transform> make_transform(std::string_view name,
                                                               const TransformOptions& options = {});
 

@@ -13,8 +13,9 @@
 namespace widthwise::internal {
 namespace {
 
-/// log of (1 / N^2) sum_m b_m sum_n (B_n - c_m)+, B = r / b + c, b = e^v: l_all of affine and density (design 2.1.7).
-/// Two-sided, each row is two thresholds, one a side, and its value belongs to the side its residual is on.
+/// log of (1 / N^2) sum_m b_m sum_n (B_n - c_m)+, B = r / b + c, b = e^v: l_all of affine and density
+/// (docs/mathematics.md). Two-sided, each row is two thresholds, one a side, and its value belongs to the side its
+/// residual is on.
 class OffsetObjective final : public Objective {
  public:
   OffsetObjective(std::shared_ptr<const Transform> transform, const WidthOptions& options)
@@ -34,7 +35,7 @@ class OffsetObjective final : public Objective {
   WidthOptions options_;
 };
 
-// The Hessian's diagonal that trained well (design 6), in units that follow the data: residuals and scales count
+// The Hessian's diagonal that trained well, in units that follow the data: residuals and scales count
 // relative to their means, and far ones are held.
 double held(double ratio) { return std::clamp(ratio, 0.05, 20.0); }
 

@@ -105,7 +105,7 @@ WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, doubl
   if (streamed) end_streaming();
 }
 
-/// L_p(u) = (1/p) log mean(e^{p u}) + log mean(r e^-u), p = 1 - evenness (design 2.1.3 to 2.1.5): two sums, whatever N.
+/// L_p(u) = (1/p) log mean(e^{p u}) + log mean(r e^-u), p = 1 - evenness (docs/mathematics.md): two sums, whatever N.
 class ScaleObjective final : public Objective {
  public:
   ScaleObjective(std::shared_ptr<const Transform> transform, Score score, const WidthOptions& options)

@@ -1,5 +1,6 @@
 /// The transforms with an offset: not the same method as the scale transforms, and able to be narrower. The narrowest
-/// intervals of every level at once end where the conditional density is equal, phi = -log density (design 2.1.6).
+/// intervals of every level at once end where the conditional density is equal, phi = -log density
+/// (docs/mathematics.md).
 #include "transform/affine_family.hpp"
 #include "transform/named.hpp"
 

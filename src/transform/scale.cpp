@@ -1,5 +1,5 @@
 /// The transforms that only rescale the residual: B is a global monotone function of r / s(x), so with corresponding
-/// parameters they all give the same intervals (design 2.1.1).
+/// parameters they all give the same intervals (docs/mathematics.md).
 #include <cmath>
 #include <string>
 
