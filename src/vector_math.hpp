@@ -85,8 +85,6 @@ inline constexpr std::size_t kBlock = 512;
 /// Adds many numbers, in lanes.
 class LaneSum {
  public:
-  [[gnu::always_inline]] void add_lane(std::size_t lane, double x) { lanes_[lane] += x; }
-
   [[gnu::always_inline]] void add(const double* values, std::size_t n) {
     std::size_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {

@@ -13,7 +13,6 @@ class ErrorFit final : public Objective {
   double evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
                   MutableMatrixView hessian, Workspace& /*workspace*/, const Reducer& reducer) const override {
     internal::check_shapes(1, rows, parameters, gradient, hessian);
-    const auto weight = [&](std::size_t i) { return rows.weights.empty() ? 1.0 : rows.weights[i]; };
     const auto error = [&](std::size_t i) { return parameters(i, 0) - rows.residuals[i] * rows.residuals[i]; };
     const std::size_t n = rows.residuals.size();
 
@@ -21,15 +20,17 @@ class ErrorFit final : public Objective {
       double rows, weight, squares;
     } sums{static_cast<double>(n), 0, 0};
     for (std::size_t i = 0; i < n; ++i) {
-      sums.weight += weight(i);
-      sums.squares += weight(i) * error(i) * error(i);
+      sums.weight += internal::weight_of(rows, i);
+      sums.squares += internal::weight_of(rows, i) * error(i) * error(i);
     }
     reducer.sum({&sums.rows, 3});
     const double loss = sums.squares / sums.weight;
     internal::require_finite(loss, rows, parameters);
-    for (std::size_t i = 0; i < gradient.rows(); ++i) gradient(i, 0) = 2 * weight(i) * error(i) / sums.weight;
+    for (std::size_t i = 0; i < gradient.rows(); ++i)
+      gradient(i, 0) = 2 * internal::weight_of(rows, i) * error(i) / sums.weight;
     const double least = internal::kLeastCurvature / sums.rows;
-    for (std::size_t i = 0; i < hessian.rows(); ++i) hessian(i, 0) = std::max(2 * weight(i) / sums.weight, least);
+    for (std::size_t i = 0; i < hessian.rows(); ++i)
+      hessian(i, 0) = std::max(2 * internal::weight_of(rows, i) / sums.weight, least);
     return loss;
   }
 

@@ -80,14 +80,12 @@ double GeneralObjective::evaluate(const ResidualRows& rows, MatrixView parameter
   const auto parameters_of = [&](std::size_t entry) {
     return std::span<const double>(parameters.data() + entry * count, count);
   };
-  const auto own_entry = [&](std::size_t i) { return sides() == 1 ? i : 2 * i + (rows.residuals[i] > 0 ? 1 : 0); };
-  const auto weight = [&](std::size_t i) { return rows.weights.empty() ? 1.0 : rows.weights[i]; };
 
   std::vector<double> scores(n);
   std::vector<double> values(n);
   for (std::size_t i = 0; i < n; ++i) {
     scores[i] = to_score(score_, std::abs(rows.residuals[i]));
-    values[i] = transform_->value(scores[i], parameters_of(own_entry(i)));
+    values[i] = transform_->value(scores[i], parameters_of(own_entry(rows, sides(), i)));
   }
   std::vector<double> level_weights(n, 1.0);
   if (options_.window) {
@@ -101,7 +99,7 @@ double GeneralObjective::evaluate(const ResidualRows& rows, MatrixView parameter
   double total_weight = 0;
   double total_level_weight = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    total_weight += weight(i);
+    total_weight += weight_of(rows, i);
     total_level_weight += level_weights[i];
   }
 
@@ -118,7 +116,7 @@ double GeneralObjective::evaluate(const ResidualRows& rows, MatrixView parameter
   std::vector<double> slopes(count);
   const double share = 1 / static_cast<double>(sides());
   for (std::size_t entry = 0; entry < n * sides(); ++entry) {
-    const double entry_weight = share * weight(entry / sides());
+    const double entry_weight = share * weight_of(rows, entry / sides());
     if (entry_weight == 0) continue;
     const auto p = parameters_of(entry);
     for (Node& node : nodes) {
@@ -144,7 +142,7 @@ double GeneralObjective::evaluate(const ResidualRows& rows, MatrixView parameter
     const Node& node = nodes[node_of[i]];
     if (level_weights[i] == 0 || std::isinf(values[i])) continue;
     const double part = level_weights[i] / node.weight;
-    const std::size_t own = own_entry(i);
+    const std::size_t own = own_entry(rows, sides(), i);
     transform_->d_parameters(scores[i], parameters_of(own), slopes);
     for (std::size_t j = 0; j < count; ++j) {
       gradient.data()[own * count + j] += part * node.pull * slopes[j];

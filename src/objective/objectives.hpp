@@ -35,6 +35,15 @@ void explain_bad_input(const ResidualRows& rows, MatrixView parameters);
 /// Throw unless the loss is finite. Inputs are checked only when it is not, or is huge: bad ones cannot hide otherwise.
 void require_finite(double loss, const ResidualRows& rows, MatrixView parameters);
 
+/// The entry that row i calibrates: with two sides a row has two, lower first, and its residual is on one of them.
+[[nodiscard]] inline std::size_t own_entry(const ResidualRows& rows, std::size_t sides, std::size_t i) {
+  return sides == 1 ? i : 2 * i + (rows.residuals[i] > 0 ? 1 : 0);
+}
+
+[[nodiscard]] inline double weight_of(const ResidualRows& rows, std::size_t i) {
+  return rows.weights.empty() ? 1.0 : rows.weights[i];
+}
+
 void fill(MutableMatrixView matrix, double value);
 
 /// The sum of n weights, or n when there are none.

@@ -56,8 +56,6 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
   form_.coefficients(entry_parameters, b, c);
   exp_all(b, b);
 
-  const auto own_entry = [&](std::size_t i) { return sides() == 1 ? i : 2 * i + (rows.residuals[i] > 0 ? 1 : 0); };
-  const auto weight = [&](std::size_t i) { return rows.weights.empty() ? 1.0 : rows.weights[i]; };
   const double share = 1 / static_cast<double>(sides());
   const auto values = workspace.numbers(kValues, n);
   const auto test_weights = workspace.numbers(kTestWeights, entries);
@@ -65,13 +63,13 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
     double rows, weight, scale, ratio, offset;
   } sums{static_cast<double>(n), 0, 0, 0, 0};
   for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t own = own_entry(i);
+    const std::size_t own = own_entry(rows, sides(), i);
     const double ratio = std::abs(rows.residuals[i]) / b[own];
     values[i] = ratio + c[own];
-    sums.weight += weight(i);
-    sums.ratio += weight(i) * ratio;
+    sums.weight += weight_of(rows, i);
+    sums.ratio += weight_of(rows, i) * ratio;
     for (std::size_t e = i * sides(); e < (i + 1) * sides(); ++e) {
-      test_weights[e] = weight(i) * share * b[e];
+      test_weights[e] = weight_of(rows, i) * share * b[e];
       sums.scale += test_weights[e];
       sums.offset += c[e];
     }
@@ -133,7 +131,7 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
         d_c[e] = -test_weights[first_entry + e] * pair_sums.weight_above[first_entry + e] * unit;
       }
       for (std::size_t i = first; i < end; ++i) {
-        const std::size_t own = own_entry(i);
+        const std::size_t own = own_entry(rows, sides(), i);
         const double pull = level_weight(i) * pair_sums.weight_below[i] * unit;
         d_v[own - first_entry] -= pull * (std::abs(rows.residuals[i]) / b[own]);
         d_c[own - first_entry] += pull;
@@ -142,8 +140,8 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
     }
     if (!hessian.empty()) {
       for (std::size_t i = first; i < end; ++i) {
-        const double row_unit = std::max(weight(i) / sums.weight, kLeastCurvature * curvature_unit);
-        const std::size_t own = own_entry(i);
+        const double row_unit = std::max(weight_of(rows, i) / sums.weight, kLeastCurvature * curvature_unit);
+        const std::size_t own = own_entry(rows, sides(), i);
         for (std::size_t e = i * sides(); e < (i + 1) * sides(); ++e) {
           const double scale = held(b[e] / mean_scale);
           const double ratio = e == own ? held(std::abs(rows.residuals[i]) / b[e] / mean_ratio) : 0.0;

@@ -171,7 +171,7 @@ double ScaleObjective::evaluate(const ResidualRows& rows, MatrixView parameters,
   if (options_.window) {
     const auto values = workspace.numbers(kValues, n);
     for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t own = sides() == 1 ? i : 2 * i + (rows.residuals[i] > 0 ? 1 : 0);
+      const std::size_t own = own_entry(rows, sides(), i);
       values[i] = std::abs(rows.residuals[i]) * bounded_exp(-entries.slope * entries.g[own]);
     }
     require_finite(std::log1p(std::accumulate(values.begin(), values.end(), 0.0)), rows, parameters);

@@ -17,8 +17,6 @@ struct Moments {
   double moment;
 };
 
-using Bins = std::array<Moments, BinGrid::kBins>;
-
 std::span<double> numbers(std::span<Moments> moments) { return {&moments.data()->weight, 2 * moments.size()}; }
 
 /// A function inside one bin, of s in [0, 1]: the quadratic with these ends and this mean, held between its ends. The
