@@ -3,7 +3,6 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -13,26 +12,12 @@
 
 #include <widthwise/widthwise.hpp>
 
+#include "task.hpp"
 #include "vector_math.hpp"
 
 namespace {
 
 using namespace widthwise;  // NOLINT(google-build-using-namespace): a program, not a header
-
-/// A task, and the bare kernel it is held against. Each runs once and returns its seconds.
-struct Task {
-  std::string name;
-  std::string bare_name;
-  double aim;
-  std::function<double()> ours;
-  std::function<double()> bare;
-};
-
-double seconds(const auto& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// n rows with residuals whose size depends on x, and parameters that have learnt most of it.
 struct Data {
@@ -166,6 +151,50 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+/// How often a task over n rows runs: `iterations` times, for one time of the table's nine.
+struct Effort {
+  std::size_t n;
+  std::size_t iterations;
+  int repetitions;
+};
+
+/// Run a task and its bare kernel in turns and print their line of the table.
+void measure(const Task& task, const Effort& effort) {
+  // The two take turns, so a slow moment of the machine falls on both.
+  const auto run = [](const std::function<double()>& once) {
+    return [&once](benchmark::State& state) {
+      for ([[maybe_unused]] auto _ : state) state.SetIterationTime(once());
+    };
+  };
+  task.ours();  // first touch of the memory
+  task.bare();
+  for (const auto& [name, once] : {std::pair{"ours", &task.ours}, std::pair{"bare", &task.bare}}) {
+    benchmark::RegisterBenchmark(name, run(*once))
+        ->UseManualTime()
+        ->Unit(benchmark::kSecond)
+        ->Iterations(static_cast<std::int64_t>(effort.iterations))
+        ->Repetitions(effort.repetitions);
+  }
+  std::string program = "widthwise_bench";
+  std::string interleave = "--benchmark_enable_random_interleaving=true";
+  std::vector<char*> arguments{program.data(), interleave.data()};
+  int count = 2;
+  benchmark::Initialize(&count, arguments.data());
+  Collector collector;
+  benchmark::RunSpecifiedBenchmarks(&collector);
+  benchmark::ClearRegisteredBenchmarks();
+
+  const auto& ours = collector.times["ours"];
+  const auto& bare = collector.times["bare"];
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < ours.size(); ++i) ratios.push_back(ours[i] / bare[i]);
+  std::printf("| %s | %.0e | %.4f | %s | %.4f | %.2f | %.2f to %.2f | %.1f |\n", task.name.c_str(),
+              static_cast<double>(effort.n), median(ours), task.bare_name.c_str(), median(bare), median(ratios),
+              *std::min_element(ratios.begin(), ratios.end()), *std::max_element(ratios.begin(), ratios.end()),
+              task.aim);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -176,46 +205,16 @@ int main(int argc, char** argv) {
   }
   const std::vector<std::size_t> sizes =
       smoke ? std::vector<std::size_t>{2000} : std::vector<std::size_t>{1'000'000, 10'000'000};
+  const int repetitions = smoke ? 1 : 9;
   std::printf("| task | rows | seconds | against | seconds | ratio | least to most | aim |\n");
   std::printf("|---|---|---|---|---|---|---|---|\n");
   for (const std::size_t n : sizes) {
     Data data(n);
-    for (const Task& task : make_tasks(data)) {
-      // The two take turns, so a slow moment of the machine falls on both.
-      const auto run = [](const std::function<double()>& once) {
-        return [&once](benchmark::State& state) {
-          for ([[maybe_unused]] auto _ : state) state.SetIterationTime(once());
-        };
-      };
-      task.ours();  // first touch of the memory
-      task.bare();
-      const int repetitions = smoke ? 1 : 9;
-      for (const auto& [name, once] : {std::pair{"ours", &task.ours}, std::pair{"bare", &task.bare}}) {
-        benchmark::RegisterBenchmark(name, run(*once))
-            ->UseManualTime()
-            ->Unit(benchmark::kSecond)
-            ->Iterations(smoke ? 1 : static_cast<std::int64_t>(std::max<std::size_t>(1, 4'000'000 / n)))
-            ->Repetitions(repetitions);
-      }
-      std::string program = "widthwise_bench";
-      std::string interleave = "--benchmark_enable_random_interleaving=true";
-      std::vector<char*> arguments{program.data(), interleave.data()};
-      int count = 2;
-      benchmark::Initialize(&count, arguments.data());
-      Collector collector;
-      benchmark::RunSpecifiedBenchmarks(&collector);
-      benchmark::ClearRegisteredBenchmarks();
-
-      const auto& ours = collector.times["ours"];
-      const auto& bare = collector.times["bare"];
-      std::vector<double> ratios;
-      for (std::size_t i = 0; i < ours.size(); ++i) ratios.push_back(ours[i] / bare[i]);
-      std::printf("| %s | %.0e | %.4f | %s | %.4f | %.2f | %.2f to %.2f | %.1f |\n", task.name.c_str(),
-                  static_cast<double>(n), median(ours), task.bare_name.c_str(), median(bare), median(ratios),
-                  *std::min_element(ratios.begin(), ratios.end()), *std::max_element(ratios.begin(), ratios.end()),
-                  task.aim);
-      std::fflush(stdout);
-    }
+    const std::size_t iterations = smoke ? 1 : std::max<std::size_t>(1, 4'000'000 / n);
+    for (const Task& task : make_tasks(data)) measure(task, {n, iterations, repetitions});
   }
+  // A row passes 300 trees here, so fewer of them tell as much.
+  const std::size_t forest_rows = smoke ? 200 : 20'000;
+  for (const Task& task : make_forest_tasks(forest_rows)) measure(task, {forest_rows, 1, repetitions});
   return 0;
 }

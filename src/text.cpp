@@ -1,14 +1,72 @@
 #include "text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
+#include <vector>
 
 namespace widthwise::internal {
+namespace {
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& letter : result) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return result;
+}
+
+/// Letters to add, leave out, replace or swap with the next one to turn a into b (optimal string alignment).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row_before_last(b.size() + 1);
+  std::vector<std::size_t> last_row(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row_before_last.swap(last_row);
+    last_row.swap(row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = last_row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last_row[j] + 1, row[j - 1] + 1, replaced});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], row_before_last[j - 2] + 1);
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
 
 std::string text_of(double x) {
   std::array<char, 32> buffer{};
   const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), x);
   return {buffer.data(), result.ptr};
+}
+
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
+  const std::string wanted = lower_case(name);
+  const std::string* nearest = nullptr;
+  std::size_t least = 0;
+  for (const std::string& candidate : candidates) {
+    const std::size_t longer = std::max(wanted.size(), candidate.size());
+    const std::size_t shorter = std::min(wanted.size(), candidate.size());
+    // At least the difference of the lengths has to be added: no need to look closer when that is too much.
+    if (longer - shorter > longer / 3) continue;
+    const std::size_t distance = edit_distance(wanted, lower_case(candidate));
+    if (distance > longer / 3 || (nearest != nullptr && distance >= least)) continue;
+    nearest = &candidate;
+    least = distance;
+  }
+  return nearest == nullptr ? std::string() : *nearest;
 }
 
 }  // namespace widthwise::internal

@@ -17,6 +17,9 @@ enum class ErrorCode {
   kTooFewRows,       ///< not enough calibration rows for the level, and the caller asked for an error
   kDuplicateRows,    ///< the same calibration rows came twice
   kBadData,          ///< bytes that are not what they claim to be
+  kFile,             ///< a file that cannot be read or written
+  kMissingEngine,    ///< a training engine or file format that this build or machine does not have
+  kCancelled,        ///< the caller's progress callback said stop
 };
 
 /// The one exception type of the library. The message says where, what was expected, what was found.

@@ -12,6 +12,13 @@ namespace widthwise {
 
 class AffineForm;
 
+struct TransformOptions {
+  double gamma = 0.01;    ///< erc: the least scale, in units of A; positive
+  double epsilon = 0.01;  ///< mixture: the weight of log A that gives every x the same codomain; positive
+
+  friend bool operator==(const TransformOptions& a, const TransformOptions& b) = default;
+};
+
 /// Monotone map B = phi(A; p) of the conformity score A; x enters only through the parameters p = g(x).
 /// Invariant: d_score(a, p) > 0 for every a > 0  [paper, Assumption 1].
 /// Thread safety: stateless after construction; const methods may run concurrently.
@@ -54,6 +61,9 @@ class Transform {
   /// -phi_p / phi_a, at a = phi^-1(b; p). Never differentiates the root-finder's iterations.
   virtual void inverse_d_parameters(double b, std::span<const double> p, std::span<double> out) const;
 
+  /// The options it was made with, 0 for those it does not take: make_transform(name(), options()) makes its equal.
+  [[nodiscard]] virtual TransformOptions options() const { return {.gamma = 0, .epsilon = 0}; }
+
   /// phi of many rows: scores (n), parameters (n x P), out (n).
   virtual void values(std::span<const double> scores, MatrixView parameters, std::span<double> out) const;
 
@@ -94,11 +104,6 @@ class AffineForm {
   /// the two serves.
   virtual void pull_back_curvature(MatrixView parameters, std::span<const double> d2_log_scales,
                                    std::span<const double> d2_offsets, MutableMatrixView out) const = 0;
-};
-
-struct TransformOptions {
-  double gamma = 0.01;    ///< erc: the least scale, in units of A; positive
-  double epsilon = 0.01;  ///< mixture: the weight of log A that gives every x the same codomain; positive
 };
 
 /// Make a transform by name:

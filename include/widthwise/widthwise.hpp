@@ -3,15 +3,27 @@
 /// Everything of widthwise::core.
 
 #include <widthwise/calibration.hpp>
+#include <widthwise/dense_net.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/forest.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/model.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/nearest_neighbours.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/plan.hpp>
 #include <widthwise/predictor.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/reducer.hpp>
 #include <widthwise/root_finding.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/score.hpp>
+#include <widthwise/train/cross_fit.hpp>
+#include <widthwise/train/fit.hpp>
+#include <widthwise/train/neighbours.hpp>
+#include <widthwise/train/progress.hpp>
+#include <widthwise/train/trainer.hpp>
 #include <widthwise/transform.hpp>
 #include <widthwise/version.hpp>

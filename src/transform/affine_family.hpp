@@ -27,7 +27,8 @@ struct Jacobian {
 
 /// Every transform of the form phi(A; p) = link(A e^-v(p) + c(p)). A Rule is a few lines:
 ///   kName, kParameters (P), kLink, kHasOffset,
-///   log_scale(p) -> v, offset(p) -> c, jacobian(p) -> derivatives of both, p being a pointer to P numbers.
+///   log_scale(p) -> v, offset(p) -> c, jacobian(p) -> derivatives of both, p being a pointer to P numbers;
+///   options(), where it takes any.
 template <class Rule>
 class AffineFamily final : public Transform, public AffineForm {
  public:
@@ -38,6 +39,10 @@ class AffineFamily final : public Transform, public AffineForm {
   [[nodiscard]] std::string_view name() const override { return Rule::kName; }
   [[nodiscard]] std::size_t parameter_count() const override { return kP; }
   [[nodiscard]] bool takes_negative_scores() const override { return Rule::kLink == Link::kIdentity; }
+  [[nodiscard]] TransformOptions options() const override {
+    if constexpr (requires { rule_.options(); }) return rule_.options();
+    return Transform::options();
+  }
   [[nodiscard]] const AffineForm* affine_form() const override { return this; }
   [[nodiscard]] bool has_offset() const override { return Rule::kHasOffset; }
   [[nodiscard]] std::optional<double> constant_slope() const override {

@@ -28,6 +28,7 @@ class Mixture final : public Transform {
 
   [[nodiscard]] std::string_view name() const override { return "mixture"; }
   [[nodiscard]] std::size_t parameter_count() const override { return 8; }
+  [[nodiscard]] TransformOptions options() const override { return {.gamma = gamma_, .epsilon = epsilon_}; }
 
   [[nodiscard]] double value(double a, std::span<const double> p) const override {
     const double log_a = std::log(a);

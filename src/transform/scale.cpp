@@ -34,6 +34,7 @@ struct Erc {
   double log_scale(const double* p) const { return std::log(p[0] * p[0] + gamma); }
   static double offset(const double* /*p*/) { return 0; }
   Jacobian<1> jacobian(const double* p) const { return {{2 * p[0] / (p[0] * p[0] + gamma)}, {0.0}}; }
+  [[nodiscard]] TransformOptions options() const { return {.gamma = gamma, .epsilon = 0}; }
 
   double gamma;
 };

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace widthwise::cli {
+
+/// One command of the program: where its options were declared, and what to do once they are read.
+struct Command {
+  CLI::App* options = nullptr;
+  std::function<void()> run;
+};
+
+// Each declares one command's options and returns it. They stand in files of the same names.
+[[nodiscard]] Command add_fit(CLI::App& program);
+[[nodiscard]] Command add_calibrate(CLI::App& program);
+[[nodiscard]] Command add_predict(CLI::App& program);
+[[nodiscard]] Command add_evaluate(CLI::App& program);
+[[nodiscard]] Command add_plan(CLI::App& program);
+[[nodiscard]] Command add_inspect(CLI::App& program);
+[[nodiscard]] Command add_completion(CLI::App& program);
+
+}  // namespace widthwise::cli

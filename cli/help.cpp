@@ -1,0 +1,106 @@
+#include "help.hpp"
+
+#include <vector>
+
+#include "options.hpp"
+#include "output.hpp"
+
+namespace widthwise::cli {
+namespace {
+
+constexpr std::size_t kNameColumn = 28;
+constexpr std::size_t kWidth = 100;
+
+// A name, and its description beside it or, when the name is long, below it.
+std::string entry(const std::string& name, const std::string& description) {
+  std::string text = "  " + name;
+  if (text.size() + 2 > kNameColumn) text += "\n";
+  const std::size_t line_start = text.find('\n') == std::string::npos ? 0 : text.size();
+  text += std::string(kNameColumn - (text.size() - line_start), ' ');
+  return text + wrapped(description, kWidth, kNameColumn) + "\n";
+}
+
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  // The base class leaves two empty lines between groups.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) text.erase(at, 1);
+    return text;
+  }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string text = "\nUsage: " + name;
+    if (app->get_parent() == nullptr) return text + " COMMAND ...\n";
+    const auto options = [app](auto&& wanted) { return app->get_options(wanted); };
+    for (const CLI::Option* option : options([](const CLI::Option* o) { return o->get_positional(); })) {
+      text += " " + option->get_name(true, false);
+    }
+    const auto required = [](const CLI::Option* o) { return !o->get_positional() && o->get_required(); };
+    for (const CLI::Option* option : options(required)) {
+      const auto& short_names = option->get_snames();
+      const std::string option_name = short_names.empty() ? option->get_name() : "-" + short_names.front();
+      text += " " + option_name + " " + option->get_type_name();
+    }
+    return text + " [options]\n";
+  }
+
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    std::string text = "\n" + group + ":\n";
+    for (const CLI::Option* option : options) text += make_option(option, is_positional);
+    return text;
+  }
+
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    std::string name = option->get_name(is_positional, !is_positional);
+    if (const auto comma = name.find(','); comma != std::string::npos) name.insert(comma + 1, " ");
+    if (!is_positional && option->get_type_size() != 0) name += " " + option->get_type_name();
+    std::string description = option->get_description();
+    if (!option->get_default_str().empty()) description += "; default: " + option->get_default_str();
+    return entry(name, description);
+  }
+
+  std::string make_subcommand(const CLI::App* command) const override {
+    return entry(command->get_name(), command->get_description());
+  }
+};
+
+bool is_option(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() {
+  auto formatter = std::make_shared<HelpFormatter>();
+  formatter->label("Positionals", "Arguments");
+  return formatter;
+}
+
+std::string usage_error(const CLI::App& program, const CLI::App& command, const CLI::ParseError& error) {
+  const bool at_top = &command == &program;
+  const std::string see = "; see '" + program.get_name() + (at_top ? "" : " " + command.get_name()) + " --help'";
+  const std::vector<std::string> unknown = program.remaining(true);
+  // An unknown option explains most other errors: the one it was to be is then missing.
+  for (const std::string& word : unknown) {
+    if (!is_option(word)) continue;
+    const std::string name = word.substr(0, word.find('='));
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options()) {
+      for (const auto& long_name : option->get_lnames()) names.push_back("--" + long_name);
+    }
+    const std::string near = suggestion(name, names);
+    return "unknown option '" + name + "'" + (near.empty() ? see : near);
+  }
+  if (!unknown.empty() && at_top) {
+    std::vector<std::string> names;
+    for (const CLI::App* known : program.get_subcommands({})) names.push_back(known->get_name());
+    const std::string near = suggestion(unknown.front(), names);
+    return "unknown command '" + unknown.front() + "'" + (near.empty() ? see : near);
+  }
+  if (!unknown.empty()) return "unexpected argument '" + unknown.front() + "'" + see;
+  if (at_top) return "no command given" + see;
+  const std::string message = error.what();
+  return message.ends_with('?') ? message : message + see;
+}
+
+}  // namespace widthwise::cli

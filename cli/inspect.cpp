@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <widthwise/dense_net.hpp>
+#include <widthwise/forest.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/nearest_neighbours.hpp>
+#include <widthwise/plan.hpp>
+
+#include "command.hpp"
+#include "options.hpp"
+#include "output.hpp"
+
+namespace widthwise::cli {
+namespace {
+
+struct InspectArguments {
+  std::string model;
+  bool json = false;
+};
+
+Json describe(const RowFunction* function) {
+  if (function == nullptr) return nullptr;
+  if (const auto* forest = dynamic_cast<const Forest*>(function)) {
+    return {{"kind", "trees"}, {"trees", forest->trees()}, {"nodes", forest->arrays().feature.size()}};
+  }
+  if (const auto* net = dynamic_cast<const DenseNet*>(function)) {
+    std::size_t weights = 0;
+    for (const auto& layer : net->arrays().layers) weights += layer.weights.size() + layer.biases.size();
+    return {{"kind", "net"}, {"layers", net->arrays().layers.size()}, {"weights", weights}};
+  }
+  if (const auto* neighbours = dynamic_cast<const NearestNeighbours*>(function)) {
+    return {
+        {"kind", "knn"}, {"neighbours", neighbours->arrays().neighbours}, {"rows", neighbours->arrays().values.size()}};
+  }
+  return {{"kind", "unknown"}};
+}
+
+std::string describe_in_words(const RowFunction* function) {
+  const Json json = describe(function);
+  const auto number = [&](const char* key) { return count(json.at(key).get<std::uint64_t>()); };
+  std::string kind = json.at("kind");
+  if (kind == "trees") return number("trees") + " trees of " + number("nodes") + " nodes in all";
+  if (kind == "net") return "a net of " + number("layers") + " layers and " + number("weights") + " weights";
+  if (kind == "knn") return "mean of the " + number("neighbours") + " nearest of " + number("rows") + " rows";
+  return kind;
+}
+
+const char* score_name(Score score) {
+  switch (score) {
+    case Score::kSquared:
+      return "squared";
+    case Score::kAbsolute:
+      return "absolute";
+    case Score::kLog:
+      return "log";
+  }
+  return "unknown";
+}
+
+Json to_json(const Model& model, const std::string& file) {
+  const ModelParts& parts = model.parts();
+  Json levels = Json::array();
+  for (const Level& level : parts.levels) {
+    Json entry = {{"level", level.value()}, {"least_rows", level.least_rows()}};
+    entry.update(cli::to_json(coverage_spread(level, parts.calibration.rows_kept())));
+    levels.push_back(std::move(entry));
+  }
+  return {{"model", file},
+          {"bytes", std::filesystem::file_size(file)},
+          {"target", parts.target},
+          {"prediction", parts.prediction.empty() ? Json(nullptr) : Json(parts.prediction)},
+          {"features", parts.features},
+          {"base", describe(parts.base.get())},
+          {"localizer", describe(parts.localizer.get())},
+          {"transform", parts.rule.transform().name()},
+          {"score", score_name(parts.rule.score())},
+          {"two_sided", parts.rule.sides() == Sides::kTwo},
+          {"unit", parts.unit},
+          {"range", {parts.range.low, parts.range.high}},
+          {"fit_rows", parts.fit_rows},
+          {"calibration",
+           {{"rows_seen", parts.calibration.rows_seen()},
+            {"rows_kept", parts.calibration.rows_kept()},
+            {"groups", parts.calibration.groups().size()},
+            {"weighted", parts.calibration.weighted()}}},
+          {"levels", levels},
+          {"notes", parts.notes}};
+}
+
+std::string to_text(const Model& model, const std::string& file) {
+  const ModelParts& parts = model.parts();
+  const Calibration& calibration = parts.calibration;
+  constexpr std::size_t kIndent = 20;
+  std::string text = file + ": " + count_of(std::filesystem::file_size(file), "byte") + "\n\n";
+  const auto line = [&](std::string name, const std::string& value) {
+    name.resize(std::max(kIndent - 2, name.size() + 1), ' ');
+    text += "  " + name + wrapped(value, 100, kIndent) + "\n";
+  };
+  line("target", parts.target.empty() ? "not named" : parts.target);
+  line("features", count(parts.features.size()) + ": " + list(parts.features));
+  line("base model", parts.base == nullptr ? "none: predictions come in the column '" + parts.prediction + "'"
+                                           : describe_in_words(parts.base.get()));
+  line("localizer",
+       parts.localizer == nullptr ? "none: one width for all rows" : describe_in_words(parts.localizer.get()));
+  line("rule", std::string(parts.rule.transform().name()) + " of the " + score_name(parts.rule.score()) + " error, " +
+                   (parts.rule.sides() == Sides::kTwo ? "each side by itself" : "both sides alike"));
+  if (std::isfinite(parts.range.low) || std::isfinite(parts.range.high)) {
+    line("range", significant(parts.range.low) + " to " + significant(parts.range.high));
+  }
+  line("fitted on", count_of(parts.fit_rows, "row"));
+  line("calibration",
+       count_of(calibration.rows_seen(), "row") +
+           (calibration.rows_kept() < calibration.rows_seen() ? ", " + count(calibration.rows_kept()) + " of them kept"
+                                                              : "") +
+           (calibration.groups().size() > 1 ? ", in " + count(calibration.groups().size()) + " groups" : "") +
+           (calibration.weighted() ? ", weighted" : ""));
+  for (const Level& level : parts.levels) {
+    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept());
+    line("level " + level.text(),
+         calibration.rows_kept() < level.least_rows()
+             ? "infinite until there are " + count_of(level.least_rows(), "calibration row")
+             : "covers " + percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence");
+  }
+  if (!parts.notes.empty()) {
+    text += "\n";
+    for (const auto& [name, value] : parts.notes) line(name, value);
+  }
+  return text;
+}
+
+void run(const InspectArguments& arguments) {
+  const Model model = load(arguments.model);
+  if (arguments.json) {
+    print_json(to_json(model, arguments.model));
+  } else {
+    print(to_text(model, arguments.model));
+  }
+}
+
+}  // namespace
+
+Command add_inspect(CLI::App& program) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App& command = add_command(program, "inspect", "Say what is in a model file.", "widthwise inspect homes.model");
+  command.add_option("MODEL", arguments->model, "model file")->required()->type_name("FILE");
+  add_json(command, arguments->json);
+  return {&command, [=] { run(*arguments); }};
+}
+
+}  // namespace widthwise::cli

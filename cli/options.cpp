@@ -1,0 +1,119 @@
+#include "options.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <widthwise/error.hpp>
+
+#include "output.hpp"
+
+namespace widthwise::cli {
+namespace {
+
+[[noreturn]] void refuse(std::string_view option, const std::string& why) {
+  throw Error(ErrorCode::kInvalidArgument, std::string(option) + ": " + why);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& description) {
+  std::string type;
+  for (const auto& choice : choices) type += (type.empty() ? "" : "|") + choice;
+  const auto check = [choices](const std::string& text) {
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string();
+    const std::string near = suggestion(text, choices);
+    return "'" + text + "' is not one of " + list(choices) + near;
+  };
+  return command.add_option(name, value, description)->type_name(type)->check(CLI::Validator(check, ""));
+}
+
+CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                      const std::string& type, const std::string& description) {
+  return command.add_option(name, values, description)->type_name(type)->allow_extra_args(false);
+}
+
+CLI::Validator whole_number() {
+  const auto check = [](const std::string& text) {
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    return digits ? std::string() : "'" + text + "' is not a whole number from 0 on";
+  };
+  return {check, ""};
+}
+
+CLI::Option* add_levels(CLI::App& command, std::vector<std::string>& values, const std::string& by_default) {
+  return add_list(command, "--level", values, "L",
+                  "confidence of the intervals, as in 0.9; several as 0.9,0.95; default: " + by_default);
+}
+
+CLI::Option* add_json(CLI::App& command, bool& json) {
+  return command.add_flag("--json", json, "print one JSON object, in full precision");
+}
+
+CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& purpose,
+                      const std::string& example) {
+  CLI::App& command = *program.add_subcommand(name, purpose);
+  command.group("Commands");
+  command.footer("Example:\n  " + example);
+  return command;
+}
+
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  std::vector<std::string> words = split(option.get_type_name(), '|');
+  if (words.size() < 2) return {};
+  std::erase_if(words, [](const std::string& word) {
+    return word.empty() || word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") != std::string::npos;
+  });
+  return words;
+}
+
+std::vector<Level> parse_levels(const std::vector<std::string>& texts) {
+  std::vector<Level> levels;
+  for (const auto& text : texts) {
+    for (const auto& part : split(text, ',')) {
+      try {
+        const Level level = Level::parse(part);
+        if (std::find(levels.begin(), levels.end(), level) == levels.end()) levels.push_back(level);
+      } catch (const Error&) {
+        refuse("--level", "'" + part + "' is not a number between 0 and 1, as 0.9");
+      }
+    }
+  }
+  return levels;
+}
+
+double parse_number(std::string_view option, std::string_view text) {
+  double value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
+    refuse(option, "'" + std::string(text) + "' is not a number");
+  }
+  return value;
+}
+
+std::pair<std::string, std::string> parse_pair(std::string_view option, std::string_view text) {
+  auto parts = split(text, ',');
+  if (parts.size() != 2) refuse(option, "'" + std::string(text) + "' is not of the form LO,HI");
+  return {std::move(parts[0]), std::move(parts[1])};
+}
+
+OutcomeRange parse_range(std::string_view text) {
+  const auto [low, high] = parse_pair("--range", text);
+  OutcomeRange range;
+  if (!low.empty()) range.low = parse_number("--range", low);
+  if (!high.empty()) range.high = parse_number("--range", high);
+  if (!(range.low < range.high)) refuse("--range", "'" + std::string(text) + "' has no number between its ends");
+  return range;
+}
+
+}  // namespace widthwise::cli

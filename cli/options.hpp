@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <widthwise/level.hpp>
+#include <widthwise/predictor.hpp>
+
+namespace widthwise::cli {
+
+/// Declare an option whose value is one of a few words. Help and completion show them; a misspelt one is an error that
+/// suggests the nearest.
+CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& description);
+
+/// Accepts digits alone: the parser would take -1 for the greatest number there is.
+[[nodiscard]] CLI::Validator whole_number();
+
+/// Declare an option that may come several times, once for each value.
+CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                      const std::string& type, const std::string& description);
+
+/// Declare an option whose value is a whole number, from 0 on.
+template <class Count>
+CLI::Option* add_count(CLI::App& command, const std::string& name, Count& value, const std::string& description) {
+  return command.add_option(name, value, description)->type_name("N")->check(whole_number());
+}
+
+/// Declare --level, --json.
+CLI::Option* add_levels(CLI::App& command, std::vector<std::string>& values, const std::string& by_default);
+CLI::Option* add_json(CLI::App& command, bool& json);
+
+/// Declare a command with one line on what it is for, and an example of its use.
+CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& purpose,
+                      const std::string& example);
+
+/// The words an option's value may be, from its type name: "even|narrow|0..1" gives even and narrow.
+[[nodiscard]] std::vector<std::string> choices_of(const CLI::Option& option);
+
+// Texts to values. All throw kInvalidArgument, beginning with the option's name.
+
+/// Levels in the order given, each once; "0.9,0.95" is two.
+[[nodiscard]] std::vector<Level> parse_levels(const std::vector<std::string>& texts);
+[[nodiscard]] double parse_number(std::string_view option, std::string_view text);
+
+/// "LO,HI".
+[[nodiscard]] std::pair<std::string, std::string> parse_pair(std::string_view option, std::string_view text);
+
+/// "LO,HI" where either may be left out: "0," is everything from 0 on.
+[[nodiscard]] OutcomeRange parse_range(std::string_view text);
+
+}  // namespace widthwise::cli

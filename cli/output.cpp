@@ -1,0 +1,141 @@
+#include "output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+
+#include <nlohmann/json.hpp>
+
+#include "text.hpp"
+
+namespace widthwise::cli {
+namespace {
+
+std::string fixed(double x, int decimals) {
+  std::array<char, 64> buffer{};
+  const auto result =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), x, std::chars_format::fixed, decimals);
+  return {buffer.data(), result.ptr};
+}
+
+// Put a comma before every third of the digits from `first` on, counted from the end.
+std::string with_commas(std::string digits, std::size_t first) {
+  for (std::size_t end = digits.size(); end > first + 3; end -= 3) digits.insert(end - 3, ",");
+  return digits;
+}
+
+std::string& speaker() {
+  static std::string name = "widthwise";
+  return name;
+}
+
+}  // namespace
+
+std::string significant(double x, int digits) {
+  if (std::isnan(x)) return "-";
+  if (std::isinf(x)) return x > 0 ? "infinite" : "-infinite";
+  const double least_integer = std::pow(10.0, digits);  // from here on every digit before the point is shown
+  if (std::abs(x) >= least_integer && std::abs(x) < 1e15) return with_commas(fixed(x, 0), x < 0 ? 1 : 0);
+  std::array<char, 64> buffer{};
+  const auto result =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), x, std::chars_format::general, digits);
+  return {buffer.data(), result.ptr};
+}
+
+std::string count(std::uint64_t n) { return with_commas(std::to_string(n), 0); }
+
+std::string count_of(std::uint64_t n, std::string_view thing) {
+  return count(n) + " " + std::string(thing) + (n == 1 ? "" : "s");
+}
+
+std::string percent(double share, int decimals) {
+  return std::isnan(share) ? "-" : fixed(100 * share, decimals) + " %";
+}
+
+std::string percent_range(double low, double high) { return percent(low) + " to " + percent(high); }
+
+std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
+  const std::string nearest = internal::nearest_name(name, names);
+  return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+}
+
+std::string list(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string TextTable::text() const {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows_) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t j = 0; j < row.size(); ++j) widths[j] = std::max(widths[j], row[j].size());
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line = "  ";
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      const std::string blanks(widths[j] - row[j].size(), ' ');
+      line += j == 0 ? row[j] + blanks : "   " + blanks + row[j];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    const std::string_view word = text.substr(0, end);
+    const bool line_ends = end < text.size() && text[end] == '\n';
+    if (column > 0 && column + 1 + word.size() > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    } else if (column == 0) {
+      column = indent;
+    }
+    out += word;
+    column += word.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line_ends) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+  }
+  return out;
+}
+
+Json to_json(const Proportion& proportion) {
+  return {{"share", proportion.share},
+          {"low", proportion.low},
+          {"high", proportion.high},
+          {"successes", proportion.successes},
+          {"trials", proportion.trials}};
+}
+
+Json to_json(const CoverageSpread& spread) {
+  return {{"rows", spread.rows}, {"mean", spread.mean}, {"low", spread.low}, {"high", spread.high}};
+}
+
+void print_json(const Json& json) { print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
+
+void print(std::string_view text) { std::cout << text; }
+
+void set_speaker(std::string name) { speaker() = std::move(name); }
+
+void complain(std::string_view text) { std::cerr << speaker() << ": " << text << "\n"; }
+
+void warn(std::string_view text) { complain("warning: " + std::string(text)); }
+
+}  // namespace widthwise::cli

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <widthwise/diagnostics.hpp>
+#include <widthwise/plan.hpp>
+
+namespace widthwise::cli {
+
+// ---- numbers as people read them; the locale never matters
+
+/// "0.9134", "12.5", "48,120": rounded to so many significant digits, but never an integer's digits away; "infinite";
+/// "-" for NaN.
+[[nodiscard]] std::string significant(double x, int digits = 4);
+
+/// "12,384".
+[[nodiscard]] std::string count(std::uint64_t n);
+
+/// "1 row", "12,384 rows".
+[[nodiscard]] std::string count_of(std::uint64_t n, std::string_view thing);
+
+/// A share as "90.3 %"; "-" for NaN.
+[[nodiscard]] std::string percent(double share, int decimals = 1);
+
+/// "89.5 % to 91.1 %".
+[[nodiscard]] std::string percent_range(double low, double high);
+
+/// "; did you mean 'price'?", or nothing when no name is near.
+[[nodiscard]] std::string suggestion(std::string_view name, const std::vector<std::string>& names);
+
+/// "a, b and c".
+[[nodiscard]] std::string list(const std::vector<std::string>& words);
+
+/// Rows of cells under each other, indented by two: the first column to the left, the others to the right.
+class TextTable {
+ public:
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// The text in lines of at most `width` characters, broken between words; lines after the first begin with `indent`
+/// blanks.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t width = 100, std::size_t indent = 0);
+
+// ---- JSON
+
+/// Keys stay in the order they were added.
+using Json = nlohmann::ordered_json;
+
+[[nodiscard]] Json to_json(const Proportion& proportion);
+[[nodiscard]] Json to_json(const CoverageSpread& spread);
+
+/// Print one JSON object to stdout, in full precision; what is not finite is null.
+void print_json(const Json& json);
+
+// ---- stdout and stderr
+
+/// Print a result to stdout.
+void print(std::string_view text);
+
+/// Print "widthwise COMMAND: text" to stderr.
+void complain(std::string_view text);
+
+/// What complain and warn begin with: "widthwise", or "widthwise fit" once the command is known.
+void set_speaker(std::string name);
+
+/// Print "widthwise COMMAND: warning: text" to stderr.
+void warn(std::string_view text);
+
+}  // namespace widthwise::cli

@@ -1,0 +1,87 @@
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <widthwise/error.hpp>
+#include <widthwise/plan.hpp>
+
+#include "command.hpp"
+#include "options.hpp"
+#include "output.hpp"
+
+namespace widthwise::cli {
+namespace {
+
+struct PlanArguments {
+  std::vector<std::string> level = {"0.9"};
+  double tolerance = 0;
+  std::uint64_t rows = 0;
+  double confidence = 0.95;
+  bool json = false;
+};
+
+void run(const PlanArguments& arguments, bool from_tolerance) {
+  Json answers = Json::array();
+  for (const Level& level : parse_levels(arguments.level)) {
+    const std::uint64_t rows =
+        from_tolerance ? rows_for_tolerance(level, arguments.tolerance, arguments.confidence) : arguments.rows;
+    const CoverageSpread spread = coverage_spread(level, rows, arguments.confidence);
+    if (arguments.json) {
+      Json answer = {{"level", level.value()}, {"confidence", arguments.confidence}};
+      if (from_tolerance) answer["tolerance"] = arguments.tolerance;
+      answer["least_rows"] = level.least_rows();
+      answer.update(to_json(spread));
+      answers.push_back(std::move(answer));
+      continue;
+    }
+    std::string text;
+    if (from_tolerance) {
+      text = "Calibrate with " + count_of(rows, "row") + " or more to keep the coverage of intervals of level " +
+             level.text() + " within " + significant(arguments.tolerance) + " of " + level.text() + ", with " +
+             percent(arguments.confidence, 0) + " confidence: it will be between " + percent(spread.low, 2) + " and " +
+             percent(spread.high, 2) + ".";
+    } else if (rows < level.least_rows()) {
+      text = "Calibrated with " + count_of(rows, "row") + ", intervals of level " + level.text() +
+             " are infinite: no finite interval is valid with fewer than " + count_of(level.least_rows(), "row") + ".";
+    } else {
+      text = "Calibrated with " + count_of(rows, "row") + ", intervals of level " + level.text() + " cover between " +
+             percent(spread.low, 2) + " and " + percent(spread.high, 2) + " of new outcomes, with " +
+             percent(arguments.confidence, 0) + " confidence; " + percent(spread.mean, 2) +
+             " on average over calibrations.";
+    }
+    print(wrapped(text) + "\n");
+  }
+  if (arguments.json) print_json(answers.size() == 1 ? answers.front() : answers);
+}
+
+}  // namespace
+
+Command add_plan(CLI::App& program) {
+  auto arguments = std::make_shared<PlanArguments>();
+  CLI::App& command =
+      add_command(program, "plan", "Say how many calibration rows a promise needs, or what rows promise.",
+                  "widthwise plan --level 0.9 --tolerance 0.01");
+  add_levels(command, arguments->level, "0.9");
+  CLI::Option* tolerance = command
+                               .add_option("--tolerance", arguments->tolerance,
+                                           "how far coverage may be from the level: how many rows does that need?")
+                               ->type_name("T");
+  CLI::Option* rows =
+      add_count(command, "--rows", arguments->rows, "calibration rows there are: what coverage do they promise?");
+  command
+      .add_option("--confidence", arguments->confidence, "how sure to be, over the luck of drawing calibration rows")
+      ->type_name("C")
+      ->capture_default_str();
+  add_json(command, arguments->json);
+  return {&command, [=] {
+            if (tolerance->empty() == rows->empty()) {
+              throw Error(ErrorCode::kInvalidArgument, "give either --tolerance or --rows");
+            }
+            run(*arguments, rows->empty());
+          }};
+}
+
+}  // namespace widthwise::cli

@@ -1,0 +1,149 @@
+#include "tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "output.hpp"
+
+namespace widthwise::cli {
+
+std::vector<std::string> column_names(const TableReader& reader) {
+  std::vector<std::string> names;
+  names.reserve(reader.columns().size());
+  for (const auto& column : reader.columns()) names.push_back(column.name);
+  return names;
+}
+
+void require_column(const TableReader& reader, const std::filesystem::path& file, const std::string& column,
+                    ErrorCode code, const std::string& purpose) {
+  const std::vector<std::string> names = column_names(reader);
+  if (std::find(names.begin(), names.end(), column) != names.end()) return;
+  throw Error(code, file.string() + ": no column '" + column + "'" + purpose + suggestion(column, names));
+}
+
+std::vector<std::string> parse_columns(const TableReader& reader, const std::filesystem::path& file,
+                                       const std::vector<std::string>& texts) {
+  const std::vector<std::string> names = column_names(reader);
+  const auto known = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::vector<std::string> chosen;
+  const auto add = [&](const std::string& name) {
+    require_column(reader, file, name, ErrorCode::kInvalidArgument);
+    if (std::find(chosen.begin(), chosen.end(), name) == chosen.end()) chosen.push_back(name);
+  };
+  for (const std::string& text : texts) {
+    if (known(text)) {
+      add(text);
+      continue;
+    }
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      add(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return chosen;
+}
+
+std::uint64_t first_row_number(const TableReader& reader) {
+  constexpr std::uint64_t kFileBits = 23;
+  constexpr std::uint64_t kRowBits = 40;
+  return (reader.fingerprint() & ((std::uint64_t{1} << kFileBits) - 1)) << kRowBits;
+}
+
+std::string fingerprint_text(const TableReader& reader) {
+  std::array<char, 16> buffer{};
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), reader.fingerprint(), 16);
+  return {buffer.data(), result.ptr};
+}
+
+bool fitted_on(const Model& model, const TableReader& reader) {
+  const auto& notes = model.parts().notes;
+  const auto note = notes.find(kFittedOn);
+  return note != notes.end() && note->second == fingerprint_text(reader);
+}
+
+void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,
+                    std::uint64_t first_row, const std::string& advice) {
+  const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
+  if (bad == values.end()) return;
+  const auto row = first_row + static_cast<std::uint64_t>(bad - values.begin());
+  throw Error(ErrorCode::kBadData, file.string() + ": row " + std::to_string(row + 1) + ": '" + column + "' is " +
+                                       (std::isnan(*bad) ? "missing" : "infinite") + "; " + advice);
+}
+
+ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::unique_ptr<TableReader> reader,
+                       const std::vector<std::string>& numbers, std::vector<std::string> carried)
+    : model_(model), file_(std::move(file)), reader_(std::move(reader)) {
+  const ModelParts& parts = model.parts();
+  std::vector<std::string> selected = parts.features;
+  for (const auto& name : selected) {
+    require_column(*reader_, file_, name, ErrorCode::kBadData, ", which the model needs");
+  }
+  const auto want = [&](const std::string& name) {
+    const auto found = std::find(selected.begin(), selected.end(), name);
+    columns_.push_back({name, static_cast<std::size_t>(found - selected.begin()), {}});
+    if (found == selected.end()) selected.push_back(name);
+  };
+  if (model.needs_predictions()) {
+    require_column(*reader_, file_, parts.prediction, ErrorCode::kBadData,
+                   ", the predictions that the model makes intervals around");
+    want(parts.prediction);
+  }
+  for (const auto& name : numbers) want(name);
+  try {
+    reader_->select(std::move(selected), std::move(carried));
+  } catch (const Error& error) {
+    // The user did not name these columns, so it is the table that is wrong.
+    if (error.code() != ErrorCode::kInvalidArgument) throw;
+    throw Error(ErrorCode::kBadData, error.what());
+  }
+}
+
+bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
+  bar.show(stage, rows_read_, reader_->progress());
+  if (!reader_->next(batch_)) return false;
+  rows_read_ += batch_.rows();
+  const MatrixView numbers = batch_.numbers();
+  for (auto& column : columns_) {
+    column.values.resize(numbers.rows());
+    for (std::size_t i = 0; i < numbers.rows(); ++i) column.values[i] = numbers(i, column.place);
+  }
+  return true;
+}
+
+ModelRows ModelTable::rows() const {
+  const MatrixView numbers = batch_.numbers();
+  ModelRows rows;
+  rows.x = {numbers.data(), numbers.rows(), model_.parts().features.size(), numbers.stride()};
+  if (model_.needs_predictions()) rows.predictions = columns_.front().values;
+  return rows;
+}
+
+std::span<const double> ModelTable::column(const std::string& name) const {
+  const auto found =
+      std::find_if(columns_.begin(), columns_.end(), [&](const Column& column) { return column.name == name; });
+  return found->values;
+}
+
+const std::string& target_of(const Model& model) {
+  const std::string& target = model.parts().target;
+  if (target.empty()) {
+    throw Error(ErrorCode::kBadData, "the model does not say which column holds the outcomes");
+  }
+  return target;
+}
+
+std::size_t RowSample::place_of_next() {
+  ++seen_;
+  const std::uint64_t place = seen_ <= capacity_ ? seen_ - 1 : random_.below(seen_);
+  return place < capacity_ ? static_cast<std::size_t>(place) : kNowhere;
+}
+
+std::size_t RowSample::size() const { return static_cast<std::size_t>(std::min<std::uint64_t>(seen_, capacity_)); }
+
+}  // namespace widthwise::cli

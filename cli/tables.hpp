@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/io/table.hpp>
+#include <widthwise/model.hpp>
+#include <widthwise/random.hpp>
+
+#include "progress_bar.hpp"
+
+namespace widthwise::cli {
+
+[[nodiscard]] std::vector<std::string> column_names(const TableReader& reader);
+
+/// Throw an error of `code` unless the table has this column; the message suggests the nearest name and has `purpose`
+/// after the column's, as in ", which the model needs". Whether it holds numbers, the reader finds out.
+void require_column(const TableReader& reader, const std::filesystem::path& file, const std::string& column,
+                    ErrorCode code, const std::string& purpose = "");
+
+/// Names from the texts of an option, "a,b,c" being three of them unless a column has that very name. Throws
+/// kInvalidArgument for one that is no column.
+[[nodiscard]] std::vector<std::string> parse_columns(const TableReader& reader, const std::filesystem::path& file,
+                                                     const std::vector<std::string>& texts);
+
+/// The number that the first row of a file has in calibrations. Rows of one file keep their numbers whatever the file
+/// is called, and no two files of up to 2^40 rows share any, but for one chance in 2^23: so rows that come twice are
+/// found.
+[[nodiscard]] std::uint64_t first_row_number(const TableReader& reader);
+
+/// The file's fingerprint as text, for the notes of a model.
+[[nodiscard]] std::string fingerprint_text(const TableReader& reader);
+
+/// The note of a model that tells which file it was fitted on, by fingerprint_text.
+inline constexpr const char* kFittedOn = "fitted_on";
+[[nodiscard]] bool fitted_on(const Model& model, const TableReader& reader);
+
+/// Throw kBadData, naming the file and the row, when a value is not finite. first_row is that of values[0], from 0.
+void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,
+                    std::uint64_t first_row, const std::string& advice);
+
+/// What to do with a row without an outcome or a prediction.
+inline constexpr const char* kRemoveRows = "remove such rows";
+
+/// The rows of a table as a model takes them, batch by batch in constant memory.
+/// Thread safety: none.
+class ModelTable {
+ public:
+  /// Read the columns that the model needs and `numbers`; carry the columns `carried` for a writer. Throws kBadData for
+  /// a column that the model needs and the table does not have.
+  ModelTable(const Model& model, std::filesystem::path file, std::unique_ptr<TableReader> reader,
+             const std::vector<std::string>& numbers, std::vector<std::string> carried = {});
+
+  /// Go on to the next batch, telling the bar; false at the end.
+  [[nodiscard]] bool next(ProgressBar& bar, std::string_view stage);
+
+  /// The batch's rows; valid until next().
+  [[nodiscard]] ModelRows rows() const;
+
+  /// One of the columns asked for, over the batch's rows; valid until next().
+  [[nodiscard]] std::span<const double> column(const std::string& name) const;
+
+  [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+  [[nodiscard]] const TableReader& reader() const { return *reader_; }
+  [[nodiscard]] const TableBatch& batch() const { return batch_; }
+  /// Rows of all batches so far.
+  [[nodiscard]] std::uint64_t rows_read() const { return rows_read_; }
+
+ private:
+  struct Column {
+    std::string name;
+    std::size_t place;  // among the numbers of a batch
+    std::vector<double> values;
+  };
+
+  const Model& model_;
+  std::filesystem::path file_;
+  std::unique_ptr<TableReader> reader_;
+  TableBatch batch_;
+  std::uint64_t rows_read_ = 0;
+  std::vector<Column> columns_;  // the predictions, when the model needs them, and the numbers asked for
+};
+
+/// The column of outcomes; throws kBadData when the model does not say.
+[[nodiscard]] const std::string& target_of(const Model& model);
+
+/// A uniform sample of the numbers 0 to n - 1 for n that becomes known only at the end (reservoir sampling): offered in
+/// turn, each is told the place it takes, whose former holder is out.
+class RowSample {
+ public:
+  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+
+  RowSample(std::size_t capacity, std::uint64_t seed) : capacity_(capacity), random_(seed) {}
+
+  /// The place of the next number, below the capacity, or kNowhere.
+  [[nodiscard]] std::size_t place_of_next();
+
+  /// Places taken.
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  std::size_t capacity_;
+  std::uint64_t seen_ = 0;
+  Random random_;
+};
+
+}  // namespace widthwise::cli

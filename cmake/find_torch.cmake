@@ -1,0 +1,34 @@
+# Find LibTorch and make the target widthwise_libtorch from it.
+# LibTorch's package appends to CMAKE_CXX_FLAGS and sets other variables; in a function they end with it.
+function(widthwise_find_torch)
+  # It warns of parts that nobody here needs.
+  set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
+  find_package(Torch 2.4 QUIET)
+  if(NOT Torch_FOUND)
+    # The Python package brings the C++ library along.
+    find_package(Python3 QUIET COMPONENTS Interpreter)
+    if(Python3_Interpreter_FOUND)
+      execute_process(
+        COMMAND "${Python3_EXECUTABLE}" -c "import torch; print(torch.utils.cmake_prefix_path)"
+        OUTPUT_VARIABLE prefix
+        RESULT_VARIABLE failed
+        OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+      if(NOT failed)
+        find_package(Torch 2.4 QUIET PATHS "${prefix}" NO_DEFAULT_PATH)
+      endif()
+    endif()
+  endif()
+  if(NOT Torch_FOUND)
+    message(
+      FATAL_ERROR
+        "widthwise::torch needs LibTorch 2.4 or later, and there is none in CMAKE_PREFIX_PATH or in the python3 found "
+        "('${Python3_EXECUTABLE}'). Install it with\n  pip install torch==2.13.0\nor leave the library out with\n"
+        "  -DWIDTHWISE_TORCH=OFF")
+  endif()
+  unset(CMAKE_MESSAGE_LOG_LEVEL)
+  message(STATUS "widthwise: LibTorch ${Torch_VERSION} from ${Torch_DIR}")
+  add_library(widthwise_libtorch INTERFACE)
+  target_link_libraries(widthwise_libtorch INTERFACE ${TORCH_LIBRARIES})
+  target_include_directories(widthwise_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+endfunction()
+widthwise_find_torch()

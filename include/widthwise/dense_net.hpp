@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <widthwise/row_function.hpp>
+
+namespace widthwise {
+
+/// One fully connected layer: out = weights x + biases.
+struct DenseLayer {
+  std::uint32_t inputs = 0;
+  std::uint32_t outputs = 0;
+  std::vector<float> weights;  ///< outputs x inputs, row-major
+  std::vector<float> biases;   ///< outputs
+};
+
+/// A network as arrays: what a trainer makes and a model file holds.
+struct DenseNetArrays {
+  std::vector<double> centre;      ///< inputs: subtracted from x first; missing values become 0 after that
+  std::vector<double> scale;       ///< inputs: then divided by; positive
+  double bound = 10;               ///< then cut to [-bound, bound], so that far-out rows stay where training was
+  std::vector<DenseLayer> layers;  ///< at least one; ReLU between them, none after the last
+};
+
+/// A fully connected network with ReLU, in single precision; the same bits on every x86-64, and no allocation for
+/// layers of up to 1024 units. Invariant: layers fit each other, every number finite.
+class DenseNet final : public RowFunction {
+ public:
+  /// Throws kBadData, saying what is wrong, for arrays that are not a network.
+  explicit DenseNet(DenseNetArrays arrays);
+
+  [[nodiscard]] const DenseNetArrays& arrays() const { return arrays_; }
+
+  [[nodiscard]] std::size_t inputs() const override;
+  [[nodiscard]] std::size_t outputs() const override;
+  void evaluate(MatrixView x, MutableMatrixView out) const override;
+
+ private:
+  DenseNetArrays arrays_;
+  std::size_t widest_ = 0;
+  std::vector<std::vector<float>> columns_;  // a layer each: its weights by columns, of padded length
+};
+
+}  // namespace widthwise

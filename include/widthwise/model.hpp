@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <widthwise/calibration.hpp>
+#include <widthwise/level.hpp>
+#include <widthwise/matrix_view.hpp>
+#include <widthwise/predictor.hpp>
+#include <widthwise/row_function.hpp>
+
+namespace widthwise {
+
+/// Everything a model file holds: how the numbers of a row become its interval.
+struct ModelParts {
+  std::vector<std::string> features = {};             ///< names of the columns of x, in order; unique, not empty
+  std::string target = {};                            ///< name of the column of outcomes; may be empty
+  std::string prediction = {};                        ///< name of the column of f(x); empty when `base` makes them
+  std::shared_ptr<const RowFunction> base = {};       ///< x -> f(x), or null: the rows bring their predictions
+  std::shared_ptr<const RowFunction> localizer = {};  ///< (x, f(x)) -> parameters, or null when the rule has none
+  ConformalRule rule;
+  double unit = 1;                         ///< the rule sees y and f(x) divided by this; a power of two, see Model
+  OutcomeRange range = {};                 ///< what is known of y; intervals are cut to it
+  std::vector<Level> levels = {0.9};       ///< what to predict when nobody says; at least one, none twice
+  Calibration calibration = {};            ///< of scores in units; without weights
+  std::vector<double> fit_residuals = {};  ///< quantiles of |y - f(x)| over the rows that trained, ascending
+  std::uint64_t fit_rows = 0;              ///< rows that trained
+  std::map<std::string, std::string> notes = {};  ///< how it was made: goal, seed, engines; nothing depends on them
+};
+
+/// n rows for a model.
+struct ModelRows {
+  MatrixView x;                               ///< n x features; NaN is a missing value
+  std::span<const double> predictions = {};   ///< n when the model has no base model, else empty
+  std::span<const std::int64_t> groups = {};  ///< n, or empty when the calibration has no groups
+};
+
+/// A whole model: base model, localizer, rule and calibration. Constant memory whatever n.
+///
+/// The unit is a power of two between 2^-500 and 2^500, so dividing by it rounds nothing; only numbers so small that
+/// they are below 2^-1022 units are not told from 0. A prediction that is not finite, in units too, gets an infinite
+/// interval.
+///
+/// Invariant: the parts fit each other. Thread safety: full; immutable.
+class Model {
+ public:
+  /// Throws kShapeMismatch, kInvalidArgument or kNotFinite, saying which parts do not fit, and kDuplicateRows.
+  explicit Model(ModelParts parts);
+
+  [[nodiscard]] const ModelParts& parts() const { return parts_; }
+  [[nodiscard]] bool needs_predictions() const { return parts_.base == nullptr; }
+
+  /// The same model with another calibration.
+  [[nodiscard]] Model with_calibration(Calibration calibration) const;
+
+  /// Write f(x) of n rows: the base model's, or a copy of what the rows bring.
+  void predictions(const ModelRows& rows, std::span<double> out) const;
+
+  /// Write f(x) (n) and the intervals at k levels (n x k each).
+  void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+                 MutableMatrixView lower, MutableMatrixView upper) const;
+
+  /// The interval of one row; `prediction` is for models without a base model, and for them only. No allocation up to
+  /// 512 features.
+  [[nodiscard]] Interval interval(std::span<const double> x, const Level& level,
+                                  std::optional<double> prediction = std::nullopt) const;
+
+  /// Write p-values of outcomes y (n) to out (n).
+  void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
+
+  /// Write the scores B of rows with outcomes y (n) to out (n), in units: what a calibration holds. NaN where an input
+  /// is NaN.
+  void scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
+
+  /// Add n rows that nothing was fitted on to a calibration, numbered from first_row: all of them or, when it throws,
+  /// none. Throws kNotFinite, naming the row, where there is no score. A table in many parts is added by one call for
+  /// each, each numbered on from where the one before ended.
+  void calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
+                 std::uint64_t first_row) const;
+
+ private:
+  struct Block;
+
+  void check(const ModelRows& rows) const;
+  template <class Use>
+  void for_each_block(const ModelRows& rows, const Use& use) const;
+
+  ModelParts parts_;
+  Predictor predictor_;
+};
+
+}  // namespace widthwise

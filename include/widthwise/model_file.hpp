@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include <widthwise/model.hpp>
+
+namespace widthwise {
+
+/// The format that save writes; load reads this one and all before it, for ever.
+inline constexpr int kModelFormat = 1;
+
+/// The bytes of a model: a safetensors file, which any safetensors reader opens. Equal models give equal bytes.
+[[nodiscard]] std::vector<std::byte> serialise(const Model& model);
+
+/// Read them back. Nothing in the bytes is trusted: every index, shape, number and size is checked before it is used,
+/// memory stays within a small multiple of the bytes given, and nothing is ever executed. Throws kBadData, saying what
+/// is wrong.
+[[nodiscard]] Model deserialise(std::span<const std::byte> bytes);
+
+/// Write a model so that `file` is at every moment the old one or the new one, whole: a temporary file beside it,
+/// flushed to the disk, then renamed. Throws kFile.
+void save(const Model& model, const std::filesystem::path& file);
+
+/// Throws kFile when the file cannot be read, kBadData when it is not a model; both begin with the file's name.
+[[nodiscard]] Model load(const std::filesystem::path& file);
+
+}  // namespace widthwise

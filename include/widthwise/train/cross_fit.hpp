@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <widthwise/matrix_view.hpp>
+#include <widthwise/train/progress.hpp>
+#include <widthwise/train/trainer.hpp>
+
+namespace widthwise {
+
+/// Write out-of-sample predictions of all n rows to out (n): each row's is made by a model trained on the other folds,
+/// so that no row is lost to a separate split. Folds are drawn at random, of equal size give or take one.
+/// x (n x inputs), y (n); 2 <= folds <= n.
+void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double> y, std::size_t folds,
+               std::uint64_t seed, std::span<double> out, const ProgressCallback& progress = {});
+
+}  // namespace widthwise

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <widthwise/diagnostics.hpp>
+#include <widthwise/level.hpp>
+#include <widthwise/matrix_view.hpp>
+#include <widthwise/model.hpp>
+#include <widthwise/objective.hpp>
+#include <widthwise/train/progress.hpp>
+#include <widthwise/train/trainer.hpp>
+
+namespace widthwise {
+
+/// What intervals are to be: even in coverage over x, narrow on average, or between.
+/// - even: the same coverage everywhere (evenness 1 of the scale family)
+/// - narrow: the smallest mean width; spends its misses where intervals are expensive (transform `affine`)
+/// - a number in [0, 1]: the evenness of the scale family (docs/mathematics.md)
+class Goal {
+ public:
+  [[nodiscard]] static Goal even() { return Goal(1, "even"); }
+  [[nodiscard]] static Goal narrow() { return Goal(0, "narrow"); }
+  /// Throws kInvalidArgument outside [0, 1].
+  [[nodiscard]] static Goal evenness(double value);
+  /// Read "even", "narrow" or a number.
+  [[nodiscard]] static Goal parse(std::string_view text);
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] double evenness() const { return evenness_; }
+  [[nodiscard]] bool is_narrow() const { return text_ == "narrow"; }
+
+ private:
+  Goal(double evenness, std::string text) : evenness_(evenness), text_(std::move(text)) {}
+
+  double evenness_;
+  std::string text_;
+};
+
+struct FitOptions {
+  std::optional<Goal> goal = std::nullopt;  ///< empty: even, or narrow with a transform that has no evenness
+  std::string transform = "auto";           ///< auto: exp, or affine for the goal narrow; else a name of make_transform
+  Sides sides = Sides::kOne;
+  std::optional<LevelWindow> window = std::nullopt;  ///< levels to train for; empty: all of them
+  std::vector<Level> levels = {0.9};                 ///< what the model predicts when nobody says
+  double calibration_share = 0.25;  ///< of the rows, set aside at random for the calibration; 0 for none
+  std::size_t folds = 5;            ///< of cross-fitting the base model
+  double hold_share = 0.2;          ///< of the fitting rows, for early stopping and the report
+  OutcomeRange range = {};          ///< what is known of y
+  bool compare = true;              ///< also train the other end of the dial, for the report
+  std::uint64_t seed = 0;
+};
+
+/// A table to fit.
+struct FitTable {
+  MatrixView x;                         ///< n x features; NaN is a missing value
+  std::span<const double> y;            ///< n, finite
+  std::span<const double> predictions;  ///< n out-of-sample predictions, or empty: a base model is trained
+  std::vector<std::string> features;    ///< their names
+  std::string target;
+  std::string prediction;
+  std::uint64_t first_row = 0;  ///< number of the first row, for the calibration
+};
+
+/// What one goal gives on the hold-out at the first of FitOptions::levels: calibrated on one half, measured on the
+/// other, both ways.
+struct GoalReport {
+  std::string goal;
+  std::string transform;
+  double mean_width = 0;
+  double coverage = 0;
+  double worst_slab = 0;  ///< coverage in the worst slab; NaN when there are too few rows to tell
+  std::size_t length = 0;
+};
+
+struct FitReport {
+  std::uint64_t fit_rows = 0;
+  std::uint64_t hold_rows = 0;
+  std::uint64_t calibration_rows = 0;
+  GoalReport chosen;
+  std::optional<GoalReport> other;  ///< the other end of the dial
+  GoalReport fixed;                 ///< one width for all rows
+  double base_error = 0;            ///< mean |y - f(x)| out of sample
+  std::vector<std::string> warnings;
+};
+
+struct FitResult {
+  Model model;
+  FitReport report;
+};
+
+/// Fit a model: set calibration rows aside, cross-fit the base model (when there are no predictions), train the
+/// localizer on out-of-sample residuals, calibrate. No fit ever sees a calibration row.
+/// `base` is needed when the table has no predictions, `localizer` when the transform has parameters.
+[[nodiscard]] FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
+                            const FitOptions& options, const ProgressCallback& progress = {});
+
+/// Say whether residuals that trained look like in-sample ones: smaller than those of rows nobody has fitted, by more
+/// than chance allows. The one-sided Smirnov distance between the two, with its bound at `failure`.
+struct InSampleCheck {
+  double distance = 0;
+  double bound = 0;
+  [[nodiscard]] bool suspicious() const { return distance > bound; }
+};
+[[nodiscard]] InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_residuals,
+                                            double failure = 1e-6);
+
+}  // namespace widthwise

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <widthwise/train/trainer.hpp>
+
+namespace widthwise {
+
+/// XGBoost's C library, loaded when the program runs, so that nothing here links to it and a Python process keeps the
+/// one XGBoost it has. Thread safety: full; immutable.
+class XgboostLibrary {
+ public:
+  /// Load from `path` or, when it is empty, from the file that the variable WIDTHWISE_XGBOOST names, else from the
+  /// library that is already in this process, else from the `xgboost` package of the `python3` on the PATH. Throws
+  /// kMissingEngine, saying what was tried and what to do, when there is none, or one of another major version than 3.
+  [[nodiscard]] static std::shared_ptr<const XgboostLibrary> load(const std::filesystem::path& path = {});
+
+  ~XgboostLibrary();
+  XgboostLibrary(const XgboostLibrary&) = delete;
+  XgboostLibrary& operator=(const XgboostLibrary&) = delete;
+
+  /// "3.2.0".
+  [[nodiscard]] const std::string& version() const;
+  [[nodiscard]] const std::filesystem::path& path() const;
+
+  struct Functions;
+  [[nodiscard]] const Functions& functions() const { return *functions_; }
+
+ private:
+  XgboostLibrary();
+  std::unique_ptr<Functions> functions_;
+};
+
+/// Settings of the trees of a localizer.
+struct TreeOptions {
+  double learning_rate = 0.05;  ///< shrinkage per tree, in (0, 1]
+  std::size_t max_depth = 4;
+  double min_child_weight = 10;   ///< least sum of Hessians in a leaf, about its number of rows
+  double subsample = 0.7;         ///< share of rows each round sees
+  double column_sample = 0.7;     ///< share of columns each tree sees
+  double lambda = 5;              ///< L2 penalty on leaves
+  std::size_t max_rounds = 2000;  ///< stops early on the objective
+  std::size_t patience = 40;      ///< rounds without a better hold-out loss before it stops
+  double retrain_factor = 1.15;   ///< retrain goes on for this many times the rounds found
+  std::size_t threads = 0;        ///< 0: as many as there are processors
+  std::uint64_t seed = 0;
+};
+
+/// Train forests on any objective of this library.
+[[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_tree_trainer(std::shared_ptr<const XgboostLibrary> library,
+                                                                        const TreeOptions& options = {});
+
+/// Settings of a base model of trees.
+struct TreeBaseOptions {
+  double learning_rate = 0.05;
+  std::size_t max_depth = 6;
+  double min_child_weight = 5;
+  double subsample = 0.8;
+  double column_sample = 0.8;
+  std::size_t rounds = 400;
+  std::size_t threads = 0;  ///< 0: as many as there are processors
+  std::uint64_t seed = 0;
+};
+
+/// Train forests that predict the median of y: what symmetric intervals are narrowest around.
+[[nodiscard]] std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
+                                                                        const TreeBaseOptions& options = {});
+
+}  // namespace widthwise

@@ -1,0 +1,203 @@
+#include <widthwise/dense_net.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+#include <widthwise/error.hpp>
+
+#include "dense_net/standardise.hpp"
+#include "text.hpp"
+#include "vector_math.hpp"
+
+namespace widthwise {
+namespace {
+
+constexpr std::size_t kMostLayers = 1000;
+constexpr std::size_t kMostUnits = std::size_t{1} << 20;
+constexpr double kMostBound = 1e6;
+
+/// Columns of weights are as long as a multiple of this where that does not cost much: whole vectors, no remainders.
+constexpr std::size_t kPadding = 16;
+
+/// Inputs that are added in one pass over the outputs.
+constexpr std::size_t kAtOnce = 8;
+
+/// Layers up to this wide are evaluated without allocation.
+constexpr std::size_t kOnStack = 1024;
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, "DenseNet: " + what); }
+
+template <class Number>
+void check_finite(std::span<const Number> numbers, const std::string& what) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!std::isfinite(numbers[i])) {
+      refuse(what + " " + std::to_string(i) + " is " + internal::text_of(static_cast<double>(numbers[i])));
+    }
+  }
+}
+
+void check_units(std::size_t units, const std::string& what) {
+  if (units == 0 || units > kMostUnits) {
+    refuse(what + ": expected 1 to " + std::to_string(kMostUnits) + ", found " + std::to_string(units));
+  }
+}
+
+void check_size(std::size_t size, std::size_t expected, const std::string& what) {
+  if (size != expected) {
+    refuse("expected " + std::to_string(expected) + " " + what + ", found " + std::to_string(size));
+  }
+}
+
+void check_arrays(const DenseNetArrays& arrays) {
+  check_units(arrays.centre.size(), "inputs");
+  check_size(arrays.scale.size(), arrays.centre.size(), "scales, one for each centre");
+  check_finite(std::span(arrays.centre), "centre");
+  check_finite(std::span(arrays.scale), "scale");
+  for (std::size_t i = 0; i < arrays.scale.size(); ++i) {
+    if (!(arrays.scale[i] > 0)) {
+      refuse("scale " + std::to_string(i) + " is " + internal::text_of(arrays.scale[i]) + ", expected it positive");
+    }
+  }
+  if (!(arrays.bound > 0 && arrays.bound <= kMostBound)) {
+    refuse("the bound is " + internal::text_of(arrays.bound) + ", expected it in (0, " + internal::text_of(kMostBound) +
+           "]");
+  }
+  if (arrays.layers.empty() || arrays.layers.size() > kMostLayers) {
+    refuse("expected 1 to " + std::to_string(kMostLayers) + " layers, found " + std::to_string(arrays.layers.size()));
+  }
+  std::size_t inputs = arrays.centre.size();
+  for (std::size_t i = 0; i < arrays.layers.size(); ++i) {
+    const DenseLayer& layer = arrays.layers[i];
+    const std::string name = "layer " + std::to_string(i) + ": ";
+    check_size(layer.inputs, inputs, "inputs of layer " + std::to_string(i) + ", as many as come before it");
+    check_units(layer.outputs, name + "outputs");
+    // Both factors are at most kMostUnits: no overflow.
+    check_size(layer.weights.size(), std::size_t{layer.inputs} * layer.outputs,
+               "weights of layer " + std::to_string(i));
+    check_size(layer.biases.size(), layer.outputs, "biases of layer " + std::to_string(i));
+    check_finite(std::span(layer.weights), name + "weight");
+    check_finite(std::span(layer.biases), name + "bias");
+    inputs = layer.outputs;
+  }
+}
+
+/// Room for a column of n weights: less than twice as much as is used.
+std::size_t padded(std::size_t n) { return n < kPadding ? n : (n + kPadding - 1) / kPadding * kPadding; }
+
+/// sums += the columns of `weights` named by `which`, times `factors`; `count` is a multiple of kAtOnce. One output
+/// adds its terms in order and without fused multiply-add, so that the bits do not depend on the machine.
+WIDTHWISE_VECTORISED void add_columns(const float* weights, std::size_t stride, const std::uint32_t* which,
+                                      const float* factors, std::size_t count, float* __restrict sums) {
+  for (std::size_t i = 0; i < count; i += kAtOnce) {
+    const float* column[kAtOnce];
+    float factor[kAtOnce];
+    for (std::size_t k = 0; k < kAtOnce; ++k) {
+      column[k] = weights + which[i + k] * stride;
+      factor[k] = factors[i + k];
+    }
+    for (std::size_t j = 0; j < stride; ++j) {
+      float sum = sums[j];
+      for (std::size_t k = 0; k < kAtOnce; ++k) sum += factor[k] * column[k][j];
+      sums[j] = sum;
+    }
+  }
+}
+
+/// The inputs of a layer that are not 0: after ReLU about half of them are, and their weights need not be read.
+class ActiveInputs {
+ public:
+  ActiveInputs(std::uint32_t* which, float* factors) : which_(which), factors_(factors) {}
+
+  void clear() { count_ = 0; }
+
+  /// Branch-free: nobody can guess which units are on.
+  void add(std::uint32_t input, float value, bool on) {
+    which_[count_] = input;
+    factors_[count_] = value;
+    count_ += static_cast<std::size_t>(on);
+  }
+
+  /// Fill up to a multiple of kAtOnce with zeros, which add nothing; return how many there are.
+  std::size_t close() {
+    while (count_ % kAtOnce != 0) {
+      which_[count_] = 0;
+      factors_[count_++] = 0;
+    }
+    return count_;
+  }
+
+ private:
+  std::uint32_t* which_;
+  float* factors_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+DenseNet::DenseNet(DenseNetArrays arrays) : arrays_(std::move(arrays)), widest_(arrays_.centre.size()) {
+  check_arrays(arrays_);
+  columns_.reserve(arrays_.layers.size());
+  for (const DenseLayer& layer : arrays_.layers) {
+    const std::size_t stride = padded(layer.outputs);
+    std::vector<float>& columns = columns_.emplace_back(stride * layer.inputs);
+    for (std::size_t j = 0; j < layer.outputs; ++j) {
+      for (std::size_t k = 0; k < layer.inputs; ++k) columns[k * stride + j] = layer.weights[j * layer.inputs + k];
+    }
+    widest_ = std::max(widest_, stride);
+  }
+}
+
+std::size_t DenseNet::inputs() const { return arrays_.centre.size(); }
+
+std::size_t DenseNet::outputs() const { return arrays_.layers.back().outputs; }
+
+// One row at a time, so that no row can change another's bits. A layer's weights are then read once a row, but they
+// come from the second-level cache about as fast as they are used, and the inputs that ReLU made 0 can be left out.
+void DenseNet::evaluate(MatrixView x, MutableMatrixView out) const {
+  if (x.rows() != out.rows() || x.columns() != inputs() || out.columns() != outputs()) {
+    throw Error(ErrorCode::kShapeMismatch, "DenseNet::evaluate: a net of " + std::to_string(inputs()) + " inputs and " +
+                                               std::to_string(outputs()) + " outputs, but x is " +
+                                               std::to_string(x.rows()) + " x " + std::to_string(x.columns()) +
+                                               " and out " + std::to_string(out.rows()) + " x " +
+                                               std::to_string(out.columns()));
+  }
+  const std::size_t room = widest_ + kAtOnce;
+  std::array<float, 2 * (kOnStack + kAtOnce)> small_numbers;
+  std::array<std::uint32_t, kOnStack + kAtOnce> small_which;
+  std::vector<float> large_numbers;
+  std::vector<std::uint32_t> large_which;
+  float* factors = small_numbers.data();
+  std::uint32_t* which = small_which.data();
+  if (widest_ > kOnStack) {
+    large_numbers.resize(2 * room);
+    large_which.resize(room);
+    factors = large_numbers.data();
+    which = large_which.data();
+  }
+  float* const sums = factors + room;
+  ActiveInputs active(which, factors);
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    active.clear();
+    for (std::size_t k = 0; k < x.columns(); ++k) {
+      const float value = internal::standardise(x(i, k), arrays_.centre[k], arrays_.scale[k], arrays_.bound);
+      active.add(static_cast<std::uint32_t>(k), value, value != 0);
+    }
+    for (std::size_t l = 0; l < arrays_.layers.size(); ++l) {
+      const DenseLayer& layer = arrays_.layers[l];
+      const std::size_t stride = padded(layer.outputs);
+      std::fill(std::copy(layer.biases.begin(), layer.biases.end(), sums), sums + stride, 0.0F);
+      add_columns(columns_[l].data(), stride, which, factors, active.close(), sums);
+      if (l + 1 == arrays_.layers.size()) break;
+      active.clear();
+      for (std::size_t j = 0; j < layer.outputs; ++j) {
+        active.add(static_cast<std::uint32_t>(j), sums[j], sums[j] > 0);
+      }
+    }
+    std::copy_n(sums, out.columns(), out.row(i).begin());
+  }
+}
+
+}  // namespace widthwise

@@ -1,0 +1,41 @@
+#include "io/table/errors.hpp"
+
+#include <cstddef>
+
+namespace widthwise::internal {
+namespace {
+
+std::string clipped(std::string_view text, std::size_t most) {
+  std::string result;
+  bool space = false;
+  for (const char letter : text) {
+    if (static_cast<unsigned char>(letter) <= ' ') {
+      space = !result.empty();
+      continue;
+    }
+    if (result.size() >= most) return result + "...";
+    if (space) result += ' ';
+    space = false;
+    result += letter;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string one_line(std::string_view text) { return clipped(text, 300); }
+
+std::string in_quotes(std::string_view text) { return std::string("'").append(clipped(text, 60)).append("'"); }
+
+void refuse(ErrorCode code, const std::filesystem::path& file, const std::string& what) {
+  throw Error(code, file.string() + ": " + what);
+}
+
+void refuse_cell(ErrorCode code, const std::filesystem::path& file, std::string_view column, std::uint64_t row,
+                 std::string_view cell) {
+  refuse(
+      code, file,
+      "column " + in_quotes(column) + ", row " + std::to_string(row + 1) + ": " + in_quotes(cell) + " is not a number");
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <arrow/result.h>
+#include <arrow/status.h>
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <widthwise/error.hpp>
+
+namespace widthwise::internal {
+
+/// Text from a file or from another library, fit for a message: on one line and not too long.
+[[nodiscard]] std::string one_line(std::string_view text);
+
+/// The same in quotes, shorter: a cell or a name.
+[[nodiscard]] std::string in_quotes(std::string_view text);
+
+/// Throw "homes.csv: what".
+[[noreturn]] void refuse(ErrorCode code, const std::filesystem::path& file, const std::string& what);
+
+/// "homes.csv: column 'price', row 1234: 'abc' is not a number"; `row` counts from 0, the message from 1.
+[[noreturn]] void refuse_cell(ErrorCode code, const std::filesystem::path& file, std::string_view column,
+                              std::uint64_t row, std::string_view cell);
+
+inline void check(const arrow::Status& status, ErrorCode code, const std::filesystem::path& file) {
+  if (!status.ok()) refuse(code, file, one_line(status.message()));
+}
+
+template <class T>
+[[nodiscard]] T value_of(arrow::Result<T> result, ErrorCode code, const std::filesystem::path& file) {
+  check(result.status(), code, file);
+  return std::move(result).ValueUnsafe();
+}
+
+/// Run `action`; what it throws other than an Error (Parquet's own exceptions, no memory for what a damaged file
+/// claims to hold) becomes one.
+template <class Action>
+auto with_errors_of(const std::filesystem::path& file, ErrorCode code, const Action& action) {
+  try {
+    return action();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    refuse(code, file, one_line(error.what()));
+  }
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace widthwise::internal {
+
+/// Whether fill_numbers takes columns of this type. Text is not a number, even where it looks like one.
+[[nodiscard]] bool is_number_type(const arrow::DataType& type);
+
+/// Write rows [begin, end) of a column to out[0], out[stride], ...; nulls and missing cells are NaN. The column is of a
+/// number type, or of bytes, which is what the cells of a CSV file are read as. Return the first row that is not a
+/// number, if any.
+[[nodiscard]] std::optional<std::int64_t> fill_numbers(const arrow::Array& column, std::int64_t begin, std::int64_t end,
+                                                       double* out, std::size_t stride);
+
+}  // namespace widthwise::internal

@@ -1,0 +1,121 @@
+#include <arrow/io/file.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/file_reader.h>
+#include <parquet/properties.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <widthwise/error.hpp>
+
+#include "io/table/errors.hpp"
+#include "io/table/numbers.hpp"
+#include "io/table/reader.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// Bytes of each column read ahead, however large a row group is.
+constexpr std::int64_t kColumnBytes = 1 << 18;
+
+/// The columns of the file that a column of the table is made of: several for a struct.
+void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
+  if (field.is_leaf()) leaves.push_back(field.column_index);
+  for (const parquet::arrow::SchemaField& child : field.children) add_leaves(child, leaves);
+}
+
+/// Thread safety: none.
+class ParquetReader final : public FileTableReader {
+ public:
+  ParquetReader(const std::filesystem::path& name, const ReadOptions& options) : FileTableReader(name, options) {
+    const std::shared_ptr<arrow::io::ReadableFile> input =
+        value_of(arrow::io::ReadableFile::Open(file().string()), ErrorCode::kFile, file());
+    parquet::ReaderProperties reading;
+    reading.enable_buffered_stream();
+    reading.set_buffer_size(kColumnBytes);
+    reading.set_page_checksum_verification(true);
+    parquet::ArrowReaderProperties decoding(options.threads);
+    decoding.set_pre_buffer(false);
+    decoding.set_batch_size(static_cast<std::int64_t>(
+        std::min<std::uint64_t>(options.batch_rows, std::numeric_limits<std::int32_t>::max())));
+    parquet::arrow::FileReaderBuilder builder;
+    check(builder.Open(input, reading), ErrorCode::kBadData, file());
+    builder.properties(decoding);
+    reader_ = value_of(builder.Build(), ErrorCode::kBadData, file());
+    const std::int64_t rows = reader_->parquet_reader()->metadata()->num_rows();
+    if (rows < 0) refuse(ErrorCode::kBadData, file(), "the number of rows is negative");
+    rows_ = static_cast<std::uint64_t>(rows);
+
+    std::vector<ColumnInfo> columns;
+    for (const parquet::arrow::SchemaField& field : reader_->manifest().schema_fields) {
+      columns.push_back(
+          {field.field->name(), is_number_type(*field.field->type()) ? ColumnKind::kNumber : ColumnKind::kOther});
+    }
+    if (columns.empty()) refuse(ErrorCode::kBadData, file(), "there are no columns");
+    set_columns(std::move(columns));
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> rows() const override { return rows_; }
+
+  [[nodiscard]] double progress() const override {
+    return rows_ == 0 ? 1 : static_cast<double>(rows_read()) / static_cast<double>(rows_);
+  }
+
+  [[nodiscard]] std::shared_ptr<arrow::Schema> typed_carried() const override { return carried(); }
+
+ protected:
+  std::shared_ptr<arrow::Schema> start(const std::vector<std::size_t>& wanted) override {
+    return with_errors_of(file(), ErrorCode::kBadData, [&] {
+      std::vector<int> leaves;
+      for (const std::size_t column : wanted) add_leaves(reader_->manifest().schema_fields[column], leaves);
+      std::vector<int> row_groups(static_cast<std::size_t>(reader_->num_row_groups()));
+      std::iota(row_groups.begin(), row_groups.end(), 0);
+      batches_ = value_of(reader_->GetRecordBatchReader(row_groups, leaves), ErrorCode::kBadData, file());
+      std::shared_ptr<arrow::Schema> schema = batches_->schema();
+      for (std::size_t j = 0; j < wanted.size(); ++j) {
+        if (schema->num_fields() != static_cast<int>(wanted.size()) ||
+            schema->field(static_cast<int>(j))->name() != columns()[wanted[j]].name) {
+          refuse(ErrorCode::kBadData, file(), "the columns are not those that the file's schema tells");
+        }
+      }
+      return schema;
+    });
+  }
+
+  std::shared_ptr<arrow::RecordBatch> read_block() override {
+    std::shared_ptr<arrow::RecordBatch> block = value_of(batches_->Next(), ErrorCode::kBadData, file());
+    if (block) {
+      // The columns of a damaged file may not be of one length, or point outside of their own bytes.
+      check(block->ValidateFull(), ErrorCode::kBadData, file());
+    }
+    const std::uint64_t rows = rows_read() + (block ? static_cast<std::uint64_t>(block->num_rows()) : 0);
+    if (rows > rows_ || (!block && rows < rows_)) {
+      refuse(ErrorCode::kBadData, file(),
+             "expected " + std::to_string(rows_) + " rows, found " + (block ? "more" : std::to_string(rows)));
+    }
+    return block;
+  }
+
+  void refuse_as_numbers(std::size_t column) const override {
+    refuse(ErrorCode::kInvalidArgument, file(),
+           "column " + in_quotes(columns()[column].name) + " is not of numbers but of type " +
+               one_line(reader_->manifest().schema_fields[column].field->type()->ToString()));
+  }
+
+ private:
+  std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::unique_ptr<arrow::RecordBatchReader> batches_;  // after reader_, which has to outlive it
+  std::uint64_t rows_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<FileTableReader> open_parquet(const std::filesystem::path& file, const ReadOptions& options) {
+  return with_errors_of(file, ErrorCode::kBadData, [&] { return std::make_unique<ParquetReader>(file, options); });
+}
+
+}  // namespace widthwise::internal

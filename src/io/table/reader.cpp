@@ -1,0 +1,187 @@
+#include "io/table/reader.hpp"
+
+#include <arrow/array.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+#include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
+
+#include "io/table/errors.hpp"
+#include "io/table/numbers.hpp"
+#include "text.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// Rows turned from columns at once: few enough that they stay in the cache while all columns are added to them.
+constexpr std::int64_t kRowsAtOnce = 256;
+
+constexpr std::uintmax_t kSampleBytes = 65'536;
+constexpr std::size_t kMostNamesListed = 8;
+
+/// A chain of bijections over 64-bit words, low byte first.
+std::uint64_t hash_bytes(std::uint64_t hash, const std::string& bytes) {
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    std::uint64_t word = 0;
+    for (std::size_t j = i; j < std::min(i + 8, bytes.size()); ++j) {
+      word |= std::uint64_t{static_cast<unsigned char>(bytes[j])} << (8 * (j - i));
+    }
+    hash = mix_bits(hash ^ word) + 0x9e3779b97f4a7c15U;
+  }
+  return hash;
+}
+
+std::uint64_t fingerprint_of(const std::filesystem::path& file, std::uintmax_t size) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) refuse(ErrorCode::kFile, file, "cannot be opened for reading");
+  std::uint64_t hash = mix_bits(size);
+  const std::uintmax_t last = size - std::min(size, kSampleBytes);
+  // Small files are read whole, large ones at the beginning, in the middle and at the end.
+  const std::array<std::uintmax_t, 3> starts = {0, std::max(std::min(last, kSampleBytes), last / 2), last};
+  std::uintmax_t read_to = 0;
+  std::string bytes;
+  for (const std::uintmax_t start : starts) {
+    const std::uintmax_t from = std::max(start, read_to);
+    read_to = std::min(size, start + kSampleBytes);
+    bytes.resize(static_cast<std::size_t>(read_to - from));
+    in.seekg(static_cast<std::streamoff>(from));
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    if (!in) refuse(ErrorCode::kFile, file, "cannot be read");
+    hash = hash_bytes(hash, bytes);
+  }
+  return hash;
+}
+
+}  // namespace
+
+FileTableReader::FileTableReader(std::filesystem::path file, const ReadOptions& options)
+    : file_(std::move(file)), options_(options) {
+  if (options_.batch_rows == 0) refuse(ErrorCode::kInvalidArgument, file_, "batch_rows is 0; expected at least 1");
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file_, error);
+  if (!std::filesystem::exists(status)) refuse(ErrorCode::kFile, file_, "there is no such file");
+  if (!std::filesystem::is_regular_file(status)) refuse(ErrorCode::kFile, file_, "this is not a file");
+  file_size_ = std::filesystem::file_size(file_, error);
+  if (error) refuse(ErrorCode::kFile, file_, error.message());
+  if (file_size_ == 0) refuse(ErrorCode::kBadData, file_, "the file is empty");
+  fingerprint_ = fingerprint_of(file_, file_size_);
+}
+
+const std::shared_ptr<arrow::Schema>& FileTableReader::carried() const {
+  if (!carried_) refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select was not called yet");
+  return carried_;
+}
+
+void FileTableReader::set_columns(std::vector<ColumnInfo> columns) {
+  std::unordered_set<std::string> names;
+  for (const ColumnInfo& column : columns) {
+    if (!names.insert(column.name).second) {
+      refuse(ErrorCode::kBadData, file_,
+             "two columns are called " + in_quotes(column.name) + "; expected a different name for each");
+    }
+  }
+  columns_ = std::move(columns);
+}
+
+std::size_t FileTableReader::index_of(const std::string& name) const {
+  const auto found = std::ranges::find(columns_, name, &ColumnInfo::name);
+  if (found != columns_.end()) return static_cast<std::size_t>(found - columns_.begin());
+  std::vector<std::string> names;
+  names.reserve(columns_.size());
+  for (const ColumnInfo& column : columns_) names.push_back(column.name);
+  std::string message = "no column " + in_quotes(name);
+  if (const std::string nearest = nearest_name(name, names); !nearest.empty()) {
+    message += "; did you mean " + in_quotes(nearest) + "?";
+  } else {
+    message += "; there are ";
+    for (std::size_t i = 0; i < std::min(names.size(), kMostNamesListed); ++i) {
+      message += (i == 0 ? "" : ", ") + in_quotes(names[i]);
+    }
+    if (names.size() > kMostNamesListed) message += " and " + std::to_string(names.size() - kMostNamesListed) + " more";
+  }
+  refuse(ErrorCode::kInvalidArgument, file_, message);
+}
+
+void FileTableReader::select(std::vector<std::string> numbers, std::vector<std::string> carried) {
+  if (carried_) refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select was called twice");
+  // A column may be asked for several times, and is read once.
+  std::vector<std::size_t> wanted;
+  const auto place_of = [&](std::size_t column) {
+    const auto place = std::ranges::find(wanted, column) - wanted.begin();
+    if (place == std::ssize(wanted)) wanted.push_back(column);
+    return static_cast<int>(place);
+  };
+  std::vector<int> number_columns;
+  for (const std::string& name : numbers) {
+    const std::size_t column = index_of(name);
+    if (columns_[column].kind != ColumnKind::kNumber) refuse_as_numbers(column);
+    number_columns.push_back(place_of(column));
+  }
+  std::vector<int> carried_columns;
+  for (const std::string& name : carried) carried_columns.push_back(place_of(index_of(name)));
+  // Without any column nothing would tell how many rows there are.
+  if (wanted.empty()) wanted.push_back(0);
+
+  const std::shared_ptr<arrow::Schema> schema = start(wanted);
+  arrow::FieldVector fields;
+  for (const int column : carried_columns) fields.push_back(schema->field(column));
+  number_names_ = std::move(numbers);
+  number_columns_ = std::move(number_columns);
+  carried_columns_ = std::move(carried_columns);
+  carried_ = arrow::schema(std::move(fields));
+}
+
+bool FileTableReader::next(TableBatch& batch) {
+  (void)carried();
+  return with_errors_of(file_, ErrorCode::kBadData, [&] {
+    while (!block_ || rows_of_block_used_ == block_->num_rows()) {
+      block_ = nullptr;
+      rows_of_block_used_ = 0;
+      block_ = read_block();
+      if (!block_) return false;
+    }
+    const std::int64_t left = block_->num_rows() - rows_of_block_used_;
+    const auto rows =
+        static_cast<std::int64_t>(std::min<std::uint64_t>(options_.batch_rows, static_cast<std::uint64_t>(left)));
+    fill(batch.state(), *block_->Slice(rows_of_block_used_, rows));
+    rows_of_block_used_ += rows;
+    rows_read_ += static_cast<std::uint64_t>(rows);
+    return true;
+  });
+}
+
+void FileTableReader::fill(TableBatch::State& batch, const arrow::RecordBatch& rows) const {
+  batch.rows = static_cast<std::size_t>(rows.num_rows());
+  batch.columns = number_columns_.size();
+  batch.first_row = rows_read_;
+  arrow::ArrayVector carried;
+  carried.reserve(carried_columns_.size());
+  for (const int column : carried_columns_) carried.push_back(rows.column(column));
+  batch.carried = arrow::RecordBatch::Make(carried_, rows.num_rows(), std::move(carried));
+
+  arrow::ArrayVector numbers;
+  numbers.reserve(number_columns_.size());
+  for (const int column : number_columns_) numbers.push_back(rows.column(column));
+  batch.numbers.resize(std::max(batch.numbers.size(), batch.rows * batch.columns));
+  for (std::int64_t begin = 0; begin < rows.num_rows(); begin += kRowsAtOnce) {
+    const std::int64_t end = std::min(begin + kRowsAtOnce, rows.num_rows());
+    for (std::size_t j = 0; j < numbers.size(); ++j) {
+      double* const out = batch.numbers.data() + static_cast<std::size_t>(begin) * batch.columns + j;
+      if (const std::optional<std::int64_t> bad = fill_numbers(*numbers[j], begin, end, out, batch.columns)) {
+        const std::string_view cell = static_cast<const arrow::BinaryArray&>(*numbers[j]).GetView(*bad);
+        refuse_cell(ErrorCode::kBadData, file_, number_names_[j], rows_read_ + static_cast<std::uint64_t>(*bad), cell);
+      }
+    }
+  }
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+#include <widthwise/io/table.hpp>
+
+namespace widthwise {
+
+/// Invariant: numbers holds at least rows x columns.
+struct TableBatch::State {
+  std::vector<double> numbers;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::uint64_t first_row = 0;
+  std::shared_ptr<arrow::RecordBatch> carried;
+};
+
+namespace internal {
+
+/// What the readers of all formats share: names are looked up, blocks of rows cut to batches, columns turned to rows.
+/// A format says which columns there are and gives the next block of those wanted.
+/// Thread safety: none.
+class FileTableReader : public TableReader {
+ public:
+  FileTableReader(std::filesystem::path file, const ReadOptions& options);
+
+  [[nodiscard]] const std::vector<ColumnInfo>& columns() const final { return columns_; }
+  void select(std::vector<std::string> numbers, std::vector<std::string> carried) final;
+  bool next(TableBatch& batch) final;
+  [[nodiscard]] std::uint64_t fingerprint() const final { return fingerprint_; }
+
+  [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+  [[nodiscard]] const ReadOptions& options() const { return options_; }
+  /// The columns that batches carry, as they are read.
+  [[nodiscard]] const std::shared_ptr<arrow::Schema>& carried() const;
+  /// The same with the types to store them as in a format that has types.
+  [[nodiscard]] virtual std::shared_ptr<arrow::Schema> typed_carried() const = 0;
+
+ protected:
+  /// To be called once, when the format knows them. Throws kBadData for names that come twice.
+  void set_columns(std::vector<ColumnInfo> columns);
+  /// Prepare to read columns of these indices, at least one; return what the blocks will be like.
+  virtual std::shared_ptr<arrow::Schema> start(const std::vector<std::size_t>& columns) = 0;
+  /// The next rows, null at the end.
+  virtual std::shared_ptr<arrow::RecordBatch> read_block() = 0;
+  /// Throw kInvalidArgument: the column holds something else.
+  [[noreturn]] virtual void refuse_as_numbers(std::size_t column) const = 0;
+
+  [[nodiscard]] std::uintmax_t file_size() const { return file_size_; }
+  [[nodiscard]] std::uint64_t rows_read() const { return rows_read_; }
+
+ private:
+  [[nodiscard]] std::size_t index_of(const std::string& name) const;
+  void fill(TableBatch::State& batch, const arrow::RecordBatch& rows) const;
+
+  std::filesystem::path file_;
+  ReadOptions options_;
+  std::uintmax_t file_size_ = 0;
+  std::uint64_t fingerprint_ = 0;
+  std::vector<ColumnInfo> columns_;
+  std::vector<std::string> number_names_;
+  std::vector<int> number_columns_;   // which of a block's columns they are
+  std::vector<int> carried_columns_;  // likewise
+  std::shared_ptr<arrow::Schema> carried_;
+  std::shared_ptr<arrow::RecordBatch> block_;
+  std::int64_t rows_of_block_used_ = 0;
+  std::uint64_t rows_read_ = 0;
+};
+
+enum class TableFormat { kCsv, kGzippedCsv, kParquet };
+
+/// By the ending of the name; throws kInvalidArgument for others.
+[[nodiscard]] TableFormat format_of(const std::filesystem::path& file);
+
+[[nodiscard]] std::unique_ptr<FileTableReader> open_csv(const std::filesystem::path& file, const ReadOptions& options,
+                                                        bool gzipped);
+[[nodiscard]] std::unique_ptr<FileTableReader> open_parquet(const std::filesystem::path& file,
+                                                            const ReadOptions& options);
+
+}  // namespace internal
+}  // namespace widthwise

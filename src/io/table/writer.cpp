@@ -1,0 +1,64 @@
+#include "io/table/writer.hpp"
+
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
+
+#include <unordered_set>
+#include <utility>
+#include <widthwise/error.hpp>
+
+#include "io/table/errors.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// Before anything is created.
+std::filesystem::path checked(std::filesystem::path file, const arrow::Schema& carried,
+                              const std::vector<std::string>& added) {
+  std::vector<std::string> names = carried.field_names();
+  names.insert(names.end(), added.begin(), added.end());
+  if (names.empty()) refuse(ErrorCode::kInvalidArgument, file, "there are no columns to write");
+  std::unordered_set<std::string> seen;
+  for (const std::string& name : names) {
+    if (!seen.insert(name).second) {
+      refuse(ErrorCode::kInvalidArgument, file,
+             "two columns would be called " + in_quotes(name) + "; expected a different name for each");
+    }
+  }
+  return file;
+}
+
+std::string size_of(std::size_t rows, std::size_t columns) {
+  return std::to_string(rows) + " rows of " + std::to_string(columns) + " numbers";
+}
+
+}  // namespace
+
+FileTableWriter::FileTableWriter(const std::filesystem::path& file, const FileTableReader& from,
+                                 std::vector<std::string> added)
+    : carried_(from.carried()), added_(std::move(added)), output_(checked(file, *carried_, added_)) {}
+
+void FileTableWriter::write(const TableBatch& batch, MatrixView added) {
+  if (!open_) refuse(ErrorCode::kInvalidArgument, file(), "TableWriter::write was called after close()");
+  if (added.rows() != batch.rows() || added.columns() != added_.size()) {
+    refuse(ErrorCode::kShapeMismatch, file(),
+           "expected " + size_of(batch.rows(), added_.size()) + " to add, found " +
+               size_of(added.rows(), added.columns()));
+  }
+  const std::shared_ptr<arrow::RecordBatch>& carried = batch.state().carried;
+  if (!carried || !carried->schema()->Equals(*carried_)) {
+    refuse(ErrorCode::kInvalidArgument, file(), "the batch is not from the reader that the writer was opened with");
+  }
+  with_errors_of(file(), ErrorCode::kFile, [&] { append(*carried, added); });
+}
+
+void FileTableWriter::close() {
+  if (!open_) refuse(ErrorCode::kInvalidArgument, file(), "TableWriter::close was called twice");
+  open_ = false;
+  with_errors_of(file(), ErrorCode::kFile, [&] {
+    finish();
+    output_.commit();
+  });
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+#include <widthwise/io/table.hpp>
+
+#include "io/table/output_file.hpp"
+#include "io/table/reader.hpp"
+
+namespace widthwise::internal {
+
+/// What the writers of all formats share: batches are checked, the file appears when it is whole.
+/// Thread safety: none.
+class FileTableWriter : public TableWriter {
+ public:
+  FileTableWriter(const std::filesystem::path& file, const FileTableReader& from, std::vector<std::string> added);
+
+  void write(const TableBatch& batch, MatrixView added) final;
+  void close() final;
+
+ protected:
+  [[nodiscard]] const std::filesystem::path& file() const { return output_.file(); }
+  [[nodiscard]] std::shared_ptr<arrow::io::OutputStream> stream() const { return output_.stream(); }
+  /// The carried columns as the batches have them.
+  [[nodiscard]] const std::shared_ptr<arrow::Schema>& carried() const { return carried_; }
+  [[nodiscard]] const std::vector<std::string>& added() const { return added_; }
+
+  /// Both have the same number of rows, and the columns said at the beginning.
+  virtual void append(const arrow::RecordBatch& carried, MatrixView added) = 0;
+  /// Write what comes after the last row.
+  virtual void finish() = 0;
+
+ private:
+  std::shared_ptr<arrow::Schema> carried_;
+  std::vector<std::string> added_;
+  OutputFile output_;
+  bool open_ = true;
+};
+
+[[nodiscard]] std::unique_ptr<TableWriter> create_csv(const std::filesystem::path& file, const FileTableReader& from,
+                                                      std::vector<std::string> added, bool gzipped);
+[[nodiscard]] std::unique_ptr<TableWriter> create_parquet(const std::filesystem::path& file,
+                                                          const FileTableReader& from, std::vector<std::string> added);
+
+}  // namespace widthwise::internal

@@ -1,0 +1,289 @@
+#include <widthwise/model.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <widthwise/error.hpp>
+
+#include "row_function/scratch.hpp"
+#include "text.hpp"
+#include "vector_math.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::text_of;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr int kMostUnitExponent = 500;
+constexpr std::size_t kStackFeatures = 512;
+constexpr std::size_t kStackParameters = 64;
+
+/// Numbers of x that are copied at a time: what stays in a core's own cache.
+constexpr std::size_t kBlockNumbers = std::size_t{1} << 15U;
+
+[[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "Model: " + what); }
+
+void expect_count(std::string_view what, std::size_t found, std::size_t expected) {
+  if (found == expected) return;
+  refuse(ErrorCode::kShapeMismatch,
+         "expected " + std::to_string(expected) + " " + std::string(what) + ", found " + std::to_string(found));
+}
+
+bool usable_unit(double unit) {
+  int exponent = 0;
+  return std::frexp(unit, &exponent) == 0.5 && std::abs(exponent - 1) <= kMostUnitExponent;
+}
+
+template <class Values>
+bool has_twice(Values values) {
+  std::ranges::sort(values);
+  return std::ranges::adjacent_find(values) != values.end();
+}
+
+void check_names(const ModelParts& parts) {
+  if (std::ranges::any_of(parts.features, &std::string::empty)) {
+    refuse(ErrorCode::kInvalidArgument, "a feature has no name");
+  }
+  if (has_twice(parts.features)) refuse(ErrorCode::kInvalidArgument, "two features have the same name");
+  if ((parts.base == nullptr) == parts.prediction.empty()) {
+    refuse(ErrorCode::kInvalidArgument,
+           parts.base == nullptr
+               ? "there is no base model, so the column of predictions needs a name"
+               : "there is a base model, so no column of predictions is read, but one is named: " + parts.prediction);
+  }
+}
+
+void check_functions(const ModelParts& parts) {
+  const std::size_t features = parts.features.size();
+  if (parts.base != nullptr) {
+    expect_count("inputs of the base model, one a feature", parts.base->inputs(), features);
+    expect_count("output of the base model", parts.base->outputs(), 1);
+  }
+  const std::size_t parameters = parts.rule.parameter_count();
+  if ((parts.localizer == nullptr) != (parameters == 0)) {
+    refuse(ErrorCode::kInvalidArgument,
+           parameters == 0 ? "there is a localizer, but the rule has no parameters"
+                           : "the rule has " + std::to_string(parameters) + " parameters, but there is no localizer");
+  }
+  if (parts.localizer != nullptr) {
+    expect_count("inputs of the localizer, the features and the prediction", parts.localizer->inputs(), features + 1);
+    expect_count("outputs of the localizer, the parameters of the rule", parts.localizer->outputs(), parameters);
+  }
+}
+
+void check_numbers(const ModelParts& parts) {
+  if (!usable_unit(parts.unit)) {
+    refuse(ErrorCode::kInvalidArgument,
+           "expected a unit that is a power of two from 2^-500 to 2^500, found " + text_of(parts.unit));
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (!(parts.range.low <= parts.range.high && parts.range.low < infinity && parts.range.high > -infinity)) {
+    refuse(ErrorCode::kInvalidArgument,
+           "the range of outcomes is empty: [" + text_of(parts.range.low) + ", " + text_of(parts.range.high) + "]");
+  }
+  if (parts.levels.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least one level, found none");
+  if (has_twice(parts.levels)) refuse(ErrorCode::kInvalidArgument, "a level is given twice");
+  if (!std::ranges::all_of(parts.fit_residuals, [](double r) { return r >= 0 && std::isfinite(r); })) {
+    refuse(ErrorCode::kNotFinite, "a quantile of the fitted residuals is not a finite number of at least 0");
+  }
+  if (!std::ranges::is_sorted(parts.fit_residuals)) {
+    refuse(ErrorCode::kInvalidArgument, "the quantiles of the fitted residuals are not ascending");
+  }
+  if (parts.calibration.weighted()) {
+    refuse(ErrorCode::kInvalidArgument, "the calibration has weights, which the rows of a model do not bring");
+  }
+}
+
+ModelParts checked(ModelParts parts) {
+  check_names(parts);
+  check_functions(parts);
+  check_numbers(parts);
+  return parts;
+}
+
+/// f(x) in units; NaN, which is never bounded, when that is not finite.
+double in_units(double prediction, double unit) {
+  const double scaled = prediction / unit;
+  return std::isfinite(scaled) ? scaled : kNaN;
+}
+
+/// From bounds in units to bounds that are cut to the range. Beyond the greatest double they become infinite.
+Interval in_range(double lower, double upper, double unit, const OutcomeRange& range) {
+  return {std::min(std::max(lower * unit, range.low), range.high),
+          std::max(std::min(upper * unit, range.high), range.low)};
+}
+
+}  // namespace
+
+/// Some rows, ready for the rule.
+struct Model::Block {
+  std::size_t first;
+  std::span<const double> predictions;  // as they are
+  PredictionRows rows;                  // in units
+};
+
+Model::Model(ModelParts parts) : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration) {}
+
+Model Model::with_calibration(Calibration calibration) const {
+  ModelParts parts = parts_;
+  parts.calibration = std::move(calibration);
+  return Model(std::move(parts));
+}
+
+void Model::check(const ModelRows& rows) const {
+  const std::size_t n = rows.x.rows();
+  expect_count("columns of x, one a feature", rows.x.columns(), parts_.features.size());
+  expect_count(needs_predictions() ? "predictions, one a row" : "predictions, as the model makes its own",
+               rows.predictions.size(), needs_predictions() ? n : 0);
+  if (!rows.groups.empty()) expect_count("groups, one a row", rows.groups.size(), n);
+}
+
+template <class Use>
+void Model::for_each_block(const ModelRows& rows, const Use& use) const {
+  check(rows);
+  const std::size_t n = rows.x.rows();
+  const std::size_t features = parts_.features.size();
+  const std::size_t wide_columns = features + 1;
+  const std::size_t columns = parts_.rule.parameter_count();
+  const std::size_t block = std::min(n, std::clamp<std::size_t>(kBlockNumbers / wide_columns, 16, internal::kBlock));
+  std::vector<double> own(needs_predictions() ? 0 : block);
+  std::vector<double> scaled(block);
+  std::vector<double> wide(columns == 0 ? 0 : block * wide_columns);
+  std::vector<double> parameters(block * columns);
+  for (std::size_t first = 0; first < n; first += block) {
+    const std::size_t count = std::min(block, n - first);
+    const MatrixView x = rows.x.slice(first, count);
+    std::span<const double> f;
+    if (needs_predictions()) {
+      f = rows.predictions.subspan(first, count);
+    } else {
+      parts_.base->evaluate(x, {own.data(), count, 1});
+      f = {own.data(), count};
+    }
+    for (std::size_t i = 0; i < count; ++i) scaled[i] = in_units(f[i], parts_.unit);
+    if (columns != 0) {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::ranges::copy(x.row(i), wide.data() + i * wide_columns);
+        wide[i * wide_columns + features] = f[i];
+      }
+      parts_.localizer->evaluate({wide.data(), count, wide_columns}, {parameters.data(), count, columns});
+    }
+    use(Block{first, f,
+              PredictionRows{.predictions = {scaled.data(), count},
+                             .parameters = {parameters.data(), count, columns},
+                             .groups = rows.groups.empty() ? rows.groups : rows.groups.subspan(first, count)}});
+  }
+}
+
+void Model::predictions(const ModelRows& rows, std::span<double> out) const {
+  check(rows);
+  expect_count("places for predictions, one a row", out.size(), rows.x.rows());
+  if (needs_predictions()) {
+    std::ranges::copy(rows.predictions, out.begin());
+  } else {
+    parts_.base->evaluate(rows.x, {out.data(), out.size(), 1});
+  }
+}
+
+void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+                      MutableMatrixView lower, MutableMatrixView upper) const {
+  const std::size_t n = rows.x.rows();
+  expect_count("places for predictions, one a row", predictions.size(), n);
+  for (const MutableMatrixView& bounds : {lower, upper}) {
+    expect_count("rows of bounds", bounds.rows(), n);
+    expect_count("columns of bounds, one a level", bounds.columns(), levels.size());
+  }
+  for_each_block(rows, [&](const Block& block) {
+    const std::size_t count = block.predictions.size();
+    std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
+    const MutableMatrixView low = lower.slice(block.first, count);
+    const MutableMatrixView high = upper.slice(block.first, count);
+    predictor_.intervals(block.rows, levels, low, high);
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t j = 0; j < levels.size(); ++j) {
+        const Interval interval = in_range(low(i, j), high(i, j), parts_.unit, parts_.range);
+        low(i, j) = interval.lower;
+        high(i, j) = interval.upper;
+      }
+    }
+  });
+}
+
+Interval Model::interval(std::span<const double> x, const Level& level, std::optional<double> prediction) const {
+  const std::size_t features = parts_.features.size();
+  expect_count("numbers in x, one a feature", x.size(), features);
+  if (prediction.has_value() != needs_predictions()) {
+    refuse(ErrorCode::kInvalidArgument, needs_predictions() ? "it has no base model: give the row's prediction"
+                                                            : "it makes its own predictions, but one was given");
+  }
+  double f = prediction.value_or(kNaN);
+  if (!needs_predictions()) parts_.base->evaluate({x.data(), 1, features}, {&f, 1, 1});
+
+  const std::size_t columns = parts_.rule.parameter_count();
+  const internal::Scratch<double, kStackParameters> parameters(columns);
+  if (columns != 0) {
+    const internal::Scratch<double, kStackFeatures + 1> wide(features + 1);
+    std::ranges::copy(x, wide.data());
+    wide[features] = f;
+    parts_.localizer->evaluate({wide.data(), 1, features + 1}, {parameters.data(), 1, columns});
+  }
+  const Interval interval = predictor_.interval(in_units(f, parts_.unit), parameters.span(), level);
+  return in_range(interval.lower, interval.upper, parts_.unit, parts_.range);
+}
+
+void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+  expect_count("outcomes, one a row", outcomes.size(), rows.x.rows());
+  expect_count("places for p-values, one a row", out.size(), rows.x.rows());
+  std::array<double, internal::kBlock> y;
+  for_each_block(rows, [&](const Block& block) {
+    const std::size_t count = block.predictions.size();
+    for (std::size_t i = 0; i < count; ++i) y[i] = outcomes[block.first + i] / parts_.unit;
+    predictor_.p_values(block.rows, {y.data(), count}, out.subspan(block.first, count));
+  });
+}
+
+void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+  expect_count("outcomes, one a row", outcomes.size(), rows.x.rows());
+  expect_count("places for scores, one a row", out.size(), rows.x.rows());
+  std::array<double, internal::kBlock> y;
+  for_each_block(rows, [&](const Block& block) {
+    const std::size_t count = block.predictions.size();
+    for (std::size_t i = 0; i < count; ++i) y[i] = outcomes[block.first + i] / parts_.unit;
+    parts_.rule.scores(block.rows, {y.data(), count}, out.subspan(block.first, count));
+  });
+}
+
+void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
+                      std::uint64_t first_row) const {
+  const std::size_t n = rows.x.rows();
+  expect_count("outcomes, one a row", outcomes.size(), n);
+  if (n > 0 && first_row > std::numeric_limits<std::uint64_t>::max() - (n - 1)) {
+    refuse(ErrorCode::kInvalidArgument, std::to_string(n) + " rows numbered from " + std::to_string(first_row) +
+                                            " need numbers of more than 64 bits");
+  }
+  Calibration added(calibration.options());
+  std::array<double, internal::kBlock> y;
+  for_each_block(rows, [&](const Block& block) {
+    const std::size_t count = block.predictions.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const double outcome = outcomes[block.first + i];
+      // The rule would say so too, but in units.
+      if (std::isnan(outcome) || std::isnan(block.rows.predictions[i])) {
+        throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(first_row + block.first + i) +
+                                               " has no score: its outcome is " + text_of(outcome) +
+                                               ", its prediction " + text_of(block.predictions[i]) +
+                                               "; drop such rows from calibration and test alike, or impute them");
+      }
+      y[i] = outcome / parts_.unit;
+    }
+    parts_.rule.calibrate(added, block.rows, {y.data(), count}, first_row + block.first);
+  });
+  calibration.merge(added);
+}
+
+}  // namespace widthwise

@@ -1,0 +1,151 @@
+#include <widthwise/model_file.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <typeinfo>
+#include <utility>
+
+#include <widthwise/error.hpp>
+#include <widthwise/version.hpp>
+
+#include "file.hpp"
+#include "model_file/row_functions.hpp"
+#include "model_file/texts.hpp"
+#include "safetensors.hpp"
+#include "text.hpp"
+
+// Format 1. Texts: "format" and "widthwise", the version that wrote it; the fields of ModelParts under their names;
+// "transform" with "transform.gamma" and "transform.epsilon" where it takes them, "score" and "sides" of the rule; the
+// kind of the base model and the localizer ("none", "forest", "net", "neighbours") and their numbers; "note.<name>".
+// Arrays: "calibration", "fit_residuals" and those of the base model and the localizer.
+namespace widthwise {
+namespace {
+
+using internal::count_of;
+using internal::number_of;
+using internal::SafetensorsReader;
+using internal::SafetensorsWriter;
+using internal::text_of;
+
+constexpr std::size_t kMostMessage = 500;
+constexpr const char* kNotePrefix = "note.";
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
+
+void put_rule(SafetensorsWriter& writer, const ConformalRule& rule) {
+  const Transform& transform = rule.transform();
+  const std::string name(transform.name());
+  const TransformOptions options = transform.options();
+  const auto again = make_transform(name, options);
+  if (const Transform& known = *again; typeid(known) != typeid(transform)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "the transform called '" + name + "' is not the one that files mean by it");
+  }
+  writer.put_text("transform", name);
+  if (options.gamma != 0) writer.put_text("transform.gamma", text_of(options.gamma));
+  if (options.epsilon != 0) writer.put_text("transform.epsilon", text_of(options.epsilon));
+  writer.put_text("score", std::string(name_of(rule.score())));
+  writer.put_text("sides", rule.sides() == Sides::kTwo ? "two" : "one");
+}
+
+ConformalRule take_rule(SafetensorsReader& reader) {
+  const auto option = [&](const std::string& name) {
+    const auto text = reader.take_text_if_any(name);
+    return text ? number_of(*text, name) : 0.0;
+  };
+  const TransformOptions options{.gamma = option("transform.gamma"), .epsilon = option("transform.epsilon")};
+  const std::string name = reader.take_text("transform");
+  auto transform = make_transform(name, options);
+  if (transform->options() != options) refuse("there is an option that the transform '" + name + "' does not take");
+  const std::string sides = reader.take_text("sides");
+  if (sides != "one" && sides != "two") refuse("sides: expected one or two, found '" + sides + "'");
+  return ConformalRule(std::move(transform), score_of(reader.take_text("score")),
+                       sides == "two" ? Sides::kTwo : Sides::kOne);
+}
+
+void check_format(std::span<const std::byte> bytes) {
+  // Before anything else is read, which may look different in a later format.
+  const auto texts = SafetensorsReader::texts_of(bytes);
+  const auto format = texts.find("format");
+  if (format == texts.end() || !texts.contains("widthwise")) refuse("a safetensors file, but not a widthwise model");
+  const std::uint64_t number = count_of(format->second, "format");
+  if (number > kModelFormat) {
+    refuse("format " + format->second + " is newer than this program (" + std::to_string(kModelFormat) +
+           "); update widthwise");
+  }
+  if (number == 0) refuse("there is no format 0");
+}
+
+Model read_model(std::span<const std::byte> bytes) {
+  check_format(bytes);
+  SafetensorsReader reader(bytes);
+  (void)reader.take_text("format");
+  (void)reader.take_text("widthwise");
+  ModelParts parts{.rule = take_rule(reader)};
+  parts.features = internal::names_of(reader.take_text("features"), "features");
+  parts.target = reader.take_text("target");
+  parts.prediction = reader.take_text("prediction");
+  parts.base = internal::take_function(reader, "base");
+  parts.localizer = internal::take_function(reader, "localizer");
+  parts.unit = number_of(reader.take_text("unit"), "unit");
+  parts.range.low = number_of(reader.take_text("range.low"), "range.low");
+  parts.range.high = number_of(reader.take_text("range.high"), "range.high");
+  parts.levels = internal::levels_of(reader.take_text("levels"));
+  parts.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
+  parts.fit_residuals = reader.take<double>("fit_residuals");
+  parts.fit_rows = count_of(reader.take_text("fit_rows"), "fit_rows");
+  parts.notes = reader.take_texts(kNotePrefix);
+  reader.expect_nothing_left();
+  return Model(std::move(parts));
+}
+
+/// Read a model, or say what is wrong after `where`. What the message cites of the bytes cannot harm a terminal.
+Model read_model(std::span<const std::byte> bytes, const std::string& where) {
+  try {
+    return read_model(bytes);
+  } catch (const Error& error) {
+    std::string message = error.what();
+    if (message.size() > kMostMessage) message = message.substr(0, kMostMessage) + "...";
+    std::ranges::replace_if(message, [](char c) { return c < ' ' || c > '~'; }, '?');
+    throw Error(ErrorCode::kBadData, where + ": " + message);
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> serialise(const Model& model) {
+  const ModelParts& parts = model.parts();
+  SafetensorsWriter writer;
+  try {
+    writer.put_text("format", std::to_string(kModelFormat));
+    writer.put_text("widthwise", kVersion);
+    put_rule(writer, parts.rule);
+    writer.put_text("features", internal::text_of_names(parts.features));
+    writer.put_text("target", parts.target);
+    writer.put_text("prediction", parts.prediction);
+    internal::put_function(writer, "base", parts.base.get());
+    internal::put_function(writer, "localizer", parts.localizer.get());
+    writer.put_text("unit", text_of(parts.unit));
+    writer.put_text("range.low", text_of(parts.range.low));
+    writer.put_text("range.high", text_of(parts.range.high));
+    writer.put_text("levels", internal::text_of_levels(parts.levels));
+    writer.put("calibration", parts.calibration.serialise());
+    writer.put("fit_residuals", parts.fit_residuals);
+    writer.put_text("fit_rows", std::to_string(parts.fit_rows));
+    for (const auto& [name, text] : parts.notes) writer.put_text(kNotePrefix + name, text);
+    return writer.finish();
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string("serialise: ") + error.what());
+  }
+}
+
+Model deserialise(std::span<const std::byte> bytes) { return read_model(bytes, "deserialise"); }
+
+void save(const Model& model, const std::filesystem::path& file) {
+  internal::write_file_atomically(file, serialise(model));
+}
+
+Model load(const std::filesystem::path& file) { return read_model(internal::read_file(file), file.string()); }
+
+}  // namespace widthwise

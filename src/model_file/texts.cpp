@@ -1,0 +1,92 @@
+#include "model_file/texts.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <widthwise/error.hpp>
+
+#include "safetensors/strict_sax.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what, const char* expected, std::string_view found) {
+  throw Error(ErrorCode::kBadData, what + ": expected " + expected + ", found '" + std::string(found) + "'");
+}
+
+template <class Number>
+std::optional<Number> read_whole(std::string_view text) {
+  Number number{};
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const auto result = std::from_chars(begin, end, number);
+  if (result.ec != std::errc{} || result.ptr != end) return std::nullopt;
+  return number;
+}
+
+class NamesSax final : public StrictSax {
+ public:
+  explicit NamesSax(std::vector<std::string>& names) : names_(names) {}
+
+  bool start_array(std::size_t /*elements*/) override { return !std::exchange(opened_, true); }
+  bool end_array() override { return true; }
+  bool string(std::string& value) override {
+    names_.push_back(std::move(value));
+    return opened_;
+  }
+
+ private:
+  std::vector<std::string>& names_;
+  bool opened_ = false;
+};
+
+}  // namespace
+
+double number_of(std::string_view text, const std::string& what) {
+  const auto number = read_whole<double>(text);
+  if (!number || std::isnan(*number)) refuse(what, "a number", text);
+  return *number;
+}
+
+std::uint64_t count_of(std::string_view text, const std::string& what) {
+  const auto count = read_whole<std::uint64_t>(text);
+  if (!count) refuse(what, "a whole number", text);
+  return *count;
+}
+
+std::string text_of_names(std::span<const std::string> names) {
+  try {
+    return nlohmann::json(std::vector<std::string>(names.begin(), names.end())).dump();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::kInvalidArgument, std::string("a name is not UTF-8: ") + error.what());
+  }
+}
+
+std::vector<std::string> names_of(std::string_view text, const std::string& what) {
+  std::vector<std::string> names;
+  if (!NamesSax(names).accepts(text)) refuse(what, "a JSON array of strings", text);
+  return names;
+}
+
+std::string text_of_levels(std::span<const Level> levels) {
+  std::string text;
+  for (const Level& level : levels) {
+    if (!text.empty()) text += ',';
+    text += level.text();
+  }
+  return text;
+}
+
+std::vector<Level> levels_of(std::string_view text) {
+  std::vector<Level> levels;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    levels.push_back(Level::parse(text.substr(0, comma)));
+    if (comma == std::string_view::npos) return levels;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,316 @@
+#include "safetensors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include <widthwise/error.hpp>
+
+#include "safetensors/strict_sax.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "arrays are copied as they stand in the file");
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::size_t kHeaderAlignment = 8;
+constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // as other readers of this format
+constexpr std::size_t kMostDimensions = 8;
+constexpr const char* kTextsKey = "__metadata__";
+constexpr const char* kType = "dtype";
+constexpr const char* kShape = "shape";
+constexpr const char* kOffsets = "data_offsets";
+constexpr std::size_t kFields = 3;  // these
+
+struct TypeEntry {
+  TensorType type;
+  std::string_view name;
+  std::size_t size;
+};
+
+constexpr std::array kTypes{
+    TypeEntry{TensorType::kU8, "U8", 1},   TypeEntry{TensorType::kI32, "I32", 4}, TypeEntry{TensorType::kU32, "U32", 4},
+    TypeEntry{TensorType::kI64, "I64", 8}, TypeEntry{TensorType::kU64, "U64", 8}, TypeEntry{TensorType::kF32, "F32", 4},
+    TypeEntry{TensorType::kF64, "F64", 8},
+};
+
+const TypeEntry& entry_of(TensorType type) { return *std::ranges::find(kTypes, type, &TypeEntry::type); }
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
+
+[[noreturn]] void refuse_tensor(const std::string& name, const std::string& what) {
+  refuse("array '" + name + "': " + what);
+}
+
+/// What a header says of one array.
+struct Claim {
+  std::string type;
+  TensorShape shape;
+  TensorShape offsets;
+};
+
+struct Header {
+  std::map<std::string, std::string> texts;
+  std::map<std::string, Claim> claims;
+  std::span<const std::byte> data;
+};
+
+/// Reads the one form a header can have.
+class HeaderSax final : public StrictSax {
+ public:
+  explicit HeaderSax(Header& header) : header_(header) {}
+
+  bool start_object(std::size_t /*elements*/) override {
+    if (place_ == Place::kStart) return go(Place::kTop);
+    return (place_ == Place::kTexts || place_ == Place::kTensor) && !std::exchange(opened_, true);
+  }
+
+  bool key(std::string& name) override {
+    key_ = name;
+    switch (place_) {
+      case Place::kTop:
+        opened_ = false;
+        if (name == kTextsKey) {
+          if (std::exchange(has_texts_, true)) refuse_twice();
+          return go(Place::kTexts);
+        } else {
+          const auto [found, is_new] = header_.claims.try_emplace(name);
+          if (!is_new) refuse_twice();
+          claim_ = &found->second;
+          fields_.clear();
+          return go(Place::kTensor);
+        }
+      case Place::kTexts:
+        if (header_.texts.contains(name)) refuse_twice();
+        return true;
+      case Place::kTensor:
+        if (!fields_.insert(name).second) refuse_twice();
+        return name == kType || name == kShape || name == kOffsets;
+      default:
+        return false;
+    }
+  }
+
+  bool string(std::string& value) override {
+    if (!opened_) return false;
+    if (place_ == Place::kTexts) return header_.texts.emplace(key_, std::move(value)).second;
+    if (place_ != Place::kTensor || key_ != kType) return false;
+    claim_->type = std::move(value);
+    return true;
+  }
+
+  bool start_array(std::size_t /*elements*/) override {
+    return place_ == Place::kTensor && opened_ && key_ != kType && go(Place::kNumbers);
+  }
+
+  bool number_unsigned(std::uint64_t value) override {
+    if (place_ != Place::kNumbers) return false;
+    TensorShape& numbers = key_ == kShape ? claim_->shape : claim_->offsets;
+    numbers.push_back(value);
+    return numbers.size() <= kMostDimensions;
+  }
+
+  bool end_array() override { return place_ == Place::kNumbers && go(Place::kTensor); }
+
+  bool end_object() override {
+    if (place_ == Place::kTensor && fields_.size() != kFields) return false;
+    return go(place_ == Place::kTop ? Place::kEnd : Place::kTop);
+  }
+
+ private:
+  enum class Place { kStart, kTop, kTexts, kTensor, kNumbers, kEnd };
+
+  bool go(Place place) {
+    place_ = place;
+    return true;
+  }
+
+  [[noreturn]] void refuse_twice() const { refuse("the header has the name '" + key_ + "' twice"); }
+
+  Header& header_;
+  Claim* claim_ = nullptr;
+  std::string key_;
+  std::set<std::string> fields_;  // of the claim, so far
+  Place place_ = Place::kStart;
+  bool opened_ = false;  // the object after a key of the outermost one
+  bool has_texts_ = false;
+};
+
+Header read_header(std::span<const std::byte> bytes) {
+  if (bytes.size() < kLengthBytes) {
+    refuse("not a safetensors file: expected at least 8 bytes, found " + std::to_string(bytes.size()));
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kLengthBytes);
+  const std::span<const std::byte> rest = bytes.subspan(kLengthBytes);
+  if (length > kMostHeaderBytes || length > rest.size()) {
+    refuse("not a safetensors file, or cut short: the header should have " + std::to_string(length) +
+           " bytes, the rest of the file has " + std::to_string(rest.size()));
+  }
+  const std::string_view text(reinterpret_cast<const char*>(rest.data()), length);
+  Header header;
+  header.data = rest.subspan(length);
+  if (!text.starts_with('{') || !HeaderSax(header).accepts(text)) {
+    refuse("not a safetensors file: the header is not the JSON that it should be");
+  }
+  return header;
+}
+
+/// Bytes that an array of this type and shape takes.
+std::optional<std::uint64_t> size_of(std::size_t number_size, const TensorShape& shape) {
+  std::uint64_t size = number_size;
+  for (const std::uint64_t dimension : shape) {
+    if (dimension != 0 && size > std::numeric_limits<std::uint64_t>::max() / dimension) return std::nullopt;
+    size *= dimension;
+  }
+  return size;
+}
+
+std::string text_of_shape(const TensorShape& shape) {
+  std::string text;
+  for (const std::uint64_t dimension : shape) text += (text.empty() ? "" : " x ") + std::to_string(dimension);
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+// --- SafetensorsWriter
+// ----------------------------------------------------------------------------------------------------
+
+void SafetensorsWriter::put_text(const std::string& name, std::string text) {
+  texts_.insert_or_assign(name, std::move(text));
+}
+
+void SafetensorsWriter::put_bytes(const std::string& name, TensorType type, TensorShape shape,
+                                  std::span<const std::byte> bytes) {
+  tensors_.insert_or_assign(name, Tensor{type, std::move(shape), {bytes.begin(), bytes.end()}});
+}
+
+std::vector<std::byte> SafetensorsWriter::finish() const {
+  // The widest numbers first: then every array begins at a multiple of the size of its numbers.
+  std::vector<std::pair<const std::string*, const Tensor*>> order;
+  for (const auto& [name, tensor] : tensors_) order.emplace_back(&name, &tensor);
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
+    const std::size_t size_a = entry_of(a.second->type).size;
+    const std::size_t size_b = entry_of(b.second->type).size;
+    return size_a != size_b ? size_a > size_b : *a.first < *b.first;
+  });
+
+  std::string header;
+  std::size_t data_size = 0;
+  try {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    if (!texts_.empty()) json[kTextsKey] = texts_;
+    for (const auto& [name, tensor] : order) {
+      const std::size_t begin = data_size;
+      data_size += tensor->bytes.size();
+      auto& claim = json[*name];
+      claim[kType] = std::string(entry_of(tensor->type).name);
+      claim[kShape] = tensor->shape;
+      claim[kOffsets] = {begin, data_size};
+    }
+    header = json.dump();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::kInvalidArgument, std::string("a name or text is not UTF-8: ") + error.what());
+  }
+  header.resize((header.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
+
+  std::vector<std::byte> bytes(kLengthBytes);
+  bytes.reserve(kLengthBytes + header.size() + data_size);
+  const std::uint64_t length = header.size();
+  std::memcpy(bytes.data(), &length, kLengthBytes);
+  const auto header_bytes = std::as_bytes(std::span(header));
+  bytes.insert(bytes.end(), header_bytes.begin(), header_bytes.end());
+  for (const auto& [name, tensor] : order) bytes.insert(bytes.end(), tensor->bytes.begin(), tensor->bytes.end());
+  return bytes;
+}
+
+// --- SafetensorsReader
+// ----------------------------------------------------------------------------------------------------
+
+SafetensorsReader::SafetensorsReader(std::span<const std::byte> bytes) {
+  Header header = read_header(bytes);
+  texts_ = std::move(header.texts);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
+  for (const auto& [name, claim] : header.claims) {
+    const auto type = std::ranges::find(kTypes, claim.type, &TypeEntry::name);
+    if (type == kTypes.end()) refuse_tensor(name, "its dtype is none of a model file");
+    if (claim.offsets.size() != 2) refuse_tensor(name, "expected two data_offsets");
+    const std::uint64_t begin = claim.offsets[0];
+    const std::uint64_t end = claim.offsets[1];
+    if (begin > end || end > header.data.size()) {
+      refuse_tensor(name, "its bytes are from " + std::to_string(begin) + " to " + std::to_string(end) + ", but " +
+                              std::to_string(header.data.size()) + " follow the header");
+    }
+    if (size_of(type->size, claim.shape) != end - begin) {
+      refuse_tensor(name, "its shape " + text_of_shape(claim.shape) + " does not go with its " +
+                              std::to_string(end - begin) + " bytes");
+    }
+    places.emplace_back(begin, end);
+    tensors_.emplace(name, Tensor{type->type, claim.shape, header.data.subspan(begin, end - begin)});
+  }
+  std::ranges::sort(places);
+  std::uint64_t next = 0;
+  for (const auto& [begin, end] : places) {
+    if (begin != next)
+      refuse("the arrays overlap or leave a gap at byte " + std::to_string(next) + " after the header");
+    next = end;
+  }
+  if (next != header.data.size()) {
+    refuse("expected " + std::to_string(next) + " bytes after the header, found " + std::to_string(header.data.size()));
+  }
+}
+
+std::map<std::string, std::string> SafetensorsReader::texts_of(std::span<const std::byte> bytes) {
+  return read_header(bytes).texts;
+}
+
+std::optional<std::string> SafetensorsReader::take_text_if_any(const std::string& name) {
+  auto node = texts_.extract(name);
+  if (node.empty()) return std::nullopt;
+  return std::move(node.mapped());
+}
+
+std::string SafetensorsReader::take_text(const std::string& name) {
+  std::optional<std::string> text = take_text_if_any(name);
+  if (!text) refuse("the text '" + name + "' is missing");
+  return *std::move(text);
+}
+
+std::map<std::string, std::string> SafetensorsReader::take_texts(std::string_view beginning) {
+  std::map<std::string, std::string> taken;
+  auto next = texts_.lower_bound(std::string(beginning));
+  while (next != texts_.end() && next->first.starts_with(beginning)) {
+    taken.emplace_hint(taken.end(), next->first.substr(beginning.size()), std::move(next->second));
+    next = texts_.erase(next);
+  }
+  return taken;
+}
+
+SafetensorsReader::Tensor SafetensorsReader::take_bytes(const std::string& name, TensorType type,
+                                                        std::size_t dimensions) {
+  auto node = tensors_.extract(name);
+  if (node.empty()) refuse_tensor(name, "it is missing");
+  if (node.mapped().type != type || node.mapped().shape.size() != dimensions) {
+    refuse_tensor(name, "expected " + std::to_string(dimensions) + " dimensions of " +
+                            std::string(entry_of(type).name) + ", found " + text_of_shape(node.mapped().shape) +
+                            " of " + std::string(entry_of(node.mapped().type).name));
+  }
+  return std::move(node.mapped());
+}
+
+void SafetensorsReader::copy_bytes(std::span<const std::byte> bytes, void* to) {
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+}
+
+void SafetensorsReader::expect_nothing_left() const {
+  if (!texts_.empty()) refuse("there is a text that this version does not know: '" + texts_.begin()->first + "'");
+  if (!tensors_.empty()) refuse_tensor(tensors_.begin()->first, "this version does not know it");
+}
+
+}  // namespace widthwise::internal

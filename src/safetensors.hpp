@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Safetensors: an 8-byte little-endian length, a JSON header of that length with texts ("__metadata__") and the type,
+/// shape and place of every array, then the arrays. Read by many tools, and nothing in it can be executed.
+namespace widthwise::internal {
+
+/// The types of numbers that model files hold; there are more in the wild.
+enum class TensorType { kU8, kI32, kU32, kI64, kU64, kF32, kF64 };
+
+template <class T>
+struct TensorTypeOf;
+template <>
+struct TensorTypeOf<std::byte> {
+  static constexpr TensorType kType = TensorType::kU8;
+};
+template <>
+struct TensorTypeOf<std::uint8_t> {
+  static constexpr TensorType kType = TensorType::kU8;
+};
+template <>
+struct TensorTypeOf<std::int32_t> {
+  static constexpr TensorType kType = TensorType::kI32;
+};
+template <>
+struct TensorTypeOf<std::uint32_t> {
+  static constexpr TensorType kType = TensorType::kU32;
+};
+template <>
+struct TensorTypeOf<std::int64_t> {
+  static constexpr TensorType kType = TensorType::kI64;
+};
+template <>
+struct TensorTypeOf<std::uint64_t> {
+  static constexpr TensorType kType = TensorType::kU64;
+};
+template <>
+struct TensorTypeOf<float> {
+  static constexpr TensorType kType = TensorType::kF32;
+};
+template <>
+struct TensorTypeOf<double> {
+  static constexpr TensorType kType = TensorType::kF64;
+};
+
+using TensorShape = std::vector<std::uint64_t>;
+
+/// Collects texts and arrays, and makes a file of them. The same contents give the same bytes, whatever the order they
+/// came in. Arrays stand at multiples of the size of their numbers.
+class SafetensorsWriter {
+ public:
+  /// Names and texts are UTF-8, each name once.
+  void put_text(const std::string& name, std::string text);
+
+  template <class T>
+  void put(const std::string& name, const std::vector<T>& values) {
+    put(name, values, {values.size()});
+  }
+  /// `shape` multiplies to the size of `values`.
+  template <class T>
+  void put(const std::string& name, const std::vector<T>& values, TensorShape shape) {
+    put_bytes(name, TensorTypeOf<T>::kType, std::move(shape), std::as_bytes(std::span(values)));
+  }
+
+  /// Throws kInvalidArgument when a name or text is not UTF-8.
+  [[nodiscard]] std::vector<std::byte> finish() const;
+
+ private:
+  struct Tensor {
+    TensorType type;
+    TensorShape shape;
+    std::vector<std::byte> bytes;
+  };
+
+  void put_bytes(const std::string& name, TensorType type, TensorShape shape, std::span<const std::byte> bytes);
+
+  std::map<std::string, std::string> texts_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+/// Reads a file in memory, trusting nothing: header, types, shapes and places are checked before anything is used.
+/// What is taken is gone, so that what nobody took can be found. Errors are kBadData and say what is wrong.
+/// Invariant: every array lies within the bytes, which must outlive this; together they fill them without a gap.
+class SafetensorsReader {
+ public:
+  explicit SafetensorsReader(std::span<const std::byte> bytes);
+
+  /// The texts alone, also of a file whose arrays this version would refuse.
+  [[nodiscard]] static std::map<std::string, std::string> texts_of(std::span<const std::byte> bytes);
+
+  [[nodiscard]] std::optional<std::string> take_text_if_any(const std::string& name);
+  [[nodiscard]] std::string take_text(const std::string& name);
+
+  /// The texts whose names begin so, without that beginning.
+  [[nodiscard]] std::map<std::string, std::string> take_texts(std::string_view beginning);
+
+  template <class T>
+  struct Taken {
+    std::vector<T> values;
+    TensorShape shape;
+  };
+
+  /// An array of this type and number of dimensions.
+  template <class T>
+  [[nodiscard]] Taken<T> take(const std::string& name, std::size_t dimensions) {
+    Tensor tensor = take_bytes(name, TensorTypeOf<T>::kType, dimensions);
+    std::vector<T> values(tensor.bytes.size() / sizeof(T));
+    // Not a cast: the bytes may stand anywhere.
+    copy_bytes(tensor.bytes, values.data());
+    return {std::move(values), std::move(tensor.shape)};
+  }
+  template <class T>
+  [[nodiscard]] std::vector<T> take(const std::string& name) {
+    return take<T>(name, 1).values;
+  }
+
+  /// Throw when anything is left that nobody took.
+  void expect_nothing_left() const;
+
+ private:
+  struct Tensor {
+    TensorType type;
+    TensorShape shape;
+    std::span<const std::byte> bytes;
+  };
+
+  [[nodiscard]] Tensor take_bytes(const std::string& name, TensorType type, std::size_t dimensions);
+  static void copy_bytes(std::span<const std::byte> bytes, void* to);
+
+  std::map<std::string, std::string> texts_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+}  // namespace widthwise::internal

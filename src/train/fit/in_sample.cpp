@@ -1,0 +1,50 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/train/fit.hpp>
+
+#include "train/fit/residual_quantiles.hpp"
+
+namespace widthwise {
+
+std::vector<double> internal::residual_quantiles(std::span<const double> residuals) {
+  std::vector<double> sorted;
+  sorted.reserve(residuals.size());
+  for (const double residual : residuals) sorted.push_back(std::abs(residual));
+  std::sort(sorted.begin(), sorted.end());
+  constexpr std::size_t kQuantiles = 1024;
+  if (sorted.size() <= kQuantiles) return sorted;
+  std::vector<double> quantiles;
+  quantiles.reserve(kQuantiles);
+  for (std::size_t i = 1; i <= kQuantiles; ++i) quantiles.push_back(sorted[(i * sorted.size() - 1) / kQuantiles]);
+  return quantiles;
+}
+
+InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_residuals, double failure) {
+  if (!(failure > 0 && failure < 1)) {
+    throw Error(ErrorCode::kInvalidArgument, "check_in_sample: failure must be strictly between 0 and 1");
+  }
+  const auto& fitted = model.parts().fit_residuals;
+  InSampleCheck result;
+  if (fitted.empty() || fresh_residuals.empty()) return result;
+  std::vector<double> fresh;
+  fresh.reserve(fresh_residuals.size());
+  for (const double residual : fresh_residuals) fresh.push_back(std::abs(residual));
+  std::sort(fresh.begin(), fresh.end());
+  // At least i / size of the residuals that trained are at most the i-th quantile, so the distance is never overstated.
+  const auto m = static_cast<double>(fresh.size());
+  for (std::size_t i = 0; i < fitted.size(); ++i) {
+    const auto below = std::upper_bound(fresh.begin(), fresh.end(), fitted[i]) - fresh.begin();
+    const double distance =
+        static_cast<double>(i + 1) / static_cast<double>(fitted.size()) - static_cast<double>(below) / m;
+    result.distance = std::max(result.distance, distance);
+  }
+  // Smirnov's limit, exp(-2 d^2 n m / (n + m)), with the factor 2 that makes it a bound for finite n and m.
+  const auto n = static_cast<double>(model.parts().fit_rows);
+  result.bound = std::sqrt(std::log(2 / failure) * (1 / n + 1 / m) / 2);
+  return result;
+}
+
+}  // namespace widthwise

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace widthwise::internal {
+
+/// |r| of all rows, ascending, or 1024 quantiles of them: what a model remembers of the rows that trained it.
+[[nodiscard]] std::vector<double> residual_quantiles(std::span<const double> residuals);
+
+}  // namespace widthwise::internal

@@ -1,0 +1,172 @@
+#include "train/torch/start.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <string>
+#include <widthwise/error.hpp>
+
+#include "dense_net/standardise.hpp"
+#include "text.hpp"
+#include "train/trainer/first_outputs.hpp"
+
+namespace widthwise {
+
+NetOptions NetOptions::paper() {
+  NetOptions options;
+  options.batch_size = 16;
+  options.learning_rate = 1e-4;
+  options.weight_decay = 0;
+  options.clip = std::numeric_limits<double>::infinity();
+  options.cosine = false;
+  return options;
+}
+
+namespace internal {
+namespace {
+
+constexpr std::size_t kFewestBatches = 20;
+constexpr std::size_t kSmallestBatch = 16;
+constexpr std::size_t kMostLayers = 100;
+constexpr std::size_t kMostWidth = std::size_t{1} << 16;
+
+/// Of the last layer's weights, against those that would keep the size of what goes in.
+constexpr double kFirstOutputs = 0.01;
+
+void set_centre_and_scale(MatrixView x, std::size_t column, double& centre, double& scale) {
+  double least = std::numeric_limits<double>::infinity();
+  double greatest = -least;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    const double value = x(i, column);
+    if (!std::isfinite(value)) continue;
+    least = std::min(least, value);
+    greatest = std::max(greatest, value);
+    ++count;
+  }
+  centre = count == 0 ? 0 : least;
+  scale = 1;
+  if (count == 0 || least == greatest) return;
+  // In units of the greatest size, so that no square overflows.
+  const double unit = std::max(std::abs(least), std::abs(greatest));
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    if (std::isfinite(x(i, column))) sum += x(i, column) / unit;
+  }
+  const double mean = sum / static_cast<double>(count);
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    const double deviation = x(i, column) / unit - mean;
+    if (std::isfinite(x(i, column))) squares += deviation * deviation;
+  }
+  const double deviation = unit * std::sqrt(squares / static_cast<double>(count));
+  centre = mean * unit;
+  if (std::isnormal(deviation)) scale = deviation;
+}
+
+}  // namespace
+
+void check_options(const NetOptions& options) {
+  const auto expect = [](bool holds, const char* what, const std::string& found) {
+    if (!holds) {
+      throw Error(ErrorCode::kInvalidArgument, std::string("NetOptions: expected ") + what + ", found " + found);
+    }
+  };
+  const auto finite_and_positive = [](double x) { return x > 0 && std::isfinite(x); };
+  expect(options.layers <= kMostLayers, "at most 100 layers", std::to_string(options.layers));
+  expect(options.width >= 1 && options.width <= kMostWidth, "a width from 1 to 65536", std::to_string(options.width));
+  expect(options.batch_size >= 1, "a batch_size of 1 or more", std::to_string(options.batch_size));
+  expect(finite_and_positive(options.learning_rate), "a positive learning_rate", text_of(options.learning_rate));
+  expect(options.weight_decay >= 0 && std::isfinite(options.weight_decay), "a weight_decay of 0 or more",
+         text_of(options.weight_decay));
+  expect(options.clip > 0, "a positive clip, or infinity", text_of(options.clip));
+  expect(options.max_epochs >= 1, "max_epochs of 1 or more", std::to_string(options.max_epochs));
+  expect(options.patience >= 1, "a patience of 1 or more", std::to_string(options.patience));
+  expect(options.threads <= 4096, "at most 4096 threads", std::to_string(options.threads));
+}
+
+void check_rows(const TrainingRows& rows, const char* what) {
+  const std::string where = std::string("net trainer: ") + what + ": ";
+  const std::size_t n = rows.residuals.residuals.size();
+  const std::span<const double> weights = rows.residuals.weights;
+  if (rows.x.rows() != n || (!weights.empty() && weights.size() != n)) {
+    throw Error(ErrorCode::kShapeMismatch, where + std::to_string(n) + " residuals, but x has " +
+                                               std::to_string(rows.x.rows()) + " rows and there are " +
+                                               std::to_string(weights.size()) + " weights");
+  }
+  if (rows.x.columns() == 0) throw Error(ErrorCode::kInvalidArgument, where + "x has no columns");
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(rows.residuals.residuals[i])) {
+      throw Error(ErrorCode::kNotFinite,
+                  where + "residual " + std::to_string(i) + " is " + text_of(rows.residuals.residuals[i]));
+    }
+  }
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] >= 0 && std::isfinite(weights[i]))) {
+      throw Error(ErrorCode::kInvalidArgument, where + "weight " + std::to_string(i) + " is " + text_of(weights[i]) +
+                                                   ", expected a finite number >= 0");
+    }
+  }
+  if (counting_rows(rows.residuals).empty()) {
+    throw Error(ErrorCode::kTooFewRows, where + "expected rows of positive weight, found none");
+  }
+}
+
+std::vector<std::size_t> counting_rows(const ResidualRows& rows) {
+  std::vector<std::size_t> counting;
+  for (std::size_t i = 0; i < rows.residuals.size(); ++i) {
+    if (rows.weights.empty() || rows.weights[i] > 0) counting.push_back(i);
+  }
+  return counting;
+}
+
+std::size_t batch_count(std::size_t n, const NetOptions& options) {
+  const std::size_t size = std::min(options.batch_size, std::max(n / kFewestBatches, kSmallestBatch));
+  return std::max<std::size_t>(n / size, 1);
+}
+
+double rate_share(double done, const NetOptions& options) {
+  return options.cosine ? (1 + std::cos(std::numbers::pi * std::min(done, 1.0))) / 2 : 1;
+}
+
+DenseNetArrays initial_net(const TrainingRows& rows, const Objective& objective, const NetOptions& options,
+                           Random& random) {
+  const std::size_t inputs = rows.x.columns();
+  DenseNetArrays net;
+  net.centre.resize(inputs);
+  net.scale.resize(inputs);
+  for (std::size_t k = 0; k < inputs; ++k) set_centre_and_scale(rows.x, k, net.centre[k], net.scale[k]);
+  std::size_t before = inputs;
+  for (std::size_t l = 0; l <= options.layers; ++l) {
+    const bool last = l == options.layers;
+    DenseLayer layer;
+    layer.inputs = static_cast<std::uint32_t>(before);
+    layer.outputs = static_cast<std::uint32_t>(last ? objective.parameter_count() : options.width);
+    // ReLU takes half of the squares away, so that weights of variance 2 / inputs keep their size.
+    const double size = last ? kFirstOutputs / std::sqrt(before) : std::sqrt(2.0 / static_cast<double>(before));
+    layer.weights.resize(before * layer.outputs);
+    for (float& weight : layer.weights) weight = static_cast<float>(size * random.normal());
+    layer.biases.assign(layer.outputs, 0);
+    before = layer.outputs;
+    net.layers.push_back(std::move(layer));
+  }
+  net.layers.back().biases = first_outputs(rows.residuals, objective);
+  return net;
+}
+
+std::vector<float> standardised_rows(const DenseNetArrays& net, MatrixView x) {
+  std::vector<float> out;
+  out.reserve(x.rows() * x.columns());
+  for (std::size_t i = 0; i < x.rows(); ++i) {
+    for (std::size_t k = 0; k < x.columns(); ++k) {
+      out.push_back(standardise(x(i, k), net.centre[k], net.scale[k], net.bound));
+    }
+  }
+  return out;
+}
+
+}  // namespace internal
+}  // namespace widthwise

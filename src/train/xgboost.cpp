@@ -1,0 +1,226 @@
+#include <widthwise/train/xgboost.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <widthwise/error.hpp>
+
+#include "text.hpp"
+#include "train/trainer/first_outputs.hpp"
+#include "train/xgboost/booster.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::Booster;
+using internal::Parameters;
+using internal::text_of;
+using internal::TrainingMatrix;
+
+std::size_t thread_count(std::size_t asked) {
+  return asked != 0 ? asked : std::max<std::size_t>(1, std::thread::hardware_concurrency());
+}
+
+void require(bool holds, const char* what) {
+  if (!holds) throw Error(ErrorCode::kInvalidArgument, std::string("trees: ") + what);
+}
+
+/// XGBoost takes seeds of 31 bits.
+std::string seed_text(std::uint64_t seed) { return std::to_string(seed % 0x7fffffffU); }
+
+template <class Options>
+Parameters common_parameters(const Options& options) {
+  require(options.learning_rate > 0 && options.learning_rate <= 1, "learning_rate must be in (0, 1]");
+  require(options.subsample > 0 && options.subsample <= 1, "subsample must be in (0, 1]");
+  require(options.column_sample > 0 && options.column_sample <= 1, "column_sample must be in (0, 1]");
+  require(options.max_depth >= 1 && options.max_depth <= 30, "max_depth must be 1 to 30");
+  return {{"tree_method", "hist"},
+          {"eta", text_of(options.learning_rate)},
+          {"max_depth", std::to_string(options.max_depth)},
+          {"min_child_weight", text_of(options.min_child_weight)},
+          {"subsample", text_of(options.subsample)},
+          {"colsample_bytree", text_of(options.column_sample)},
+          {"nthread", std::to_string(thread_count(options.threads))},
+          {"seed", seed_text(options.seed)},
+          {"verbosity", "0"},
+          {"disable_default_eval_metric", "1"}};
+}
+
+/// Rows with the memory an evaluation of the objective on them needs.
+class ObjectiveRows {
+ public:
+  /// The booster's outputs are added to `first` (one for each output).
+  ObjectiveRows(const std::shared_ptr<const XgboostLibrary>& library, const TrainingRows& rows,
+                std::span<const float> first, std::size_t threads)
+      : matrix_(library, rows.x, threads), rows_(rows.residuals), first_(first), outputs_(first.size()) {
+    // XGBoost learns the number of outputs from the labels; it does not use them for anything else here.
+    matrix_.set_labels(std::vector<double>(rows.x.rows(), 0.0));
+  }
+
+  [[nodiscard]] const TrainingMatrix& matrix() const { return matrix_; }
+
+  /// The loss of the booster's outputs on these rows.
+  double loss(const Booster& booster, const Objective& objective) {
+    read_margins(booster, false);
+    return objective.evaluate(rows_, {parameters_.data(), matrix_.rows(), outputs_}, {}, {}, workspace_, worker_);
+  }
+
+  /// Take one round on the objective's derivatives.
+  void step(Booster& booster, const Objective& objective, std::size_t round) {
+    read_margins(booster, true);
+    const std::size_t n = matrix_.rows();
+    gradient_.resize(n * outputs_);
+    hessian_.resize(n * outputs_);
+    objective.evaluate(rows_, {parameters_.data(), n, outputs_}, {gradient_.data(), n, outputs_},
+                       {hessian_.data(), n, outputs_}, workspace_, worker_);
+    // XGBoost's settings are meant for losses that are a sum over rows; ours is a mean.
+    float_gradient_.resize(n * outputs_);
+    float_hessian_.resize(n * outputs_);
+    const auto scale = static_cast<double>(n);
+    for (std::size_t i = 0; i < gradient_.size(); ++i) {
+      float_gradient_[i] = static_cast<float>(scale * gradient_[i]);
+      float_hessian_[i] = static_cast<float>(std::max(scale * hessian_[i], kLeastHessian));
+    }
+    booster.update(matrix_, round, float_gradient_, float_hessian_, outputs_);
+  }
+
+ private:
+  // Leaves divide by sums of Hessians: tiny ones would make extreme leaves.
+  static constexpr double kLeastHessian = 1e-3;
+
+  void read_margins(const Booster& booster, bool training) {
+    const auto margins = booster.margins(matrix_, training);
+    parameters_.resize(margins.size());
+    for (std::size_t i = 0; i < margins.size(); ++i) {
+      parameters_[i] = static_cast<double>(first_[i % outputs_] + margins[i]);
+    }
+  }
+
+  TrainingMatrix matrix_;
+  ResidualRows rows_;
+  std::span<const float> first_;
+  std::size_t outputs_;
+  Workspace workspace_;
+  SingleWorker worker_;
+  std::vector<double> parameters_;
+  std::vector<double> gradient_;
+  std::vector<double> hessian_;
+  std::vector<float> float_gradient_;
+  std::vector<float> float_hessian_;
+};
+
+class TreeTrainer final : public LocalizerTrainer {
+ public:
+  TreeTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeOptions& options)
+      : library_(std::move(library)), options_(options), parameters_(common_parameters(options)) {
+    require(options.lambda >= 0, "lambda must not be negative");
+    require(options.max_rounds >= 1, "max_rounds must be at least 1");
+    require(options.retrain_factor >= 1, "retrain_factor must be at least 1");
+    parameters_.emplace_back("lambda", text_of(options.lambda));
+    parameters_.emplace_back("base_score", "0");
+  }
+
+  [[nodiscard]] std::string_view name() const override { return "trees"; }
+  [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
+
+  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& hold, const Objective& objective,
+                              const ProgressCallback& progress) const override {
+    const std::vector<float> first = internal::first_outputs(rows.residuals, objective);
+    ObjectiveRows fit(library_, rows, first, thread_count(options_.threads));
+    ObjectiveRows check(library_, hold, first, thread_count(options_.threads));
+    Booster booster = make_booster({&fit.matrix(), &check.matrix()}, first.size());
+    double best = std::numeric_limits<double>::infinity();
+    std::size_t best_length = 0;
+    for (std::size_t round = 0; round < options_.max_rounds && round < best_length + options_.patience; ++round) {
+      fit.step(booster, objective, round);
+      const double loss = check.loss(booster, objective);
+      if (loss < best) {
+        best = loss;
+        best_length = round + 1;
+      }
+      report(progress, {"training trees", round + 1, options_.max_rounds, best});
+    }
+    return {forest_of(booster, rows, first, best_length), best_length, best};
+  }
+
+  [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t length,
+                                const ProgressCallback& progress) const override {
+    const std::vector<float> first = internal::first_outputs(rows.residuals, objective);
+    const auto rounds = static_cast<std::size_t>(std::lround(options_.retrain_factor * static_cast<double>(length)));
+    ObjectiveRows fit(library_, rows, first, thread_count(options_.threads));
+    Booster booster = make_booster({&fit.matrix()}, first.size());
+    for (std::size_t round = 0; round < rounds; ++round) {
+      fit.step(booster, objective, round);
+      report(progress, {"training trees on all rows", round + 1, rounds, std::numeric_limits<double>::quiet_NaN()});
+    }
+    return {forest_of(booster, rows, first, rounds), rounds, std::numeric_limits<double>::quiet_NaN()};
+  }
+
+ private:
+  [[nodiscard]] Booster make_booster(const std::vector<const TrainingMatrix*>& matrices, std::size_t outputs) const {
+    Parameters parameters = parameters_;
+    if (outputs > 1) parameters.emplace_back("num_target", std::to_string(outputs));
+    return {library_, matrices, parameters};
+  }
+
+  static std::shared_ptr<const Forest> forest_of(const Booster& booster, const TrainingRows& rows,
+                                                 const std::vector<float>& first, std::size_t rounds) {
+    ForestArrays arrays = booster.forest(rows.x.columns(), first.size(), rounds);
+    arrays.base = first;
+    return std::make_shared<const Forest>(std::move(arrays));
+  }
+
+  std::shared_ptr<const XgboostLibrary> library_;
+  TreeOptions options_;
+  Parameters parameters_;
+};
+
+class TreeBaseTrainer final : public BaseTrainer {
+ public:
+  TreeBaseTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeBaseOptions& options)
+      : library_(std::move(library)), options_(options), parameters_(common_parameters(options)) {
+    // The median: symmetric intervals are narrowest around it.
+    parameters_.emplace_back("objective", "reg:absoluteerror");
+  }
+
+  [[nodiscard]] std::string_view name() const override { return "xgboost"; }
+  [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
+
+  [[nodiscard]] std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
+                                                         std::string_view stage,
+                                                         const ProgressCallback& progress) const override {
+    TrainingMatrix matrix(library_, x, thread_count(options_.threads));
+    matrix.set_labels(y);
+    const TrainingMatrix* const matrices[] = {&matrix};
+    Booster booster(library_, matrices, parameters_);
+    for (std::size_t round = 0; round < options_.rounds; ++round) {
+      booster.update(matrix, round);
+      report(progress, {stage, round + 1, options_.rounds, std::numeric_limits<double>::quiet_NaN()});
+    }
+    return std::make_shared<const Forest>(booster.forest(x.columns(), 1, options_.rounds));
+  }
+
+ private:
+  std::shared_ptr<const XgboostLibrary> library_;
+  TreeBaseOptions options_;
+  Parameters parameters_;
+};
+
+}  // namespace
+
+std::unique_ptr<const LocalizerTrainer> make_tree_trainer(std::shared_ptr<const XgboostLibrary> library,
+                                                          const TreeOptions& options) {
+  return std::make_unique<TreeTrainer>(std::move(library), options);
+}
+
+std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
+                                                          const TreeBaseOptions& options) {
+  return std::make_unique<TreeBaseTrainer>(std::move(library), options);
+}
+
+}  // namespace widthwise

@@ -1,0 +1,119 @@
+#include "train/xgboost/library.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <widthwise/error.hpp>
+
+namespace widthwise {
+namespace {
+
+constexpr const char* kVariable = "WIDTHWISE_XGBOOST";
+constexpr int kMajor = 3;
+
+/// The XGBoost that is already in this process: a Python process that imported xgboost has one, and a second would not
+/// see its communicator.
+std::filesystem::path loaded_library() {
+  std::filesystem::path found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        const std::filesystem::path path(info->dlpi_name);
+        if (!path.filename().string().starts_with("libxgboost.so")) return 0;
+        *static_cast<std::filesystem::path*>(out) = path;
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+/// The library inside the `xgboost` package of the python3 on the PATH. The package is found, not imported.
+std::filesystem::path python_library() {
+  constexpr const char* kCommand =
+      "python3 -c \"import importlib.util as u; s = u.find_spec('xgboost'); "
+      "print(s.submodule_search_locations[0] if s else '')\" 2>/dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(kCommand, "r"), pclose);
+  if (pipe == nullptr) return {};
+  std::string output;
+  std::array<char, 256> buffer{};
+  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) output.append(buffer.data(), n);
+  while (output.ends_with('\n')) output.pop_back();
+  if (output.empty()) return {};
+  const auto library = std::filesystem::path(output) / "lib" / "libxgboost.so";
+  std::error_code ignored;
+  return std::filesystem::exists(library, ignored) ? library : std::filesystem::path();
+}
+
+std::filesystem::path find_library(const std::filesystem::path& path) {
+  if (!path.empty()) return path;
+  if (const char* variable = std::getenv(kVariable); variable != nullptr && *variable != '\0') return variable;
+  if (auto found = loaded_library(); !found.empty()) return found;
+  if (auto found = python_library(); !found.empty()) return found;
+  throw Error(ErrorCode::kMissingEngine,
+              std::string("XGBoost not found: no path given, ") + kVariable +
+                  " is not set, and python3 has no package xgboost; `pip install xgboost-cpu==3.2.0`, or give the path "
+                  "of libxgboost.so");
+}
+
+template <class Function>
+void bind(void* library, const std::filesystem::path& path, const char* name, Function& out) {
+  out = reinterpret_cast<Function>(dlsym(library, name));
+  if (out == nullptr) {
+    throw Error(ErrorCode::kMissingEngine, path.string() + ": no function " + name +
+                                               ": this is not the library of XGBoost " + std::to_string(kMajor) +
+                                               "; `pip install xgboost-cpu==3.2.0`");
+  }
+}
+
+}  // namespace
+
+XgboostLibrary::XgboostLibrary() : functions_(std::make_unique<Functions>()) {}
+XgboostLibrary::~XgboostLibrary() = default;
+
+std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem::path& path) {
+  const std::filesystem::path file = find_library(path);
+  // Never closed: its thread pool and caches of this thread outlive any use.
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    throw Error(ErrorCode::kMissingEngine, "XGBoost cannot be loaded: " + std::string(dlerror()));
+  }
+  std::shared_ptr<XgboostLibrary> library(new XgboostLibrary());
+  Functions& f = *library->functions_;
+  f.path = file;
+#define WIDTHWISE_BIND(name) bind(handle, file, #name, f.name)
+  WIDTHWISE_BIND(XGBoostVersion);
+  WIDTHWISE_BIND(XGBGetLastError);
+  WIDTHWISE_BIND(XGBSetGlobalConfig);
+  WIDTHWISE_BIND(XGDMatrixCreateFromDense);
+  WIDTHWISE_BIND(XGDMatrixSetInfoFromInterface);
+  WIDTHWISE_BIND(XGDMatrixFree);
+  WIDTHWISE_BIND(XGBoosterCreate);
+  WIDTHWISE_BIND(XGBoosterFree);
+  WIDTHWISE_BIND(XGBoosterSetParam);
+  WIDTHWISE_BIND(XGBoosterUpdateOneIter);
+  WIDTHWISE_BIND(XGBoosterTrainOneIter);
+  WIDTHWISE_BIND(XGBoosterPredictFromDMatrix);
+  WIDTHWISE_BIND(XGBoosterSaveModelToBuffer);
+#undef WIDTHWISE_BIND
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  f.XGBoostVersion(&major, &minor, &patch);
+  f.version = std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+  if (major != kMajor) {
+    throw Error(ErrorCode::kMissingEngine, file.string() + ": XGBoost " + f.version + ", expected " +
+                                               std::to_string(kMajor) + ".x; `pip install xgboost-cpu==3.2.0`");
+  }
+  return library;
+}
+
+const std::string& XgboostLibrary::version() const { return functions_->version; }
+const std::filesystem::path& XgboostLibrary::path() const { return functions_->path; }
+
+}  // namespace widthwise

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <widthwise/train/xgboost.hpp>
+
+namespace widthwise {
+
+/// The functions of XGBoost's C API that are used here, as its documentation declares them. Handles are opaque
+/// pointers; every function returns 0 or leaves a text for XGBGetLastError of the same thread.
+struct XgboostLibrary::Functions {
+  using Handle = void*;
+  using Size = std::uint64_t;  // bst_ulong
+
+  void (*XGBoostVersion)(int* major, int* minor, int* patch);
+  const char* (*XGBGetLastError)();
+  int (*XGBSetGlobalConfig)(const char* config);
+  int (*XGDMatrixCreateFromDense)(const char* data, const char* config, Handle* out);
+  int (*XGDMatrixSetInfoFromInterface)(Handle matrix, const char* field, const char* data);
+  int (*XGDMatrixFree)(Handle matrix);
+  int (*XGBoosterCreate)(const Handle* matrices, Size count, Handle* out);
+  int (*XGBoosterFree)(Handle booster);
+  int (*XGBoosterSetParam)(Handle booster, const char* name, const char* value);
+  int (*XGBoosterUpdateOneIter)(Handle booster, int iteration, Handle matrix);
+  int (*XGBoosterTrainOneIter)(Handle booster, Handle matrix, int iteration, const char* gradient, const char* hessian);
+  int (*XGBoosterPredictFromDMatrix)(Handle booster, Handle matrix, const char* config, const Size** shape,
+                                     Size* dimensions, const float** out);
+  int (*XGBoosterSaveModelToBuffer)(Handle booster, const char* config, Size* length, const char** out);
+
+  std::filesystem::path path;
+  std::string version;
+};
+
+}  // namespace widthwise

@@ -1,0 +1,59 @@
+"""kill -9 at any moment: the model file is the old one or the new one, whole."""
+
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+KILLS = 200
+
+
+def write_table(file, seed):
+    rows = 20_000
+    draw = numpy.random.default_rng(seed)
+    x = draw.normal(size=rows)
+    pyarrow.parquet.write_table(pyarrow.table({"x": x, "f": x, "y": x + draw.normal(size=rows)}), file)
+
+
+@pytest.mark.parametrize("command", ["fit", "calibrate"])
+def test_a_killed_command_leaves_the_old_file_or_the_new_one(command, program, run, tmp_path):
+    write_table(tmp_path / "fit.parquet", 1)
+    write_table(tmp_path / "fresh.parquet", 2)
+    model = tmp_path / "model.safetensors"
+
+    def fit(seed, out):
+        return ["fit", tmp_path / "fit.parquet", "--target", "y", "--prediction", "f", "--transform", "identity",
+                "--seed", str(seed), "-o", out]
+
+    # The old file, and what an undisturbed command makes of it.
+    old, new = tmp_path / "old", tmp_path / "new"
+    run(*fit(1, old))
+    words = fit(2, model) if command == "fit" else ["calibrate", model, tmp_path / "fresh.parquet"]
+    shutil.copy(old, model)
+    started = time.monotonic()
+    run(*words)
+    duration = time.monotonic() - started
+    shutil.copy(model, new)
+    assert old.read_bytes() != new.read_bytes()
+
+    draw = random.Random(3)
+    outcomes = {"old": 0, "new": 0}
+    for kill in range(KILLS // 2):
+        shutil.copy(old, model)
+        process = subprocess.Popen([str(program), *map(str, words)], stdout=subprocess.DEVNULL)
+        # Every second kill falls into the last part, where the file is written.
+        time.sleep(duration * (draw.uniform(0.6, 1.1) if kill % 2 else draw.uniform(0, 1.1)))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        left = model.read_bytes()
+        assert left in (old.read_bytes(), new.read_bytes()), f"kill {kill} left a file that is neither"
+        outcomes["old" if left == old.read_bytes() else "new"] += 1
+        run("inspect", model)
+    print(f"\n{command}: {outcomes}")
+    assert min(outcomes.values()) > 0

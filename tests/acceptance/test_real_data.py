@@ -1,0 +1,86 @@
+"""Valid on real data, and narrower or more even than one width for all: what a user gets from one command.
+
+Every data set is split with fixed seeds. All commands see the same fitting rows and choose the same calibration rows. Small
+data sets are split more often: a ratio of widths on 206 test rows says little.
+"""
+
+import json
+import math
+import statistics
+
+import numpy
+import pytest
+
+LEVEL = 0.9
+
+SPLITS = {"homes": 1, "concrete": 5, "facebook_1": 1, "casp": 1}
+# Mean width of the goal narrow, at most this share of that of one width for all rows.
+NARROW = {"homes": 0.86, "concrete": 0.93, "facebook_1": 0.80, "casp": 0.84}
+# Worst-slab coverage of the goal even, at least, where one width for all rows has less.
+EVEN = {"homes": 0.85, "facebook_1": 0.85}
+
+GOALS = {
+    "identity": ["--transform", "identity"],
+    "narrow": ["--goal", "narrow"],
+    "even": ["--goal", "even"],
+}
+
+
+def split(data, name, folder, seed):
+    """Write the fitting and the test part of a data set; return their files and the target."""
+    about = json.loads((data / "datasets.json").read_text())[name]
+    header, *lines = (data / about["file"]).read_text().splitlines()
+    order = numpy.random.default_rng(seed).permutation(len(lines))
+    cut = len(lines) // 5
+    files = []
+    for part, rows in (("test", order[:cut]), ("fit", order[cut:])):
+        files.append(folder / f"{name}-{part}-{seed}.csv")
+        files[-1].write_text("\n".join([header, *(lines[i] for i in rows)]) + "\n")
+    return files[1], files[0], about["target"]
+
+
+def coverage_bounds(calibration_rows, test_rows):
+    """Where the share of covered test rows lies but once in ten thousand: beta-binomial, by the normal limit."""
+    deviation = math.sqrt(LEVEL * (1 - LEVEL) * (1 / calibration_rows + 1 / test_rows))
+    return LEVEL - 3.9 * deviation, LEVEL + 1 / (calibration_rows + 1) + 3.9 * deviation
+
+
+@pytest.fixture(scope="module", params=list(NARROW))
+def results(request, data, run, tmp_path_factory):
+    """For each goal, what `evaluate` says of every split, with what `fit` said."""
+    name = request.param
+    folder = tmp_path_factory.mktemp(name)
+    found = {goal: [] for goal in GOALS}
+    for seed in range(SPLITS[name]):
+        fit_file, test_file, target = split(data, name, folder, seed)
+        for goal, options in GOALS.items():
+            model = folder / f"{goal}-{seed}.safetensors"
+            fitted = run("fit", fit_file, "--target", target, "--base", "xgboost", *options, "--no-compare", "-o",
+                         model, "--json")
+            found[goal].append(run("evaluate", model, test_file, "--json") | {"fit": fitted})
+    return name, found
+
+
+def mean_width(found, goal):
+    return statistics.mean(result["levels"][0]["mean_width"] for result in found[goal])
+
+
+def worst_slab(found, goal):
+    return statistics.mean(result["levels"][0]["worst_slab"]["coverage"]["share"] for result in found[goal])
+
+
+def test_intervals_on_real_data_keep_their_promises(results):
+    name, found = results
+    ratios = {goal: mean_width(found, goal) / mean_width(found, "identity") for goal in GOALS}
+    slabs = {goal: worst_slab(found, goal) for goal in GOALS}
+    print(f"\n{name}: width over one width for all: narrow {ratios['narrow']:.3f}, even {ratios['even']:.3f}; worst slab: "
+          f"one width {slabs['identity']:.3f}, narrow {slabs['narrow']:.3f}, even {slabs['even']:.3f}")
+    for goal in GOALS:
+        for result in found[goal]:
+            coverage = result["levels"][0]["coverage"]
+            low, high = coverage_bounds(result["fit"]["calibration_rows"], coverage["trials"])
+            assert low <= coverage["share"] <= high, goal
+    assert ratios["narrow"] <= NARROW[name]
+    if name in EVEN:
+        assert slabs["identity"] < EVEN[name]
+        assert slabs["even"] >= EVEN[name]

@@ -1,0 +1,125 @@
+"""Errors are one line that names the file and says what to do, and the exit code tells whose fault it is."""
+
+import json
+import struct
+
+import pyarrow as pa
+import pytest
+from conftest import FIT, make_table, read, write
+
+USAGE, DATA = 2, 1
+
+
+def replaced(arguments, option, value):
+    changed = list(arguments)
+    changed[changed.index(option) + 1] = value
+    return changed
+
+
+def test_a_misspelt_column_suggests_the_nearest(homes):
+    message = homes.fails(USAGE, *replaced(FIT, "--target", "prize"), "-o", "x.model")
+    assert message == "widthwise fit: train.csv: no column 'prize'; did you mean 'price'?"
+    message = homes.fails(USAGE, *FIT, "--features", "a,bb", "-o", "x.model")
+    assert message.startswith("widthwise fit: train.csv: no column 'bb'")
+    assert not (homes.folder / "x.model").exists()
+
+
+def test_a_text_column_cannot_be_the_target(homes):
+    message = homes.fails(USAGE, *replaced(FIT, "--target", "city"), "-o", "x.model")
+    assert message.startswith("widthwise fit: train.csv: column 'city', row 1: ") and message.endswith("is not a number")
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_predictions_and_base_model_exclude_each_other(homes, both):
+    arguments = ["fit", "train.csv", "--target", "price", "-o", "x.model"]
+    if both:
+        arguments += ["--prediction", "forecast", "--base", "knn"]
+    message = homes.fails(USAGE, *arguments)
+    assert message.startswith("widthwise fit: give either --prediction COL") and "--base" in message
+
+
+def test_features_and_exclude_exclude_each_other(homes):
+    homes.fails(USAGE, *FIT, "--features", "a", "--exclude", "b", "-o", "x.model")
+
+
+def test_a_misspelt_choice_suggests_the_nearest(homes):
+    message = homes.fails(USAGE, "fit", "train.csv", "--target", "price", "--base", "xgbost", "-o", "x.model")
+    assert "did you mean 'xgboost'?" in message
+
+
+@pytest.mark.parametrize("option, value", [
+    ("--goal", "2"), ("--goal", "eve"), ("--level", "1"), ("--range", "5,1"), ("--range", "5"), ("--range", "x,1"),
+    ("--window", "0.9"), ("--window", "0.9,0.8"), ("--calibration-share", "1.5"), ("--folds", "-1"), ("--seed", "x"),
+])
+def test_values_that_cannot_be_are_bad_usage(homes, option, value):
+    homes.fails(USAGE, *FIT, option, value, "-o", "x.model")
+
+
+def test_missing_files_are_named(homes):
+    assert "nosuch.csv" in homes.fails(DATA, "fit", "nosuch.csv", *FIT[2:], "-o", "x.model")
+    assert "nosuch.model" in homes.fails(DATA, "inspect", "nosuch.model")
+    assert "nosuch.csv" in homes.fails(DATA, "predict", "homes.model", "nosuch.csv", "-o", "x.csv")
+    assert "nosuch" in homes.fails(DATA, *FIT, "-o", "nosuch/x.model")
+
+
+def test_a_missing_target_names_the_row_and_what_to_do(homes):
+    table = make_table(50, 5)
+    price = table["price"].to_pylist()
+    price[16] = None
+    write(table.set_column(5, "price", pa.array(price)), homes.folder / "gap.csv")
+    expected = "gap.csv: row 17: 'price' is missing; remove"
+    assert expected in homes.fails(DATA, "fit", "gap.csv", *FIT[2:], "-o", "x.model")
+    assert expected in homes.fails(DATA, "calibrate", "homes.model", "gap.csv")
+    assert expected in homes.fails(DATA, "evaluate", "homes.model", "gap.csv")
+
+
+def test_a_table_without_the_models_columns_is_bad_data(homes):
+    write(make_table(50, 5).drop_columns(["b"]), homes.folder / "no_b.csv")
+    for command in (["calibrate"], ["evaluate"]):
+        message = homes.fails(DATA, *command, "homes.model", "no_b.csv")
+        assert "no_b.csv: no column 'b', which the model needs" in message
+    write(make_table(50, 5).drop_columns(["forecast"]), homes.folder / "no_forecast.csv")
+    assert "no column 'forecast'" in homes.fails(DATA, "predict", "homes.model", "no_forecast.csv", "-o", "x.csv")
+
+
+def test_an_output_that_is_no_table_is_refused(homes):
+    homes.fails(USAGE, "predict", "homes.model", "test.csv", "-o", "x.txt")
+    assert not (homes.folder / "x.txt").exists()
+
+
+def test_a_column_of_the_output_that_is_there_already_is_refused(homes):
+    homes.ok("predict", "homes.model", "test.csv", "-o", "once.csv")
+    message = homes.fails(USAGE, "predict", "homes.model", "once.csv", "-o", "twice.csv")
+    assert "'lower_0.9'" in message and "--columns" in message
+    homes.ok("predict", "homes.model", "once.csv", "--columns", "a,b", "-o", "twice.csv")
+    assert read(homes.folder / "twice.csv").column_names == ["a", "b", "lower_0.9", "upper_0.9"]
+
+
+@pytest.mark.parametrize("command", ["inspect", "calibrate", "predict", "evaluate"])
+def test_a_file_that_is_no_model_is_bad_data(homes, command):
+    (homes.folder / "bad.model").write_bytes(b"this is not a model")
+    arguments = {"inspect": [], "predict": ["test.csv", "-o", "x.csv"]}.get(command, ["test.csv"])
+    assert "bad.model" in homes.fails(DATA, command, "bad.model", *arguments)
+
+
+def test_a_corrupted_model_is_bad_data(homes):
+    content = (homes.folder / "homes.model").read_bytes()
+    for size in (0, 7, 100, len(content) // 2, len(content) - 1):
+        (homes.folder / "cut.model").write_bytes(content[:size])
+        assert "cut.model" in homes.fails(DATA, "inspect", "cut.model")
+
+
+def test_a_model_of_a_newer_format_says_so(homes):
+    content = (homes.folder / "homes.model").read_bytes()
+    (size,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + size])
+    for name, value in header["__metadata__"].items():
+        if "format" in name and value.isdigit():
+            header["__metadata__"][name] = "999"
+        elif value.startswith("{") and '"format":1' in value:
+            header["__metadata__"][name] = value.replace('"format":1', '"format":999')
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    (homes.folder / "newer.model").write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    message = homes.fails(DATA, "inspect", "newer.model")
+    assert "999" in message and "newer" in message.replace("newer.model", "")

@@ -1,0 +1,74 @@
+"""Help, version, and arguments that are not understood."""
+
+import shlex
+
+import pytest
+from conftest import COMMANDS
+
+
+def examples(text):
+    """The command lines of a help's Example."""
+    lines = text.split("Example:\n")[1].splitlines()
+    return [shlex.split(line) for line in lines if line.startswith("  widthwise ")]
+
+
+def test_version(widthwise):
+    assert widthwise.ok("--version").out.startswith("widthwise 0.")
+
+
+def test_help_lists_every_command_and_the_exit_codes(widthwise):
+    text = widthwise.ok("--help").out
+    for command in COMMANDS:
+        assert f"\n  {command} " in text
+    for code in ["0 ", "1 ", "2 ", "130 "]:
+        assert f"\n  {code}" in text.split("Exit codes:")[1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_begins_with_its_purpose_and_fits_a_terminal(widthwise, command):
+    text = widthwise.ok(command, "--help").out
+    assert text.splitlines()[0].endswith(".")
+    assert f"Usage: widthwise {command}" in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert "TEXT" not in text and "\n\n\n" not in text
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_examples_in_help_parse(widthwise, command):
+    found = examples(widthwise.ok(*([command] if command else []), "--help").out)
+    assert found
+    for example in found:
+        # There are no such files here, which is found out only after the arguments were understood.
+        outcome = widthwise(*example[1:])
+        assert outcome.code in (0, 1) or "this build" in outcome.err, outcome
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ([], "widthwise: no command given; see 'widthwise --help'"),
+        (["fti"], "widthwise: unknown command 'fti'; did you mean 'fit'?"),
+        (["xyzzy"], "widthwise: unknown command 'xyzzy'; see 'widthwise --help'"),
+        (["--jason"], "widthwise: unknown option '--jason'; see 'widthwise --help'"),
+        (["fit", "t.csv", "--tarket", "y"], "widthwise fit: unknown option '--tarket'; did you mean '--target'?"),
+        (["plan", "--tolerance=0.1", "--levle=0.9"], "widthwise plan: unknown option '--levle'; did you mean '--level'?"),
+        (["inspect", "a", "b"], "widthwise inspect: unexpected argument 'b'; see 'widthwise inspect --help'"),
+        (["inspect"], "widthwise inspect: MODEL is required; see 'widthwise inspect --help'"),
+        (["predict", "m", "t"], "widthwise predict: --output is required; see 'widthwise predict --help'"),
+        (["completion", "bsh"], "widthwise completion: SHELL: 'bsh' is not one of bash and zsh; did you mean 'bash'?"),
+        (["plan"], "widthwise plan: give either --tolerance or --rows"),
+        (["plan", "--rows", "9", "--tolerance", "0.1"], "widthwise plan: give either --tolerance or --rows"),
+        (["plan", "--rows", "9", "--level", "90"], "widthwise plan: --level: '90' is not a number between 0 and 1, as 0.9"),
+    ],
+)
+def test_bad_usage_is_one_line_that_helps(widthwise, arguments, message):
+    assert widthwise.fails(2, *arguments) == message
+
+
+def test_a_full_disk_behind_stdout_is_an_error(widthwise):
+    import subprocess
+
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([widthwise.path, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "standard output" in done.stderr

@@ -1,0 +1,91 @@
+"""What a terminal shows and a pipe does not, and what Ctrl-C leaves behind."""
+
+import os
+import pty
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import FIT, make_table, write
+
+
+def run_on_terminal(program, arguments, interrupt_at=None):
+    """Run with stderr on a pseudo-terminal; return exit code and what was drawn there."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [program.path, *map(str, arguments)], cwd=program.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=follower, env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(follower)
+    drawn = b""
+    try:
+        while True:
+            try:
+                chunk = os.read(leader, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not chunk:
+                break
+            drawn += chunk
+            if interrupt_at is not None and interrupt_at in drawn:
+                process.send_signal(signal.SIGINT)
+                interrupt_at = None
+        process.stdout.read()
+        return process.wait(timeout=60), drawn.decode()
+    finally:
+        os.close(leader)
+        process.stdout.close()
+
+
+def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(homes):
+    code, drawn = run_on_terminal(homes, [*FIT, "--exclude", "city", "-o", "bar.model"])
+    assert code == 0
+    assert "[" in drawn and "%" in drawn
+    assert drawn.endswith("\r\x1b[K")
+    lines = [line.removeprefix("\x1b[K") for line in drawn.split("\r")]
+    assert max(map(len, lines)) < 80
+
+
+def test_a_pipe_gets_no_bar(homes):
+    for arguments in ([*FIT, "--exclude", "city", "-o", "bar.model"], ["predict", "homes.model", "test.csv", "-o", "p.csv"]):
+        assert homes(*arguments).err == ""
+
+
+def test_a_dumb_terminal_gets_no_bar(homes):
+    leader, follower = pty.openpty()
+    subprocess.run([homes.path, "predict", "homes.model", "test.csv", "-o", "dumb.csv"], cwd=homes.folder, stderr=follower,
+                   stdout=subprocess.DEVNULL, env={**os.environ, "TERM": "dumb"}, check=True)
+    os.close(follower)
+    with pytest.raises(OSError):  # nothing was written
+        os.read(leader, 1)
+    os.close(leader)
+
+
+@pytest.fixture(scope="module")
+def large(tables):
+    """A table that takes a while."""
+    write(make_table(400_000, 10), tables / "large.csv")
+    return "large.csv"
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "calibrate"])
+def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(homes, large, command):
+    arguments = {
+        "fit": ["fit", large, "--target", "price", "--prediction", "forecast", "-o", "stopped.model"],
+        "predict": ["predict", "homes.model", large, "-o", "stopped.csv"],
+        "calibrate": ["calibrate", "homes.model", large, "-o", "stopped.model"],
+    }[command]
+    before = set(os.listdir(homes.folder))
+    code, drawn = run_on_terminal(homes, arguments, interrupt_at=b" %")
+    assert code == 130, drawn
+    assert set(os.listdir(homes.folder)) == before
+    assert drawn.rstrip().endswith(f"widthwise {command}: interrupted")
+
+
+def test_the_bar_is_drawn_at_most_ten_times_a_second(homes, large):
+    started = time.monotonic()
+    code, drawn = run_on_terminal(homes, ["predict", "homes.model", large, "-o", "rate.csv"])
+    seconds = time.monotonic() - started
+    assert code == 0
+    assert drawn.count("\r") <= 10 * seconds + 2

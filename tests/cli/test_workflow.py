@@ -1,0 +1,208 @@
+"""From a table to intervals and back: fit, inspect, calibrate, predict, evaluate."""
+
+import filecmp
+import math
+import shutil
+
+import numpy as np
+import pytest
+from conftest import FIT, make_table, read, write
+
+
+@pytest.fixture
+def model(homes, tmp_path):
+    """A copy of homes.model that a test may change."""
+    return shutil.copy(homes.folder / "homes.model", tmp_path / "copy.model")
+
+
+def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
+    outcome = homes(*FIT, "-o", "text.model")
+    assert outcome.code == 0
+    assert outcome.err == "widthwise fit: warning: train.csv: left out what does not hold numbers: city\n"
+    for part in ["rows to fit        2,250", "rows to calibrate  750", "mean width", "coverage", "worst slab",
+                 "even (exp), this model", "narrow (affine)", "one width", "These intervals are ", "The goal narrow would"]:
+        assert part in outcome.out
+
+
+def test_fit_as_json_says_the_same_in_full(homes):
+    report = homes(*FIT, "--json", "-o", "json.model").json
+    assert (report["fit_rows"], report["calibration_rows"]) == (2250, 750)
+    assert report["features"] == ["a", "b", "rooms"] and report["left_out"] == ["city"]
+    assert report["chosen"]["goal"] == "even" and report["other"]["goal"] == "narrow"
+    # Errors grow with b, so a width that follows b is narrower at the same coverage.
+    assert report["chosen"]["mean_width"] < report["fixed"]["mean_width"]
+    # mean |(0.1 + b) z| = 0.6 sqrt(2 / pi)
+    assert report["base_error"] == pytest.approx(0.6 * math.sqrt(2 / math.pi), rel=0.1)
+
+
+def test_the_same_fit_gives_the_same_bytes(homes):
+    homes(*FIT, "-o", "again.model")
+    assert filecmp.cmp(homes.folder / "homes.model", homes.folder / "again.model", shallow=False)
+
+
+def test_features_are_chosen_by_name(homes):
+    assert homes(*FIT, "--features", "b", "--no-compare", "--json", "-o", "f.model").json["features"] == ["b"]
+    report = homes(*FIT, "--exclude", "rooms,city", "--no-compare", "--json", "-o", "f.model").json
+    assert (report["features"], report["left_out"], report["other"]) == (["a", "b"], [], None)
+
+
+def test_inspect_says_what_is_in_the_file(homes):
+    inside = homes.ok("inspect", "homes.model", "--json").json
+    assert inside["target"] == "price" and inside["prediction"] == "forecast" and inside["base"] is None
+    assert inside["localizer"]["kind"] == "trees"
+    assert inside["calibration"]["rows_kept"] == 750
+    assert inside["notes"]["goal"] == "even" and "fitted_on" in inside["notes"]
+    text = homes.ok("inspect", "homes.model").out
+    for part in ["price", "3: a, b and rooms", "column 'forecast'", "trees", "750 rows", "level 0.9"]:
+        assert part in text
+    assert homes.ok("inspect", "knn.model", "--json").json["base"]["kind"] == "knn"
+
+
+def test_calibrate_adds_rows_once(homes, model):
+    report = homes.ok("calibrate", model, "fresh.csv", "--json").json
+    assert (report["rows_added"], report["rows_seen"]) == (2000, 2750)
+    before = open(model, "rb").read()
+    message = homes.fails(1, "calibrate", model, "fresh.csv")
+    assert "fresh.csv: these rows are already in the calibration" in message and "--replace" in message
+    assert open(model, "rb").read() == before
+    assert homes.ok("calibrate", model, "more.csv", "--json").json["rows_seen"] == 4250
+
+
+def test_calibrate_finds_the_same_rows_under_another_name(homes, model):
+    shutil.copy(homes.folder / "fresh.csv", homes.folder / "renamed.csv")
+    homes.ok("calibrate", model, "fresh.csv")
+    homes.fails(1, "calibrate", model, "renamed.csv")
+
+
+def test_the_order_of_calibrations_does_not_matter(homes, tmp_path):
+    for name, order in [("one", ["fresh.csv", "more.csv"]), ("two", ["more.csv", "fresh.csv"])]:
+        shutil.copy(homes.folder / "homes.model", tmp_path / name)
+        for table in order:
+            homes.ok("calibrate", tmp_path / name, table)
+    assert filecmp.cmp(tmp_path / "one", tmp_path / "two", shallow=False)
+
+
+def test_calibrate_replaces_when_asked(homes, model, tmp_path):
+    homes.ok("calibrate", model, "fresh.csv")
+    out = tmp_path / "new.model"
+    report = homes.ok("calibrate", model, "fresh.csv", "--replace", "-o", out, "--json").json
+    assert (report["rows_seen"], report["model"]) == (2000, str(out))
+    assert homes.ok("inspect", model, "--json").json["calibration"]["rows_seen"] == 2750
+
+
+def test_the_file_the_model_was_fitted_on_cannot_calibrate_it(homes, model):
+    message = homes.fails(1, "calibrate", model, "train.csv", "--replace")
+    assert "train.csv: the model was fitted on this very file" in message
+
+
+def test_predictions_that_were_in_sample_are_noticed(homes):
+    table = make_table(3000, 6)
+    shrunk = np.array(table["price"]) - 0.3 * (np.array(table["price"]) - np.array(table["forecast"]))
+    write(table.set_column(4, "forecast", [shrunk]), homes.folder / "in_sample.csv")
+    homes("fit", "in_sample.csv", *FIT[2:], "-o", "in_sample.model")
+    outcome = homes("calibrate", "in_sample.model", "fresh.csv")
+    assert outcome.code == 0 and "warning" in outcome.err and "in-sample" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["homes", "knn"])
+def test_predictions_are_the_same_from_csv_and_parquet(homes, name):
+    summary = homes.ok("predict", f"{name}.model", "test.csv", "--level", "0.9,0.5", "-o", "from_csv.parquet").out
+    assert "from_csv.parquet: 4,000 rows" in summary
+    homes.ok("predict", f"{name}.model", "test.parquet", "--level", "0.9,0.5", "-o", "from_parquet.parquet")
+    homes.ok("predict", f"{name}.model", "test.parquet", "--level", "0.9,0.5", "-o", "from_parquet.csv")
+    one, two, three = (read(homes.folder / f) for f in ["from_csv.parquet", "from_parquet.parquet", "from_parquet.csv"])
+    added = ["lower_0.9", "upper_0.9", "lower_0.5", "upper_0.5"]
+    if name == "knn":
+        added.insert(0, "prediction")
+    assert one.column_names == ["a", "b", "rooms", "city", "forecast", "price", *added]
+    for column in one.column_names:
+        assert one[column].to_pylist() == two[column].to_pylist() == three[column].to_pylist()
+
+
+def test_intervals_cover_nest_and_hold_the_prediction(homes):
+    homes.ok("predict", "homes.model", "test.csv", "--level", "0.5", "--level", "0.9", "-o", "nested.csv")
+    t = {name: np.array(values) for name, values in read(homes.folder / "nested.csv").to_pydict().items()}
+    assert np.all(t["lower_0.9"] <= t["lower_0.5"]) and np.all(t["lower_0.5"] <= t["forecast"])
+    assert np.all(t["forecast"] <= t["upper_0.5"]) and np.all(t["upper_0.5"] <= t["upper_0.9"])
+    covered = np.mean((t["lower_0.9"] <= t["price"]) & (t["price"] <= t["upper_0.9"]))
+    # 750 calibration and 4000 test rows: a deviation of 0.012, six of which are never seen.
+    assert abs(covered - 0.9) < 6 * math.sqrt(0.09 * (1 / 750 + 1 / 4000))
+
+
+def test_a_level_that_needs_more_rows_is_a_warning_that_says_how_many(homes):
+    outcome = homes("predict", "homes.model", "test.csv", "--level", "0.999", "--columns", "a", "-o", "wide.csv")
+    assert outcome.code == 0
+    assert "needs 999 calibration rows, the model has 750" in outcome.err
+    assert np.all(np.isinf(np.array(read(homes.folder / "wide.csv")["upper_0.999"])))
+
+
+def test_an_uncalibrated_model_is_told_apart(homes):
+    outcome = homes(*FIT, "--calibration-share", "0", "--no-compare", "-o", "raw.model")
+    assert outcome.code == 0 and "not calibrated yet" in outcome.err
+    homes.ok("calibrate", "raw.model", "fresh.csv")
+    assert homes.ok("inspect", "raw.model", "--json").json["calibration"]["rows_seen"] == 2000
+
+
+def test_the_range_cuts_intervals(homes):
+    homes(*FIT, "--range", "-1,", "--no-compare", "-o", "cut.model")
+    homes.ok("predict", "cut.model", "test.csv", "-o", "cut.csv")
+    assert min(read(homes.folder / "cut.csv")["lower_0.9"].to_pylist()) == -1
+
+
+def test_missing_features_are_fine(homes):
+    table = make_table(500, 8)
+    gaps = [None if i % 3 == 0 else value for i, value in enumerate(table["b"].to_pylist())]
+    write(table.set_column(1, "b", [gaps]), homes.folder / "gaps.csv")
+    for name in ("homes", "knn"):
+        homes.ok("predict", f"{name}.model", "gaps.csv", "-o", "gaps_out.csv")
+        assert np.all(np.isfinite(np.array(read(homes.folder / "gaps_out.csv")["upper_0.9"])))
+
+
+def test_evaluate_finds_an_honest_model_valid(homes):
+    report = homes.ok("evaluate", "homes.model", "test.csv", "--by", "rooms", "--json").json
+    (level,) = report["levels"]
+    assert report["rows"] == 4000 and level["level"] == 0.9
+    assert level["verdict"]["word"] == "valid"
+    assert level["coverage"]["low"] < level["coverage"]["share"] < level["coverage"]["high"]
+    assert sum(part["coverage"]["trials"] for part in level["by_width"]) == 4000
+    assert [part["low"] for part in level["by"]["parts"]] == [1, 2, 3, 4]
+    assert set(level["worst_slab"]["direction"]) == {"a", "b", "rooms"}
+    text = homes.ok("evaluate", "homes.model", "test.csv", "--by", "a").out
+    for part in ["coverage", "worst slab", "median width", "interval score", "Valid. ", "by width", "by a"]:
+        assert part in text
+
+
+def test_evaluate_finds_drift(homes):
+    table = make_table(2000, 9)
+    drifted = np.array(table["forecast"]) + 2 * (np.array(table["price"]) - np.array(table["forecast"]))
+    write(table.set_column(5, "price", [drifted]), homes.folder / "drift.csv")
+    (level,) = homes.ok("evaluate", "homes.model", "drift.csv", "--json").json["levels"]
+    assert level["verdict"]["word"] == "too low"
+    assert "Not valid here." in homes.ok("evaluate", "homes.model", "drift.csv").out
+
+
+def test_evaluating_on_the_file_of_the_fit_is_warned_of(homes):
+    outcome = homes("evaluate", "homes.model", "train.csv")
+    assert outcome.code == 0 and "fitted on this very file" in outcome.err
+
+
+def test_xgboost_as_base_model(homes):
+    arguments = ["fit", "train.csv", "--target", "price", "--base", "xgboost", "--exclude", "forecast,city", "--threads", "2"]
+    outcome = homes(*arguments, "--folds", "2", "--json", "-o", "xgb.model")
+    if "XGBoost" in outcome.err and outcome.code == 2:
+        pytest.skip(outcome.err)
+    assert outcome.code == 0, outcome
+    assert homes.ok("inspect", "xgb.model", "--json").json["base"]["kind"] == "trees"
+    homes.ok("predict", "xgb.model", "test.csv", "-o", "xgb.csv")
+    assert "prediction" in read(homes.folder / "xgb.csv").column_names
+    assert homes.ok("evaluate", "xgb.model", "test.csv", "--json").json["levels"][0]["verdict"]["word"] == "valid"
+
+
+def test_a_net_as_localizer_or_a_plain_word_why_not(homes):
+    outcome = homes(*FIT, "--localizer", "net", "--no-compare", "-o", "net.model")
+    if outcome.code == 2:
+        assert outcome.err.splitlines()[-1] == (
+            "widthwise fit: this build has no LibTorch; configure with -DWIDTHWISE_TORCH=ON or use --localizer trees"
+        )
+    else:
+        assert homes.ok("inspect", "net.model", "--json").json["localizer"]["kind"] == "net"

@@ -1,0 +1,171 @@
+#include "file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <widthwise/error.hpp>
+
+namespace widthwise::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// A folder of its own for each test, removed after it.
+class File : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "widthwise-file-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] fs::path at(const std::string& name) const { return folder_ / name; }
+
+  [[nodiscard]] std::size_t entries() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  static mode_t mode_of(const fs::path& file) {
+    struct stat status{};
+    EXPECT_EQ(::stat(file.c_str(), &status), 0);
+    return status.st_mode & 07777U;
+  }
+
+  template <class Work>
+  static std::string refusal_of(const Work& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kFile);
+      return error.what();
+    }
+    ADD_FAILURE() << "no error";
+    return "";
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(File, WhatIsWrittenIsRead) {
+  for (const std::size_t size : {0U, 1U, 65536U, 65537U, 3'000'000U}) {
+    std::string text(size, 'x');
+    for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7 % 251);
+    write_file_atomically(at("a"), bytes_of(text));
+    EXPECT_EQ(read_file(at("a")), bytes_of(text));
+    EXPECT_EQ(entries(), 1U);
+  }
+}
+
+TEST_F(File, ReadingWhatIsNoFileSaysItsNameAndWhy) {
+  const auto refusal = [&](const fs::path& file) { return refusal_of([&] { (void)read_file(file); }); };
+  EXPECT_EQ(refusal(at("a")), at("a").string() + ": cannot be read: No such file or directory");
+  EXPECT_EQ(refusal(folder_), folder_.string() + ": cannot be read: Is a directory");
+  EXPECT_EQ(refusal("/dev/zero"), "/dev/zero: cannot be read: not a file");
+  EXPECT_EQ(refusal(""), ": cannot be read: No such file or directory");
+}
+
+TEST_F(File, APipeIsReadToItsEnd) {
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  const std::string text(200'000, 'p');
+  std::thread writer([&] { std::ofstream(at("pipe")) << text; });
+  EXPECT_EQ(read_file(at("pipe")), bytes_of(text));
+  writer.join();
+}
+
+TEST_F(File, WritingWhereOneCannotSaysTheNameAndWhy) {
+  const auto refusal = [&](const fs::path& file) {
+    return refusal_of([&] { write_file_atomically(file, bytes_of("new")); });
+  };
+  EXPECT_EQ(refusal(at("no/a")), at("no/a").string() + ": cannot be written: No such file or directory");
+  EXPECT_EQ(refusal(folder_), folder_.string() + ": cannot be written: Is a directory");
+  EXPECT_EQ(refusal("/dev/null"), "/dev/null: cannot be written: not a file");
+  write_file_atomically(at("a"), bytes_of("old"));
+  EXPECT_EQ(refusal(at("a/b")), at("a/b").string() + ": cannot be written: Not a directory");
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(File, AFileThatMayNotBeWrittenIsNotReplaced) {
+  if (::geteuid() == 0) GTEST_SKIP() << "the superuser may write everything";
+  write_file_atomically(at("a"), bytes_of("old"));
+  ASSERT_EQ(::chmod(at("a").c_str(), 0444), 0);
+  EXPECT_EQ(refusal_of([&] { write_file_atomically(at("a"), bytes_of("new")); }),
+            at("a").string() + ": cannot be written: Permission denied");
+  EXPECT_EQ(read_file(at("a")), bytes_of("old"));
+}
+
+TEST_F(File, AnOldFileKeepsItsPermissionsAndANewOneGetsTheUsual) {
+  const mode_t old_mask = ::umask(0027);
+  write_file_atomically(at("a"), bytes_of("1"));
+  EXPECT_EQ(mode_of(at("a")), 0640U);
+  ASSERT_EQ(::chmod(at("a").c_str(), 0606), 0);
+  write_file_atomically(at("a"), bytes_of("2"));
+  EXPECT_EQ(mode_of(at("a")), 0606U);
+  ::umask(old_mask);
+}
+
+TEST_F(File, ALinkStaysAndWhatItPointsToIsReplaced) {
+  ASSERT_TRUE(fs::create_directory(at("folder")));
+  fs::create_symlink("folder/a", at("second"));
+  fs::create_symlink("second", at("first"));
+  for (const char* text : {"dangling at first", "then not"}) {
+    write_file_atomically(at("first"), bytes_of(text));
+    EXPECT_TRUE(fs::is_symlink(at("first")));
+    EXPECT_TRUE(fs::is_symlink(at("second")));
+    EXPECT_EQ(read_file(at("folder/a")), bytes_of(text));
+  }
+  EXPECT_EQ(entries(), 3U);
+  fs::create_symlink("loop", at("loop"));
+  (void)refusal_of([&] { write_file_atomically(at("loop"), bytes_of("x")); });
+}
+
+TEST_F(File, ALongNameCanBeWritten) {
+  const std::string name(255, 'n');
+  write_file_atomically(at(name), bytes_of("x"));
+  EXPECT_EQ(read_file(at(name)), bytes_of("x"));
+}
+
+TEST_F(File, AFailureHalfWayLeavesTheOldFileAndNothingElse) {
+  write_file_atomically(at("a"), bytes_of("old"));
+  // A limit on the size of files is met like a full disk: a short write first, then an error.
+  rlimit old_limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit = old_limit;
+  limit.rlim_cur = 10'000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const std::string message = refusal_of([&] { write_file_atomically(at("a"), bytes_of(std::string(20'000, 'n'))); });
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  (void)std::signal(SIGXFSZ, old_handler);
+  EXPECT_EQ(message, at("a").string() + ": cannot be written: File too large");
+  EXPECT_EQ(read_file(at("a")), bytes_of("old"));
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(File, AReaderSeesTheOldFileOrTheNewOneButNoMixture) {
+  const std::vector<std::byte> files[] = {bytes_of(std::string(300'000, '0')), bytes_of(std::string(200'000, '1'))};
+  write_file_atomically(at("a"), files[0]);
+  std::thread writer([&] {
+    for (std::size_t i = 1; i <= 40; ++i) write_file_atomically(at("a"), files[i % 2]);
+  });
+  for (int i = 0; i < 200; ++i) {
+    const auto found = read_file(at("a"));
+    ASSERT_TRUE(found == files[0] || found == files[1]);
+  }
+  writer.join();
+}
+
+}  // namespace
+}  // namespace widthwise::internal

@@ -1,0 +1,279 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/forest.hpp>
+#include <widthwise/random.hpp>
+#include <widthwise/train/cross_fit.hpp>
+#include <widthwise/train/fit.hpp>
+#include <widthwise/train/neighbours.hpp>
+
+#include "statistics.hpp"
+
+namespace widthwise {
+namespace {
+
+std::string message_of(const std::function<void()>& action, ErrorCode code) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+/// Nearest neighbours that remember which outcomes they were shown. Outcomes are all different, so they name rows.
+class WatchedBase final : public BaseTrainer {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "watched"; }
+  [[nodiscard]] std::string engine() const override { return "none"; }
+  [[nodiscard]] std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
+                                                         std::string_view stage,
+                                                         const ProgressCallback& progress) const override {
+    seen.insert(y.begin(), y.end());
+    return make_neighbour_trainer()->train(x, y, stage, progress);
+  }
+
+  mutable std::set<double> seen;
+};
+
+/// A localizer that is the same everywhere, from a trainer that remembers which residuals it was shown.
+class WatchedLocalizer final : public LocalizerTrainer {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "constant"; }
+  [[nodiscard]] std::string engine() const override { return "none"; }
+  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& hold, const Objective& objective,
+                              const ProgressCallback& /*progress*/) const override {
+    watch(rows);
+    watch(hold);
+    return constant(rows, objective);
+  }
+  [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t /*length*/,
+                                const ProgressCallback& /*progress*/) const override {
+    watch(rows);
+    return constant(rows, objective);
+  }
+
+  mutable std::set<double> seen_features;
+
+ private:
+  void watch(const TrainingRows& rows) const {
+    for (std::size_t i = 0; i < rows.x.rows(); ++i) seen_features.insert(rows.x(i, 0));
+  }
+  static Trained constant(const TrainingRows& rows, const Objective& objective) {
+    ForestArrays arrays;
+    arrays.inputs = static_cast<std::uint32_t>(rows.x.columns());
+    arrays.base.assign(objective.parameter_count(), 0.0F);
+    return {std::make_shared<const Forest>(arrays), 1, 0};
+  }
+};
+
+struct Table {
+  std::vector<double> x;
+  std::vector<double> y;
+  std::vector<double> predictions;
+
+  explicit Table(std::size_t n, std::uint64_t seed = 1) {
+    Random random(seed);
+    for (std::size_t i = 0; i < n; ++i) {
+      x.push_back(static_cast<double>(i) / static_cast<double>(n));
+      x.push_back(random.normal());
+      predictions.push_back(10 * x[2 * i]);
+      y.push_back(predictions[i] + (1 + x[2 * i]) * random.normal());
+    }
+  }
+
+  [[nodiscard]] FitTable with_predictions() const {
+    return {{x.data(), y.size(), 2}, y, predictions, {"a", "b"}, "y", "f", 1000};
+  }
+  [[nodiscard]] FitTable without_predictions() const {
+    return {{x.data(), y.size(), 2}, y, {}, {"a", "b"}, "y", "", 1000};
+  }
+};
+
+// --- cross-fitting
+// ---------------------------------------------------------------------------------------------------------
+
+TEST(CrossFit, PredictsEveryRowByAModelThatHasNotSeenIt) {
+  // Outcomes of pure noise: a model that has seen the row would know its outcome, one that has not cannot.
+  Table table(300);
+  std::vector<double> out(300, std::nan(""));
+  const auto trainer = make_neighbour_trainer({.candidates = {1}});
+  cross_fit(*trainer, {table.x.data(), 300, 2}, table.y, 5, 3, out);
+  for (std::size_t i = 0; i < 300; ++i) {
+    ASSERT_TRUE(std::isfinite(out[i]));
+    EXPECT_NE(out[i], table.y[i]) << "row " << i;
+    EXPECT_NE(std::find(table.y.begin(), table.y.end(), out[i]), table.y.end()) << "not the outcome of one neighbour";
+  }
+}
+
+TEST(CrossFit, RefusesMoreFoldsThanRows) {
+  Table table(3);
+  std::vector<double> out(3);
+  EXPECT_NE(message_of([&] { cross_fit(*make_neighbour_trainer(), {table.x.data(), 3, 2}, table.y, 4, 3, out); },
+                       ErrorCode::kInvalidArgument)
+                .find("4 folds of 3 rows"),
+            std::string::npos);
+}
+
+// --- fit
+// -------------------------------------------------------------------------------------------------------------------
+
+TEST(Fit, NeverShowsACalibrationRowToAnyTrainer) {
+  const Table table(400);
+  const WatchedBase base;
+  const WatchedLocalizer localizer;
+  const FitResult result = fit(table.without_predictions(), &base, &localizer, {});
+  EXPECT_EQ(result.report.calibration_rows, 100U);
+  EXPECT_EQ(result.model.parts().calibration.rows_seen(), 100U);
+  EXPECT_EQ(result.report.fit_rows, 300U);
+
+  // What was shown is exactly the rest; and the calibration's scores are those of the rows not shown.
+  EXPECT_EQ(base.seen.size(), 300U);
+  EXPECT_EQ(localizer.seen_features.size(), 300U);
+  Calibration expected(result.model.parts().calibration.options());
+  for (std::size_t i = 0; i < 400; ++i) {
+    EXPECT_EQ(base.seen.contains(table.y[i]), localizer.seen_features.contains(table.x[2 * i]));
+    if (base.seen.contains(table.y[i])) continue;
+    result.model.calibrate(expected, {{table.x.data() + 2 * i, 1, 2}}, {&table.y[i], 1}, 1000 + i);
+  }
+  EXPECT_TRUE(expected == result.model.parts().calibration);
+}
+
+TEST(Fit, CoversAsPromised) {
+  const WatchedLocalizer localizer;
+  std::uint64_t covered = 0;
+  std::uint64_t rows = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Table table(400, seed);
+    const Table fresh(400, 1000 + seed);
+    const FitResult result = fit(table.with_predictions(), nullptr, &localizer, {.compare = false, .seed = seed});
+    // One row of each calibration: rows that share one are not independent.
+    for (std::size_t i = 7; i < 400; i += 400) {
+      const Interval interval = result.model.interval({fresh.x.data() + 2 * i, 2}, 0.9, fresh.predictions[i]);
+      covered += interval.lower <= fresh.y[i] && fresh.y[i] <= interval.upper ? 1U : 0U;
+      ++rows;
+    }
+  }
+  EXPECT_GE(covered, binomial_lower_bound(rows, 0.9, 1e-6));
+}
+
+TEST(Fit, WorksInUnitsThatRoundNothing) {
+  Table table(200);
+  for (auto* values : {&table.y, &table.predictions}) {
+    for (double& value : *values) value *= 1e6;
+  }
+  const WatchedLocalizer localizer;
+  const FitResult result = fit(table.with_predictions(), nullptr, &localizer, {});
+  const double unit = result.model.parts().unit;
+  EXPECT_EQ(std::exp2(std::round(std::log2(unit))), unit);
+  EXPECT_GT(unit, result.report.base_error / 2);
+  EXPECT_LT(unit, result.report.base_error * 2);
+}
+
+TEST(Fit, TellsWhatTheGoalAndTheOtherEndGive) {
+  const Table table(4000);
+  const WatchedLocalizer localizer;
+  const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {}).report;
+  EXPECT_EQ(report.chosen.goal, "even");
+  EXPECT_EQ(report.chosen.transform, "exp");
+  ASSERT_TRUE(report.other.has_value());
+  EXPECT_EQ(report.other->goal, "narrow");
+  EXPECT_EQ(report.other->transform, "affine");
+  EXPECT_EQ(report.hold_rows, 600U);
+  EXPECT_TRUE(report.warnings.empty());
+  // This localizer is the same everywhere, so all three are one fixed width.
+  EXPECT_NEAR(report.chosen.mean_width, report.fixed.mean_width, 1e-9);
+  EXPECT_NEAR(report.other->mean_width, report.fixed.mean_width, 1e-9);
+  EXPECT_GE(report.fixed.coverage, 0.85);
+  EXPECT_LT(report.fixed.worst_slab, report.fixed.coverage);
+}
+
+TEST(Fit, NeedsNoTrainerForOneWidth) {
+  const Table table(200);
+  const FitResult result = fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity"});
+  EXPECT_EQ(result.model.parts().localizer, nullptr);
+  EXPECT_FALSE(result.report.other.has_value());
+}
+
+TEST(Fit, LeavesTheCalibrationEmptyWhenAskedTo) {
+  const Table table(200);
+  const FitResult result =
+      fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .calibration_share = 0});
+  const Interval interval = result.model.interval({table.x.data(), 2}, 0.9, 0.0);
+  EXPECT_TRUE(std::isinf(interval.lower) && std::isinf(interval.upper));
+}
+
+TEST(Fit, RefusesWhatCannotBe) {
+  const Table table(200);
+  const auto message = [&](const FitTable& t, const FitOptions& options, ErrorCode code) {
+    const WatchedLocalizer localizer;
+    return message_of([&] { static_cast<void>(fit(t, nullptr, &localizer, options)); }, code);
+  };
+  EXPECT_NE(message(table.without_predictions(), {}, ErrorCode::kInvalidArgument).find("neither predictions"),
+            std::string::npos);
+  EXPECT_NE(
+      message(table.with_predictions(), {.goal = Goal::even(), .transform = "affine"}, ErrorCode::kInvalidArgument)
+          .find("affine is for the goal narrow"),
+      std::string::npos);
+  Table bad = table;
+  bad.y[17] = std::nan("");
+  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 17 of 'y'"), std::string::npos);
+  bad = table;
+  bad.predictions = bad.y;
+  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kInvalidArgument).find("without looking"),
+            std::string::npos);
+}
+
+TEST(Goal, IsReadAsItIsWritten) {
+  EXPECT_EQ(Goal::parse("even").evenness(), 1.0);
+  EXPECT_TRUE(Goal::parse("narrow").is_narrow());
+  EXPECT_EQ(Goal::parse("0.85").evenness(), 0.85);
+  EXPECT_EQ(Goal::parse("0.85").text(), "0.85");
+  for (const char* text : {"wide", "", "1.5", "-0.1", "nan", "0.5x"}) {
+    EXPECT_THROW(static_cast<void>(Goal::parse(text)), Error) << text;
+  }
+}
+
+// --- in-sample residuals
+// --------------------------------------------------------------------------------------------------
+
+InSampleCheck check_after(double factor, std::uint64_t seed) {
+  // The residuals that train are `factor` times what they would be out of sample.
+  Table table(1000, seed);
+  for (std::size_t i = 0; i < 1000; ++i) {
+    table.predictions[i] = table.y[i] - factor * (table.y[i] - table.predictions[i]);
+  }
+  const Model model =
+      fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .calibration_share = 0}).model;
+  const Table fresh(700, 5000 + seed);
+  std::vector<double> residuals;
+  for (std::size_t i = 0; i < 700; ++i) residuals.push_back(fresh.y[i] - fresh.predictions[i]);
+  return check_in_sample(model, residuals, 0.01);
+}
+
+TEST(InSample, ResidualsAreFoundOut) {
+  EXPECT_TRUE(check_after(0.5, 1).suspicious());
+  EXPECT_GT(check_after(0.5, 1).distance, 0.2);
+}
+
+TEST(InSample, HonestResidualsAreAccusedNoMoreOftenThanSaid) {
+  std::uint64_t accused = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) accused += check_after(1, seed).suspicious() ? 1U : 0U;
+  EXPECT_LE(accused, binomial_upper_bound(200, 0.01, 1e-6));
+}
+
+TEST(InSample, ResidualsThatAreLargerAreNoReasonToWorry) { EXPECT_FALSE(check_after(2, 1).suspicious()); }
+
+}  // namespace
+}  // namespace widthwise

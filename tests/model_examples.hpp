@@ -1,0 +1,179 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <widthwise/dense_net.hpp>
+#include <widthwise/error.hpp>
+#include <widthwise/forest.hpp>
+#include <widthwise/model.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/nearest_neighbours.hpp>
+#include <widthwise/random.hpp>
+
+/// Models and rows of random numbers, for tests of what holds whatever they were trained on.
+namespace widthwise::examples {
+
+inline float small_float(Random& random) { return static_cast<float>(0.5 * random.normal()); }
+
+/// Complete trees.
+inline std::shared_ptr<const RowFunction> forest(std::uint32_t inputs, std::uint32_t outputs, std::uint32_t trees,
+                                                 std::uint32_t depth, std::uint64_t seed) {
+  Random random(seed);
+  ForestArrays arrays;
+  arrays.inputs = inputs;
+  for (std::uint32_t i = 0; i < outputs; ++i) arrays.base.push_back(small_float(random));
+  const std::uint32_t splits = (1U << depth) - 1;
+  const std::uint32_t nodes = 2 * splits + 1;
+  for (std::uint32_t tree = 0; tree < trees; ++tree) {
+    const auto root = static_cast<std::uint32_t>(arrays.feature.size());
+    arrays.roots.push_back(root);
+    arrays.output_of.push_back(tree % outputs);
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      const bool split = node < splits;
+      arrays.feature.push_back(split ? static_cast<std::int32_t>(random.below(inputs)) : -1);
+      arrays.value.push_back(small_float(random));
+      arrays.left.push_back(split ? root + 2 * node + 1 : 0);
+      arrays.right.push_back(split ? root + 2 * node + 2 : 0);
+      arrays.missing_left.push_back(split && random.below(2) == 1 ? 1 : 0);
+    }
+  }
+  return std::make_shared<Forest>(std::move(arrays));
+}
+
+inline std::vector<double> numbers(std::size_t n, double centre, double scale, Random& random) {
+  std::vector<double> values(n);
+  for (double& value : values) value = centre + scale * random.normal();
+  return values;
+}
+
+/// One hidden layer of 5.
+inline std::shared_ptr<const RowFunction> net(std::uint32_t inputs, std::uint32_t outputs, std::uint64_t seed) {
+  Random random(seed);
+  const std::uint32_t hidden = 5;
+  DenseNetArrays arrays;
+  arrays.centre = numbers(inputs, 0, 1, random);
+  arrays.scale = std::vector<double>(inputs, 1.5);
+  arrays.bound = 4;
+  for (const auto& [from, to] : {std::pair{inputs, hidden}, std::pair{hidden, outputs}}) {
+    DenseLayer layer{.inputs = from, .outputs = to, .weights = {}, .biases = {}};
+    for (std::uint32_t i = 0; i < from * to; ++i) layer.weights.push_back(small_float(random));
+    for (std::uint32_t i = 0; i < to; ++i) layer.biases.push_back(small_float(random));
+    arrays.layers.push_back(std::move(layer));
+  }
+  return std::make_shared<DenseNet>(std::move(arrays));
+}
+
+inline std::shared_ptr<const RowFunction> neighbours(std::uint32_t inputs, std::size_t rows, std::uint64_t seed) {
+  Random random(seed);
+  return std::make_shared<NearestNeighbours>(NeighbourArrays{.neighbours = 3,
+                                                             .centre = numbers(inputs, 0, 1, random),
+                                                             .scale = std::vector<double>(inputs, 2.0),
+                                                             .points = numbers(rows * inputs, 0, 1, random),
+                                                             .values = numbers(rows, 0, 1, random)});
+}
+
+inline std::vector<std::string> names(std::size_t n) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < n; ++i) result.push_back("x" + std::to_string(i));
+  return result;
+}
+
+/// Rows with some missing values, outcomes and predictions.
+struct Table {
+  std::size_t columns = 0;
+  std::vector<double> x;
+  std::vector<double> y;
+  std::vector<double> predictions;
+  std::vector<std::int64_t> groups;
+
+  Table(std::size_t rows, std::size_t features, std::uint64_t seed) : columns(features) {
+    Random random(seed);
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < features; ++j) {
+        x.push_back(random.below(10) == 0 ? std::numeric_limits<double>::quiet_NaN() : random.normal());
+      }
+      y.push_back(3 * random.normal());
+      predictions.push_back(random.normal());
+      groups.push_back(static_cast<std::int64_t>(random.below(3)));
+    }
+  }
+
+  [[nodiscard]] std::size_t rows() const { return y.size(); }
+  [[nodiscard]] MatrixView matrix() const { return {x.data(), rows(), columns}; }
+  [[nodiscard]] ModelRows for_model(const Model& model) const {
+    return {.x = matrix(), .predictions = model.needs_predictions() ? predictions : std::span<const double>{}};
+  }
+};
+
+/// What a model says of rows.
+struct Answers {
+  std::vector<double> predictions;
+  std::vector<double> lower;
+  std::vector<double> upper;
+
+  friend bool operator==(const Answers& a, const Answers& b) = default;
+};
+
+inline Answers answers(const Model& model, const ModelRows& rows, const std::vector<Level>& levels) {
+  const std::size_t n = rows.x.rows();
+  const std::size_t k = levels.size();
+  Answers result{std::vector<double>(n), std::vector<double>(n * k), std::vector<double>(n * k)};
+  model.intervals(rows, levels, result.predictions, {result.lower.data(), n, k}, {result.upper.data(), n, k});
+  return result;
+}
+
+/// The model with a calibration of these rows.
+inline Model calibrated(const Model& model, const Table& table, const Calibration::Options& options = {}) {
+  Calibration calibration(options);
+  model.calibrate(calibration, table.for_model(model), table.y, 0);
+  return model.with_calibration(std::move(calibration));
+}
+
+/// Read bytes that may be anything as a model. Return false when they are refused with kBadData. When they are a model,
+/// it must predict and be written again, to bytes that are read to the same; std::logic_error otherwise.
+inline bool check_model_bytes(std::span<const std::byte> bytes) {
+  std::optional<Model> read;
+  try {
+    read.emplace(deserialise(bytes));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kBadData) return false;
+    throw std::logic_error(std::string("refused with another code: ") + error.what());
+  }
+  const Model& model = *read;
+  const std::size_t features = model.parts().features.size();
+  constexpr double kValues[] = {0,    std::numeric_limits<double>::quiet_NaN(), -1.5, 1e300,
+                                0.25, std::numeric_limits<double>::infinity()};
+  constexpr std::size_t kRows = std::size(kValues);
+  std::vector<double> x;
+  for (std::size_t i = 0; i < kRows * features; ++i) x.push_back(kValues[(i + i / features) % kRows]);
+  const std::vector<std::int64_t> known = model.parts().calibration.groups();
+  std::vector<std::int64_t> groups(kRows, known.empty() ? 0 : known.back());
+  groups[0] = 7;
+  ModelRows rows{.x = {x.data(), kRows, features}, .groups = groups};
+  if (model.needs_predictions()) rows.predictions = kValues;
+  const Answers found = answers(model, rows, model.parts().levels);
+  for (std::size_t i = 0; i < found.lower.size(); ++i) {
+    if (!(found.lower[i] <= found.upper[i])) throw std::logic_error("an interval that is none");
+  }
+  std::vector<double> p_values(kRows);
+  model.p_values(rows, kValues, p_values);
+  if (known == std::vector<std::int64_t>{0}) {
+    const auto prediction = model.needs_predictions() ? std::optional(kValues[2]) : std::nullopt;
+    const Interval alone = model.interval(rows.x.row(2), model.parts().levels[0], prediction);
+    if (alone.upper < alone.lower) throw std::logic_error("an interval that is none");
+  }
+  const std::vector<std::byte> again = serialise(model);
+  if (serialise(deserialise(again)) != again) throw std::logic_error("not read as it was written");
+  return true;
+}
+
+}  // namespace widthwise::examples

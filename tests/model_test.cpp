@@ -1,0 +1,450 @@
+#include <widthwise/model.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include <widthwise/error.hpp>
+
+#include "allocation_counter.hpp"
+#include "model_examples.hpp"
+
+namespace widthwise {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// Parameters that depend on x alone, smoothly.
+class Waves final : public RowFunction {
+ public:
+  Waves(std::size_t inputs, std::size_t outputs) : inputs_(inputs), outputs_(outputs) {}
+
+  [[nodiscard]] std::size_t inputs() const override { return inputs_; }
+  [[nodiscard]] std::size_t outputs() const override { return outputs_; }
+  void evaluate(MatrixView x, MutableMatrixView out) const override {
+    for (std::size_t i = 0; i < x.rows(); ++i) {
+      for (std::size_t j = 0; j < outputs_; ++j) {
+        const double first = std::isnan(x(i, 0)) ? 0 : x(i, 0);
+        out(i, j) = 0.3 * std::sin(first + static_cast<double>(j));
+      }
+    }
+  }
+
+ private:
+  std::size_t inputs_;
+  std::size_t outputs_;
+};
+
+struct RuleCase {
+  std::string transform;
+  Score score;
+  Sides sides;
+
+  [[nodiscard]] ConformalRule rule() const { return ConformalRule(make_transform(transform), score, sides); }
+};
+
+std::vector<RuleCase> all_rules() {
+  std::vector<RuleCase> rules;
+  for (const auto name : transform_names()) {
+    for (const Score score : {Score::kAbsolute, Score::kSquared, Score::kLog}) {
+      if (score == Score::kLog && !make_transform(name)->takes_negative_scores()) continue;
+      for (const Sides sides : {Sides::kOne, Sides::kTwo}) rules.push_back({std::string(name), score, sides});
+    }
+  }
+  return rules;
+}
+
+std::string rule_name(const testing::TestParamInfo<RuleCase>& test) {
+  return test.param.transform + "_" + std::string(name_of(test.param.score)) +
+         (test.param.sides == Sides::kTwo ? "_two_sided" : "");
+}
+
+/// A model of 3 features that needs predictions.
+ModelParts parts_of(const ConformalRule& rule) {
+  ModelParts parts{.features = examples::names(3), .target = "y", .prediction = "f", .rule = rule};
+  if (rule.parameter_count() > 0) parts.localizer = std::make_shared<Waves>(4, rule.parameter_count());
+  return parts;
+}
+
+ModelParts forest_parts(std::size_t features) {
+  const auto d = static_cast<std::uint32_t>(features);
+  return {.features = examples::names(features),
+          .base = examples::forest(d, 1, 6, 3, 1),
+          .localizer = examples::forest(d + 1, 2, 8, 3, 2),
+          .rule = ConformalRule(make_transform("affine")),
+          .unit = 0.5};
+}
+
+class EveryModel : public testing::TestWithParam<RuleCase> {};
+
+TEST_P(EveryModel, GivesWhatItsPartsGive) {
+  const ConformalRule rule = GetParam().rule();
+  ModelParts parts = parts_of(rule);
+  parts.unit = 8;
+  const examples::Table table(1300, 3, 1);
+  const Model model = examples::calibrated(Model(parts), table);
+
+  // By hand, all rows at once.
+  std::vector<double> wide;
+  std::vector<double> f;
+  std::vector<double> y;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    for (const double x : table.matrix().row(i)) wide.push_back(x);
+    wide.push_back(table.predictions[i]);
+    f.push_back(table.predictions[i] / 8);
+    y.push_back(table.y[i] / 8);
+  }
+  const std::size_t columns = rule.parameter_count();
+  std::vector<double> parameters(table.rows() * columns);
+  if (columns > 0) {
+    parts.localizer->evaluate({wide.data(), table.rows(), 4}, {parameters.data(), table.rows(), columns});
+  }
+  const PredictionRows rows{f, {parameters.data(), table.rows(), columns}};
+  Calibration calibration;
+  rule.calibrate(calibration, rows, y, 0);
+  ASSERT_EQ(model.parts().calibration, calibration);
+  const std::vector<Level> levels{0.5, 0.9};
+  std::vector<double> lower(2 * table.rows());
+  std::vector<double> upper(2 * table.rows());
+  const Predictor predictor(rule, calibration);
+  predictor.intervals(rows, levels, {lower.data(), table.rows(), 2}, {upper.data(), table.rows(), 2});
+  const examples::Answers found = examples::answers(model, table.for_model(model), levels);
+  EXPECT_EQ(found.predictions, table.predictions);
+  for (std::size_t i = 0; i < lower.size(); ++i) {
+    ASSERT_EQ(found.lower[i], 8 * lower[i]);
+    ASSERT_EQ(found.upper[i], 8 * upper[i]);
+  }
+  std::vector<double> p_values(table.rows());
+  std::vector<double> expected_p_values(table.rows());
+  model.p_values(table.for_model(model), table.y, p_values);
+  predictor.p_values(rows, y, expected_p_values);
+  EXPECT_EQ(p_values, expected_p_values);
+}
+
+TEST_P(EveryModel, TheUnitOfTheOutcomesDoesNotMatterToTheLastBit) {
+  const ModelParts parts = parts_of(GetParam().rule());
+  const examples::Table table(200, 3, 2);
+  const Model model = examples::calibrated(Model(parts), table);
+  const std::vector<Level> levels{0.8};
+  const examples::Answers expected = examples::answers(model, table.for_model(model), levels);
+  for (const double unit : {0x1p-500, 0x1p-3, 0x1p40, 0x1p500}) {
+    examples::Table scaled = table;
+    for (double& y : scaled.y) y *= unit;
+    for (double& f : scaled.predictions) f *= unit;
+    ModelParts scaled_parts = parts;
+    scaled_parts.unit = unit;
+    const Model scaled_model = examples::calibrated(Model(scaled_parts), scaled);
+    ASSERT_EQ(scaled_model.parts().calibration, model.parts().calibration);
+    const examples::Answers found = examples::answers(scaled_model, scaled.for_model(scaled_model), levels);
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+      ASSERT_EQ(found.lower[i], expected.lower[i] * unit);
+      ASSERT_EQ(found.upper[i], expected.upper[i] * unit);
+    }
+  }
+}
+
+TEST_P(EveryModel, OutcomesThatDoNotSurpriseLieInside) {
+  ModelParts parts = parts_of(GetParam().rule());
+  parts.unit = 2;
+  const Model model = examples::calibrated(Model(parts), examples::Table(99, 3, 3));
+  const examples::Table table(500, 3, 4);
+  std::vector<double> p_values(table.rows());
+  model.p_values(table.for_model(model), table.y, p_values);
+  const examples::Answers found = examples::answers(model, table.for_model(model), {0.9});
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    if (p_values[i] <= 0.1) continue;
+    ASSERT_LE(found.lower[i], table.y[i]);
+    ASSERT_GE(found.upper[i], table.y[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, EveryModel, testing::ValuesIn(all_rules()), rule_name);
+
+TEST(Model, RowsAreTheSameAloneTogetherAndInAnySplit) {
+  // Few and many features: blocks of different sizes.
+  for (const std::size_t features : {3U, 700U}) {
+    const examples::Table table(1100, features, 5);
+    const Model model = examples::calibrated(Model(forest_parts(features)), table);
+    const std::vector<Level> levels{0.5, 0.9, 0.99};
+    const ModelRows all = table.for_model(model);
+    const examples::Answers together = examples::answers(model, all, levels);
+    std::vector<double> predictions(table.rows());
+    model.predictions(all, predictions);
+    EXPECT_EQ(predictions, together.predictions);
+    for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{0, 1}, {0, 511}, {511, 513}, {1099, 1}}) {
+      const examples::Answers part = examples::answers(model, {.x = all.x.slice(first, count)}, levels);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(part.predictions[i], together.predictions[first + i]);
+        for (std::size_t j = 0; j < 3; ++j) {
+          ASSERT_EQ(part.lower[3 * i + j], together.lower[3 * (first + i) + j]);
+          ASSERT_EQ(part.upper[3 * i + j], together.upper[3 * (first + i) + j]);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < table.rows(); i += 7) {
+      for (std::size_t j = 0; j < 3; ++j) {
+        const Interval alone = model.interval(all.x.row(i), levels[j]);
+        ASSERT_EQ(alone.lower, together.lower[3 * i + j]);
+        ASSERT_EQ(alone.upper, together.upper[3 * i + j]);
+      }
+    }
+  }
+}
+
+TEST(Model, ColumnsOfAWiderMatrixCanBeUsedInPlace) {
+  const examples::Table wide(100, 5, 6);
+  const Model model = examples::calibrated(Model(forest_parts(3)), examples::Table(50, 3, 7));
+  std::vector<double> copy;
+  for (std::size_t i = 0; i < wide.rows(); ++i) {
+    const auto row = wide.matrix().row(i);
+    copy.insert(copy.end(), row.begin() + 1, row.begin() + 4);
+  }
+  const examples::Answers in_place = examples::answers(model, {.x = {wide.x.data() + 1, 100, 3, 5}}, {0.9});
+  EXPECT_EQ(in_place, examples::answers(model, {.x = {copy.data(), 100, 3}}, {0.9}));
+}
+
+TEST(Model, CalibratingInPartsIsCalibratingAtOnce) {
+  const examples::Table table(1500, 3, 8);
+  const Model model(forest_parts(3));
+  const ModelRows all = table.for_model(model);
+  Calibration at_once({.capacity = 400, .seed = 3});
+  model.calibrate(at_once, {.x = all.x, .groups = table.groups}, table.y, 10);
+  Calibration in_parts({.capacity = 400, .seed = 3});
+  for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{700, 800}, {0, 1}, {1, 699}}) {
+    model.calibrate(in_parts, {.x = all.x.slice(first, count), .groups = std::span(table.groups).subspan(first, count)},
+                    std::span(table.y).subspan(first, count), 10 + first);
+  }
+  EXPECT_EQ(in_parts, at_once);
+}
+
+TEST(Model, ARowWithoutAScoreIsNamedAndNoneIsAdded) {
+  const Model model(parts_of(ConformalRule(make_transform("exp"))));
+  examples::Table table(1000, 3, 9);
+  Calibration calibration;
+  const Calibration before = calibration;
+  const auto refusal = [&] {
+    try {
+      model.calibrate(calibration, table.for_model(model), table.y, 100);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kNotFinite);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  table.y[900] = kNaN;
+  EXPECT_NE(refusal().find("row 1000 "), std::string::npos);
+  table.y[900] = 0;
+  table.predictions[800] = kInfinity;
+  EXPECT_NE(refusal().find("row 900 "), std::string::npos);
+  EXPECT_EQ(calibration, before);
+  table.predictions[800] = 0;
+  EXPECT_THROW(model.calibrate(calibration, table.for_model(model), table.y, 0xffffffffffffff00U), Error);
+  EXPECT_EQ(calibration, before);
+  EXPECT_EQ(refusal(), "");
+  EXPECT_EQ(calibration.rows_seen(), 1000U);
+}
+
+TEST(Model, APredictionThatIsNotFiniteIsNotBounded) {
+  for (const double unit : {0x1p-400, 1.0, 0x1p400}) {
+    ModelParts parts = parts_of(ConformalRule(make_transform("exp")));
+    parts.unit = unit;
+    examples::Table table(200, 3, 10);
+    for (double& y : table.y) y *= unit;
+    for (double& f : table.predictions) f *= unit;
+    const Model model = examples::calibrated(Model(parts), table);
+    for (const double f : {kNaN, kInfinity, -kInfinity, unit < 1 ? 1e300 : kNaN}) {
+      const std::vector<double> x{0, 0, 0};
+      const Interval interval = model.interval(x, 0.5, f);
+      EXPECT_EQ(interval.lower, -kInfinity);
+      EXPECT_EQ(interval.upper, kInfinity);
+      double p_value = 0;
+      model.p_values({.x = {x.data(), 1, 3}, .predictions = {&f, 1}}, std::vector<double>{0.0}, {&p_value, 1});
+      EXPECT_EQ(p_value, 1);
+    }
+  }
+}
+
+TEST(Model, BoundsBeyondTheGreatestNumberAreInfinite) {
+  ModelParts parts{.prediction = "f", .rule = ConformalRule(make_transform("identity")), .unit = 0x1p500};
+  Calibration calibration;
+  for (std::uint64_t row = 0; row < 9; ++row) calibration.add(row, {.score = 0x1p600});
+  parts.calibration = calibration;
+  const Interval interval = Model(parts).interval({}, 0.5, 1.0);
+  EXPECT_EQ(interval.lower, -kInfinity);
+  EXPECT_EQ(interval.upper, kInfinity);
+}
+
+TEST(Model, TheRangeIsOfOutcomesAndNotOfUnits) {
+  ModelParts parts = parts_of(ConformalRule(make_transform("exp")));
+  const examples::Table table(300, 3, 11);
+  parts.unit = 16;
+  const Model free = examples::calibrated(Model(parts), table);
+  parts.range = {.low = -0.3, .high = 0.7};
+  const Model model = examples::calibrated(Model(parts), table);
+  const examples::Answers cut = examples::answers(model, table.for_model(model), {0.5});
+  const examples::Answers whole = examples::answers(free, table.for_model(free), {0.5});
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    ASSERT_EQ(cut.lower[i], std::clamp(whole.lower[i], -0.3, 0.7));
+    ASSERT_EQ(cut.upper[i], std::clamp(whole.upper[i], -0.3, 0.7));
+    const Interval alone = model.interval(table.matrix().row(i), 0.5, table.predictions[i]);
+    ASSERT_EQ(alone.lower, cut.lower[i]);
+    ASSERT_EQ(alone.upper, cut.upper[i]);
+  }
+  EXPECT_EQ(model.interval(table.matrix().row(0), 0.5, kNaN).lower, -0.3);
+  EXPECT_EQ(model.interval(table.matrix().row(0), 0.5, kNaN).upper, 0.7);
+}
+
+TEST(Model, GroupsAreNeededWhereTheCalibrationHasThem) {
+  const Model bare(forest_parts(3));
+  const examples::Table table(600, 3, 12);
+  Calibration calibration;
+  bare.calibrate(calibration, {.x = table.matrix(), .groups = table.groups}, table.y, 0);
+  const Model model = bare.with_calibration(calibration);
+  EXPECT_THROW((void)examples::answers(model, {.x = table.matrix()}, {0.9}), Error);
+  EXPECT_THROW((void)model.interval(table.matrix().row(0), 0.9), Error);
+  const examples::Answers all = examples::answers(model, {.x = table.matrix(), .groups = table.groups}, {0.9});
+  // Each group is as if it were alone.
+  for (std::size_t i = 0; i < table.rows(); i += 97) {
+    Calibration own;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      if (table.groups[row] == table.groups[i]) {
+        bare.calibrate(own, {.x = table.matrix().slice(row, 1)}, {&table.y[row], 1}, row);
+      }
+    }
+    const Interval alone = bare.with_calibration(own).interval(table.matrix().row(i), 0.9);
+    EXPECT_EQ(alone.lower, all.lower[i]);
+    EXPECT_EQ(alone.upper, all.upper[i]);
+  }
+}
+
+TEST(Model, NoRowsAreNoWork) {
+  const Model model(forest_parts(3));
+  const examples::Answers none = examples::answers(model, {.x = {nullptr, 0, 3}}, {0.9});
+  EXPECT_TRUE(none.predictions.empty());
+  Calibration calibration;
+  model.calibrate(calibration, {.x = {nullptr, 0, 3}}, {}, 0);
+  EXPECT_EQ(calibration.rows_seen(), 0U);
+}
+
+TEST(Model, AModelOfPredictionsAloneNeedsNoFeatures) {
+  const ModelParts parts{
+      .prediction = "f", .localizer = examples::forest(1, 1, 4, 2, 3), .rule = ConformalRule(make_transform("exp"))};
+  const examples::Table table(200, 0, 13);
+  const Model model = examples::calibrated(Model(parts), table);
+  const examples::Answers found = examples::answers(model, table.for_model(model), {0.9});
+  EXPECT_EQ(model.interval({}, 0.9, table.predictions[7]).lower, found.lower[7]);
+  EXPECT_LT(found.upper[7], kInfinity);
+}
+
+TEST(Model, RowsOfAnotherShapeAreRefused) {
+  const Model with_base(forest_parts(3));
+  const Model without(parts_of(ConformalRule(make_transform("exp"))));
+  const examples::Table table(10, 3, 14);
+  const std::vector<double> nine(9);
+  std::vector<double> out(10);
+  const MutableMatrixView bounds{out.data(), 10, 1};
+  const std::vector<Level> levels{0.9};
+  const auto expect_refusal = [](ErrorCode code, const std::function<void()>& work) {
+    try {
+      work();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+    }
+  };
+  const auto mismatch = [&](const std::function<void()>& work) { expect_refusal(ErrorCode::kShapeMismatch, work); };
+  mismatch([&] { with_base.predictions({.x = {table.x.data(), 10, 2}}, out); });
+  mismatch([&] { with_base.predictions({.x = table.matrix(), .predictions = table.predictions}, out); });
+  mismatch([&] { with_base.predictions({.x = table.matrix()}, std::span(out).first(9)); });
+  mismatch([&] { without.predictions({.x = table.matrix()}, out); });
+  mismatch([&] { without.predictions({.x = table.matrix(), .predictions = nine}, out); });
+  mismatch([&] { with_base.intervals({.x = table.matrix()}, levels, out, bounds, bounds.slice(0, 9)); });
+  mismatch([&] { with_base.intervals({.x = table.matrix()}, levels, out, {out.data(), 5, 2}, bounds); });
+  mismatch([&] { with_base.p_values({.x = table.matrix()}, nine, out); });
+  mismatch([&] { with_base.p_values({.x = table.matrix()}, table.y, std::span(out).first(9)); });
+  mismatch([&] { (void)with_base.interval(nine, 0.9); });
+  Calibration calibration;
+  mismatch([&] { with_base.calibrate(calibration, {.x = table.matrix()}, nine, 0); });
+  mismatch([&] {
+    with_base.calibrate(calibration, {.x = table.matrix(), .groups = std::span(table.groups).first(9)}, table.y, 0);
+  });
+  expect_refusal(ErrorCode::kInvalidArgument, [&] { (void)with_base.interval(table.matrix().row(0), 0.9, 1.0); });
+  expect_refusal(ErrorCode::kInvalidArgument, [&] { (void)without.interval(table.matrix().row(0), 0.9); });
+}
+
+TEST(Model, PartsThatDoNotFitAreRefused) {
+  const auto expect_refusal = [](const char* why, ErrorCode code, const std::function<void(ModelParts&)>& spoil) {
+    ModelParts parts = forest_parts(3);
+    EXPECT_NO_THROW((void)Model(parts));
+    spoil(parts);
+    try {
+      (void)Model(parts);
+      ADD_FAILURE() << why;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << why << ": " << error.what();
+    }
+  };
+  using P = ModelParts;
+  const ErrorCode shape = ErrorCode::kShapeMismatch;
+  const ErrorCode invalid = ErrorCode::kInvalidArgument;
+  expect_refusal("base inputs", shape, [](P& p) { p.base = examples::forest(2, 1, 1, 1, 1); });
+  expect_refusal("base outputs", shape, [](P& p) { p.base = examples::forest(3, 2, 1, 1, 1); });
+  expect_refusal("localizer inputs", shape, [](P& p) { p.localizer = examples::forest(3, 2, 1, 1, 1); });
+  expect_refusal("localizer outputs", shape, [](P& p) { p.localizer = examples::forest(4, 1, 1, 1, 1); });
+  expect_refusal("two sides", shape,
+                 [](P& p) { p.rule = ConformalRule(make_transform("affine"), Score::kAbsolute, Sides::kTwo); });
+  expect_refusal("no localizer", invalid, [](P& p) { p.localizer = nullptr; });
+  expect_refusal("a localizer for nothing", invalid, [](P& p) { p.rule = ConformalRule(make_transform("identity")); });
+  expect_refusal("a prediction nobody reads", invalid, [](P& p) { p.prediction = "f"; });
+  expect_refusal("no prediction", invalid, [](P& p) { p.base = nullptr; });
+  expect_refusal("nameless feature", invalid, [](P& p) { p.features[1] = ""; });
+  expect_refusal("same name", invalid, [](P& p) { p.features[2] = p.features[0]; });
+  expect_refusal("too many names", shape, [](P& p) { p.features.emplace_back("more"); });
+  for (const double unit : {0.0, -1.0, 3.0, 1 + 0x1p-52, kInfinity, kNaN, 0x1p501, 0x1p-501, 0x1p-1074}) {
+    expect_refusal("unit", invalid, [&](P& p) { p.unit = unit; });
+  }
+  expect_refusal("empty range", invalid, [](P& p) { p.range = {.low = 1, .high = 0}; });
+  expect_refusal("range above all", invalid, [](P& p) { p.range.low = kInfinity; });
+  expect_refusal("range below all", invalid, [](P& p) { p.range.high = -kInfinity; });
+  expect_refusal("no range", invalid, [](P& p) { p.range.low = kNaN; });
+  expect_refusal("no level", invalid, [](P& p) { p.levels.clear(); });
+  expect_refusal("level twice", invalid, [](P& p) { p.levels = {0.9, 0.8, Level::parse("0.90")}; });
+  expect_refusal("residuals fall", invalid, [](P& p) { p.fit_residuals = {1, 2, 1.5}; });
+  for (const double residual : {-1.0, kNaN, kInfinity}) {
+    expect_refusal("residual", ErrorCode::kNotFinite, [&](P& p) { p.fit_residuals = {residual}; });
+  }
+  expect_refusal("weights", invalid, [](P& p) { p.calibration.add(0, {.score = 1, .weight = 2}); });
+  expect_refusal("a row twice", ErrorCode::kDuplicateRows, [](P& p) {
+    p.calibration.add(0, {.score = 1});
+    p.calibration.add(0, {.score = 1});
+  });
+}
+
+TEST(Model, OneRowTakesNoAllocation) {
+  if (!counts_allocations()) GTEST_SKIP() << "the sanitizer has its own allocator";
+  for (const std::size_t features : {1U, 512U}) {
+    const examples::Table table(200, features, 15);
+    ModelParts parts = parts_of(ConformalRule(make_transform("mixture"), Score::kAbsolute, Sides::kTwo));
+    parts.features = examples::names(features);
+    parts.localizer = std::make_shared<Waves>(features + 1, 16);
+    const Model without_base = examples::calibrated(Model(parts), table);
+    parts.base = std::make_shared<Waves>(features, 1);
+    parts.prediction.clear();
+    const Model with_base = examples::calibrated(Model(parts), table);
+    const Level level = 0.9;
+    double sum = 0;
+    const std::size_t before = allocation_count();
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+      sum += with_base.interval(table.matrix().row(i), level).upper;
+      sum += without_base.interval(table.matrix().row(i), level, table.predictions[i]).upper;
+    }
+    EXPECT_EQ(allocation_count(), before);
+    EXPECT_TRUE(std::isfinite(sum));
+  }
+}
+
+}  // namespace
+}  // namespace widthwise

@@ -1,0 +1,333 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/forest.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/train/xgboost.hpp>
+
+#include "noisy_rows.hpp"
+#include "train/xgboost/booster.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::Booster;
+using internal::Parameters;
+using internal::TrainingMatrix;
+
+std::string message_of(const std::function<void()>& action, ErrorCode code) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+std::shared_ptr<const XgboostLibrary> library() {
+  static const auto kLibrary = XgboostLibrary::load();
+  return kLibrary;
+}
+
+// --- the library
+// ------------------------------------------------------------------------------------------------------------
+
+TEST(XgboostLibrary, IsFoundAndTellsItsVersion) {
+  EXPECT_TRUE(library()->version().starts_with("3.")) << library()->version();
+  EXPECT_TRUE(std::filesystem::exists(library()->path()));
+}
+
+TEST(XgboostLibrary, IsTakenFromTheVariable) {
+  const std::string path = library()->path().string();
+  ASSERT_EQ(setenv("WIDTHWISE_XGBOOST", path.c_str(), 1), 0);
+  EXPECT_EQ(XgboostLibrary::load()->path(), path);
+  ASSERT_EQ(setenv("WIDTHWISE_XGBOOST", "/nowhere/libxgboost.so", 1), 0);
+  EXPECT_NE(message_of([] { static_cast<void>(XgboostLibrary::load()); }, ErrorCode::kMissingEngine)
+                .find("/nowhere/libxgboost.so"),
+            std::string::npos);
+  ASSERT_EQ(unsetenv("WIDTHWISE_XGBOOST"), 0);
+}
+
+TEST(XgboostLibrary, ThatIsNotXgboostIsAPlainError) {
+  const auto message =
+      message_of([] { static_cast<void>(XgboostLibrary::load("libm.so.6")); }, ErrorCode::kMissingEngine);
+  EXPECT_NE(message.find("libm.so.6: no function XGBoostVersion"), std::string::npos) << message;
+  EXPECT_NE(message.find("pip install"), std::string::npos) << message;
+}
+
+// --- the same numbers
+// -------------------------------------------------------------------------------------------------------
+
+/// The greatest difference between core's forest and XGBoost's own margins, relative to the size of the margins, and
+/// how many are the same to the last bit.
+void expect_same_numbers(const Booster& booster, std::size_t outputs, std::size_t rounds) {
+  const NoisyRows rows(100'000, 77);
+  const TrainingMatrix matrix(library(), rows.view(), 1);
+  const auto margins = booster.margins(matrix, false);
+  ASSERT_EQ(margins.size(), rows.rows() * outputs);
+  const Forest forest(booster.forest(rows.columns, outputs, rounds));
+  std::vector<double> ours(margins.size());
+  forest.evaluate(rows.view(), {ours.data(), rows.rows(), outputs});
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const auto theirs = static_cast<double>(margins[i]);
+    ASSERT_LE(std::abs(ours[i] - theirs), 1e-6 * std::abs(theirs)) << "row " << i / outputs;
+    if (ours[i] == theirs) ++same;
+  }
+  EXPECT_EQ(same, ours.size());
+}
+
+class SameNumbers : public testing::TestWithParam<std::pair<std::size_t, std::size_t>> {};
+
+TEST_P(SameNumbers, CoreGivesWhatXgboostGivesOnAHundredThousandRowsWithMissingValues) {
+  const auto [outputs, depth] = GetParam();
+  const NoisyRows rows(3000, 5);
+  TrainingMatrix matrix(library(), rows.view(), 1);
+  matrix.set_labels(std::vector<double>(rows.rows(), 0.0));
+  const TrainingMatrix* const matrices[] = {&matrix};
+  Booster booster(library(), matrices,
+                  {{"max_depth", std::to_string(depth)},
+                   {"num_target", std::to_string(outputs)},
+                   {"base_score", "0"},
+                   {"eta", "0.1"},
+                   {"subsample", "0.7"},
+                   {"nthread", "1"}});
+  std::vector<float> gradient(rows.rows() * outputs);
+  const std::vector<float> hessian(gradient.size(), 1.0F);
+  Random random(3);
+  const std::size_t rounds = 60;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (float& g : gradient) g = static_cast<float>(random.normal());
+    booster.update(matrix, round, gradient, hessian, outputs);
+  }
+  expect_same_numbers(booster, outputs, rounds);
+}
+
+INSTANTIATE_TEST_SUITE_P(OutputsAndDepth, SameNumbers,
+                         testing::Values(std::pair{1, 4}, std::pair{2, 4}, std::pair{4, 3}, std::pair{1, 1},
+                                         std::pair{1, 9}));
+
+TEST(SameNumbersOfABaseModel, CoreGivesWhatXgboostGives) {
+  const NoisyRows rows(3000, 6);
+  TrainingMatrix matrix(library(), rows.view(), 1);
+  std::vector<double> y = rows.residuals;
+  for (double& value : y) value = 1000 + 50 * value;
+  matrix.set_labels(y);
+  const TrainingMatrix* const matrices[] = {&matrix};
+  Booster booster(library(), matrices, {{"objective", "reg:absoluteerror"}, {"max_depth", "6"}, {"nthread", "1"}});
+  for (std::size_t round = 0; round < 50; ++round) booster.update(matrix, round);
+  expect_same_numbers(booster, 1, 50);
+}
+
+// --- training
+// -------------------------------------------------------------------------------------------------------------------
+
+struct Case {
+  const char* transform;
+  double evenness;
+  Sides sides;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.transform << ", evenness " << c.evenness; }
+
+std::unique_ptr<const Objective> objective_of(const Case& c) {
+  return make_width_objective(make_transform(c.transform), Score::kAbsolute,
+                              {.sides = c.sides, .evenness = c.evenness});
+}
+
+class TreeTraining : public testing::TestWithParam<Case> {};
+
+TEST_P(TreeTraining, FindsHowTheErrorDependsOnTheRow) {
+  const Case c = GetParam();
+  const NoisyRows rows(6000, 1);
+  const NoisyRows hold(1500, 2);
+  const auto objective = objective_of(c);
+  const auto trainer = make_tree_trainer(library(), {.max_rounds = 300, .threads = 1});
+  std::size_t reports = 0;
+  const Trained trained = trainer->train(rows.training(), hold.training(), *objective, [&](const Progress& progress) {
+    EXPECT_EQ(progress.done, ++reports);
+    return true;
+  });
+  const std::size_t outputs = objective->parameter_count();
+  EXPECT_EQ(trained.function->outputs(), outputs);
+  EXPECT_LE(trained.length, reports);
+
+  // The loss reported is that of the forest handed out, and better than no localizer by what s(x) is worth.
+  std::vector<double> parameters(hold.rows() * outputs);
+  const auto loss = [&] {
+    return objective->evaluate({hold.residuals, {}}, {parameters.data(), hold.rows(), outputs});
+  };
+  const double untrained = loss();  // the same for any constant
+  trained.function->evaluate(hold.view(), {parameters.data(), hold.rows(), outputs});
+  EXPECT_NEAR(loss(), trained.loss, 1e-6);
+  EXPECT_LT(trained.loss, untrained - 0.03);
+
+  // exp is A e^g, so g falls where errors grow; the others carry log s itself. Two-sided, the lower side comes first.
+  std::vector<double> found;
+  for (std::size_t i = 0; i < hold.rows(); ++i) found.push_back(parameters[i * outputs]);
+  // erc carries the square root of s^2.
+  const double sign = std::string_view(c.transform) == "exp" ? -1 : 1;
+  EXPECT_GT(sign * correlation(found, hold.log_scale), 0.9);
+}
+
+TEST_P(TreeTraining, GivesTheSameForestForTheSameSeed) {
+  const NoisyRows rows(2000, 1);
+  const NoisyRows hold(500, 2);
+  const auto objective = objective_of(GetParam());
+  const auto forest = [&](std::uint64_t seed) {
+    const auto trainer = make_tree_trainer(library(), {.max_rounds = 30, .threads = 1, .seed = seed});
+    const auto trained = trainer->train(rows.training(), hold.training(), *objective, {});
+    return dynamic_cast<const Forest&>(*trained.function).arrays().value;
+  };
+  EXPECT_EQ(forest(1), forest(1));
+  EXPECT_NE(forest(1), forest(2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Goals, TreeTraining,
+                         testing::Values(Case{"exp", 1, Sides::kOne}, Case{"erc", 0.5, Sides::kOne},
+                                         Case{"exp", 0.5, Sides::kOne}, Case{"density", 0, Sides::kOne},
+                                         Case{"affine", 0, Sides::kOne}, Case{"exp", 1, Sides::kTwo},
+                                         Case{"affine", 0, Sides::kTwo}),
+                         [](const auto& instance) {
+                           return std::string(instance.param.transform) +
+                                  (instance.param.sides == Sides::kTwo ? "TwoSided" : "") +
+                                  std::to_string(static_cast<int>(100 * instance.param.evenness));
+                         });
+
+TEST(TreeTrainer, RetrainsALittleLonger) {
+  const NoisyRows rows(2000, 1);
+  const auto objective = objective_of({"affine", 0, Sides::kOne});
+  const auto trained = make_tree_trainer(library(), {.threads = 1})->retrain(rows.training(), *objective, 100, {});
+  EXPECT_EQ(trained.length, 115U);
+  EXPECT_EQ(dynamic_cast<const Forest&>(*trained.function).trees(), 230U);
+}
+
+TEST(TreeTrainer, StopsWhenToldTo) {
+  const NoisyRows rows(2000, 1);
+  const auto objective = objective_of({"exp", 1, Sides::kOne});
+  const auto message = message_of(
+      [&] {
+        static_cast<void>(
+            make_tree_trainer(library(), {.threads = 1})
+                ->retrain(rows.training(), *objective, 100, [](const Progress& p) { return p.done < 5; }));
+      },
+      ErrorCode::kCancelled);
+  EXPECT_EQ(message, "training trees on all rows: cancelled");
+}
+
+TEST(TreeTrainer, RefusesSettingsThatCannotBe) {
+  EXPECT_EQ(message_of([] { static_cast<void>(make_tree_trainer(library(), {.learning_rate = 0})); },
+                       ErrorCode::kInvalidArgument),
+            "trees: learning_rate must be in (0, 1]");
+}
+
+TEST(TreeBaseTrainer, PredictsTheMedian) {
+  const NoisyRows rows(4000, 3);
+  std::vector<double> y;
+  for (std::size_t i = 0; i < rows.rows(); ++i) y.push_back(10 * rows.x[i * rows.columns] + 0.1 * rows.residuals[i]);
+  const auto model = make_tree_base_trainer(library(), {.threads = 1})->train(rows.view(), y, "base", {});
+  std::vector<double> f(rows.rows());
+  model->evaluate(rows.view(), {f.data(), f.size(), 1});
+  EXPECT_GT(correlation(f, y), 0.99);
+}
+
+// --- speed
+// ---------------------------------------------------------------------------------------------------------------------
+
+double seconds(const std::function<void()>& action) {
+  const auto start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
+constexpr bool kMeasures = false;
+#else
+constexpr bool kMeasures = true;
+#endif
+
+/// 300 trees of depth 4 on 20 columns, as full as such trees get.
+class SlowForestSpeed : public testing::Test {
+ protected:
+  SlowForestSpeed() : rows_(20'000, 5, 19), matrix_(library(), rows_.view(), 1) {
+    matrix_.set_labels(std::vector<double>(rows_.rows(), 0.0));
+    const TrainingMatrix* const matrices[] = {&matrix_};
+    booster_ = std::make_unique<Booster>(
+        library(), matrices, Parameters{{"max_depth", "4"}, {"base_score", "0"}, {"eta", "0.1"}, {"nthread", "1"}});
+    std::vector<float> gradient(rows_.rows());
+    const std::vector<float> hessian(gradient.size(), 1.0F);
+    Random random(3);
+    for (std::size_t round = 0; round < 300; ++round) {
+      for (float& g : gradient) g = static_cast<float>(random.normal());
+      booster_->update(matrix_, round, gradient, hessian, 1);
+    }
+  }
+
+  NoisyRows rows_;
+  TrainingMatrix matrix_;
+  std::unique_ptr<Booster> booster_;
+};
+
+TEST_F(SlowForestSpeed, ASingleRowOfALoadedModelTakesAtMostTenMicroseconds) {
+  if (!kMeasures) GTEST_SKIP() << "measures an optimised build only";
+  std::vector<std::string> features;
+  for (std::size_t j = 0; j + 1 < rows_.columns; ++j) features.push_back("x" + std::to_string(j));
+  const ConformalRule rule(make_transform("exp"));
+  Calibration calibration;
+  Random random(4);
+  for (std::uint64_t i = 0; i < 1000; ++i) calibration.add(i, {.score = random.uniform()});
+  const Model trained(ModelParts{.features = features,
+                                 .prediction = "f",
+                                 .localizer = std::make_shared<const Forest>(booster_->forest(rows_.columns, 1, 300)),
+                                 .rule = rule,
+                                 .calibration = std::move(calibration)});
+  const Model model = deserialise(serialise(trained));
+  double best = std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const double each = seconds([&] {
+                          for (std::size_t i = 0; i < rows_.rows(); ++i) {
+                            const auto row = rows_.view().row(i);
+                            sum += model.interval(row.first(features.size()), 0.9, row.back()).upper;
+                          }
+                        }) /
+                        static_cast<double>(rows_.rows());
+    std::cout << "a single row, 300 trees of depth 4: " << 1e6 * each << " us\n";
+    best = std::min(best, each);
+  }
+  EXPECT_TRUE(std::isfinite(sum));
+  EXPECT_LE(best, 10e-6);
+}
+
+TEST_F(SlowForestSpeed, AMillionRowsTakeNoLongerThanInXgboostItself) {
+  if (!kMeasures) GTEST_SKIP() << "measures an optimised build only";
+  const Forest forest(booster_->forest(rows_.columns, 1, 300));
+  const NoisyRows rows(1'000'000, 9, 19);
+  std::vector<double> out(rows.rows());
+  double best = std::numeric_limits<double>::infinity();
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    // A matrix that it has seen before XGBoost would answer from memory.
+    const TrainingMatrix matrix(library(), rows.view(), 1);
+    const double theirs = seconds([&] { static_cast<void>(booster_->margins(matrix, false)); });
+    const double ours = seconds([&] { forest.evaluate(rows.view(), {out.data(), out.size(), 1}); });
+    std::cout << "a million rows, one thread: core " << ours << " s, XGBoost " << theirs << " s, ratio "
+              << ours / theirs << '\n';
+    best = std::min(best, ours / theirs);
+  }
+  EXPECT_LE(best, 1.0);
+}
+
+}  // namespace
+}  // namespace widthwise
