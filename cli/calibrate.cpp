@@ -161,7 +161,7 @@ void run(const CalibrateArguments& arguments) {
 Command add_calibrate(CLI::App& program) {
   auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App& command = add_command(program, "calibrate", "Add fresh rows to a model's calibration, or start a new one.",
-                                  "widthwise calibrate homes.model march.csv");
+                                  "widthwise calibrate homes.safetensors march.csv");
   command.add_option("MODEL", arguments->model, "model file; written anew, whole or not at all")
       ->required()
       ->type_name("FILE");

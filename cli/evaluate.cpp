@@ -308,7 +308,7 @@ Command add_evaluate(CLI::App& program) {
   auto arguments = std::make_shared<EvaluateArguments>();
   CLI::App& command =
       add_command(program, "evaluate", "Say whether intervals keep their promise, and where they do not.",
-                  "widthwise evaluate homes.model april.csv --by rooms");
+                  "widthwise evaluate homes.safetensors april.csv --by rooms");
   command.add_option("MODEL", arguments->model, "model file")->required()->type_name("FILE");
   command.add_option("TABLE", arguments->table, "CSV or Parquet file of rows the model has not seen, with outcomes")
       ->required()

@@ -285,8 +285,8 @@ Command add_fit(CLI::App& program) {
   EngineChoice& engines = arguments->engines;
   CLI::App& command =
       add_command(program, "fit", "Fit a model to a table: base model, localizer and calibration.",
-                  "widthwise fit homes.csv --target price --base xgboost -o homes.model\n"
-                  "  widthwise fit homes.csv --target price --prediction forecast --goal narrow -o homes.model");
+                  "widthwise fit homes.csv --target price --base xgboost -o homes.safetensors\n"
+                  "  widthwise fit homes.csv --target price --prediction forecast --goal narrow -o homes.safetensors");
   command.add_option("TABLE", arguments->table, "CSV or Parquet file")->required()->type_name("FILE");
   command.add_option("--target", arguments->target, "column of outcomes")->required()->type_name("COL")->group("Data");
   command

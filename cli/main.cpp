@@ -32,8 +32,8 @@ constexpr const char* kFooter =
     "  130  interrupted (Ctrl-C); no file is left half-written\n"
     "\n"
     "Example:\n"
-    "  widthwise fit homes.csv --target price --base xgboost -o homes.model\n"
-    "  widthwise predict homes.model new.csv -o intervals.csv";
+    "  widthwise fit homes.csv --target price --base xgboost -o homes.safetensors\n"
+    "  widthwise predict homes.safetensors new.csv -o intervals.csv";
 
 int exit_code(const Error& error) {
   switch (error.code()) {

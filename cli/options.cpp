@@ -1,11 +1,11 @@
 #include "options.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include <widthwise/error.hpp>
 
 #include "output.hpp"
+#include "text.hpp"
 
 namespace widthwise::cli {
 namespace {
@@ -93,12 +93,9 @@ std::vector<Level> parse_levels(const std::vector<std::string>& texts) {
 }
 
 double parse_number(std::string_view option, std::string_view text) {
-  double value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
-    refuse(option, "'" + std::string(text) + "' is not a number");
-  }
-  return value;
+  const auto value = internal::read_whole<double>(text);
+  if (!value) refuse(option, "'" + std::string(text) + "' is not a number");
+  return *value;
 }
 
 std::pair<std::string, std::string> parse_pair(std::string_view option, std::string_view text) {

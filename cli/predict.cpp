@@ -119,7 +119,7 @@ void run(const PredictArguments& arguments) {
 Command add_predict(CLI::App& program) {
   auto arguments = std::make_shared<PredictArguments>();
   CLI::App& command = add_command(program, "predict", "Write prediction intervals for the rows of a table.",
-                                  "widthwise predict homes.model new.csv --level 0.9,0.95 -o intervals.parquet");
+                                  "widthwise predict homes.safetensors new.csv --level 0.9,0.95 -o intervals.parquet");
   command.add_option("MODEL", arguments->model, "model file")->required()->type_name("FILE");
   command.add_option("TABLE", arguments->table, "CSV or Parquet file with the model's columns")
       ->required()

@@ -1,6 +1,6 @@
 # Makes the target widthwise_arrow: Arrow and Parquet for C++, from an installed Arrow or else from the wheel of
 # pyarrow, which has the headers and libraries of both. What links to it finds the libraries where they are; a program
-# that is installed does so with INSTALL_RPATH_USE_LINK_PATH.
+# that is installed does so with INSTALL_RPATH_USE_LINK_PATH. The installed package includes this file, too.
 
 set(WIDTHWISE_ARROW_OLDEST 26)
 string(CONCAT arrow_help "Install it with 'pip install pyarrow==26.*' (or as a C++ package and set CMAKE_PREFIX_PATH), "
@@ -11,7 +11,7 @@ if(Arrow_FOUND)
   find_package(Parquet CONFIG QUIET HINTS "${Arrow_DIR}/../Parquet")
 endif()
 
-add_library(widthwise_arrow INTERFACE)
+add_library(widthwise_arrow INTERFACE IMPORTED)
 if(Arrow_FOUND AND Parquet_FOUND)
   set(arrow_version "${Arrow_VERSION}")
   set(arrow_origin "${Arrow_DIR}")

@@ -1,4 +1,4 @@
-# Find LibTorch and make the target widthwise_libtorch from it.
+# Find LibTorch and make the target widthwise_libtorch from it. The installed package includes this file, too.
 # LibTorch's package appends to CMAKE_CXX_FLAGS and sets other variables; in a function they end with it.
 function(widthwise_find_torch)
   # It warns of parts that nobody here needs.
@@ -27,7 +27,7 @@ function(widthwise_find_torch)
   endif()
   unset(CMAKE_MESSAGE_LOG_LEVEL)
   message(STATUS "widthwise: LibTorch ${Torch_VERSION} from ${Torch_DIR}")
-  add_library(widthwise_libtorch INTERFACE)
+  add_library(widthwise_libtorch INTERFACE IMPORTED)
   target_link_libraries(widthwise_libtorch INTERFACE ${TORCH_LIBRARIES})
   target_include_directories(widthwise_libtorch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 endfunction()

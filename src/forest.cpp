@@ -319,7 +319,9 @@ template <std::size_t kLevels>
     tree.threshold[i] = splits[i].threshold;
   }
   for (std::size_t i = 0; i < tree.kLeaves; ++i) tree.leaf[i] = leaves[i];
+#if !defined(__clang__)  // which has no such pragma, and no vector clones either
 #pragma GCC ivdep
+#endif
   for (std::size_t row = 0; row < block.rows; ++row) sums[row] += tree.template choose<0>(row);
 }
 

@@ -45,13 +45,6 @@ std::string text_of(double x) {
   return {buffer.data(), result.ptr};
 }
 
-std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
   const std::string wanted = lower_case(name);
   const std::string* nearest = nullptr;

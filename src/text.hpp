@@ -1,17 +1,27 @@
 #pragma once
 
+#include <charconv>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace widthwise::internal {
 
 /// The shortest text that reads back as x, whatever the locale.
 [[nodiscard]] std::string text_of(double x);
 
-/// The number that the whole text is, or nothing.
-[[nodiscard]] std::optional<double> number_of(std::string_view text);
+/// The number that the whole text is, whatever the locale, or nothing.
+template <class Number>
+[[nodiscard]] std::optional<Number> read_whole(std::string_view text) {
+  Number number{};
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto result = std::from_chars(begin, end, number);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return number;
+}
 
 /// The candidate that `name` is likely a misspelling of: the one that the fewest letters added, left out, replaced or
 /// swapped with their neighbour lead to, at most one in three; upper and lower case do not count. Empty when there is

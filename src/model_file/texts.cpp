@@ -1,29 +1,18 @@
 #include "model_file/texts.hpp"
 
-#include <charconv>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include <widthwise/error.hpp>
 
 #include "safetensors/strict_sax.hpp"
+#include "text.hpp"
 
 namespace widthwise::internal {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what, const char* expected, std::string_view found) {
   throw Error(ErrorCode::kBadData, what + ": expected " + expected + ", found '" + std::string(found) + "'");
-}
-
-template <class Number>
-std::optional<Number> read_whole(std::string_view text) {
-  Number number{};
-  const char* begin = text.data();
-  const char* end = begin + text.size();
-  const auto result = std::from_chars(begin, end, number);
-  if (result.ec != std::errc{} || result.ptr != end) return std::nullopt;
-  return number;
 }
 
 class NamesSax final : public StrictSax {

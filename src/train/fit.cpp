@@ -291,7 +291,7 @@ Goal Goal::evenness(double value) {
 Goal Goal::parse(std::string_view text) {
   if (text == "even") return even();
   if (text == "narrow") return narrow();
-  const auto value = internal::number_of(text);
+  const auto value = internal::read_whole<double>(text);
   if (!value) {
     throw Error(ErrorCode::kInvalidArgument,
                 "goal: '" + std::string(text) + "' is not even, narrow or a number from 0 to 1");
@@ -386,7 +386,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
     calibration_predictions[i] = calibration_y[i] - calibration_predictions[i];
   }
   if (check_in_sample(uncalibrated, calibration_predictions).suspicious()) {
-    report.warnings.push_back(
+    report.warnings.emplace_back(
         "the residuals of the fitting rows are smaller than those of the calibration rows by more than chance allows: "
         "were the predictions made by a model that had seen some of these rows? Intervals stay valid, but narrower and "
         "more even ones are possible with out-of-sample predictions");

@@ -94,7 +94,7 @@ def read(path):
 
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory):
-    """A folder with tables, and models fitted on train.csv: homes.model (own predictions), knn.model."""
+    """A folder with tables, and models fitted on train.csv: homes.safetensors (own predictions), knn.model."""
     folder = tmp_path_factory.mktemp("tables")
     program = Program(folder)
     for name, rows, seed in [("train", 3000, 1), ("fresh", 2000, 2), ("more", 1500, 3), ("test", 4000, 4)]:
@@ -105,7 +105,7 @@ def tables(tmp_path_factory):
     if "this build cannot read tables" in probe.err:
         pytest.skip("this build has no Arrow")
     assert probe.code == 0, probe
-    fitted = program(*FIT, "-o", "homes.model")
+    fitted = program(*FIT, "-o", "homes.safetensors")
     assert fitted.code == 0, fitted
     return folder
 

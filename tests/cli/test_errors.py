@@ -58,7 +58,7 @@ def test_values_that_cannot_be_are_bad_usage(homes, option, value):
 def test_missing_files_are_named(homes):
     assert "nosuch.csv" in homes.fails(DATA, "fit", "nosuch.csv", *FIT[2:], "-o", "x.model")
     assert "nosuch.model" in homes.fails(DATA, "inspect", "nosuch.model")
-    assert "nosuch.csv" in homes.fails(DATA, "predict", "homes.model", "nosuch.csv", "-o", "x.csv")
+    assert "nosuch.csv" in homes.fails(DATA, "predict", "homes.safetensors", "nosuch.csv", "-o", "x.csv")
     assert "nosuch" in homes.fails(DATA, *FIT, "-o", "nosuch/x.model")
 
 
@@ -69,29 +69,29 @@ def test_a_missing_target_names_the_row_and_what_to_do(homes):
     write(table.set_column(5, "price", pa.array(price)), homes.folder / "gap.csv")
     expected = "gap.csv: row 17: 'price' is missing; remove"
     assert expected in homes.fails(DATA, "fit", "gap.csv", *FIT[2:], "-o", "x.model")
-    assert expected in homes.fails(DATA, "calibrate", "homes.model", "gap.csv")
-    assert expected in homes.fails(DATA, "evaluate", "homes.model", "gap.csv")
+    assert expected in homes.fails(DATA, "calibrate", "homes.safetensors", "gap.csv")
+    assert expected in homes.fails(DATA, "evaluate", "homes.safetensors", "gap.csv")
 
 
 def test_a_table_without_the_models_columns_is_bad_data(homes):
     write(make_table(50, 5).drop_columns(["b"]), homes.folder / "no_b.csv")
     for command in (["calibrate"], ["evaluate"]):
-        message = homes.fails(DATA, *command, "homes.model", "no_b.csv")
+        message = homes.fails(DATA, *command, "homes.safetensors", "no_b.csv")
         assert "no_b.csv: no column 'b', which the model needs" in message
     write(make_table(50, 5).drop_columns(["forecast"]), homes.folder / "no_forecast.csv")
-    assert "no column 'forecast'" in homes.fails(DATA, "predict", "homes.model", "no_forecast.csv", "-o", "x.csv")
+    assert "no column 'forecast'" in homes.fails(DATA, "predict", "homes.safetensors", "no_forecast.csv", "-o", "x.csv")
 
 
 def test_an_output_that_is_no_table_is_refused(homes):
-    homes.fails(USAGE, "predict", "homes.model", "test.csv", "-o", "x.txt")
+    homes.fails(USAGE, "predict", "homes.safetensors", "test.csv", "-o", "x.txt")
     assert not (homes.folder / "x.txt").exists()
 
 
 def test_a_column_of_the_output_that_is_there_already_is_refused(homes):
-    homes.ok("predict", "homes.model", "test.csv", "-o", "once.csv")
-    message = homes.fails(USAGE, "predict", "homes.model", "once.csv", "-o", "twice.csv")
+    homes.ok("predict", "homes.safetensors", "test.csv", "-o", "once.csv")
+    message = homes.fails(USAGE, "predict", "homes.safetensors", "once.csv", "-o", "twice.csv")
     assert "'lower_0.9'" in message and "--columns" in message
-    homes.ok("predict", "homes.model", "once.csv", "--columns", "a,b", "-o", "twice.csv")
+    homes.ok("predict", "homes.safetensors", "once.csv", "--columns", "a,b", "-o", "twice.csv")
     assert read(homes.folder / "twice.csv").column_names == ["a", "b", "lower_0.9", "upper_0.9"]
 
 
@@ -103,14 +103,14 @@ def test_a_file_that_is_no_model_is_bad_data(homes, command):
 
 
 def test_a_corrupted_model_is_bad_data(homes):
-    content = (homes.folder / "homes.model").read_bytes()
+    content = (homes.folder / "homes.safetensors").read_bytes()
     for size in (0, 7, 100, len(content) // 2, len(content) - 1):
         (homes.folder / "cut.model").write_bytes(content[:size])
         assert "cut.model" in homes.fails(DATA, "inspect", "cut.model")
 
 
 def test_a_model_of_a_newer_format_says_so(homes):
-    content = (homes.folder / "homes.model").read_bytes()
+    content = (homes.folder / "homes.safetensors").read_bytes()
     (size,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + size])
     for name, value in header["__metadata__"].items():

@@ -48,13 +48,13 @@ def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(homes):
 
 
 def test_a_pipe_gets_no_bar(homes):
-    for arguments in ([*FIT, "--exclude", "city", "-o", "bar.model"], ["predict", "homes.model", "test.csv", "-o", "p.csv"]):
+    for arguments in ([*FIT, "--exclude", "city", "-o", "bar.model"], ["predict", "homes.safetensors", "test.csv", "-o", "p.csv"]):
         assert homes(*arguments).err == ""
 
 
 def test_a_dumb_terminal_gets_no_bar(homes):
     leader, follower = pty.openpty()
-    subprocess.run([homes.path, "predict", "homes.model", "test.csv", "-o", "dumb.csv"], cwd=homes.folder, stderr=follower,
+    subprocess.run([homes.path, "predict", "homes.safetensors", "test.csv", "-o", "dumb.csv"], cwd=homes.folder, stderr=follower,
                    stdout=subprocess.DEVNULL, env={**os.environ, "TERM": "dumb"}, check=True)
     os.close(follower)
     with pytest.raises(OSError):  # nothing was written
@@ -73,8 +73,8 @@ def large(tables):
 def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(homes, large, command):
     arguments = {
         "fit": ["fit", large, "--target", "price", "--prediction", "forecast", "-o", "stopped.model"],
-        "predict": ["predict", "homes.model", large, "-o", "stopped.csv"],
-        "calibrate": ["calibrate", "homes.model", large, "-o", "stopped.model"],
+        "predict": ["predict", "homes.safetensors", large, "-o", "stopped.csv"],
+        "calibrate": ["calibrate", "homes.safetensors", large, "-o", "stopped.model"],
     }[command]
     before = set(os.listdir(homes.folder))
     code, drawn = run_on_terminal(homes, arguments, interrupt_at=b" %")
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(homes, large, command):
 
 def test_the_bar_is_drawn_at_most_ten_times_a_second(homes, large):
     started = time.monotonic()
-    code, drawn = run_on_terminal(homes, ["predict", "homes.model", large, "-o", "rate.csv"])
+    code, drawn = run_on_terminal(homes, ["predict", "homes.safetensors", large, "-o", "rate.csv"])
     seconds = time.monotonic() - started
     assert code == 0
     assert drawn.count("\r") <= 10 * seconds + 2

@@ -11,8 +11,8 @@ from conftest import FIT, make_table, read, write
 
 @pytest.fixture
 def model(homes, tmp_path):
-    """A copy of homes.model that a test may change."""
-    return shutil.copy(homes.folder / "homes.model", tmp_path / "copy.model")
+    """A copy of homes.safetensors that a test may change."""
+    return shutil.copy(homes.folder / "homes.safetensors", tmp_path / "copy.model")
 
 
 def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
@@ -37,7 +37,7 @@ def test_fit_as_json_says_the_same_in_full(homes):
 
 def test_the_same_fit_gives_the_same_bytes(homes):
     homes(*FIT, "-o", "again.model")
-    assert filecmp.cmp(homes.folder / "homes.model", homes.folder / "again.model", shallow=False)
+    assert filecmp.cmp(homes.folder / "homes.safetensors", homes.folder / "again.model", shallow=False)
 
 
 def test_features_are_chosen_by_name(homes):
@@ -47,12 +47,12 @@ def test_features_are_chosen_by_name(homes):
 
 
 def test_inspect_says_what_is_in_the_file(homes):
-    inside = homes.ok("inspect", "homes.model", "--json").json
+    inside = homes.ok("inspect", "homes.safetensors", "--json").json
     assert inside["target"] == "price" and inside["prediction"] == "forecast" and inside["base"] is None
     assert inside["localizer"]["kind"] == "trees"
     assert inside["calibration"]["rows_kept"] == 750
     assert inside["notes"]["goal"] == "even" and "fitted_on" in inside["notes"]
-    text = homes.ok("inspect", "homes.model").out
+    text = homes.ok("inspect", "homes.safetensors").out
     for part in ["price", "3: a, b and rooms", "column 'forecast'", "trees", "750 rows", "level 0.9"]:
         assert part in text
     assert homes.ok("inspect", "knn.model", "--json").json["base"]["kind"] == "knn"
@@ -76,7 +76,7 @@ def test_calibrate_finds_the_same_rows_under_another_name(homes, model):
 
 def test_the_order_of_calibrations_does_not_matter(homes, tmp_path):
     for name, order in [("one", ["fresh.csv", "more.csv"]), ("two", ["more.csv", "fresh.csv"])]:
-        shutil.copy(homes.folder / "homes.model", tmp_path / name)
+        shutil.copy(homes.folder / "homes.safetensors", tmp_path / name)
         for table in order:
             homes.ok("calibrate", tmp_path / name, table)
     assert filecmp.cmp(tmp_path / "one", tmp_path / "two", shallow=False)
@@ -120,7 +120,7 @@ def test_predictions_are_the_same_from_csv_and_parquet(homes, name):
 
 
 def test_intervals_cover_nest_and_hold_the_prediction(homes):
-    homes.ok("predict", "homes.model", "test.csv", "--level", "0.5", "--level", "0.9", "-o", "nested.csv")
+    homes.ok("predict", "homes.safetensors", "test.csv", "--level", "0.5", "--level", "0.9", "-o", "nested.csv")
     t = {name: np.array(values) for name, values in read(homes.folder / "nested.csv").to_pydict().items()}
     assert np.all(t["lower_0.9"] <= t["lower_0.5"]) and np.all(t["lower_0.5"] <= t["forecast"])
     assert np.all(t["forecast"] <= t["upper_0.5"]) and np.all(t["upper_0.5"] <= t["upper_0.9"])
@@ -130,7 +130,7 @@ def test_intervals_cover_nest_and_hold_the_prediction(homes):
 
 
 def test_a_level_that_needs_more_rows_is_a_warning_that_says_how_many(homes):
-    outcome = homes("predict", "homes.model", "test.csv", "--level", "0.999", "--columns", "a", "-o", "wide.csv")
+    outcome = homes("predict", "homes.safetensors", "test.csv", "--level", "0.999", "--columns", "a", "-o", "wide.csv")
     assert outcome.code == 0
     assert "needs 999 calibration rows, the model has 750" in outcome.err
     assert np.all(np.isinf(np.array(read(homes.folder / "wide.csv")["upper_0.999"])))
@@ -159,7 +159,7 @@ def test_missing_features_are_fine(homes):
 
 
 def test_evaluate_finds_an_honest_model_valid(homes):
-    report = homes.ok("evaluate", "homes.model", "test.csv", "--by", "rooms", "--json").json
+    report = homes.ok("evaluate", "homes.safetensors", "test.csv", "--by", "rooms", "--json").json
     (level,) = report["levels"]
     assert report["rows"] == 4000 and level["level"] == 0.9
     assert level["verdict"]["word"] == "valid"
@@ -167,7 +167,7 @@ def test_evaluate_finds_an_honest_model_valid(homes):
     assert sum(part["coverage"]["trials"] for part in level["by_width"]) == 4000
     assert [part["low"] for part in level["by"]["parts"]] == [1, 2, 3, 4]
     assert set(level["worst_slab"]["direction"]) == {"a", "b", "rooms"}
-    text = homes.ok("evaluate", "homes.model", "test.csv", "--by", "a").out
+    text = homes.ok("evaluate", "homes.safetensors", "test.csv", "--by", "a").out
     for part in ["coverage", "worst slab", "median width", "interval score", "Valid. ", "by width", "by a"]:
         assert part in text
 
@@ -176,13 +176,13 @@ def test_evaluate_finds_drift(homes):
     table = make_table(2000, 9)
     drifted = np.array(table["forecast"]) + 2 * (np.array(table["price"]) - np.array(table["forecast"]))
     write(table.set_column(5, "price", [drifted]), homes.folder / "drift.csv")
-    (level,) = homes.ok("evaluate", "homes.model", "drift.csv", "--json").json["levels"]
+    (level,) = homes.ok("evaluate", "homes.safetensors", "drift.csv", "--json").json["levels"]
     assert level["verdict"]["word"] == "too low"
-    assert "Not valid here." in homes.ok("evaluate", "homes.model", "drift.csv").out
+    assert "Not valid here." in homes.ok("evaluate", "homes.safetensors", "drift.csv").out
 
 
 def test_evaluating_on_the_file_of_the_fit_is_warned_of(homes):
-    outcome = homes("evaluate", "homes.model", "train.csv")
+    outcome = homes("evaluate", "homes.safetensors", "train.csv")
     assert outcome.code == 0 and "fitted on this very file" in outcome.err
 
 

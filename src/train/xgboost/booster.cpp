@@ -25,11 +25,11 @@ void check(const Functions& f, int status, const char* what) {
 
 /// An array as the array interface of NumPy describes it, in JSON: how XGBoost borrows memory.
 template <class T>
-std::string borrow(const T* data, std::vector<std::size_t> shape) {
+std::string borrow(const T* data, const std::vector<std::size_t>& shape) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
   Json interface;
   interface["data"] = {reinterpret_cast<std::uintptr_t>(data), true};
-  interface["shape"] = std::move(shape);
+  interface["shape"] = shape;
   interface["typestr"] = sizeof(T) == 4 ? "<f4" : "<f8";
   interface["version"] = 3;
   return interface.dump();

@@ -89,7 +89,6 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
 #define WIDTHWISE_BIND(name) bind(handle, file, #name, f.name)
   WIDTHWISE_BIND(XGBoostVersion);
   WIDTHWISE_BIND(XGBGetLastError);
-  WIDTHWISE_BIND(XGBSetGlobalConfig);
   WIDTHWISE_BIND(XGDMatrixCreateFromDense);
   WIDTHWISE_BIND(XGDMatrixSetInfoFromInterface);
   WIDTHWISE_BIND(XGDMatrixFree);

@@ -14,9 +14,9 @@ struct XgboostLibrary::Functions {
   using Handle = void*;
   using Size = std::uint64_t;  // bst_ulong
 
+  // NOLINTBEGIN(readability-identifier-naming): the names are XGBoost's
   void (*XGBoostVersion)(int* major, int* minor, int* patch);
   const char* (*XGBGetLastError)();
-  int (*XGBSetGlobalConfig)(const char* config);
   int (*XGDMatrixCreateFromDense)(const char* data, const char* config, Handle* out);
   int (*XGDMatrixSetInfoFromInterface)(Handle matrix, const char* field, const char* data);
   int (*XGDMatrixFree)(Handle matrix);
@@ -28,6 +28,7 @@ struct XgboostLibrary::Functions {
   int (*XGBoosterPredictFromDMatrix)(Handle booster, Handle matrix, const char* config, const Size** shape,
                                      Size* dimensions, const float** out);
   int (*XGBoosterSaveModelToBuffer)(Handle booster, const char* config, Size* length, const char** out);
+  // NOLINTEND(readability-identifier-naming)
 
   std::filesystem::path path;
   std::string version;
