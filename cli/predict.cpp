@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 
@@ -21,6 +23,7 @@ struct PredictArguments {
   std::string output;
   std::vector<std::string> levels;
   std::vector<std::string> columns;
+  bool json = false;
 };
 
 constexpr const char* kPredictionColumn = "prediction";
@@ -110,7 +113,14 @@ void run(const PredictArguments& arguments) {
     while (table.next(bar, "predicting")) writer->write(table.batch(), added.of(table.rows()));
   }
   writer->close();
-  print(arguments.output + ": " + count_of(table.rows_read(), "row") + ", with " + list(added.names()) + ".\n");
+  if (arguments.json) {
+    Json infinite = Json::object();
+    for (std::size_t j = 0; j < levels.size(); ++j) infinite[levels[j].text()] = added.infinite()[j];
+    print_json(Json{
+        {"output", arguments.output}, {"rows", table.rows_read()}, {"added", added.names()}, {"infinite", infinite}});
+  } else {
+    print(arguments.output + ": " + count_of(table.rows_read(), "row") + ", with " + list(added.names()) + ".\n");
+  }
   warn_of_infinite(model, levels, added);
 }
 
@@ -132,6 +142,7 @@ Command add_predict(CLI::App& program) {
       ->type_name("FILE");
   add_levels(command, arguments->levels, "those the model was fitted for");
   add_list(command, "--columns", arguments->columns, "A,B,...", "columns of the table to carry along; default: all");
+  add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};
 }
 

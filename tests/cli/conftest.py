@@ -94,14 +94,14 @@ def read(path):
 
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory):
-    """A folder with tables, and models fitted on train.csv: homes.safetensors (own predictions), knn.model."""
+    """A folder with tables, and models fitted on train.csv: homes.safetensors (own predictions), knn.safetensors."""
     folder = tmp_path_factory.mktemp("tables")
     program = Program(folder)
     for name, rows, seed in [("train", 3000, 1), ("fresh", 2000, 2), ("more", 1500, 3), ("test", 4000, 4)]:
         table = make_table(rows, seed)
         write(table, folder / f"{name}.csv")
         write(table, folder / f"{name}.parquet")
-    probe = program("fit", "train.csv", "--target", "price", "--base", "knn", "--transform", "identity", "-o", "knn.model")
+    probe = program("fit", "train.csv", "--target", "price", "--base", "knn", "--transform", "identity", "-o", "knn.safetensors")
     if "this build cannot read tables" in probe.err:
         pytest.skip("this build has no Arrow")
     assert probe.code == 0, probe

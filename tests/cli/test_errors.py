@@ -17,21 +17,21 @@ def replaced(arguments, option, value):
 
 
 def test_a_misspelt_column_suggests_the_nearest(homes):
-    message = homes.fails(USAGE, *replaced(FIT, "--target", "prize"), "-o", "x.model")
+    message = homes.fails(USAGE, *replaced(FIT, "--target", "prize"), "-o", "x.safetensors")
     assert message == "widthwise fit: train.csv: no column 'prize'; did you mean 'price'?"
-    message = homes.fails(USAGE, *FIT, "--features", "a,bb", "-o", "x.model")
+    message = homes.fails(USAGE, *FIT, "--features", "a,bb", "-o", "x.safetensors")
     assert message.startswith("widthwise fit: train.csv: no column 'bb'")
-    assert not (homes.folder / "x.model").exists()
+    assert not (homes.folder / "x.safetensors").exists()
 
 
 def test_a_text_column_cannot_be_the_target(homes):
-    message = homes.fails(USAGE, *replaced(FIT, "--target", "city"), "-o", "x.model")
+    message = homes.fails(USAGE, *replaced(FIT, "--target", "city"), "-o", "x.safetensors")
     assert message.startswith("widthwise fit: train.csv: column 'city', row 1: ") and message.endswith("is not a number")
 
 
 @pytest.mark.parametrize("both", [True, False])
 def test_predictions_and_base_model_exclude_each_other(homes, both):
-    arguments = ["fit", "train.csv", "--target", "price", "-o", "x.model"]
+    arguments = ["fit", "train.csv", "--target", "price", "-o", "x.safetensors"]
     if both:
         arguments += ["--prediction", "forecast", "--base", "knn"]
     message = homes.fails(USAGE, *arguments)
@@ -39,11 +39,11 @@ def test_predictions_and_base_model_exclude_each_other(homes, both):
 
 
 def test_features_and_exclude_exclude_each_other(homes):
-    homes.fails(USAGE, *FIT, "--features", "a", "--exclude", "b", "-o", "x.model")
+    homes.fails(USAGE, *FIT, "--features", "a", "--exclude", "b", "-o", "x.safetensors")
 
 
 def test_a_misspelt_choice_suggests_the_nearest(homes):
-    message = homes.fails(USAGE, "fit", "train.csv", "--target", "price", "--base", "xgbost", "-o", "x.model")
+    message = homes.fails(USAGE, "fit", "train.csv", "--target", "price", "--base", "xgbost", "-o", "x.safetensors")
     assert "did you mean 'xgboost'?" in message
 
 
@@ -52,14 +52,14 @@ def test_a_misspelt_choice_suggests_the_nearest(homes):
     ("--window", "0.9"), ("--window", "0.9,0.8"), ("--calibration-share", "1.5"), ("--folds", "-1"), ("--seed", "x"),
 ])
 def test_values_that_cannot_be_are_bad_usage(homes, option, value):
-    homes.fails(USAGE, *FIT, option, value, "-o", "x.model")
+    homes.fails(USAGE, *FIT, option, value, "-o", "x.safetensors")
 
 
 def test_missing_files_are_named(homes):
-    assert "nosuch.csv" in homes.fails(DATA, "fit", "nosuch.csv", *FIT[2:], "-o", "x.model")
-    assert "nosuch.model" in homes.fails(DATA, "inspect", "nosuch.model")
+    assert "nosuch.csv" in homes.fails(DATA, "fit", "nosuch.csv", *FIT[2:], "-o", "x.safetensors")
+    assert "nosuch.safetensors" in homes.fails(DATA, "inspect", "nosuch.safetensors")
     assert "nosuch.csv" in homes.fails(DATA, "predict", "homes.safetensors", "nosuch.csv", "-o", "x.csv")
-    assert "nosuch" in homes.fails(DATA, *FIT, "-o", "nosuch/x.model")
+    assert "nosuch" in homes.fails(DATA, *FIT, "-o", "nosuch/x.safetensors")
 
 
 def test_a_missing_target_names_the_row_and_what_to_do(homes):
@@ -68,7 +68,7 @@ def test_a_missing_target_names_the_row_and_what_to_do(homes):
     price[16] = None
     write(table.set_column(5, "price", pa.array(price)), homes.folder / "gap.csv")
     expected = "gap.csv: row 17: 'price' is missing; remove"
-    assert expected in homes.fails(DATA, "fit", "gap.csv", *FIT[2:], "-o", "x.model")
+    assert expected in homes.fails(DATA, "fit", "gap.csv", *FIT[2:], "-o", "x.safetensors")
     assert expected in homes.fails(DATA, "calibrate", "homes.safetensors", "gap.csv")
     assert expected in homes.fails(DATA, "evaluate", "homes.safetensors", "gap.csv")
 
@@ -97,16 +97,16 @@ def test_a_column_of_the_output_that_is_there_already_is_refused(homes):
 
 @pytest.mark.parametrize("command", ["inspect", "calibrate", "predict", "evaluate"])
 def test_a_file_that_is_no_model_is_bad_data(homes, command):
-    (homes.folder / "bad.model").write_bytes(b"this is not a model")
+    (homes.folder / "bad.safetensors").write_bytes(b"this is not a model")
     arguments = {"inspect": [], "predict": ["test.csv", "-o", "x.csv"]}.get(command, ["test.csv"])
-    assert "bad.model" in homes.fails(DATA, command, "bad.model", *arguments)
+    assert "bad.safetensors" in homes.fails(DATA, command, "bad.safetensors", *arguments)
 
 
 def test_a_corrupted_model_is_bad_data(homes):
     content = (homes.folder / "homes.safetensors").read_bytes()
     for size in (0, 7, 100, len(content) // 2, len(content) - 1):
-        (homes.folder / "cut.model").write_bytes(content[:size])
-        assert "cut.model" in homes.fails(DATA, "inspect", "cut.model")
+        (homes.folder / "cut.safetensors").write_bytes(content[:size])
+        assert "cut.safetensors" in homes.fails(DATA, "inspect", "cut.safetensors")
 
 
 def test_a_model_of_a_newer_format_says_so(homes):
@@ -120,6 +120,6 @@ def test_a_model_of_a_newer_format_says_so(homes):
             header["__metadata__"][name] = value.replace('"format":1', '"format":999')
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    (homes.folder / "newer.model").write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
-    message = homes.fails(DATA, "inspect", "newer.model")
-    assert "999" in message and "newer" in message.replace("newer.model", "")
+    (homes.folder / "newer.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
+    message = homes.fails(DATA, "inspect", "newer.safetensors")
+    assert "999" in message and "newer" in message.replace("newer.safetensors", "")

@@ -39,7 +39,7 @@ def run_on_terminal(program, arguments, interrupt_at=None):
 
 
 def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(homes):
-    code, drawn = run_on_terminal(homes, [*FIT, "--exclude", "city", "-o", "bar.model"])
+    code, drawn = run_on_terminal(homes, [*FIT, "--exclude", "city", "-o", "bar.safetensors"])
     assert code == 0
     assert "[" in drawn and "%" in drawn
     assert drawn.endswith("\r\x1b[K")
@@ -48,7 +48,7 @@ def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(homes):
 
 
 def test_a_pipe_gets_no_bar(homes):
-    for arguments in ([*FIT, "--exclude", "city", "-o", "bar.model"], ["predict", "homes.safetensors", "test.csv", "-o", "p.csv"]):
+    for arguments in ([*FIT, "--exclude", "city", "-o", "bar.safetensors"], ["predict", "homes.safetensors", "test.csv", "-o", "p.csv"]):
         assert homes(*arguments).err == ""
 
 
@@ -72,9 +72,9 @@ def large(tables):
 @pytest.mark.parametrize("command", ["fit", "predict", "calibrate"])
 def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(homes, large, command):
     arguments = {
-        "fit": ["fit", large, "--target", "price", "--prediction", "forecast", "-o", "stopped.model"],
+        "fit": ["fit", large, "--target", "price", "--prediction", "forecast", "-o", "stopped.safetensors"],
         "predict": ["predict", "homes.safetensors", large, "-o", "stopped.csv"],
-        "calibrate": ["calibrate", "homes.safetensors", large, "-o", "stopped.model"],
+        "calibrate": ["calibrate", "homes.safetensors", large, "-o", "stopped.safetensors"],
     }[command]
     before = set(os.listdir(homes.folder))
     code, drawn = run_on_terminal(homes, arguments, interrupt_at=b" %")

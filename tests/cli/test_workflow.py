@@ -12,11 +12,11 @@ from conftest import FIT, make_table, read, write
 @pytest.fixture
 def model(homes, tmp_path):
     """A copy of homes.safetensors that a test may change."""
-    return shutil.copy(homes.folder / "homes.safetensors", tmp_path / "copy.model")
+    return shutil.copy(homes.folder / "homes.safetensors", tmp_path / "copy.safetensors")
 
 
 def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
-    outcome = homes(*FIT, "-o", "text.model")
+    outcome = homes(*FIT, "-o", "text.safetensors")
     assert outcome.code == 0
     assert outcome.err == "widthwise fit: warning: train.csv: left out what does not hold numbers: city\n"
     for part in ["rows to fit        2,250", "rows to calibrate  750", "mean width", "coverage", "worst slab",
@@ -25,7 +25,7 @@ def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
 
 
 def test_fit_as_json_says_the_same_in_full(homes):
-    report = homes(*FIT, "--json", "-o", "json.model").json
+    report = homes(*FIT, "--json", "-o", "json.safetensors").json
     assert (report["fit_rows"], report["calibration_rows"]) == (2250, 750)
     assert report["features"] == ["a", "b", "rooms"] and report["left_out"] == ["city"]
     assert report["chosen"]["goal"] == "even" and report["other"]["goal"] == "narrow"
@@ -36,13 +36,13 @@ def test_fit_as_json_says_the_same_in_full(homes):
 
 
 def test_the_same_fit_gives_the_same_bytes(homes):
-    homes(*FIT, "-o", "again.model")
-    assert filecmp.cmp(homes.folder / "homes.safetensors", homes.folder / "again.model", shallow=False)
+    homes(*FIT, "-o", "again.safetensors")
+    assert filecmp.cmp(homes.folder / "homes.safetensors", homes.folder / "again.safetensors", shallow=False)
 
 
 def test_features_are_chosen_by_name(homes):
-    assert homes(*FIT, "--features", "b", "--no-compare", "--json", "-o", "f.model").json["features"] == ["b"]
-    report = homes(*FIT, "--exclude", "rooms,city", "--no-compare", "--json", "-o", "f.model").json
+    assert homes(*FIT, "--features", "b", "--no-compare", "--json", "-o", "f.safetensors").json["features"] == ["b"]
+    report = homes(*FIT, "--exclude", "rooms,city", "--no-compare", "--json", "-o", "f.safetensors").json
     assert (report["features"], report["left_out"], report["other"]) == (["a", "b"], [], None)
 
 
@@ -55,7 +55,7 @@ def test_inspect_says_what_is_in_the_file(homes):
     text = homes.ok("inspect", "homes.safetensors").out
     for part in ["price", "3: a, b and rooms", "column 'forecast'", "trees", "750 rows", "level 0.9"]:
         assert part in text
-    assert homes.ok("inspect", "knn.model", "--json").json["base"]["kind"] == "knn"
+    assert homes.ok("inspect", "knn.safetensors", "--json").json["base"]["kind"] == "knn"
 
 
 def test_calibrate_adds_rows_once(homes, model):
@@ -84,7 +84,7 @@ def test_the_order_of_calibrations_does_not_matter(homes, tmp_path):
 
 def test_calibrate_replaces_when_asked(homes, model, tmp_path):
     homes.ok("calibrate", model, "fresh.csv")
-    out = tmp_path / "new.model"
+    out = tmp_path / "new.safetensors"
     report = homes.ok("calibrate", model, "fresh.csv", "--replace", "-o", out, "--json").json
     assert (report["rows_seen"], report["model"]) == (2000, str(out))
     assert homes.ok("inspect", model, "--json").json["calibration"]["rows_seen"] == 2750
@@ -99,17 +99,17 @@ def test_predictions_that_were_in_sample_are_noticed(homes):
     table = make_table(3000, 6)
     shrunk = np.array(table["price"]) - 0.3 * (np.array(table["price"]) - np.array(table["forecast"]))
     write(table.set_column(4, "forecast", [shrunk]), homes.folder / "in_sample.csv")
-    homes("fit", "in_sample.csv", *FIT[2:], "-o", "in_sample.model")
-    outcome = homes("calibrate", "in_sample.model", "fresh.csv")
+    homes("fit", "in_sample.csv", *FIT[2:], "-o", "in_sample.safetensors")
+    outcome = homes("calibrate", "in_sample.safetensors", "fresh.csv")
     assert outcome.code == 0 and "warning" in outcome.err and "in-sample" in outcome.err
 
 
 @pytest.mark.parametrize("name", ["homes", "knn"])
 def test_predictions_are_the_same_from_csv_and_parquet(homes, name):
-    summary = homes.ok("predict", f"{name}.model", "test.csv", "--level", "0.9,0.5", "-o", "from_csv.parquet").out
+    summary = homes.ok("predict", f"{name}.safetensors", "test.csv", "--level", "0.9,0.5", "-o", "from_csv.parquet").out
     assert "from_csv.parquet: 4,000 rows" in summary
-    homes.ok("predict", f"{name}.model", "test.parquet", "--level", "0.9,0.5", "-o", "from_parquet.parquet")
-    homes.ok("predict", f"{name}.model", "test.parquet", "--level", "0.9,0.5", "-o", "from_parquet.csv")
+    homes.ok("predict", f"{name}.safetensors", "test.parquet", "--level", "0.9,0.5", "-o", "from_parquet.parquet")
+    homes.ok("predict", f"{name}.safetensors", "test.parquet", "--level", "0.9,0.5", "-o", "from_parquet.csv")
     one, two, three = (read(homes.folder / f) for f in ["from_csv.parquet", "from_parquet.parquet", "from_parquet.csv"])
     added = ["lower_0.9", "upper_0.9", "lower_0.5", "upper_0.5"]
     if name == "knn":
@@ -117,6 +117,13 @@ def test_predictions_are_the_same_from_csv_and_parquet(homes, name):
     assert one.column_names == ["a", "b", "rooms", "city", "forecast", "price", *added]
     for column in one.column_names:
         assert one[column].to_pylist() == two[column].to_pylist() == three[column].to_pylist()
+
+
+def test_predict_tells_machines_what_it_wrote(homes):
+    told = homes("predict", "homes.safetensors", "test.csv", "--level", "0.9,0.999", "-o", "told.csv", "--json").json
+    assert told["rows"] == read(homes.folder / "told.csv").num_rows
+    assert told["added"] == ["lower_0.9", "upper_0.9", "lower_0.999", "upper_0.999"]
+    assert told["infinite"] == {"0.9": 0, "0.999": told["rows"]}
 
 
 def test_intervals_cover_nest_and_hold_the_prediction(homes):
@@ -137,15 +144,15 @@ def test_a_level_that_needs_more_rows_is_a_warning_that_says_how_many(homes):
 
 
 def test_an_uncalibrated_model_is_told_apart(homes):
-    outcome = homes(*FIT, "--calibration-share", "0", "--no-compare", "-o", "raw.model")
+    outcome = homes(*FIT, "--calibration-share", "0", "--no-compare", "-o", "raw.safetensors")
     assert outcome.code == 0 and "not calibrated yet" in outcome.err
-    homes.ok("calibrate", "raw.model", "fresh.csv")
-    assert homes.ok("inspect", "raw.model", "--json").json["calibration"]["rows_seen"] == 2000
+    homes.ok("calibrate", "raw.safetensors", "fresh.csv")
+    assert homes.ok("inspect", "raw.safetensors", "--json").json["calibration"]["rows_seen"] == 2000
 
 
 def test_the_range_cuts_intervals(homes):
-    homes(*FIT, "--range", "-1,", "--no-compare", "-o", "cut.model")
-    homes.ok("predict", "cut.model", "test.csv", "-o", "cut.csv")
+    homes(*FIT, "--range", "-1,", "--no-compare", "-o", "cut.safetensors")
+    homes.ok("predict", "cut.safetensors", "test.csv", "-o", "cut.csv")
     assert min(read(homes.folder / "cut.csv")["lower_0.9"].to_pylist()) == -1
 
 
@@ -154,7 +161,7 @@ def test_missing_features_are_fine(homes):
     gaps = [None if i % 3 == 0 else value for i, value in enumerate(table["b"].to_pylist())]
     write(table.set_column(1, "b", [gaps]), homes.folder / "gaps.csv")
     for name in ("homes", "knn"):
-        homes.ok("predict", f"{name}.model", "gaps.csv", "-o", "gaps_out.csv")
+        homes.ok("predict", f"{name}.safetensors", "gaps.csv", "-o", "gaps_out.csv")
         assert np.all(np.isfinite(np.array(read(homes.folder / "gaps_out.csv")["upper_0.9"])))
 
 
@@ -188,21 +195,21 @@ def test_evaluating_on_the_file_of_the_fit_is_warned_of(homes):
 
 def test_xgboost_as_base_model(homes):
     arguments = ["fit", "train.csv", "--target", "price", "--base", "xgboost", "--exclude", "forecast,city", "--threads", "2"]
-    outcome = homes(*arguments, "--folds", "2", "--json", "-o", "xgb.model")
+    outcome = homes(*arguments, "--folds", "2", "--json", "-o", "xgb.safetensors")
     if "XGBoost" in outcome.err and outcome.code == 2:
         pytest.skip(outcome.err)
     assert outcome.code == 0, outcome
-    assert homes.ok("inspect", "xgb.model", "--json").json["base"]["kind"] == "trees"
-    homes.ok("predict", "xgb.model", "test.csv", "-o", "xgb.csv")
+    assert homes.ok("inspect", "xgb.safetensors", "--json").json["base"]["kind"] == "trees"
+    homes.ok("predict", "xgb.safetensors", "test.csv", "-o", "xgb.csv")
     assert "prediction" in read(homes.folder / "xgb.csv").column_names
-    assert homes.ok("evaluate", "xgb.model", "test.csv", "--json").json["levels"][0]["verdict"]["word"] == "valid"
+    assert homes.ok("evaluate", "xgb.safetensors", "test.csv", "--json").json["levels"][0]["verdict"]["word"] == "valid"
 
 
 def test_a_net_as_localizer_or_a_plain_word_why_not(homes):
-    outcome = homes(*FIT, "--localizer", "net", "--no-compare", "-o", "net.model")
+    outcome = homes(*FIT, "--localizer", "net", "--no-compare", "-o", "net.safetensors")
     if outcome.code == 2:
         assert outcome.err.splitlines()[-1] == (
             "widthwise fit: this build has no LibTorch; configure with -DWIDTHWISE_TORCH=ON or use --localizer trees"
         )
     else:
-        assert homes.ok("inspect", "net.model", "--json").json["localizer"]["kind"] == "net"
+        assert homes.ok("inspect", "net.safetensors", "--json").json["localizer"]["kind"] == "net"
