@@ -43,7 +43,7 @@ tsan: ## test under the thread sanitizer
 	$(FIXED_ADDRESSES) ctest --preset tsan --parallel $(JOBS)
 
 .PHONY: tidy
-tidy: ## compile with clang and clang-tidy
+tidy: ## compile the libraries and the program with clang and clang-tidy
 	$(call configure_and_build,tidy)
 
 .PHONY: format

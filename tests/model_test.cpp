@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <thread>
 
 #include <widthwise/error.hpp>
 
@@ -443,6 +444,28 @@ TEST(Model, OneRowTakesNoAllocation) {
     }
     EXPECT_EQ(allocation_count(), before);
     EXPECT_TRUE(std::isfinite(sum));
+  }
+}
+
+TEST(ModelThreads, GetTheAnswersThatOneGets) {
+  const examples::Table table(300, 3, 21);
+  for (const bool trees : {true, false}) {
+    const Model model = examples::calibrated(
+        Model(ModelParts{.features = examples::names(3),
+                         .base = trees ? examples::forest(3, 1, 20, 3, 1) : examples::neighbours(3, 50, 1),
+                         .localizer = trees ? examples::forest(4, 1, 20, 3, 2) : examples::net(4, 1, 2),
+                         .rule = ConformalRule(make_transform("density"))}),
+        table);
+    const std::vector<Level> levels{0.8, 0.9};
+    const examples::Answers alone = examples::answers(model, table.for_model(model), levels);
+    std::vector<examples::Answers> together(4);
+    {
+      std::vector<std::jthread> threads;
+      for (examples::Answers& mine : together) {
+        threads.emplace_back([&] { mine = examples::answers(model, table.for_model(model), levels); });
+      }
+    }
+    for (const examples::Answers& one : together) EXPECT_TRUE(one == alone);
   }
 }
 
