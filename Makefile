@@ -20,12 +20,12 @@ build: ## build the library, tests and benchmarks with assertions (PRESET=dev)
 
 .PHONY: test
 test: build ## run every test but the slow ones
-	ctest --preset $(PRESET) --label-exclude '^slow$$' --parallel $(JOBS)
+	ctest --preset $(PRESET) --label-exclude '^(slow|acceptance)$$' --parallel $(JOBS)
 
 .PHONY: slow
-slow: ## run the slow, statistical tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the work)
+slow: ## run the slow and the acceptance tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the former)
 	$(call configure_and_build,release)
-	ctest --preset release --label-regex '^slow$$' --parallel $(JOBS)
+	ctest --preset release --label-regex '^(slow|acceptance)$$' --parallel $(JOBS)
 
 .PHONY: bench
 bench: ## run the benchmarks on the release build; only their table goes to stdout
