@@ -52,18 +52,6 @@ std::string describe_in_words(const RowFunction* function) {
   return kind;
 }
 
-const char* score_name(Score score) {
-  switch (score) {
-    case Score::kSquared:
-      return "squared";
-    case Score::kAbsolute:
-      return "absolute";
-    case Score::kLog:
-      return "log";
-  }
-  return "unknown";
-}
-
 Json to_json(const Model& model, const std::string& file) {
   const ModelParts& parts = model.parts();
   Json levels = Json::array();
@@ -80,7 +68,7 @@ Json to_json(const Model& model, const std::string& file) {
           {"base", describe(parts.base.get())},
           {"localizer", describe(parts.localizer.get())},
           {"transform", parts.rule.transform().name()},
-          {"score", score_name(parts.rule.score())},
+          {"score", name_of(parts.rule.score())},
           {"two_sided", parts.rule.sides() == Sides::kTwo},
           {"unit", parts.unit},
           {"range", {parts.range.low, parts.range.high}},
@@ -109,8 +97,8 @@ std::string to_text(const Model& model, const std::string& file) {
                                            : describe_in_words(parts.base.get()));
   line("localizer",
        parts.localizer == nullptr ? "none: one width for all rows" : describe_in_words(parts.localizer.get()));
-  line("rule", std::string(parts.rule.transform().name()) + " of the " + score_name(parts.rule.score()) + " error, " +
-                   (parts.rule.sides() == Sides::kTwo ? "each side by itself" : "both sides alike"));
+  line("rule", std::string(parts.rule.transform().name()) + " of the " + std::string(name_of(parts.rule.score())) +
+                   " error, " + (parts.rule.sides() == Sides::kTwo ? "each side by itself" : "both sides alike"));
   if (std::isfinite(parts.range.low) || std::isfinite(parts.range.high)) {
     line("range", significant(parts.range.low) + " to " + significant(parts.range.high));
   }
