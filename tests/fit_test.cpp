@@ -16,21 +16,11 @@
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/neighbours.hpp>
 
+#include "message_of.hpp"
 #include "statistics.hpp"
 
 namespace widthwise {
 namespace {
-
-std::string message_of(const std::function<void()>& action, ErrorCode code) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
-}
 
 /// Nearest neighbours that remember which outcomes they were shown. Outcomes are all different, so they name rows.
 class WatchedBase final : public BaseTrainer {

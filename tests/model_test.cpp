@@ -11,6 +11,7 @@
 
 #include "allocation_counter.hpp"
 #include "model_examples.hpp"
+#include "rule_cases.hpp"
 
 namespace widthwise {
 namespace {
@@ -38,30 +39,6 @@ class Waves final : public RowFunction {
   std::size_t inputs_;
   std::size_t outputs_;
 };
-
-struct RuleCase {
-  std::string transform;
-  Score score;
-  Sides sides;
-
-  [[nodiscard]] ConformalRule rule() const { return ConformalRule(make_transform(transform), score, sides); }
-};
-
-std::vector<RuleCase> all_rules() {
-  std::vector<RuleCase> rules;
-  for (const auto name : transform_names()) {
-    for (const Score score : {Score::kAbsolute, Score::kSquared, Score::kLog}) {
-      if (score == Score::kLog && !make_transform(name)->takes_negative_scores()) continue;
-      for (const Sides sides : {Sides::kOne, Sides::kTwo}) rules.push_back({std::string(name), score, sides});
-    }
-  }
-  return rules;
-}
-
-std::string rule_name(const testing::TestParamInfo<RuleCase>& test) {
-  return test.param.transform + "_" + std::string(name_of(test.param.score)) +
-         (test.param.sides == Sides::kTwo ? "_two_sided" : "");
-}
 
 /// A model of 3 features that needs predictions.
 ModelParts parts_of(const ConformalRule& rule) {

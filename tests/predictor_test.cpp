@@ -10,6 +10,7 @@
 #include <widthwise/random.hpp>
 
 #include "allocation_counter.hpp"
+#include "rule_cases.hpp"
 #include "statistics.hpp"
 
 namespace widthwise {
@@ -17,30 +18,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-struct RuleCase {
-  std::string transform;
-  Score score;
-  Sides sides;
-
-  [[nodiscard]] ConformalRule rule() const { return ConformalRule(make_transform(transform), score, sides); }
-};
-
-std::vector<RuleCase> all_rules() {
-  std::vector<RuleCase> rules;
-  for (const auto name : transform_names()) {
-    for (const Score score : {Score::kAbsolute, Score::kSquared, Score::kLog}) {
-      if (score == Score::kLog && !make_transform(name)->takes_negative_scores()) continue;
-      for (const Sides sides : {Sides::kOne, Sides::kTwo}) rules.push_back({std::string(name), score, sides});
-    }
-  }
-  return rules;
-}
-
-std::string rule_name(const testing::TestParamInfo<RuleCase>& test) {
-  return test.param.transform + "_" + std::string(name_of(test.param.score)) +
-         (test.param.sides == Sides::kTwo ? "_two_sided" : "");
-}
 
 /// n rows with their outcomes.
 struct Rows {

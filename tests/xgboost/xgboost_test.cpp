@@ -15,6 +15,7 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/train/xgboost.hpp>
 
+#include "message_of.hpp"
 #include "noisy_rows.hpp"
 #include "train/xgboost/booster.hpp"
 
@@ -24,17 +25,6 @@ namespace {
 using internal::Booster;
 using internal::Parameters;
 using internal::TrainingMatrix;
-
-std::string message_of(const std::function<void()>& action, ErrorCode code) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
-}
 
 std::shared_ptr<const XgboostLibrary> library() {
   static const auto kLibrary = XgboostLibrary::load();
