@@ -11,8 +11,8 @@
 
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/evaluation.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/plan.hpp>
 
 #include "command.hpp"
 #include "options.hpp"
@@ -30,9 +30,7 @@ struct EvaluateArguments {
   bool json = false;
 };
 
-constexpr std::size_t kSlabRows = 50'000;    // the search sorts them a thousand times
-constexpr std::size_t kGroupsAtMost = 20;    // integers of more values are numbers, not groups
-constexpr double kVerdictConfidence = 0.99;  // one honest model in a hundred is called dishonest
+constexpr std::size_t kGroupsAtMost = 20;  // integers of more values are numbers, not groups
 
 /// What a whole table gave.
 struct Evaluated {
@@ -53,7 +51,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
   Evaluated all;
   all.lower.resize(k);
   all.upper.resize(k);
-  RowSample sample(kSlabRows, 0);
+  RowSample sample(kSearchRowsAtMost, 0);
   std::vector<double> predictions;
   std::vector<double> lower;
   std::vector<double> upper;
@@ -85,41 +83,6 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
   return all;
 }
 
-/// Give every column mean 0 and variance 1, so that slabs treat features alike; missing values stay missing.
-void standardise(std::vector<double>& values, std::size_t columns) {
-  for (std::size_t j = 0; j < columns; ++j) {
-    double n = 0;
-    double mean = 0;
-    double squares = 0;
-    for (std::size_t at = j; at < values.size(); at += columns) {
-      if (!std::isfinite(values[at])) continue;
-      ++n;
-      const double step = values[at] - mean;
-      mean += step / n;
-      squares += step * (values[at] - mean);
-    }
-    const double deviation = std::sqrt(squares / n);
-    for (std::size_t at = j; at < values.size(); at += columns) {
-      const double scaled = deviation > 0 ? (values[at] - mean) / deviation : 0;
-      values[at] = std::isfinite(scaled) ? scaled : std::numeric_limits<double>::quiet_NaN();
-    }
-  }
-}
-
-std::optional<WorstSlab> find_worst_slab(const Evaluated& all, std::size_t level, MatrixView features) {
-  constexpr std::size_t kLeastRows = 100;  // fewer say nothing
-  if (features.columns() == 0 || all.sampled.size() < kLeastRows) return std::nullopt;
-  std::vector<double> lower;
-  std::vector<double> upper;
-  std::vector<double> outcomes;
-  for (const std::size_t row : all.sampled) {
-    lower.push_back(all.lower[level][row]);
-    upper.push_back(all.upper[level][row]);
-    outcomes.push_back(all.outcomes[row]);
-  }
-  return worst_slab({lower, upper, outcomes}, features);
-}
-
 /// Parts by the values of a column: one for each when it holds a few integers, else ten of equal size.
 std::vector<Part> coverage_by(const IntervalRows& rows, std::span<const double> values) {
   std::set<double> distinct;
@@ -133,41 +96,6 @@ std::vector<Part> coverage_by(const IntervalRows& rows, std::span<const double> 
   groups.reserve(values.size());
   for (const double value : values) groups.push_back(static_cast<std::int64_t>(value));
   return coverage_by_group(rows, groups);
-}
-
-/// Whether coverage is what the calibration promises, by more than the luck of its rows and of the test's.
-struct Verdict {
-  const char* word;
-  std::string text;
-  CoverageSpread expected;
-};
-
-Verdict verdict(const Level& level, const Calibration& calibration, const Proportion& coverage) {
-  const std::uint64_t rows = calibration.rows_kept();
-  const CoverageSpread expected = measured_coverage_spread(level, rows, coverage.trials, kVerdictConfidence);
-  if (rows < level.least_rows()) {
-    return {"infinite",
-            "Nothing to judge: intervals are infinite until there are " +
-                count_of(level.least_rows(), "calibration row") + "; the model has " + count(rows) + ".",
-            expected};
-  }
-  const std::string measured = "Coverage of " + percent(coverage.share);
-  const std::string promise = "what " + count_of(rows, "calibration row") + " promise for a test of " +
-                              count_of(coverage.trials, "row") + " (" + percent_range(expected.low, expected.high) +
-                              ", in " + percent(kVerdictConfidence, 0) + " of cases)";
-  if (coverage.share < expected.low) {
-    return {"too low",
-            "Not valid here. " + measured + " is below " + promise +
-                ". These rows are harder than those of the calibration: calibrate again with rows like them.",
-            expected};
-  }
-  if (coverage.share > expected.high) {
-    return {"too high",
-            "Valid, but wider than need be. " + measured + " is above " + promise +
-                ". These rows are easier than those of the calibration.",
-            expected};
-  }
-  return {"valid", "Valid. " + measured + " is " + promise + ".", expected};
 }
 
 Json to_json(const std::vector<Part>& parts) {
@@ -203,52 +131,51 @@ class LevelReport {
  public:
   LevelReport(const Model& model, const Level& level, const Evaluated& all, std::size_t j, MatrixView features,
               const std::string& by)
-      : features_(model.parts().features), level_(level), by_(by) {
-    const IntervalRows rows{all.lower[j], all.upper[j], all.outcomes};
-    summary_ = summarise(rows, level);
-    verdict_ = verdict(level, model.parts().calibration, summary_.coverage);
-    slab_ = find_worst_slab(all, j, features);
-    by_width_ = coverage_by_width(rows);
-    if (!by.empty()) by_column_ = coverage_by(rows, all.by);
+      : features_(model.parts().features),
+        by_(by),
+        evaluation_(evaluate({all.lower[j], all.upper[j], all.outcomes}, level, model.parts().calibration.rows_kept(),
+                             {all.sampled, features})) {
+    if (!by.empty()) by_column_ = coverage_by({all.lower[j], all.upper[j], all.outcomes}, all.by);
   }
 
   [[nodiscard]] std::string text() const {
-    std::string text = "\nLevel " + level_.text() + "\n";
-    text += "  coverage        " + with_confidence(summary_.coverage) + "\n";
-    if (slab_ && slab_->coverage.trials > 0) {
-      text += "  worst slab      " + with_confidence(slab_->coverage) + "\n";
+    std::string text = "\nLevel " + evaluation_.level.text() + "\n";
+    text += "  coverage        " + with_confidence(evaluation_.summary.coverage) + "\n";
+    if (evaluation_.slab && evaluation_.slab->coverage.trials > 0) {
+      text += "  worst slab      " + with_confidence(evaluation_.slab->coverage) + "\n";
     }
-    text += "  mean width      " + significant(summary_.mean_width) + "\n";
-    text += "  median width    " + significant(summary_.median_width) + "\n";
-    text += "  interval score  " + significant(summary_.interval_score) + "\n";
-    if (summary_.infinite > 0) text += "  infinite        " + count_of(summary_.infinite, "interval") + "\n";
-    text += "\n  " + wrapped(verdict_.text, 100, 2) + "\n\n";
-    text += to_text("by width", by_width_);
+    text += "  mean width      " + significant(evaluation_.summary.mean_width) + "\n";
+    text += "  median width    " + significant(evaluation_.summary.median_width) + "\n";
+    text += "  interval score  " + significant(evaluation_.summary.interval_score) + "\n";
+    if (evaluation_.summary.infinite > 0)
+      text += "  infinite        " + count_of(evaluation_.summary.infinite, "interval") + "\n";
+    text += "\n  " + wrapped(evaluation_.in_words, 100, 2) + "\n\n";
+    text += to_text("by width", evaluation_.by_width);
     if (!by_.empty()) text += "\n" + to_text("by " + by_, by_column_);
     return text;
   }
 
   [[nodiscard]] Json json() const {
-    Json json = {{"level", level_.value()},
-                 {"coverage", cli::to_json(summary_.coverage)},
-                 {"mean_width", summary_.mean_width},
-                 {"median_width", summary_.median_width},
-                 {"interval_score", summary_.interval_score},
-                 {"infinite", summary_.infinite},
+    Json json = {{"level", evaluation_.level.value()},
+                 {"coverage", cli::to_json(evaluation_.summary.coverage)},
+                 {"mean_width", evaluation_.summary.mean_width},
+                 {"median_width", evaluation_.summary.median_width},
+                 {"interval_score", evaluation_.summary.interval_score},
+                 {"infinite", evaluation_.summary.infinite},
                  {"verdict",
-                  {{"word", verdict_.word},
-                   {"text", verdict_.text},
+                  {{"word", name_of(evaluation_.verdict)},
+                   {"text", evaluation_.in_words},
                    {"confidence", kVerdictConfidence},
-                   {"expected_low", verdict_.expected.low},
-                   {"expected_high", verdict_.expected.high}}},
+                   {"expected_low", evaluation_.expected.low},
+                   {"expected_high", evaluation_.expected.high}}},
                  {"worst_slab", nullptr},
-                 {"by_width", to_json(by_width_)}};
-    if (slab_) {
+                 {"by_width", to_json(evaluation_.by_width)}};
+    if (evaluation_.slab) {
       Json direction = Json::object();
-      for (std::size_t f = 0; f < features_.size(); ++f) direction[features_[f]] = slab_->direction[f];
-      json["worst_slab"] = {{"coverage", cli::to_json(slab_->coverage)},
-                            {"low", slab_->low},
-                            {"high", slab_->high},
+      for (std::size_t f = 0; f < features_.size(); ++f) direction[features_[f]] = evaluation_.slab->direction[f];
+      json["worst_slab"] = {{"coverage", cli::to_json(evaluation_.slab->coverage)},
+                            {"low", evaluation_.slab->low},
+                            {"high", evaluation_.slab->high},
                             {"direction", direction}};
     }
     if (!by_.empty()) json["by"] = {{"column", by_}, {"parts", to_json(by_column_)}};
@@ -257,12 +184,8 @@ class LevelReport {
 
  private:
   const std::vector<std::string>& features_;
-  Level level_;
   std::string by_;
-  IntervalSummary summary_;
-  Verdict verdict_ = {};
-  std::optional<WorstSlab> slab_;
-  std::vector<Part> by_width_;
+  Evaluation evaluation_;
   std::vector<Part> by_column_;
 };
 
@@ -282,7 +205,6 @@ void run(const EvaluateArguments& arguments) {
   if (all.outcomes.empty()) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
 
   const std::size_t columns = model.parts().features.size();
-  standardise(all.sampled_features, columns);
   const MatrixView features(all.sampled_features.data(), all.sampled.size(), columns);
   std::string text = arguments.table + ": " + count_of(all.outcomes.size(), "row") + "\n";
   Json json = {{"table", arguments.table}, {"rows", all.outcomes.size()}, {"levels", Json::array()}};

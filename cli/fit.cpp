@@ -159,35 +159,6 @@ std::string goal_name(const GoalReport& report) {
   return report.goal == "fixed" ? "one width" : report.goal + " (" + report.transform + ")";
 }
 
-// How the mean width of `report` compares to that of another: "17 % narrower".
-std::string width_against(const GoalReport& report, const GoalReport& other) {
-  const double ratio = report.mean_width / other.mean_width;
-  if (!std::isfinite(ratio)) return "not comparable in width";
-  const std::string change = percent(std::abs(1 - ratio), 0);
-  if (change == "0 %") return "as wide";
-  return change + (ratio < 1 ? " narrower" : " wider");
-}
-
-// "Intervals are 17 % narrower than one width for all, and where coverage is worst ..."
-std::string in_words(const FitReport& report) {
-  const auto worst = [](const GoalReport& goal) { return percent(goal.worst_slab); };
-  const bool slab_known = std::isfinite(report.chosen.worst_slab) && std::isfinite(report.fixed.worst_slab);
-  if (report.chosen.goal == "fixed")
-    return "All intervals have one width: nothing was learnt of where errors are large.";
-  const std::string against_fixed = width_against(report.chosen, report.fixed);
-  std::string text = "These intervals are " + against_fixed + (against_fixed == "as wide" ? " as" : " than") +
-                     " one width for all rows, on average";
-  if (slab_known) {
-    text += ", and cover " + worst(report.chosen) + " where coverage is worst, instead of " + worst(report.fixed);
-  }
-  text += ".";
-  if (!report.other) return text;
-  const std::string against_chosen = width_against(*report.other, report.chosen);
-  text += " The goal " + report.other->goal + " would make them " + against_chosen;
-  if (slab_known && std::isfinite(report.other->worst_slab)) text += " and cover " + worst(*report.other) + " there";
-  return text + ".";
-}
-
 std::string to_text(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
   const FitReport& report = result.report;
   const Level& level = result.model.parts().levels.front();
@@ -207,7 +178,7 @@ std::string to_text(const FitArguments& arguments, const FitColumns& columns, co
   add(report.chosen, ", this model");
   if (report.other) add(*report.other, "");
   if (report.chosen.goal != "fixed") add(report.fixed, "");
-  text += table.text() + "\n" + wrapped(in_words(report)) + "\n";
+  text += table.text() + "\n" + wrapped(report.in_words()) + "\n";
   return text;
 }
 
@@ -219,7 +190,7 @@ Json to_json(const FitArguments& arguments, const FitColumns& columns, const Fit
           {"hold_rows", report.hold_rows},    {"calibration_rows", report.calibration_rows},
           {"base_error", report.base_error},  {"level", result.model.parts().levels.front().value()},
           {"chosen", to_json(report.chosen)}, {"other", report.other ? to_json(*report.other) : Json(nullptr)},
-          {"fixed", to_json(report.fixed)},   {"in_words", in_words(report)},
+          {"fixed", to_json(report.fixed)},   {"in_words", report.in_words()},
           {"warnings", report.warnings}};
 }
 

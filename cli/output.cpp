@@ -1,9 +1,6 @@
 #include "output.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -13,48 +10,12 @@
 namespace widthwise::cli {
 namespace {
 
-std::string fixed(double x, int decimals) {
-  std::array<char, 64> buffer{};
-  const auto result =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), x, std::chars_format::fixed, decimals);
-  return {buffer.data(), result.ptr};
-}
-
-// Put a comma before every third of the digits from `first` on, counted from the end.
-std::string with_commas(std::string digits, std::size_t first) {
-  for (std::size_t end = digits.size(); end > first + 3; end -= 3) digits.insert(end - 3, ",");
-  return digits;
-}
-
 std::string& speaker() {
   static std::string name = "widthwise";
   return name;
 }
 
 }  // namespace
-
-std::string significant(double x, int digits) {
-  if (std::isnan(x)) return "-";
-  if (std::isinf(x)) return x > 0 ? "infinite" : "-infinite";
-  const double least_integer = std::pow(10.0, digits);  // from here on every digit before the point is shown
-  if (std::abs(x) >= least_integer && std::abs(x) < 1e15) return with_commas(fixed(x, 0), x < 0 ? 1 : 0);
-  std::array<char, 64> buffer{};
-  const auto result =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), x, std::chars_format::general, digits);
-  return {buffer.data(), result.ptr};
-}
-
-std::string count(std::uint64_t n) { return with_commas(std::to_string(n), 0); }
-
-std::string count_of(std::uint64_t n, std::string_view thing) {
-  return count(n) + " " + std::string(thing) + (n == 1 ? "" : "s");
-}
-
-std::string percent(double share, int decimals) {
-  return std::isnan(share) ? "-" : fixed(100 * share, decimals) + " %";
-}
-
-std::string percent_range(double low, double high) { return percent(low) + " to " + percent(high); }
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
   const std::string nearest = internal::nearest_name(name, names);

@@ -11,25 +11,17 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/plan.hpp>
 
+#include "text.hpp"
+
 namespace widthwise::cli {
 
-// ---- numbers as people read them; the locale never matters
+// ---- texts
 
-/// "0.9134", "12.5", "48,120": rounded to so many significant digits, but never an integer's digits away; "infinite";
-/// "-" for NaN.
-[[nodiscard]] std::string significant(double x, int digits = 4);
-
-/// "12,384".
-[[nodiscard]] std::string count(std::uint64_t n);
-
-/// "1 row", "12,384 rows".
-[[nodiscard]] std::string count_of(std::uint64_t n, std::string_view thing);
-
-/// A share as "90.3 %"; "-" for NaN.
-[[nodiscard]] std::string percent(double share, int decimals = 1);
-
-/// "89.5 % to 91.1 %".
-[[nodiscard]] std::string percent_range(double low, double high);
+using internal::count;
+using internal::count_of;
+using internal::percent;
+using internal::percent_range;
+using internal::significant;
 
 /// "; did you mean 'price'?", or nothing when no name is near.
 [[nodiscard]] std::string suggestion(std::string_view name, const std::vector<std::string>& names);

@@ -247,6 +247,28 @@ void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, st
   });
 }
 
+void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
+  expect_count("rows of quantiles", out.rows(), rows.x.rows());
+  expect_count("columns of quantiles, one a probability", out.columns(), probabilities.size());
+  for_each_block(rows, [&](const Block& block) {
+    const MutableMatrixView part = out.slice(block.first, block.predictions.size());
+    predictor_.quantiles(block.rows, probabilities, part);
+    for (std::size_t i = 0; i < part.rows(); ++i) {
+      for (double& value : part.row(i)) value = in_range(value, value, parts_.unit, parts_.range).lower;
+    }
+  });
+}
+
+void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
+  expect_count("rows of parameters", out.rows(), rows.x.rows());
+  expect_count("columns of parameters", out.columns(), parts_.rule.parameter_count());
+  for_each_block(rows, [&](const Block& block) {
+    for (std::size_t i = 0; i < block.predictions.size(); ++i) {
+      std::ranges::copy(block.rows.parameters.row(i), out.row(block.first + i).begin());
+    }
+  });
+}
+
 void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
   expect_count("outcomes, one a row", outcomes.size(), rows.x.rows());
   expect_count("places for scores, one a row", out.size(), rows.x.rows());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,5 +28,23 @@ template <class Number>
 /// swapped with their neighbour lead to, at most one in three; upper and lower case do not count. Empty when there is
 /// none; the first of several.
 [[nodiscard]] std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+
+// ---- numbers as people read them, whatever the locale
+
+/// "0.9134", "12.5", "48,120": rounded to so many significant digits, but never an integer's digits away; "infinite";
+/// "-" for NaN.
+[[nodiscard]] std::string significant(double x, int digits = 4);
+
+/// "12,384".
+[[nodiscard]] std::string count(std::uint64_t n);
+
+/// "1 row", "12,384 rows".
+[[nodiscard]] std::string count_of(std::uint64_t n, std::string_view thing);
+
+/// A share as "90.3 %"; "-" for NaN.
+[[nodiscard]] std::string percent(double share, int decimals = 1);
+
+/// "89.5 % to 91.1 %".
+[[nodiscard]] std::string percent_range(double low, double high);
 
 }  // namespace widthwise::internal

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -81,5 +82,26 @@ struct WorstSlab {
 /// O(n) after sorting; the slab returned is measured in double. NaN features count as 0; others are at most 1e30.
 /// Throws kTooFewRows for a single row.
 [[nodiscard]] WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstSlabOptions& options = {});
+
+/// Give every column mean 0 and deviation 1: the features for worst_slab, which treats columns alike. What is not
+/// finite becomes 0, the middle. Row-major, n x d.
+[[nodiscard]] std::vector<double> standardised(MatrixView features);
+
+/// A range of one feature, low <= x <= high, and the coverage in it.
+struct FeatureSlab {
+  std::size_t feature = 0;
+  double low = 0;
+  double high = 0;
+  bool reaches_least = false;     ///< no row that chose the range lies below it
+  bool reaches_greatest = false;  ///< and none above
+  Proportion coverage;            ///< on the half of the rows that did not choose the range
+  double search_coverage = 0;     ///< on the half that did; lower by selection
+};
+
+/// The same along one feature at a time, which a person can read: the range of lowest coverage among those of at least
+/// options.least_share of the rows. features (n x d) need no standardising; rows without a finite value there are in no
+/// range, and options.directions says nothing. Empty when no feature has enough finite values.
+[[nodiscard]] std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView features,
+                                                      const WorstSlabOptions& options = {});
 
 }  // namespace widthwise

@@ -74,6 +74,12 @@ class Model {
   /// Write p-values of outcomes y (n) to out (n).
   void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
+  /// Write quantiles of the outcome at k probabilities (n x k), as Predictor::quantiles does.
+  void quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const;
+
+  /// Write the parameters g(x) of n rows (n x rule.parameter_count()).
+  void parameters(const ModelRows& rows, MutableMatrixView out) const;
+
   /// Write the scores B of rows with outcomes y (n) to out (n), in units: what a calibration holds. NaN where an input
   /// is NaN.
   void scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;

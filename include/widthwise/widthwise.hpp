@@ -6,6 +6,7 @@
 #include <widthwise/dense_net.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/evaluation.hpp>
 #include <widthwise/forest.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>

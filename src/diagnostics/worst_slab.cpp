@@ -17,12 +17,16 @@ namespace {
 
 constexpr double kGreatestFeature = 1e30;  // its projections are finite in float
 
-void check_options(const WorstSlabOptions& options) {
+void check_share(const WorstSlabOptions& options, const std::string& where) {
   const bool is_share = options.least_share > 0 && options.least_share <= 1;
   if (!is_share) {
     throw Error(ErrorCode::kInvalidArgument,
-                "worst_slab: expected a least_share in (0, 1], found " + internal::text_of(options.least_share));
+                where + ": expected a least_share in (0, 1], found " + internal::text_of(options.least_share));
   }
+}
+
+void check_options(const WorstSlabOptions& options) {
+  check_share(options, "worst_slab");
   if (options.directions == 0) {
     throw Error(ErrorCode::kInvalidArgument, "worst_slab: expected at least 1 direction, found 0");
   }
@@ -64,6 +68,19 @@ std::size_t least_rows_of(double share, std::size_t m) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
 }
 
+std::vector<std::uint8_t> covered_rows(const IntervalRows& rows) {
+  std::vector<std::uint8_t> covered(rows.outcomes.size());
+  for (std::size_t i = 0; i < covered.size(); ++i) covered[i] = internal::is_covered(rows, i) ? 1 : 0;
+  return covered;
+}
+
+std::vector<std::size_t> shuffled_numbers(std::size_t n, Random& random) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  random.shuffle(std::span(order));
+  return order;
+}
+
 }  // namespace
 
 WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstSlabOptions& options) {
@@ -76,13 +93,9 @@ WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstS
                 "worst_slab: expected at least 2 rows, one to search and one to measure, found 1");
   }
 
-  std::vector<std::uint8_t> covered(n);
-  for (std::size_t i = 0; i < n; ++i) covered[i] = internal::is_covered(rows, i) ? 1 : 0;
-
+  const std::vector<std::uint8_t> covered = covered_rows(rows);
   Random random(options.seed);
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  random.shuffle(std::span(order));
+  const std::vector<std::size_t> order = shuffled_numbers(n, random);
   const std::span<const std::size_t> shuffled(order);
   const internal::CoveredRows search{features, covered, shuffled.first(n / 2)};
   const internal::CoveredRows held_out{features, covered, shuffled.subspan(n / 2)};
@@ -101,6 +114,74 @@ WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstS
       .direction = std::move(slab.direction),
       .low = slab.low,
       .high = slab.high};
+}
+
+std::vector<double> standardised(MatrixView features) {
+  std::vector<double> out(features.rows() * features.columns());
+  for (std::size_t j = 0; j < features.columns(); ++j) {
+    double count = 0;
+    double mean = 0;
+    double squares = 0;
+    for (std::size_t i = 0; i < features.rows(); ++i) {
+      if (!std::isfinite(features(i, j))) continue;
+      count += 1;
+      const double step = features(i, j) - mean;
+      mean += step / count;
+      squares += step * (features(i, j) - mean);
+    }
+    const double deviation = squares > 0 ? std::sqrt(squares / count) : 1;
+    for (std::size_t i = 0; i < features.rows(); ++i) {
+      const double z = (features(i, j) - mean) / deviation;
+      out[i * features.columns() + j] = std::isfinite(z) ? z : 0;
+    }
+  }
+  return out;
+}
+
+std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView features,
+                                        const WorstSlabOptions& options) {
+  check_share(options, "weakest_slab");
+  internal::check_rows(rows, "weakest_slab");
+  const std::size_t n = rows.outcomes.size();
+  internal::check_size(features.rows(), n, "rows of features", "weakest_slab");
+
+  const std::vector<std::uint8_t> covered = covered_rows(rows);
+  Random random(options.seed);
+  const std::vector<std::size_t> order = shuffled_numbers(n, random);
+  const std::size_t least_rows = least_rows_of(options.least_share, n / 2);
+  const double one = 1;
+  std::optional<FeatureSlab> weakest;
+  for (std::size_t j = 0; j < features.columns(); ++j) {
+    std::vector<std::size_t> search;
+    std::vector<std::size_t> held_out;
+    double least = std::numeric_limits<double>::infinity();
+    double greatest = -least;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double x = features(order[i], j);
+      if (!(std::abs(x) <= kGreatestFeature)) continue;
+      (i < n / 2 ? search : held_out).push_back(order[i]);
+      if (i >= n / 2) continue;
+      least = std::min(least, x);
+      greatest = std::max(greatest, x);
+    }
+    if (search.size() < least_rows) continue;
+    const MatrixView column(features.data() + j, n, 1, features.stride());
+    const internal::CoveredRows chosen{column, covered, search};
+    const internal::Slab slab = internal::find_worst_slab(chosen, {&one, 1, 1}, least_rows);
+    const internal::Tally found = internal::tally_inside(slab, chosen);
+    const double coverage = static_cast<double>(found.covered) / static_cast<double>(found.rows);
+    if (weakest && weakest->search_coverage <= coverage) continue;
+    const internal::Tally measured = internal::tally_inside(slab, {column, covered, held_out});
+    weakest = {
+        .feature = j,
+        .low = slab.low,
+        .high = slab.high,
+        .reaches_least = slab.low <= least,
+        .reaches_greatest = slab.high >= greatest,
+        .coverage = proportion(static_cast<std::uint64_t>(measured.covered), static_cast<std::uint64_t>(measured.rows)),
+        .search_coverage = coverage};
+  }
+  return weakest;
 }
 
 }  // namespace widthwise

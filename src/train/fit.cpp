@@ -43,12 +43,6 @@ std::size_t share_of(double share, std::size_t n) {
   return static_cast<std::size_t>(std::lround(share * static_cast<double>(n)));
 }
 
-/// The power of two nearest to x: dividing by it rounds nothing.
-double power_of_two_near(double x) {
-  if (!(x > 0)) return 1;
-  return std::exp2(std::clamp(std::round(std::log2(x)), -500.0, 500.0));
-}
-
 /// Rows taken from a matrix, with room for one more column.
 class Rows {
  public:
@@ -81,29 +75,6 @@ std::vector<double> taken(std::span<const double> values, std::span<const std::s
   return out;
 }
 
-/// Centre 0 and deviation 1 in every column, NaN aside: the metric of the worst slab.
-std::vector<double> standardised(MatrixView x) {
-  std::vector<double> out(x.rows() * x.columns());
-  for (std::size_t j = 0; j < x.columns(); ++j) {
-    double count = 0;
-    double mean = 0;
-    double squares = 0;
-    for (std::size_t i = 0; i < x.rows(); ++i) {
-      if (!std::isfinite(x(i, j))) continue;
-      count += 1;
-      const double step = x(i, j) - mean;
-      mean += step / count;
-      squares += step * (x(i, j) - mean);
-    }
-    const double deviation = squares > 0 ? std::sqrt(squares / count) : 1;
-    for (std::size_t i = 0; i < x.rows(); ++i) {
-      const double z = (x(i, j) - mean) / deviation;
-      out[i * x.columns() + j] = std::isfinite(z) ? z : 0;
-    }
-  }
-  return out;
-}
-
 void check_finite(std::span<const double> values, const std::string& name) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) continue;
@@ -112,7 +83,7 @@ void check_finite(std::span<const double> values, const std::string& name) {
   }
 }
 
-void check_table(const FitTable& table, const BaseTrainer* base, const FitOptions& options) {
+void check_table(const FitTable& table, const BaseTrainer* base, const FitOptions& options, bool trains) {
   const std::size_t n = table.x.rows();
   if (table.y.size() != n || (!table.predictions.empty() && table.predictions.size() != n)) {
     throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(n) + " rows of x, " +
@@ -135,43 +106,13 @@ void check_table(const FitTable& table, const BaseTrainer* base, const FitOption
                 "fit: hold_share is " + text_of(options.hold_share) + ", expected between 0 and 1");
   }
   if (options.levels.empty()) throw Error(ErrorCode::kInvalidArgument, "fit: no level given");
-  constexpr std::size_t kLeastRows = 20;
-  if (n < kLeastRows) {
-    throw Error(ErrorCode::kTooFewRows,
-                "fit: " + std::to_string(n) + " rows; at least " + std::to_string(kLeastRows) + " are needed");
+  const std::size_t least_rows = trains ? 20 : 2;
+  if (n < least_rows) {
+    throw Error(ErrorCode::kTooFewRows, "fit: " + std::to_string(n) + " rows; at least " + std::to_string(least_rows) +
+                                            " are needed" + (trains ? ", or 2 with the transform identity" : ""));
   }
   check_finite(table.y, table.target);
   check_finite(table.predictions, table.prediction);
-}
-
-/// A goal with the transform and objective that serve it.
-struct Plan {
-  Goal goal;
-  std::shared_ptr<const Transform> transform;
-  std::shared_ptr<const Objective> objective;  ///< null when there is nothing to train
-
-  [[nodiscard]] ConformalRule rule(Sides sides) const { return ConformalRule(transform, Score::kAbsolute, sides); }
-};
-
-Plan make_plan(const std::optional<Goal>& asked, const std::string& transform_name, const FitOptions& options) {
-  const bool automatic = transform_name == "auto";
-  const Goal wish = asked.value_or(Goal::even());
-  const std::shared_ptr<const Transform> transform =
-      make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform_name);
-  if (transform->parameter_count() == 0) return {wish, transform, nullptr};
-  const AffineForm* form = transform->affine_form();
-  const bool has_evenness = form != nullptr && !form->has_offset();
-  if (!has_evenness && asked && !asked->is_narrow()) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(transform->name()) +
-                                                 " is for the goal narrow; for " + asked->text() +
-                                                 " leave the transform out, or use exp");
-  }
-  const Goal goal = has_evenness ? wish : Goal::narrow();
-  WidthOptions width;
-  width.sides = options.sides;
-  width.evenness = has_evenness ? goal.evenness() : 0;
-  width.window = options.window;
-  return {goal, transform, make_width_objective(transform, Score::kAbsolute, width)};
 }
 
 /// The fitting rows, in units, and what is made of them for each goal.
@@ -208,11 +149,11 @@ class Fitting {
   [[nodiscard]] std::size_t hold_rows() const { return hold_residuals_.size(); }
 
   /// Train for a plan without the hold-out, and say what it gives there.
-  [[nodiscard]] std::pair<GoalReport, Trained> try_out(const Plan& plan) const {
+  [[nodiscard]] std::pair<GoalReport, Trained> try_out(const GoalPlan& plan) const {
     Trained trained;
     const std::size_t columns = all_.columns();
     const std::size_t n = hold_rows();
-    const ConformalRule rule = plan.rule(options_.sides);
+    const ConformalRule rule = plan.rule;
     std::vector<double> parameters(n * rule.parameter_count());
     if (plan.objective != nullptr) {
       trained = trainer_->train({{train_x_.data(), train_residuals_.size(), columns}, {train_residuals_, {}}},
@@ -226,13 +167,13 @@ class Fitting {
                                                {options_.range.low / unit_, options_.range.high / unit_}, unit_,
                                                stream_seed(options_.seed, Stream::kReport));
     report.goal = plan.objective == nullptr ? "fixed" : plan.goal.text();
-    report.transform = plan.transform->name();
+    report.transform = plan.rule.transform().name();
     report.length = trained.length;
     return {report, std::move(trained)};
   }
 
   /// Train for a plan on all rows, as long as `trained` was.
-  [[nodiscard]] std::shared_ptr<const RowFunction> finish(const Plan& plan, const Trained& trained) const {
+  [[nodiscard]] std::shared_ptr<const RowFunction> finish(const GoalPlan& plan, const Trained& trained) const {
     if (plan.objective == nullptr) return nullptr;
     return trainer_->retrain({all_, {residuals_, {}}}, *plan.objective, trained.length, progress_).function;
   }
@@ -260,7 +201,7 @@ class Fitting {
   std::vector<double> slab_features_;
 };
 
-std::map<std::string, std::string> notes_of(const Plan& plan, const BaseTrainer* base,
+std::map<std::string, std::string> notes_of(const GoalPlan& plan, const BaseTrainer* base,
                                             const LocalizerTrainer* localizer, const FitOptions& options) {
   std::map<std::string, std::string> notes{{"goal", plan.goal.text()}, {"seed", std::to_string(options.seed)}};
   if (base != nullptr) {
@@ -299,16 +240,47 @@ Goal Goal::parse(std::string_view text) {
   return evenness(*value);
 }
 
+// --- GoalPlan
+// --------------------------------------------------------------------------------------------------------------
+
+GoalPlan plan_goal(const std::optional<Goal>& asked, const std::string& transform_name, Sides sides,
+                   const std::optional<LevelWindow>& window) {
+  const bool automatic = transform_name == "auto";
+  const Goal wish = asked.value_or(Goal::even());
+  const std::shared_ptr<const Transform> transform =
+      make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform_name);
+  const ConformalRule rule(transform, Score::kAbsolute, sides);
+  if (transform->parameter_count() == 0) return {wish, rule, nullptr};
+  const AffineForm* form = transform->affine_form();
+  const bool has_evenness = form != nullptr && !form->has_offset();
+  if (!has_evenness && asked && !asked->is_narrow()) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(transform->name()) +
+                                                 " is for the goal narrow; for " + asked->text() +
+                                                 " leave the transform out, or use exp");
+  }
+  const Goal goal = has_evenness ? wish : Goal::narrow();
+  WidthOptions width;
+  width.sides = sides;
+  width.evenness = has_evenness ? goal.evenness() : 0;
+  width.window = window;
+  return {goal, rule, make_width_objective(transform, Score::kAbsolute, width)};
+}
+
+double unit_near(double typical_residual) {
+  if (!(typical_residual > 0)) return 1;
+  return std::exp2(std::clamp(std::round(std::log2(typical_residual)), -500.0, 500.0));
+}
+
 // --- fit
 // -------------------------------------------------------------------------------------------------------------------
 
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
               const FitOptions& options, const ProgressCallback& progress) {
-  check_table(table, base, options);
-  const Plan plan = make_plan(options.goal, options.transform, options);
+  GoalPlan plan = plan_goal(options.goal, options.transform, options.sides, options.window);
+  check_table(table, base, options, plan.objective != nullptr);
   if (plan.objective != nullptr && localizer == nullptr) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "fit: the transform " + std::string(plan.transform->name()) + " needs a trainer for its localizer");
+    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(plan.rule.transform().name()) +
+                                                 " needs a trainer for its localizer");
   }
   if (!table.predictions.empty()) base = nullptr;
 
@@ -341,19 +313,23 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
     report.base_error += std::abs(residuals.back()) / static_cast<double>(y.size());
   }
   if (report.base_error == 0) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "fit: every prediction equals the outcome; give predictions made without looking at it");
+    if (base == nullptr && !options.may_be_exact) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "fit: every prediction equals the outcome; give predictions made without looking at it");
+    }
+    plan = plan_goal(options.goal, "identity", options.sides, options.window);
+    report.warnings.emplace_back("every prediction equals the outcome, so there is no error to learn from");
   }
-  const double unit = power_of_two_near(report.base_error);
+  const double unit = unit_near(report.base_error);
 
   const Fitting fitting(rows, y, predictions, unit, options, localizer, progress);
   report.hold_rows = fitting.hold_rows();
   auto [chosen, trained] = fitting.try_out(plan);
   report.chosen = std::move(chosen);
-  report.fixed = fitting.try_out(make_plan(options.goal, "identity", options)).first;
+  report.fixed = fitting.try_out(plan_goal(options.goal, "identity", options.sides, options.window)).first;
   if (options.compare && plan.objective != nullptr) {
     const Goal other = plan.goal.is_narrow() ? Goal::even() : Goal::narrow();
-    report.other = fitting.try_out(make_plan(other, "auto", options)).first;
+    report.other = fitting.try_out(plan_goal(other, "auto", options.sides, options.window)).first;
   }
 
   const Model uncalibrated(ModelParts{.features = table.features,
@@ -361,7 +337,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                       .prediction = base_model != nullptr ? "" : table.prediction,
                                       .base = base_model,
                                       .localizer = fitting.finish(plan, trained),
-                                      .rule = plan.rule(options.sides),
+                                      .rule = plan.rule,
                                       .unit = unit,
                                       .range = options.range,
                                       .levels = options.levels,

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/predictor.hpp>
 #include <widthwise/train/progress.hpp>
 #include <widthwise/train/trainer.hpp>
 
@@ -43,6 +45,22 @@ class Goal {
   std::string text_;
 };
 
+/// A goal with the rule and the objective that serve it.
+struct GoalPlan {
+  Goal goal;
+  ConformalRule rule;
+  std::shared_ptr<const Objective> objective;  ///< null when the transform has no parameters to train
+};
+
+/// No goal: even, or narrow with a transform that has no evenness. The transform auto is exp, or affine for the goal
+/// narrow. Throws kInvalidArgument for a goal that the transform cannot serve.
+[[nodiscard]] GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform,
+                                 Sides sides = Sides::kOne, const std::optional<LevelWindow>& window = std::nullopt);
+
+/// The unit for residuals of this typical size, the mean |y - f(x)|: the power of two nearest to it, so that dividing
+/// by it rounds nothing.
+[[nodiscard]] double unit_near(double typical_residual);
+
 struct FitOptions {
   std::optional<Goal> goal = std::nullopt;  ///< empty: even, or narrow with a transform that has no evenness
   std::string transform = "auto";           ///< auto: exp, or affine for the goal narrow; else a name of make_transform
@@ -53,6 +71,7 @@ struct FitOptions {
   std::size_t folds = 5;            ///< of cross-fitting the base model
   double hold_share = 0.2;          ///< of the fitting rows, for early stopping and the report
   OutcomeRange range = {};          ///< what is known of y
+  bool may_be_exact = false;        ///< the predictions are known to be out of sample, even if all equal their outcome
   bool compare = true;              ///< also train the other end of the dial, for the report
   std::uint64_t seed = 0;
 };
@@ -88,6 +107,9 @@ struct FitReport {
   GoalReport fixed;                 ///< one width for all rows
   double base_error = 0;            ///< mean |y - f(x)| out of sample
   std::vector<std::string> warnings;
+
+  /// What the goal chosen costs and gives beside one width for all rows and the other end of the dial.
+  [[nodiscard]] std::string in_words() const;
 };
 
 struct FitResult {

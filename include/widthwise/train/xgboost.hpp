@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 
+#include <widthwise/forest.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {
@@ -69,5 +71,9 @@ struct TreeBaseOptions {
 /// Train forests that predict the median of y: what symmetric intervals are narrowest around.
 [[nodiscard]] std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
                                                                         const TreeBaseOptions& options = {});
+
+/// Read the trees of a model that XGBoost saved as UBJSON (Booster.save_raw in Python): a localizer that somebody
+/// trained with their own loop. Needs no XGBoost. Throws kBadData, saying why, for what is not a forest of plain trees.
+[[nodiscard]] std::shared_ptr<const Forest> read_forest(std::span<const std::byte> saved);
 
 }  // namespace widthwise

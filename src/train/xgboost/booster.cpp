@@ -1,10 +1,11 @@
 #include "train/xgboost/booster.hpp"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include <widthwise/error.hpp>
+
+#include "train/xgboost/read_trees.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -33,51 +34,6 @@ std::string borrow(const T* data, const std::vector<std::size_t>& shape) {
   interface["typestr"] = sizeof(T) == 4 ? "<f4" : "<f8";
   interface["version"] = 3;
   return interface.dump();
-}
-
-/// "[5E-1]" or "5E-1": one number for each output, or one for all.
-std::vector<float> base_scores(const std::string& text, std::size_t outputs) {
-  std::vector<float> values;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    float value = 0;
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error == std::errc()) {
-      values.push_back(value);
-      at = next;
-    } else {
-      ++at;
-    }
-  }
-  if (values.size() == 1) values.resize(outputs, values[0]);
-  if (values.size() != outputs) throw Error(ErrorCode::kBadData, "XGBoost: base_score of its model is " + text);
-  return values;
-}
-
-/// Append one tree of XGBoost's, renumbered so that children come after their parents and no place is left empty.
-void append_tree(const Json& tree, ForestArrays& out) {
-  const auto& left = tree.at("left_children");
-  const auto& right = tree.at("right_children");
-  const auto& feature = tree.at("split_indices");
-  const auto& value = tree.at("split_conditions");
-  const auto& missing_left = tree.at("default_left");
-  const auto root = static_cast<std::uint32_t>(out.feature.size());
-  out.roots.push_back(root);
-  std::vector<int> queue{0};
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    const auto node = static_cast<std::size_t>(queue[i]);
-    const int left_child = left.at(node).get<int>();
-    const bool leaf = left_child == -1;
-    out.feature.push_back(leaf ? -1 : feature.at(node).get<int>());
-    out.value.push_back(value.at(node).get<float>());
-    out.missing_left.push_back(leaf ? 0 : static_cast<std::uint8_t>(missing_left.at(node).get<int>() != 0));
-    out.left.push_back(leaf ? 0 : root + static_cast<std::uint32_t>(queue.size()));
-    out.right.push_back(leaf ? 0 : root + static_cast<std::uint32_t>(queue.size()) + 1);
-    if (leaf) continue;
-    queue.push_back(left_child);
-    queue.push_back(right.at(node).get<int>());
-  }
 }
 
 }  // namespace
@@ -167,24 +123,8 @@ ForestArrays Booster::forest(std::size_t inputs, std::size_t outputs, std::size_
   Functions::Size length = 0;
   const char* bytes = nullptr;
   check(f, f.XGBoosterSaveModelToBuffer(handle_, R"({"format": "ubj"})", &length, &bytes), "model");
-  try {
-    const Json model = Json::from_ubjson(bytes, bytes + length);
-    const Json& learner = model.at("learner");
-    const Json& trees = learner.at("gradient_booster").at("model").at("trees");
-    const Json& output_of = learner.at("gradient_booster").at("model").at("tree_info");
-    ForestArrays arrays;
-    arrays.inputs = static_cast<std::uint32_t>(inputs);
-    arrays.base = base_scores(learner.at("learner_model_param").at("base_score").get<std::string>(), outputs);
-    const std::size_t count = std::min(trees.size(), rounds * outputs);
-    for (std::size_t t = 0; t < count; ++t) {
-      append_tree(trees.at(t), arrays);
-      arrays.output_of.push_back(output_of.at(t).get<std::uint32_t>());
-    }
-    return arrays;
-  } catch (const Json::exception& error) {
-    throw Error(ErrorCode::kBadData, "XGBoost " + library_->version() +
-                                         " writes its model in a form this program does not know: " + error.what());
-  }
+  return read_trees({reinterpret_cast<const std::byte*>(bytes), static_cast<std::size_t>(length)}, inputs, outputs,
+                    rounds * outputs);
 }
 
 }  // namespace widthwise::internal

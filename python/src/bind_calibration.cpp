@@ -1,0 +1,67 @@
+#include <widthwise/calibration.hpp>
+
+#include "bindings.hpp"
+
+namespace widthwise::python {
+namespace {
+
+nb::bytes to_bytes(const Calibration& calibration) {
+  const auto bytes = calibration.serialise();
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+Calibration from_bytes(const nb::bytes& bytes) {
+  return Calibration::deserialise({static_cast<const std::byte*>(bytes.data()), bytes.size()});
+}
+
+void add(Calibration& calibration, const Doubles& scores, std::uint64_t first_row, const std::optional<Booleans>& above,
+         const std::optional<Doubles>& weights, const std::optional<Integers>& groups) {
+  const nb::gil_scoped_release release;
+  calibration.add(first_row, span_of(scores), span_of(above), span_of(weights), span_of(groups));
+}
+
+Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t group) {
+  auto out = room_for(scores.size());
+  {
+    const nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < scores.size(); ++i) out[i] = sorted.p_value(scores.data()[i], group);
+  }
+  return give<Vector>(std::move(out), {scores.size()});
+}
+
+}  // namespace
+
+void bind_calibration(nb::module_& module) {
+  nb::class_<Calibration>(module, "Calibration")
+      .def(
+          "__init__",
+          [](Calibration* self, std::uint64_t capacity, std::uint64_t seed) {
+            new (self) Calibration(Calibration::Options{capacity, seed});
+          },
+          nb::arg("capacity") = Calibration::Options().capacity, nb::arg("seed") = Calibration::Options().seed)
+      .def("add", &add, nb::arg("scores"), nb::arg("first_row"), nb::arg("above").none(), nb::arg("weights").none(),
+           nb::arg("groups").none())
+      .def("merge", &Calibration::merge, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
+      .def("copy", [](const Calibration& self) { return self; })
+      .def("to_bytes", &to_bytes)
+      .def_static("from_bytes", &from_bytes, nb::arg("data"))
+      .def_prop_ro("rows_seen", &Calibration::rows_seen)
+      .def_prop_ro("rows_kept", &Calibration::rows_kept)
+      .def_prop_ro("groups", &Calibration::groups)
+      .def_prop_ro("weighted", &Calibration::weighted)
+      .def_prop_ro("capacity", [](const Calibration& self) { return self.options().capacity; })
+      .def_prop_ro("seed", [](const Calibration& self) { return self.options().seed; })
+      .def(
+          "sorted", [](const Calibration& self) { return SortedScores(self); },
+          nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<SortedScores>(module, "SortedScores")
+      .def(
+          "quantile",
+          [](const SortedScores& self, double level, std::int64_t group, double test_weight) {
+            return self.quantile(level, group, test_weight);
+          },
+          nb::arg("level"), nb::arg("group") = 0, nb::arg("test_weight") = 1.0)
+      .def("p_values", &p_values, nb::arg("scores"), nb::arg("group") = 0);
+}
+
+}  // namespace widthwise::python

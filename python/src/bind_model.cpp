@@ -1,0 +1,339 @@
+#include <algorithm>
+#include <cmath>
+
+#include <widthwise/dense_net.hpp>
+#include <widthwise/forest.hpp>
+#include <widthwise/model.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/nearest_neighbours.hpp>
+#include <widthwise/train/fit.hpp>
+#include <widthwise/train/xgboost.hpp>
+
+#include "bindings.hpp"
+#include "table.hpp"
+#include "train/fit/residual_quantiles.hpp"
+
+namespace widthwise::python {
+namespace {
+
+using OptionalDoubles = std::optional<Doubles>;
+using OptionalIntegers = std::optional<Integers>;
+
+/// A table beside what a model also wants to know of its rows.
+struct Rows {
+  const Table& table;
+  std::span<const double> predictions;
+  std::span<const std::int64_t> groups;
+
+  void check() const {
+    const auto fits = [&](std::size_t size, const char* what) {
+      if (size == 0 || size == table.rows()) return;
+      throw Error(ErrorCode::kShapeMismatch,
+                  "X has " + std::to_string(table.rows()) + " rows, " + what + " has " + std::to_string(size));
+    };
+    fits(predictions.size(), "y_pred");
+    fits(groups.size(), "groups");
+  }
+
+  /// Call use(rows, number of the first) part by part, without Python's lock.
+  template <class Use>
+  void for_each_part(const Use& use) const {
+    check();
+    const nb::gil_scoped_release release;
+    table.for_each_part([&](MatrixView x, std::size_t first) {
+      const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, x.rows()); };
+      use(ModelRows{x, part(predictions), part(groups)}, first);
+    });
+  }
+};
+
+void check_outcomes(const Table& table, const Doubles& outcomes) {
+  if (outcomes.size() == table.rows()) return;
+  throw Error(ErrorCode::kShapeMismatch,
+              "X has " + std::to_string(table.rows()) + " rows, y has " + std::to_string(outcomes.size()));
+}
+
+std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const OptionalDoubles& predictions,
+                                  const OptionalIntegers& groups, const std::vector<double>& level_values) {
+  const std::vector<Level> levels = levels_of(level_values);
+  const std::size_t n = table.rows();
+  const std::size_t k = levels.size();
+  auto f = room_for(n);
+  auto bounds = room_for(n * 2 * k);
+  Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& rows, std::size_t first) {
+    const std::size_t count = rows.x.rows();
+    double* const lower = bounds.get() + first * 2 * k;
+    model.intervals(rows, levels, {f.get() + first, count}, {lower, count, k, 2 * k}, {lower + k, count, k, 2 * k});
+  });
+  return {give<Vector>(std::move(f), {n}), give<Cube>(std::move(bounds), {n, 2, k})};
+}
+
+/// A vector with a number a row.
+template <class Fill>
+Vector a_number_each(const Rows& rows, const Fill& fill) {
+  auto out = room_for(rows.table.rows());
+  rows.for_each_part([&](const ModelRows& part, std::size_t first) {
+    fill(part, first, std::span(out.get() + first, part.x.rows()));
+  });
+  return give<Vector>(std::move(out), {rows.table.rows()});
+}
+
+/// A matrix with k numbers a row.
+template <class Fill>
+Matrix numbers_each(const Rows& rows, std::size_t k, const Fill& fill) {
+  auto out = room_for(rows.table.rows() * k);
+  rows.for_each_part([&](const ModelRows& part, std::size_t first) {
+    fill(part, MutableMatrixView(out.get() + first * k, part.x.rows(), k));
+  });
+  return give<Matrix>(std::move(out), {rows.table.rows(), k});
+}
+
+Vector predictions(const Model& model, const Table& table) {
+  return a_number_each({table, {}, {}}, [&](const ModelRows& part, std::size_t, std::span<double> out) {
+    model.predictions(part, out);
+  });
+}
+
+Vector p_values(const Model& model, const Table& table, const OptionalDoubles& predictions,
+                const OptionalIntegers& groups, const Doubles& outcomes) {
+  check_outcomes(table, outcomes);
+  return a_number_each({table, span_of(predictions), span_of(groups)},
+                       [&](const ModelRows& part, std::size_t first, std::span<double> out) {
+                         model.p_values(part, span_of(outcomes).subspan(first, out.size()), out);
+                       });
+}
+
+Vector scores(const Model& model, const Table& table, const OptionalDoubles& predictions, const Doubles& outcomes) {
+  check_outcomes(table, outcomes);
+  return a_number_each({table, span_of(predictions), {}},
+                       [&](const ModelRows& part, std::size_t first, std::span<double> out) {
+                         model.scores(part, span_of(outcomes).subspan(first, out.size()), out);
+                       });
+}
+
+Matrix quantiles(const Model& model, const Table& table, const OptionalDoubles& predictions,
+                 const OptionalIntegers& groups, const std::vector<double>& probabilities) {
+  const std::vector<Level> levels = levels_of(probabilities);
+  return numbers_each({table, span_of(predictions), span_of(groups)}, levels.size(),
+                      [&](const ModelRows& part, MutableMatrixView out) { model.quantiles(part, levels, out); });
+}
+
+Matrix parameters(const Model& model, const Table& table, const OptionalDoubles& predictions) {
+  return numbers_each({table, span_of(predictions), {}}, model.parts().rule.parameter_count(),
+                      [&](const ModelRows& part, MutableMatrixView out) { model.parameters(part, out); });
+}
+
+/// The distances from f(x) to the bounds that a score q of each row would give (n x m each): lower, upper.
+std::pair<Matrix, Matrix> half_widths(const Model& model, const Table& table, const OptionalDoubles& predictions,
+                                      const DoubleMatrix& scores) {
+  const ConformalRule& rule = model.parts().rule;
+  const std::size_t n = table.rows();
+  const std::size_t m = scores.shape(1);
+  if (scores.shape(0) != n) {
+    throw Error(ErrorCode::kShapeMismatch,
+                "half_widths: " + std::to_string(n) + " rows, " + std::to_string(scores.shape(0)) + " rows of scores");
+  }
+  const std::size_t p = rule.transform().parameter_count();
+  const std::size_t columns = rule.parameter_count();
+  auto lower = room_for(n * m);
+  auto upper = room_for(n * m);
+  Rows{table, span_of(predictions), {}}.for_each_part([&](const ModelRows& part, std::size_t first) {
+    const std::size_t count = part.x.rows();
+    std::vector<double> numbers(count * columns);
+    model.parameters(part, {numbers.data(), count, columns});
+    const MatrixView q(scores.data() + first * m, count, m);
+    const auto invert = [&](std::size_t column, double* out) {
+      const MatrixView side(numbers.data() + column, count, p, columns);
+      rule.transform().inverses(q, side, {out + first * m, count, m});
+      for (double* at = out + first * m; at != out + (first + count) * m; ++at) {
+        *at = to_residual(rule.score(), *at) * model.parts().unit;
+      }
+    };
+    invert(0, lower.get());
+    invert(columns - p, upper.get());
+  });
+  return {give<Matrix>(std::move(lower), {n, m}), give<Matrix>(std::move(upper), {n, m})};
+}
+
+/// s(x) of rows, in the units of y, where intervals are f(x) +- s(x) times one number; transforms without offset only.
+Vector scales(const Model& model, const Table& table, const OptionalDoubles& predictions) {
+  const ConformalRule& rule = model.parts().rule;
+  const AffineForm* const form = rule.transform().affine_form();
+  if (form == nullptr || form->has_offset() || rule.sides() == Sides::kTwo) {
+    throw Error(ErrorCode::kInvalidArgument, "a difficulty is one factor a row, which the transform " +
+                                                 std::string(rule.transform().name()) +
+                                                 (rule.sides() == Sides::kTwo ? ", two-sided," : "") +
+                                                 " does not have; fit with the goal even or a number, one-sided");
+  }
+  const std::size_t columns = rule.parameter_count();
+  std::vector<double> numbers;
+  return a_number_each({table, span_of(predictions), {}},
+                       [&](const ModelRows& part, std::size_t, std::span<double> out) {
+                         numbers.resize(out.size() * columns);
+                         model.parameters(part, {numbers.data(), out.size(), columns});
+                         form->coefficients({numbers.data(), out.size(), columns}, out, {});
+                         for (double& v : out) v = std::exp(v) * model.parts().unit;
+                       });
+}
+
+void calibrate(const Model& model, Calibration& calibration, const Table& table, const OptionalDoubles& predictions,
+               const OptionalIntegers& groups, const Doubles& outcomes, std::uint64_t first_row) {
+  check_outcomes(table, outcomes);
+  // All rows or, when one is refused, none.
+  Calibration added(calibration.options());
+  Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& part, std::size_t first) {
+    model.calibrate(added, part, span_of(outcomes).subspan(first, part.x.rows()), first_row + first);
+  });
+  calibration.merge(added);
+}
+
+/// Whether these residuals of rows that nobody has fitted are larger than those of the fit by more than chance.
+bool fitted_in_sample(const Model& model, const Doubles& fresh_residuals) {
+  return check_in_sample(model, span_of(fresh_residuals)).suspicious();
+}
+
+Model with_notes(const Model& model, const std::map<std::string, std::string>& notes) {
+  ModelParts parts = model.parts();
+  for (const auto& [name, text] : notes) parts.notes[name] = text;
+  return Model(std::move(parts));
+}
+
+Model with_levels(const Model& model, const std::vector<double>& levels) {
+  ModelParts parts = model.parts();
+  parts.levels = levels_of(levels);
+  return Model(std::move(parts));
+}
+
+nb::bytes to_bytes(const Model& model) {
+  const auto bytes = serialise(model);
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+Model from_bytes(const nb::bytes& bytes) {
+  return deserialise({static_cast<const std::byte*>(bytes.data()), bytes.size()});
+}
+
+// ---- row functions as arrays, for exporters
+
+nb::dict to_dict(const Forest& forest) {
+  const ForestArrays& arrays = forest.arrays();
+  nb::dict dict;
+  dict["kind"] = "forest";
+  dict["inputs"] = arrays.inputs;
+  dict["base"] = array_of(arrays.base);
+  dict["roots"] = array_of(arrays.roots);
+  dict["output_of"] = array_of(arrays.output_of);
+  dict["feature"] = array_of(arrays.feature);
+  dict["value"] = array_of(arrays.value);
+  dict["left"] = array_of(arrays.left);
+  dict["right"] = array_of(arrays.right);
+  dict["missing_left"] = array_of(arrays.missing_left);
+  return dict;
+}
+
+nb::dict to_dict(const DenseNet& net) {
+  const DenseNetArrays& arrays = net.arrays();
+  nb::dict dict;
+  dict["kind"] = "net";
+  dict["centre"] = array_of(arrays.centre);
+  dict["scale"] = array_of(arrays.scale);
+  dict["bound"] = arrays.bound;
+  nb::list layers;
+  for (const DenseLayer& layer : arrays.layers) {
+    nb::dict each;
+    each["inputs"] = layer.inputs;
+    each["outputs"] = layer.outputs;
+    each["weights"] = array_of(layer.weights);
+    each["biases"] = array_of(layer.biases);
+    layers.append(each);
+  }
+  dict["layers"] = layers;
+  return dict;
+}
+
+nb::object arrays_of(const std::shared_ptr<const RowFunction>& function) {
+  if (const auto* forest = dynamic_cast<const Forest*>(function.get())) return to_dict(*forest);
+  if (const auto* net = dynamic_cast<const DenseNet*>(function.get())) return to_dict(*net);
+  if (function == nullptr) return nb::none();
+  nb::dict dict;
+  dict["kind"] = "neighbours";
+  return dict;
+}
+
+/// A model whose localizer XGBoost trained in somebody's own loop, from what it was trained on.
+Model from_xgboost(const nb::bytes& saved, const std::string& transform, const std::string& goal, bool two_sided,
+                   std::vector<std::string> features, const std::string& target, const std::string& prediction,
+                   const Doubles& residuals, double unit, const std::vector<double>& levels) {
+  const auto forest = read_forest({static_cast<const std::byte*>(saved.data()), saved.size()});
+  const GoalPlan plan = plan_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
+                                  two_sided ? Sides::kTwo : Sides::kOne);
+  return Model(ModelParts{.features = std::move(features),
+                          .target = target,
+                          .prediction = prediction,
+                          .localizer = forest,
+                          .rule = plan.rule,
+                          .unit = unit,
+                          .levels = levels_of(levels),
+                          .fit_residuals = internal::residual_quantiles(span_of(residuals)),
+                          .fit_rows = residuals.size(),
+                          .notes = {{"goal", plan.goal.text()}, {"localizer", "trees"}}});
+}
+
+}  // namespace
+
+void bind_model(nb::module_& module) {
+  nb::class_<Model>(module, "Model", "Base model, localizer, rule and calibration together.")
+      .def_prop_ro("features", [](const Model& self) { return self.parts().features; })
+      .def_prop_ro("target", [](const Model& self) { return self.parts().target; })
+      .def_prop_ro("prediction", [](const Model& self) { return self.parts().prediction; })
+      .def_prop_ro("needs_predictions", &Model::needs_predictions)
+      .def_prop_ro("transform", [](const Model& self) { return std::string(self.parts().rule.transform().name()); })
+      .def_prop_ro("gamma", [](const Model& self) { return self.parts().rule.transform().options().gamma; })
+      .def_prop_ro("score", [](const Model& self) { return std::string(name_of(self.parts().rule.score())); })
+      .def_prop_ro("two_sided", [](const Model& self) { return self.parts().rule.sides() == Sides::kTwo; })
+      .def_prop_ro("unit", [](const Model& self) { return self.parts().unit; })
+      .def_prop_ro("range",
+                   [](const Model& self) { return std::pair(self.parts().range.low, self.parts().range.high); })
+      .def_prop_ro("levels",
+                   [](const Model& self) {
+                     std::vector<double> values;
+                     for (const Level& level : self.parts().levels) values.push_back(level.value());
+                     return values;
+                   })
+      .def_prop_ro("fit_rows", [](const Model& self) { return self.parts().fit_rows; })
+      .def_prop_ro("notes", [](const Model& self) { return self.parts().notes; })
+      .def_prop_ro("calibration", [](const Model& self) { return self.parts().calibration; })
+      .def_prop_ro("calibration_rows", [](const Model& self) { return self.parts().calibration.rows_kept(); })
+      .def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base); })
+      .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer); })
+      .def("with_calibration", &Model::with_calibration, nb::arg("calibration"))
+      .def("with_notes", &with_notes, nb::arg("notes"))
+      .def("with_levels", &with_levels, nb::arg("levels"))
+      .def("predictions", &predictions, nb::arg("table"))
+      .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
+           nb::arg("levels"))
+      .def("quantiles", &quantiles, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
+           nb::arg("probabilities"))
+      .def("p_values", &p_values, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
+           nb::arg("outcomes"))
+      .def("scores", &scores, nb::arg("table"), nb::arg("predictions").none(), nb::arg("outcomes"))
+      .def("parameters", &parameters, nb::arg("table"), nb::arg("predictions").none())
+      .def("half_widths", &half_widths, nb::arg("table"), nb::arg("predictions").none(), nb::arg("scores"))
+      .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
+      .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
+           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"))
+      .def("fitted_in_sample", &fitted_in_sample, nb::arg("fresh_residuals"))
+      .def("to_bytes", &to_bytes)
+      .def_static("from_bytes", &from_bytes, nb::arg("data"))
+      .def_static("from_xgboost", &from_xgboost, nb::arg("saved"), nb::arg("transform"), nb::arg("goal"),
+                  nb::arg("two_sided"), nb::arg("features"), nb::arg("target"), nb::arg("prediction"),
+                  nb::arg("residuals"), nb::arg("unit"), nb::arg("levels"))
+      .def(
+          "save", [](const Model& self, const std::string& file) { save(self, file); }, nb::arg("file"),
+          nb::call_guard<nb::gil_scoped_release>())
+      .def_static(
+          "load", [](const std::string& file) { return load(file); }, nb::arg("file"),
+          nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace widthwise::python

@@ -1,0 +1,94 @@
+#include <widthwise/objective.hpp>
+#include <widthwise/train/fit.hpp>
+
+#include "bindings.hpp"
+
+namespace widthwise::python {
+namespace {
+
+/// Sums over workers by a Python function that takes an array and returns the sum of all workers' arrays.
+class PythonReducer final : public Reducer {
+ public:
+  PythonReducer(const nb::object& sum, std::size_t rank, std::size_t workers)
+      : sum_(sum), rank_(rank), workers_(workers) {}
+
+  void sum(std::span<double> values) const override {
+    const nb::gil_scoped_acquire acquire;
+    auto copy = room_for(values.size());
+    std::copy(values.begin(), values.end(), copy.get());
+    const nb::object total = sum_(give<Vector>(std::move(copy), {values.size()}));
+    const auto numbers = nb::cast<Doubles>(total);
+    if (numbers.size() != values.size()) throw Error(ErrorCode::kShapeMismatch, "sum over workers: another length");
+    std::copy_n(numbers.data(), values.size(), values.begin());
+  }
+  [[nodiscard]] std::size_t rank() const override { return rank_; }
+  [[nodiscard]] std::size_t workers() const override { return workers_; }
+
+ private:
+  const nb::object& sum_;
+  std::size_t rank_;
+  std::size_t workers_;
+};
+
+/// What to train a localizer with, for a goal.
+struct WidthObjective {
+  GoalPlan plan;
+
+  WidthObjective(const std::string& goal, const std::string& transform, bool two_sided,
+                 const std::optional<std::pair<double, double>>& window)
+      : plan(plan_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
+                       two_sided ? Sides::kTwo : Sides::kOne,
+                       window ? std::optional(LevelWindow{window->first, window->second}) : std::nullopt)) {
+    if (plan.objective != nullptr) return;
+    throw Error(ErrorCode::kInvalidArgument, "the transform identity has no parameters to train");
+  }
+};
+
+/// Loss, gradient and diagonal Hessian (n x P each, or empty where not wanted).
+std::tuple<double, Matrix, Matrix> evaluate(const WidthObjective& self, const Doubles& residuals,
+                                            const DoubleMatrix& parameters, const std::optional<Doubles>& weights,
+                                            bool with_gradient, bool with_hessian, const nb::object& sum,
+                                            std::size_t rank, std::size_t workers) {
+  const std::size_t n = parameters.shape(0);
+  const std::size_t p = parameters.shape(1);
+  const std::size_t gradient_rows = with_gradient ? n : 0;
+  const std::size_t hessian_rows = with_hessian ? n : 0;
+  auto gradient = room_for(gradient_rows * p);
+  auto hessian = room_for(hessian_rows * p);
+  double loss = 0;
+  {
+    const nb::gil_scoped_release release;
+    Workspace workspace;
+    const ResidualRows rows{span_of(residuals), span_of(weights)};
+    const MutableMatrixView gradient_view =
+        with_gradient ? MutableMatrixView(gradient.get(), n, p) : MutableMatrixView();
+    const MutableMatrixView hessian_view = with_hessian ? MutableMatrixView(hessian.get(), n, p) : MutableMatrixView();
+    if (workers > 1) {
+      const PythonReducer reducer(sum, rank, workers);
+      loss = self.plan.objective->evaluate(rows, view_of(parameters), gradient_view, hessian_view, workspace, reducer);
+    } else {
+      loss = self.plan.objective->evaluate(rows, view_of(parameters), gradient_view, hessian_view, workspace,
+                                           SingleWorker());
+    }
+  }
+  return {loss, give<Matrix>(std::move(gradient), {gradient_rows, p}),
+          give<Matrix>(std::move(hessian), {hessian_rows, p})};
+}
+
+}  // namespace
+
+void bind_objective(nb::module_& module) {
+  nb::class_<WidthObjective>(module, "WidthObjective")
+      .def(nb::init<const std::string&, const std::string&, bool, const std::optional<std::pair<double, double>>&>(),
+           nb::arg("goal"), nb::arg("transform"), nb::arg("two_sided"), nb::arg("window").none())
+      .def_prop_ro("parameter_count", [](const WidthObjective& self) { return self.plan.objective->parameter_count(); })
+      .def_prop_ro("transform",
+                   [](const WidthObjective& self) { return std::string(self.plan.rule.transform().name()); })
+      .def_prop_ro("goal", [](const WidthObjective& self) { return self.plan.goal.text(); })
+      .def("evaluate", &evaluate, nb::arg("residuals"), nb::arg("parameters"), nb::arg("weights").none(),
+           nb::arg("with_gradient"), nb::arg("with_hessian"), nb::arg("sum").none(), nb::arg("rank"),
+           nb::arg("workers"));
+  module.def("unit_near", &unit_near, nb::arg("typical_residual"));
+}
+
+}  // namespace widthwise::python

@@ -1,0 +1,133 @@
+
+#include <bit>
+
+#include <widthwise/random.hpp>
+
+#include "arrow.hpp"
+#include "bindings.hpp"
+#include "table.hpp"
+
+namespace widthwise::python {
+namespace {
+
+using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+
+NumberKind kind_of(nb::dlpack::dtype type) {
+  const auto code = static_cast<nb::dlpack::dtype_code>(type.code);
+  switch (code) {
+    case nb::dlpack::dtype_code::Float:
+      if (type.bits == 64) return NumberKind::kDouble;
+      if (type.bits == 32) return NumberKind::kFloat;
+      break;
+    case nb::dlpack::dtype_code::Int:
+      if (type.bits == 8) return NumberKind::kInt8;
+      if (type.bits == 16) return NumberKind::kInt16;
+      if (type.bits == 32) return NumberKind::kInt32;
+      if (type.bits == 64) return NumberKind::kInt64;
+      break;
+    case nb::dlpack::dtype_code::UInt:
+    case nb::dlpack::dtype_code::Bool:
+      if (type.bits == 8) return NumberKind::kUInt8;
+      if (type.bits == 16) return NumberKind::kUInt16;
+      if (type.bits == 32) return NumberKind::kUInt32;
+      if (type.bits == 64) return NumberKind::kUInt64;
+      break;
+    default:
+      break;
+  }
+  throw Error(ErrorCode::kInvalidArgument, "table: numbers of " + std::to_string(type.bits) +
+                                               " bits of this kind are not known; convert them to float64");
+}
+
+/// A table's owner that lets go of a Python object; tables are only freed by Python, which holds the lock then.
+std::shared_ptr<void> owner_of(nb::object object) { return std::make_shared<nb::object>(std::move(object)); }
+
+Column column_of(const void* data, std::int64_t stride, nb::dlpack::dtype type) {
+  return {.kind = kind_of(type),
+          .data = static_cast<const std::byte*>(data),
+          .stride = static_cast<std::ptrdiff_t>(stride * (type.bits / 8))};
+}
+
+Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names) {
+  Table::Chunk chunk{matrix.shape(0), {}};
+  for (std::size_t j = 0; j < matrix.shape(1); ++j) {
+    const auto* first = static_cast<const std::byte*>(matrix.data()) +
+                        static_cast<std::ptrdiff_t>(j) * matrix.stride(1) * (matrix.dtype().bits / 8);
+    chunk.columns.push_back(column_of(first, matrix.stride(0), matrix.dtype()));
+  }
+  return {std::move(names), {std::move(chunk)}, {owner_of(nb::cast(matrix))}};
+}
+
+/// `places` says where the columns stand among the names; what stands elsewhere holds no numbers.
+Table from_columns(const std::vector<AnyVector>& columns, std::vector<std::string> names,
+                   const std::vector<std::size_t>& places, std::size_t rows) {
+  if (places.size() != columns.size()) throw Error(ErrorCode::kShapeMismatch, "table: a column without a place");
+  Table::Chunk chunk{rows, std::vector<Column>(names.size())};
+  std::vector<std::shared_ptr<void>> owners;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const AnyVector& column = columns[i];
+    if (column.shape(0) != rows) throw Error(ErrorCode::kShapeMismatch, "table: columns of different lengths");
+    chunk.columns.at(places[i]) = column_of(column.data(), column.stride(0), column.dtype());
+    owners.push_back(owner_of(nb::cast(column)));
+  }
+  return {std::move(names), {std::move(chunk)}, std::move(owners)};
+}
+
+Table from_stream(const nb::object& capsule) {
+  void* stream = PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream");
+  if (stream == nullptr) throw nb::python_error();
+  return Table::from_stream(*static_cast<ArrowArrayStream*>(stream));
+}
+
+Matrix to_matrix(const Table& table) {
+  auto numbers = room_for(table.rows() * table.columns());
+  {
+    const nb::gil_scoped_release release;
+    table.copy(0, {numbers.get(), table.rows(), table.columns()});
+  }
+  return give<Matrix>(std::move(numbers), {table.rows(), table.columns()});
+}
+
+Matrix take(const Table& table, const Integers& rows) {
+  auto numbers = room_for(rows.size() * table.columns());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto row = static_cast<std::size_t>(rows.data()[i]);
+    if (row >= table.rows()) throw Error(ErrorCode::kInvalidArgument, "table: there is no row " + std::to_string(row));
+    table.copy(row, {numbers.get() + i * table.columns(), 1, table.columns()});
+  }
+  return give<Matrix>(std::move(numbers), {rows.size(), table.columns()});
+}
+
+/// A number that tells tables of other content apart, as far as 64 bits can.
+std::uint64_t fingerprint(const Table& table) {
+  const nb::gil_scoped_release release;
+  std::uint64_t hash = mix_bits(table.rows() + 1);
+  table.for_each_part([&](MatrixView x, std::size_t) {
+    for (std::size_t i = 0; i < x.rows(); ++i) {
+      for (const double number : x.row(i)) hash = mix_bits(hash ^ std::bit_cast<std::uint64_t>(number));
+    }
+  });
+  return hash;
+}
+
+}  // namespace
+
+void bind_table(nb::module_& module) {
+  nb::class_<Table>(module, "Table", "Columns of numbers, borrowed from whoever has them.")
+      .def_static("from_matrix", &from_matrix, nb::arg("matrix"), nb::arg("names"))
+      .def_static("from_columns", &from_columns, nb::arg("columns"), nb::arg("names"), nb::arg("places"),
+                  nb::arg("rows"))
+      .def_static("from_stream", &from_stream, nb::arg("capsule"))
+      .def_prop_ro("names", &Table::names)
+      .def_prop_ro("rows", &Table::rows)
+      .def("numeric", &Table::numeric, nb::arg("column"))
+      .def(
+          "select", [](const Table& table, const std::vector<std::size_t>& columns) { return table.select(columns); },
+          nb::arg("columns"))
+      .def("fingerprint", &fingerprint)
+      .def("to_matrix", &to_matrix)
+      .def("take", &take, nb::arg("rows"));
+}
+
+}  // namespace widthwise::python

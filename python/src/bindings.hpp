@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <widthwise/diagnostics.hpp>
+#include <widthwise/error.hpp>
+#include <widthwise/level.hpp>
+#include <widthwise/plan.hpp>
+
+/// What the parts of the module share: arrays in and out.
+namespace widthwise::python {
+
+namespace nb = nanobind;
+
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using DoubleMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Booleans = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+using Cube = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
+
+template <class Array>
+[[nodiscard]] auto span_of(const Array& array) {
+  return std::span(array.data(), array.size());
+}
+
+/// Empty for None.
+template <class Array>
+[[nodiscard]] auto span_of(const std::optional<Array>& array) {
+  using Span = decltype(span_of(*array));
+  return array ? span_of(*array) : Span();
+}
+
+[[nodiscard]] inline MatrixView view_of(const DoubleMatrix& matrix) {
+  return {matrix.data(), matrix.shape(0), matrix.shape(1)};
+}
+
+/// Hand numbers over to Python without a copy.
+template <class Array, class Number>
+[[nodiscard]] Array give(std::unique_ptr<Number[]> numbers, std::initializer_list<std::size_t> shape) {
+  Number* const data = numbers.get();
+  nb::capsule owner(numbers.release(), [](void* memory) noexcept { delete[] static_cast<Number*>(memory); });
+  return Array(data, shape, owner);
+}
+
+/// n numbers of any value.
+[[nodiscard]] inline std::unique_ptr<double[]> room_for(std::size_t n) {
+  return std::make_unique_for_overwrite<double[]>(n);
+}
+
+template <class Number>
+[[nodiscard]] nb::object array_of(const std::vector<Number>& values) {
+  auto copy = std::make_unique_for_overwrite<Number[]>(values.size());
+  std::copy(values.begin(), values.end(), copy.get());
+  return nb::cast(give<nb::ndarray<nb::numpy, Number, nb::ndim<1>>>(std::move(copy), {values.size()}));
+}
+
+[[nodiscard]] inline std::vector<Level> levels_of(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+[[nodiscard]] nb::dict to_dict(const Proportion& share);
+[[nodiscard]] nb::dict to_dict(const CoverageSpread& spread);
+[[nodiscard]] nb::list to_list(const std::vector<Part>& parts);
+
+void bind_table(nb::module_& module);
+void bind_calibration(nb::module_& module);
+void bind_model(nb::module_& module);
+void bind_objective(nb::module_& module);
+void bind_diagnostics(nb::module_& module);
+void bind_fit(nb::module_& module);
+
+}  // namespace widthwise::python

@@ -1,0 +1,51 @@
+// The module widthwise._core: arrays in and out of the C++ library. What people see is in python/widthwise.
+
+#include <widthwise/transform.hpp>
+#include <widthwise/version.hpp>
+
+#include "bindings.hpp"
+
+namespace widthwise::python {
+namespace {
+
+PyObject* exception_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kFile:
+      return PyExc_OSError;
+    case ErrorCode::kMissingEngine:
+      return PyExc_ImportError;
+    case ErrorCode::kCancelled:
+      return PyExc_KeyboardInterrupt;
+    default:
+      return PyExc_ValueError;
+  }
+}
+
+void translate(const std::exception_ptr& exception, void* /*payload*/) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Error& error) {
+    PyErr_SetString(exception_of(error.code()), error.what());
+  }
+}
+
+}  // namespace
+}  // namespace widthwise::python
+
+NB_MODULE(_core, module) {
+  using namespace widthwise::python;  // NOLINT(google-build-using-namespace): the body of the module
+  nb::register_exception_translator(translate);
+  module.doc() = "The C++ library behind widthwise.";
+  module.attr("__version__") = widthwise::kVersion;
+  module.def("transform_names", [] {
+    std::vector<std::string> names;
+    for (const auto name : widthwise::transform_names()) names.emplace_back(name);
+    return names;
+  });
+  bind_table(module);
+  bind_calibration(module);
+  bind_model(module);
+  bind_objective(module);
+  bind_diagnostics(module);
+  bind_fit(module);
+}

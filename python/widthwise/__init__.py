@@ -1,0 +1,67 @@
+"""Honest prediction intervals around the predictions of any regression model.
+
+>>> from widthwise import WidthwiseRegressor                                    # doctest: +SKIP
+>>> model = WidthwiseRegressor(estimator, goal="even").fit(X, y)                # doctest: +SKIP
+>>> y_pred, intervals = model.predict_interval(X_new, confidence_level=0.9)     # doctest: +SKIP
+
+People with a fitted model and a table want `WidthwiseRegressor`. People without an estimator, with predictions from
+anywhere, want `Localizer`, `Calibration` and `Predictor`. `report` writes a page that says whether intervals keep their
+promise, `plan` says how many rows a promise needs. `widthwise.xgboost`, `widthwise.torch`, `widthwise.mapie`,
+`widthwise.crepes` and `widthwise.onnx` meet those packages; `widthwise.plot` has the pictures.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._core import __version__ as __version__
+    from ._evaluation import Evaluation as Evaluation
+    from ._localizer import Calibration as Calibration
+    from ._localizer import Localizer as Localizer
+    from ._localizer import Predictor as Predictor
+    from ._plan import Plan as Plan
+    from ._plan import plan as plan
+    from ._regressor import WidthwiseRegressor as WidthwiseRegressor
+    from ._report import report as report
+
+# Where each name is, so that `import widthwise` brings in neither scikit-learn nor matplotlib.
+_HOME = {
+    "__version__": "_core",
+    "Calibration": "_localizer",
+    "Evaluation": "_evaluation",
+    "Localizer": "_localizer",
+    "Plan": "_plan",
+    "Predictor": "_localizer",
+    "WidthwiseRegressor": "_regressor",
+    "plan": "_plan",
+    "report": "_report",
+}
+_MODULES = ("crepes", "mapie", "onnx", "plot", "torch", "xgboost")
+
+__all__ = [  # noqa: F822 - found by __getattr__
+    "Calibration",
+    "Evaluation",
+    "Localizer",
+    "Plan",
+    "Predictor",
+    "WidthwiseRegressor",
+    "__version__",
+    "plan",
+    "report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module("." + _HOME[name], __name__), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module 'widthwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -1,0 +1,73 @@
+"""The user's own XGBoost, and what training tells on the way."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+logger = logging.getLogger("widthwise")
+
+ProgressCallback = Callable[[str, int, int, float], None]
+
+
+def xgboost_library() -> str:
+    """The library inside the xgboost package of this Python, which is found and not imported. Empty: C++ looks for it."""
+    if os.environ.get("WIDTHWISE_XGBOOST"):
+        return ""
+    spec = importlib.util.find_spec("xgboost")
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    for folder in folders:
+        library = Path(folder, "lib", "libxgboost.so")
+        if library.exists():
+            return str(library)
+    raise ImportError("training needs XGBoost 3: pip install xgboost-cpu (or xgboost)")
+
+
+def threads_of(n_jobs: int | None) -> int:
+    """n_jobs as XGBoost counts threads; 0 is all of them."""
+    if n_jobs is None or n_jobs == -1:
+        return 0
+    if n_jobs < 0:
+        return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0; expected None, a positive number, or -1 for all processors")
+    return n_jobs
+
+
+@contextmanager
+def progress(verbose: int) -> Iterator[ProgressCallback | None]:
+    """What to tell of training: a bar of tqdm for each stage when verbose, and each stage to the log."""
+    if not verbose:
+        yield None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        tqdm = None
+    bar: Any = None
+    stage_before = ""
+
+    def show(stage: str, done: int, total: int, loss: float) -> None:
+        nonlocal bar, stage_before
+        if stage != stage_before:
+            stage_before = stage
+            logger.info("%s", stage)
+            if bar is not None:
+                bar.close()
+            bar = tqdm(total=total, desc=stage, unit="round", leave=True) if tqdm is not None else None
+        if bar is None:
+            return
+        bar.update(done - bar.n)
+        if loss == loss:  # not NaN
+            bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.close()

@@ -1,0 +1,102 @@
+"""What intervals cost and whether they keep their promise, as numbers and as a table to read."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._tables import Floats
+
+
+class Evaluation(dict[str, Any]):
+    """The evaluation of a model on rows it has not seen: a dict, and a table when printed.
+
+    The keys are those of ``widthwise evaluate --json``: ``rows`` and ``levels``, a list with a dict for each level, in the
+    order asked for: ``level``, ``coverage`` (with its 95 % confidence interval), ``mean_width``, ``median_width``,
+    ``interval_score``, ``infinite``, ``verdict``, ``worst_slab``, ``weakest`` and ``by_width``.
+    """
+
+    def __str__(self) -> str:
+        head = f"{self['rows']:,} rows"
+        return "\n\n".join([head, *(_level_text(level) for level in self["levels"])])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    @property
+    def valid(self) -> bool:
+        """Whether no level was found to be broken."""
+        return all(level["verdict"]["word"] != "too low" for level in self["levels"])
+
+
+def evaluate(
+    model: _core.Model,
+    table: _core.Table,
+    y_pred: Floats | None,
+    groups: Any,
+    outcomes: Floats,
+    levels: list[float],
+) -> Evaluation:
+    """Evaluate a model; features to search for weak places are those it was fitted with."""
+    not_finite = np.flatnonzero(~np.isfinite(outcomes))
+    if len(not_finite):
+        raise ValueError(f"y[{not_finite[0]}] is {outcomes[not_finite[0]]}; drop the rows without an outcome")
+    if not len(outcomes):
+        raise ValueError("there are no rows to evaluate")
+    _, intervals = model.intervals(table, y_pred, groups, levels)
+    rows = np.arange(len(outcomes))
+    if len(rows) > _core.SEARCH_ROWS_AT_MOST:
+        rows = np.sort(np.random.default_rng(0).choice(len(rows), _core.SEARCH_ROWS_AT_MOST, replace=False))
+    features = table.take(rows)
+    found = [
+        _core.evaluate(
+            np.ascontiguousarray(intervals[:, 0, j]),
+            np.ascontiguousarray(intervals[:, 1, j]),
+            outcomes,
+            level,
+            model.calibration_rows,
+            rows,
+            features,
+            model.features,
+        )
+        for j, level in enumerate(levels)
+    ]
+    return Evaluation(rows=len(outcomes), levels=found)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    return "-" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def number(value: float) -> str:
+    """Four significant digits, and all those before the point."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "infinite"
+    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+
+
+def _with_confidence(share: dict[str, Any]) -> str:
+    return f"{percent(share['share'])}  ({percent(share['low'])} to {percent(share['high'])} at 95 % confidence)"
+
+
+def _level_text(level: dict[str, Any]) -> str:
+    lines = [f"Level {level['level']:g}", f"  coverage        {_with_confidence(level['coverage'])}"]
+    if level["worst_slab"] and level["worst_slab"]["coverage"]["trials"]:
+        lines.append(f"  worst slab      {_with_confidence(level['worst_slab']['coverage'])}")
+    if level["weakest"] and level["weakest"]["coverage"]["trials"]:
+        lines.append(f"  weakest         {percent(level['weakest']['coverage']['share'])} where {level['weakest']['where']}")
+    lines.append(f"  mean width      {number(level['mean_width'])}")
+    lines.append(f"  median width    {number(level['median_width'])}")
+    lines.append(f"  interval score  {number(level['interval_score'])}")
+    if level["infinite"]:
+        lines.append(f"  infinite        {level['infinite']:,} intervals")
+    return "\n".join([*lines, "", "  " + level["verdict"]["text"]])

@@ -1,0 +1,68 @@
+"""How many calibration rows a promise needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import _core
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What coverage to expect of intervals that are calibrated once.
+
+    Attributes
+    ----------
+    confidence_level : float
+    rows : int
+        Calibration rows.
+    mean, low, high : float
+        Mean of the coverage over calibrations, and the ends of the range it lies in with the confidence asked for.
+    """
+
+    confidence_level: float
+    rows: int
+    mean: float
+    low: float
+    high: float
+
+
+def plan(
+    confidence_level: float = 0.9,
+    *,
+    tolerance: float | None = None,
+    rows: int | None = None,
+    confidence: float = 0.95,
+) -> Plan:
+    """Say how many calibration rows keep coverage within a tolerance, or what coverage so many rows give.
+
+    Parameters
+    ----------
+    confidence_level : float, default=0.9
+        The level of the intervals.
+    tolerance : float, optional
+        How far coverage may be from the level, on either side.
+    rows : int, optional
+        Calibration rows there are. Give this or `tolerance`.
+    confidence : float, default=0.95
+        How sure to be of it.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> from widthwise import plan
+    >>> plan(0.9, tolerance=0.02).rows
+    897
+    >>> plan(0.9, rows=99).low
+    0.834...
+    """
+    if (tolerance is None) == (rows is None):
+        raise ValueError("give either tolerance or rows")
+    if rows is None:
+        assert tolerance is not None
+        rows = _core.rows_for_tolerance(confidence_level, tolerance, confidence)
+    spread = _core.coverage_spread(confidence_level, rows, confidence)
+    return Plan(confidence_level, rows, spread["mean"], spread["low"], spread["high"])

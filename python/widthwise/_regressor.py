@@ -1,0 +1,409 @@
+"""Intervals around any regressor of scikit-learn's kind."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+try:
+    from sklearn.base import BaseEstimator, RegressorMixin, clone
+    from sklearn.model_selection import KFold, cross_val_predict
+    from sklearn.utils import _safe_indexing, check_random_state, get_tags
+    from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError(
+        "WidthwiseRegressor needs scikit-learn 1.6 or later: pip install 'widthwise[sklearn]'; "
+        "Localizer, Calibration and Predictor do without"
+    ) from error
+
+from . import _core, _tables
+from ._engine import logger
+from ._evaluation import Evaluation
+from ._localizer import Goal, Levels, Localizer, Predictor, _not_fitted, levels_of, load_model
+from ._tables import Floats
+
+
+class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Honest prediction intervals around the predictions of any regressor.
+
+    `fit` sets calibration rows aside, cross-fits the estimator on the others, learns from its out-of-sample errors how
+    uncertainty depends on the row, and calibrates. Whatever it learns, an interval of level 0.9 contains at least 90 % of new
+    outcomes, for any estimator and any distribution.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Anything with fit and predict: scikit-learn's, pipelines, LightGBM, CatBoost, XGBoost. By default boosted trees of
+        XGBoost, which the model file then holds, too.
+    goal : {"even", "narrow"} or float, default="even"
+        What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number between, 1
+        being even.
+    transform : str, default="auto"
+        How a score depends on the row: auto is exp, or affine for the goal narrow.
+    confidence_level : float or list of floats, default=0.9
+        What `predict_interval` gives when nobody says.
+    cv : int or splitter, default=5
+        Folds of the cross-fitting; scikit-learn's splitters work with an estimator of your own.
+    calibration_size : float or int, default=0.25
+        Share or number of the rows to set aside for the calibration. 0: call `conformalize` with rows of your own.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int, optional
+        Processes of the cross-fitting, and threads of XGBoost (there None is all processors).
+    verbose : int, default=0
+        1 shows how far training is.
+    prefit : bool, default=False
+        The estimator is fitted already, on other rows than those given to `fit`. ``FrozenEstimator`` says the same.
+    two_sided : bool, default=False
+        Learn the lower and the upper side apart: for outcomes that are skewed around the prediction.
+    outcome_range : (float, float), optional
+        What is known of y, as (0, inf); intervals are cut to it.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator; None when XGBoost's trees inside the model make the predictions.
+    predictor_ : Predictor
+        Localizer and calibration.
+    fit_report_ : dict
+        What the goal costs and gives on rows held out, beside one width for all and the other end of the dial;
+        ``fit_report_["in_words"]`` says it in a sentence.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        When X has names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from widthwise import WidthwiseRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 4, (4000, 2))
+    >>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=4000)
+    >>> model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1).fit(X[:3000], y[:3000])
+    >>> y_pred, intervals = model.predict_interval(X[3000:], confidence_level=[0.8, 0.9])
+    >>> y_pred.shape, intervals.shape
+    ((1000,), (1000, 2, 2))
+    >>> model.evaluate(X[3000:], y[3000:]).valid
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        goal: Goal = "even",
+        transform: str = "auto",
+        confidence_level: Levels = 0.9,
+        cv: Any = 5,
+        calibration_size: float | int = 0.25,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        prefit: bool = False,
+        two_sided: bool = False,
+        outcome_range: tuple[float, float] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.goal = goal
+        self.transform = transform
+        self.confidence_level = confidence_level
+        self.cv = cv
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.prefit = prefit
+        self.two_sided = two_sided
+        self.outcome_range = outcome_range
+
+    # ---- fitting
+
+    def fit(self, X: Any, y: Any, *, y_pred: Any = None) -> WidthwiseRegressor:
+        """Fit estimator, localizer and calibration.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            NaN is a missing value where the estimator takes it. The estimator sees X as it is; widths depend on its columns
+            of numbers and on the prediction.
+        y : array-like of shape (n,)
+            Outcomes.
+        y_pred : array-like of shape (n,), optional
+            Predictions that you made yourself, by a model that had not seen the rows. Nothing is fitted then but the
+            intervals; `predict_interval` takes ``y_pred``, too, or uses a prefit estimator.
+
+        Returns
+        -------
+        WidthwiseRegressor
+            This one.
+        """
+        target = _tables.name_of(y, "y")
+        X, y = self._validated(X, y)
+        n = len(y)
+        share = self._calibration_share(n)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        levels = levels_of(self.confidence_level, [])
+        frozen = self._is_prefit()
+        table, _ = _tables.read(X)
+        table, left_out = _tables.select_numbers(table)
+        if left_out:
+            logger.info("widths do not depend on what holds no numbers: %s", ", ".join(left_out))
+        localizer = Localizer(
+            goal=self.goal,
+            transform=self.transform,
+            two_sided=self.two_sided,
+            outcome_range=self.outcome_range,
+            random_state=seed,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        options: dict[str, Any] = {"target": target, "prediction": "y_pred", "levels": levels}
+        self.estimator_ = None
+
+        if y_pred is not None or frozen:
+            if y_pred is None:
+                check_is_fitted(self.estimator)
+                y_pred = self._predictions(self.estimator, X)
+            elif self.estimator is not None and not frozen:
+                raise ValueError(
+                    "y_pred was given and an estimator to fit, too; say prefit=True if the estimator made the predictions, "
+                    "or leave one of them out"
+                )
+            self.estimator_ = self.estimator
+            predictions = _tables.numbers(y_pred, "y_pred", n)
+            localizer._fit(table, y, predictions, calibration_share=share, **options)
+            model = localizer._model
+        elif self.estimator is None:
+            folds = self.cv if isinstance(self.cv, Integral) else None
+            if folds is None:
+                raise ValueError("cv must be a number of folds when there is no estimator")
+            folds = max(2, min(int(folds), n - round(share * n)))
+            localizer._fit(table, y, None, base="xgboost", folds=folds, calibration_share=share, **options)
+            model = localizer._model
+        else:
+            model = self._fit_estimator(X, y, share, seed, localizer, options)
+        self.predictor_ = Predictor._of(model)
+        self.fit_report_ = localizer.fit_report_
+        return self
+
+    def _fit_estimator(
+        self, X: Any, y: Floats, share: float, seed: int, localizer: Localizer, options: dict[str, Any]
+    ) -> _core.Model:
+        """Cross-fit the estimator, train on its out-of-sample errors, calibrate with rows that none of it has seen."""
+        n = len(y)
+        order = np.random.RandomState(seed).permutation(n)
+        held = np.sort(order[: round(share * n)])
+        rows = np.sort(order[round(share * n) :])
+        fit_X, fit_y = _safe_indexing(X, rows), y[rows]
+        cv = self.cv
+        if isinstance(cv, Integral):
+            cv = KFold(max(2, min(int(cv), len(rows))), shuffle=True, random_state=seed)
+        logger.info("cross-fitting the estimator on %d rows", len(rows))
+        predictions = cross_val_predict(clone(self.estimator), fit_X, fit_y, cv=cv, n_jobs=self.n_jobs)
+        self.estimator_ = clone(self.estimator).fit(fit_X, fit_y)
+
+        table, _ = _tables.select_numbers(_tables.read(fit_X)[0])
+        localizer._fit(table, fit_y, _tables.numbers(predictions, "y_pred"), may_be_exact=True, **options)
+        model = localizer._model
+        if not len(held):
+            return model
+        held_X = _safe_indexing(X, held)
+        held_table, _ = _tables.select_numbers(_tables.read(held_X)[0])
+        core = _core.Calibration()
+        held_pred = self._predictions(self.estimator_, held_X)
+        model.calibrate(core, held_table, held_pred, None, y[held], 0)
+        localizer.fit_report_["calibration_rows"] = len(held)
+        return model.with_calibration(core)
+
+    def conformalize(self, X: Any, y: Any, *, y_pred: Any = None, replace: bool = False) -> WidthwiseRegressor:
+        """Add rows that nothing was fitted on to the calibration: what happened since, or rows you kept aside.
+
+        Parameters
+        ----------
+        X, y
+            Fresh rows with outcomes. Rows that come twice are refused: they would make intervals too narrow.
+        y_pred : array-like of shape (n,), optional
+            Their predictions, when there is no estimator.
+        replace : bool, default=False
+            Forget the calibration there was, and use these rows alone.
+
+        Returns
+        -------
+        WidthwiseRegressor
+            This one.
+        """
+        X, predictions = self._inputs(X, y_pred)
+        self.predictor_ = self.predictor_.calibrated(X, y, predictions, replace=replace)
+        return self
+
+    # ---- prediction
+
+    def predict(self, X: Any) -> Floats:
+        """Predictions of the estimator, without intervals."""
+        X, predictions = self._inputs(X, None)
+        return self.predictor_.predict(X) if predictions is None else predictions
+
+    def predict_interval(
+        self, X: Any, confidence_level: Levels | None = None, *, y_pred: Any = None
+    ) -> tuple[Floats, Floats]:
+        """Predictions and intervals.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+        confidence_level : float or list of k floats, optional
+            By default that of the model.
+        y_pred : array-like of shape (n,), optional
+            Predictions, when there is no estimator.
+
+        Returns
+        -------
+        y_pred : array of shape (n,)
+        intervals : array of shape (n, 2, k)
+            Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``. Infinite where there are too few calibration rows to
+            promise the level.
+        """
+        X, predictions = self._inputs(X, y_pred)
+        return self.predictor_.predict_interval(X, predictions, confidence_level=confidence_level)
+
+    def predict_p(self, X: Any, y: Any, *, y_pred: Any = None) -> Floats:
+        """The p-values of outcomes: an outcome of this p-value or a smaller one comes with at most that probability."""
+        X, predictions = self._inputs(X, y_pred)
+        return self.predictor_.predict_p(X, y, predictions)
+
+    def predict_quantile(self, X: Any, quantiles: Levels, *, y_pred: Any = None) -> Floats:
+        """Quantiles of the outcome, of shape (n, k).
+
+        An outcome lies below a quantile of t >= 0.5 with probability at least t, above one of t < 0.5 with probability at
+        least 1 - t.
+        """
+        X, predictions = self._inputs(X, y_pred)
+        return self.predictor_.predict_quantile(X, quantiles, predictions)
+
+    def evaluate(
+        self, X: Any, y: Any, *, confidence_level: Levels | None = None, y_pred: Any = None
+    ) -> Evaluation:
+        """Say whether intervals keep their promise on rows the model has not seen, what they cost, and where they are weak.
+
+        Returns
+        -------
+        Evaluation
+            A dict with everything, which prints as a table.
+        """
+        X, predictions = self._inputs(X, y_pred)
+        return self.predictor_.evaluate(X, y, predictions, confidence_level=confidence_level)
+
+    # ---- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file that C++ and the command line load, too.
+
+        The file holds localizer and calibration and, without an estimator of your own, the base model. An estimator of your
+        own is not in it: keep that as you do now.
+        """
+        self._fitted()
+        self.predictor_.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], estimator: Any = None) -> WidthwiseRegressor:
+        """Load a model file of `save` or of ``widthwise fit``.
+
+        Parameters
+        ----------
+        path : path-like
+        estimator : fitted estimator, optional
+            The one whose predictions the model was fitted with. Without, give ``y_pred`` when predicting, unless the file has
+            a base model.
+        """
+        predictor = Predictor._of(load_model(path))
+        self = cls(estimator, confidence_level=predictor.confidence_levels, prefit=estimator is not None)
+        self.estimator_ = estimator
+        self.predictor_ = predictor
+        return self
+
+    # ---- scikit-learn
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "predictor_")
+
+    def __sklearn_clone__(self) -> WidthwiseRegressor:
+        parameters = self.get_params(deep=False)
+        copies = {
+            # A prefit estimator would forget what it was fitted to.
+            name: value if name == "estimator" and self.prefit else clone(value, safe=False)
+            for name, value in parameters.items()
+        }
+        return type(self)(**copies)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+    # ---- what the methods share
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, Floats]:
+        if _is_frame(X):
+            validate_data(self, X=X, skip_check_array=True)
+            if y is None:
+                raise ValueError("WidthwiseRegressor requires y to be passed, but the target y is None")
+            y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+            check_consistent_length(X, y)
+        else:
+            finite: Any = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+            X, y = validate_data(self, X=X, y=y, ensure_all_finite=finite, y_numeric=True, dtype=None)
+            X = _with_numbers(X)
+        return X, _tables.numbers(y, "y")
+
+    def _inputs(self, X: Any, y_pred: Any) -> tuple[Any, Floats | None]:
+        """X as fit saw it, and the predictions, or None where the model makes its own."""
+        self._fitted()
+        if hasattr(self, "n_features_in_"):
+            if _is_frame(X):
+                validate_data(self, X=X, skip_check_array=True, reset=False)
+            else:
+                finite: Any = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+                X = _with_numbers(validate_data(self, X=X, reset=False, ensure_all_finite=finite, dtype=None))
+        if y_pred is not None:
+            return X, np.asarray(y_pred)
+        if not self.predictor_.needs_predictions:
+            return X, None
+        if self.estimator_ is None:
+            raise ValueError("the model was fitted with predictions of your own: give those of these rows as y_pred")
+        return X, self._predictions(self.estimator_, X)
+
+    @staticmethod
+    def _predictions(estimator: Any, X: Any) -> Floats:
+        return _tables.numbers(estimator.predict(X), "the estimator's prediction")
+
+    def _is_prefit(self) -> bool:
+        frozen = type(self.estimator).__name__ == "FrozenEstimator"
+        if self.prefit and self.estimator is None:
+            raise ValueError("prefit=True, but there is no estimator")
+        return self.prefit or frozen
+
+    def _calibration_share(self, n: int) -> float:
+        size = self.calibration_size
+        if isinstance(size, Integral) and not isinstance(size, bool) and 0 <= size < n:
+            return int(size) / n
+        if isinstance(size, Real) and not isinstance(size, Integral) and 0 <= size < 1:
+            return float(size)
+        raise ValueError(
+            f"calibration_size is {size!r}; expected a share of the rows below 1, or a number of rows below {n}"
+        )
+
+    def _fitted(self) -> None:
+        if not hasattr(self, "predictor_"):
+            raise _not_fitted("This WidthwiseRegressor is not fitted yet: call fit first")
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "iloc")
+
+
+def _with_numbers(X: Any) -> Any:
+    """A matrix of objects that are numbers, as numbers."""
+    return X.astype(np.float64) if X.dtype.kind in "OSU" else X

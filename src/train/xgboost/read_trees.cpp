@@ -1,0 +1,116 @@
+#include "train/xgboost/read_trees.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/train/xgboost.hpp>
+
+namespace widthwise {
+namespace {
+
+using Json = nlohmann::json;
+
+/// "[5E-1]" or "5E-1": one number for each output, or one for all.
+std::vector<float> base_scores(const std::string& text, std::size_t outputs) {
+  std::vector<float> values;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    float value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error == std::errc()) {
+      values.push_back(value);
+      at = next;
+    } else {
+      ++at;
+    }
+  }
+  if (values.size() == 1) values.resize(outputs, values[0]);
+  if (values.size() != outputs) throw Error(ErrorCode::kBadData, "XGBoost: base_score of its model is " + text);
+  return values;
+}
+
+/// Append one tree of XGBoost's, renumbered so that children come after their parents and no place is left empty.
+void append_tree(const Json& tree, ForestArrays& out) {
+  const auto& left = tree.at("left_children");
+  const auto& right = tree.at("right_children");
+  const auto& feature = tree.at("split_indices");
+  const auto& value = tree.at("split_conditions");
+  const auto& missing_left = tree.at("default_left");
+  if (!tree.value("categories", Json::array()).empty()) {
+    throw Error(ErrorCode::kBadData, "XGBoost: a tree splits by categories; give them as numbers");
+  }
+  if (tree.at("tree_param").value("size_leaf_vector", "1") > std::string("1")) {
+    throw Error(ErrorCode::kBadData,
+                "XGBoost: trees of several outputs; train with multi_strategy one_output_per_tree");
+  }
+  const auto root = static_cast<std::uint32_t>(out.feature.size());
+  out.roots.push_back(root);
+  std::vector<int> queue{0};
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    const auto node = static_cast<std::size_t>(queue[i]);
+    const int left_child = left.at(node).get<int>();
+    const bool leaf = left_child == -1;
+    out.feature.push_back(leaf ? -1 : feature.at(node).get<int>());
+    out.value.push_back(value.at(node).get<float>());
+    out.missing_left.push_back(leaf ? 0 : static_cast<std::uint8_t>(missing_left.at(node).get<int>() != 0));
+    out.left.push_back(leaf ? 0 : root + static_cast<std::uint32_t>(queue.size()));
+    out.right.push_back(leaf ? 0 : root + static_cast<std::uint32_t>(queue.size()) + 1);
+    if (leaf) continue;
+    queue.push_back(left_child);
+    queue.push_back(right.at(node).get<int>());
+  }
+}
+
+std::size_t number(const Json& object, const char* key, std::size_t by_default) {
+  return object.contains(key) ? std::stoul(object.at(key).get<std::string>()) : by_default;
+}
+
+/// Read a saved model with `use`; whatever is not as expected is an error that says so.
+template <class Use>
+auto with_learner(std::span<const std::byte> saved, const Use& use) {
+  try {
+    return use(Json::from_ubjson(saved.begin(), saved.end()).at("learner"));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(ErrorCode::kBadData,
+                std::string("XGBoost: not a model of trees in a form known here: ") + error.what());
+  }
+}
+
+ForestArrays trees_of(const Json& learner, std::size_t inputs, std::size_t outputs, std::size_t trees) {
+  const Json& model = learner.at("gradient_booster").at("model");
+  ForestArrays arrays;
+  arrays.inputs = static_cast<std::uint32_t>(inputs);
+  arrays.base = base_scores(learner.at("learner_model_param").at("base_score").get<std::string>(), outputs);
+  const std::size_t count = std::min(model.at("trees").size(), trees);
+  for (std::size_t t = 0; t < count; ++t) {
+    append_tree(model.at("trees").at(t), arrays);
+    arrays.output_of.push_back(model.at("tree_info").at(t).get<std::uint32_t>());
+  }
+  return arrays;
+}
+
+}  // namespace
+
+ForestArrays internal::read_trees(std::span<const std::byte> saved, std::size_t inputs, std::size_t outputs,
+                                  std::size_t trees) {
+  return with_learner(saved, [&](const Json& learner) { return trees_of(learner, inputs, outputs, trees); });
+}
+
+std::shared_ptr<const Forest> read_forest(std::span<const std::byte> saved) {
+  return with_learner(saved, [](const Json& learner) {
+    const Json& parameters = learner.at("learner_model_param");
+    const std::size_t outputs = std::max(number(parameters, "num_target", 1), number(parameters, "num_class", 0));
+    return std::make_shared<const Forest>(
+        trees_of(learner, number(parameters, "num_feature", 0), outputs, std::numeric_limits<std::size_t>::max()));
+  });
+}
+
+}  // namespace widthwise
