@@ -144,6 +144,10 @@ class LevelReport {
     if (evaluation_.slab && evaluation_.slab->coverage.trials > 0) {
       text += "  worst slab      " + with_confidence(evaluation_.slab->coverage) + "\n";
     }
+    if (const auto& weakest = evaluation_.weakest; weakest && weakest->coverage.trials > 0) {
+      text += "  weakest         " + percent(weakest->coverage.share) + " where " +
+              in_words(*weakest, features_[weakest->feature]) + "\n";
+    }
     text += "  mean width      " + significant(evaluation_.summary.mean_width) + "\n";
     text += "  median width    " + significant(evaluation_.summary.median_width) + "\n";
     text += "  interval score  " + significant(evaluation_.summary.interval_score) + "\n";
@@ -169,7 +173,15 @@ class LevelReport {
                    {"expected_low", evaluation_.expected.low},
                    {"expected_high", evaluation_.expected.high}}},
                  {"worst_slab", nullptr},
+                 {"weakest", nullptr},
                  {"by_width", to_json(evaluation_.by_width)}};
+    if (const auto& weakest = evaluation_.weakest) {
+      json["weakest"] = {{"feature", features_[weakest->feature]},
+                         {"low", weakest->low},
+                         {"high", weakest->high},
+                         {"coverage", cli::to_json(weakest->coverage)},
+                         {"where", in_words(*weakest, features_[weakest->feature])}};
+    }
     if (evaluation_.slab) {
       Json direction = Json::object();
       for (std::size_t f = 0; f < features_.size(); ++f) direction[features_[f]] = evaluation_.slab->direction[f];

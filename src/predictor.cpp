@@ -142,6 +142,27 @@ void ConformalRule::scores(const PredictionRows& rows, std::span<const double> o
   }
 }
 
+void ConformalRule::half_widths(MatrixView scores, MatrixView parameters, MutableMatrixView lower,
+                                MutableMatrixView upper) const {
+  const std::size_t n = scores.rows();
+  if (parameters.columns() != parameter_count()) {
+    throw Error(ErrorCode::kShapeMismatch, "half_widths: " + std::to_string(parameters.columns()) +
+                                               " columns of parameters, expected " + std::to_string(parameter_count()));
+  }
+  expect_size("rows of parameters", parameters.rows(), n);
+  for (const bool above : {false, true}) {
+    const MutableMatrixView& out = above ? upper : lower;
+    expect_size("rows of half-widths", out.rows(), n);
+    expect_size("columns of half-widths", out.columns(), scores.columns());
+    transform_->inverses(scores, side_parameters(*this, {{}, parameters}, above, 0, n), out);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (double& a : out.row(i)) {
+        a = std::isnan(a) ? std::numeric_limits<double>::infinity() : to_residual(score_, a);
+      }
+    }
+  }
+}
+
 void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,
                               std::uint64_t first_row) const {
   const std::size_t n = rows.predictions.size();

@@ -891,5 +891,46 @@ TEST(WorstSlab, TheGreatestFeaturesAllowedStillHaveAnOrder) {
   EXPECT_EQ(plain.coverage.successes, scaled.coverage.successes);
 }
 
+// --- weakest_slab, standardised
+// -----------------------------------------------------------------------------------------------
+
+TEST(WeakestSlab, FindsTheFeatureAndTheRangeOfAPlantedHole) {
+  Random random(22);
+  Table table =
+      random_table(random, 20'000, 3, [](std::span<const double> x) { return x[1] >= 0.8 ? kHoleCoverage : 0.95; });
+  for (std::size_t i = 0; i < table.intervals.size(); i += 10) table.features[3 * i + 2] = kNan;
+  const auto slab = weakest_slab(table.intervals.rows(), table.view());
+  ASSERT_TRUE(slab.has_value());
+  EXPECT_EQ(slab->feature, 1U);
+  EXPECT_NEAR(slab->low, 0.8, 0.05);
+  EXPECT_TRUE(slab->reaches_greatest);
+  EXPECT_FALSE(slab->reaches_least);
+  EXPECT_NEAR(slab->coverage.share, kHoleCoverage, 0.08);
+  EXPECT_LE(slab->search_coverage, slab->coverage.share + 0.05);
+}
+
+TEST(WeakestSlab, RowsWithoutAValueAreInNoRange) {
+  // Coverage is lost exactly where the only feature is missing, so no range of its values is weak.
+  const Intervals intervals = intervals_where(4000, [](std::size_t i) { return i % 4 != 0; });
+  std::vector<double> feature(4000);
+  Random random(23);
+  for (std::size_t i = 0; i < 4000; ++i) feature[i] = i % 4 != 0 ? random.normal() : kNan;
+  const auto slab = weakest_slab(intervals.rows(), MatrixView::column(feature));
+  ASSERT_TRUE(slab.has_value());
+  EXPECT_EQ(slab->coverage.share, 1.0);
+
+  const std::vector<double> missing(4000, kNan);
+  EXPECT_FALSE(weakest_slab(intervals.rows(), MatrixView::column(missing)).has_value());
+}
+
+TEST(Standardised, HasMeanZeroAndDeviationOneAndPutsMissingValuesInTheMiddle) {
+  const std::vector<double> features{1, 7, 2, 7, 3, 7, kNan, 7};
+  const std::vector<double> found = standardised({features.data(), 4, 2});
+  const double z = std::sqrt(1.5);
+  const std::vector<double> expected{-z, 0, 0, 0, z, 0, 0, 0};
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-15);
+}
+
 }  // namespace
 }  // namespace widthwise

@@ -225,6 +225,58 @@ TEST(Fit, RefusesWhatCannotBe) {
             std::string::npos);
 }
 
+TEST(Fit, OfFewRowsHasOneWidthOrIsRefused) {
+  const Table table(8);
+  const WatchedLocalizer localizer;
+  EXPECT_NE(message_of([&] { static_cast<void>(fit(table.with_predictions(), nullptr, &localizer, {})); },
+                       ErrorCode::kTooFewRows)
+                .find("at least 20 are needed, or 2 with the transform identity"),
+            std::string::npos);
+  EXPECT_EQ(fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity"}).report.calibration_rows, 2U);
+}
+
+TEST(Fit, OfExactPredictionsLearnsNothingWhenTheyAreKnownToBeHonest) {
+  Table table(200);
+  table.predictions = table.y;
+  const WatchedLocalizer localizer;
+  const FitResult result = fit(table.with_predictions(), nullptr, &localizer, {.may_be_exact = true});
+  EXPECT_EQ(result.model.parts().rule.transform().name(), "identity");
+  ASSERT_EQ(result.report.warnings.size(), 1U);
+  const Interval interval = result.model.interval({table.x.data(), 2}, 0.9, 3.0);
+  EXPECT_EQ(interval.lower, 3);
+  EXPECT_EQ(interval.upper, 3);
+}
+
+TEST(FitReport, SaysInWordsWhatTheGoalGives) {
+  FitReport report;
+  report.chosen = {.goal = "even", .transform = "exp", .mean_width = 83, .coverage = 0.9, .worst_slab = 0.88};
+  report.fixed = {.goal = "fixed", .transform = "identity", .mean_width = 100, .coverage = 0.9, .worst_slab = 0.6};
+  report.other = GoalReport{.goal = "narrow", .transform = "affine", .mean_width = 83, .worst_slab = 0.7};
+  EXPECT_EQ(
+      report.in_words(),
+      "These intervals are 17 % narrower than one width for all rows, on average, and cover 88.0 % where coverage "
+      "is worst, instead of 60.0 %. The goal narrow would make them as wide and cover 70.0 % there.");
+  report.chosen.goal = "fixed";
+  EXPECT_EQ(report.in_words(), "All intervals have one width: nothing was learnt of where errors are large.");
+}
+
+TEST(Goal, IsServedByARuleAndAnObjective) {
+  const GoalPlan even = plan_goal(std::nullopt, "auto");
+  EXPECT_EQ(even.goal.text(), "even");
+  EXPECT_EQ(even.rule.transform().name(), "exp");
+  const GoalPlan narrow = plan_goal(Goal::narrow(), "auto", Sides::kTwo);
+  EXPECT_EQ(narrow.rule.transform().name(), "affine");
+  EXPECT_EQ(narrow.objective->parameter_count(), 4U);
+  EXPECT_EQ(plan_goal(std::nullopt, "density").goal.text(), "narrow");
+  EXPECT_EQ(plan_goal(Goal::even(), "identity").objective, nullptr);
+  for (const double typical : {1e-300, 0.3, 1.0, 700.0, 1e300}) {
+    int exponent = 0;
+    EXPECT_EQ(std::frexp(unit_near(typical), &exponent), 0.5) << typical;
+  }
+  EXPECT_EQ(unit_near(700), 512);
+  EXPECT_EQ(unit_near(0), 1);
+}
+
 TEST(Goal, IsReadAsItIsWritten) {
   EXPECT_EQ(Goal::parse("even").evenness(), 1.0);
   EXPECT_TRUE(Goal::parse("narrow").is_narrow());

@@ -100,6 +100,16 @@ TEST_P(EveryModel, GivesWhatItsPartsGive) {
   model.p_values(table.for_model(model), table.y, p_values);
   predictor.p_values(rows, y, expected_p_values);
   EXPECT_EQ(p_values, expected_p_values);
+
+  std::vector<double> found_parameters(parameters.size());
+  model.parameters(table.for_model(model), {found_parameters.data(), table.rows(), columns});
+  EXPECT_EQ(found_parameters, parameters);
+  std::vector<double> quantiles(2 * table.rows());
+  std::vector<double> expected_quantiles(2 * table.rows());
+  model.quantiles(table.for_model(model), levels, {quantiles.data(), table.rows(), 2});
+  predictor.quantiles(rows, levels, {expected_quantiles.data(), table.rows(), 2});
+  for (double& quantile : expected_quantiles) quantile *= 8;
+  EXPECT_EQ(quantiles, expected_quantiles);
 }
 
 TEST_P(EveryModel, TheUnitOfTheOutcomesDoesNotMatterToTheLastBit) {

@@ -110,6 +110,30 @@ TEST_P(SlowCoverage, OverTenThousandCalibrationsIsWhatTheLevelSays) {
 
 INSTANTIATE_TEST_SUITE_P(AllRules, SlowCoverage, testing::ValuesIn(all_rules()), rule_name);
 
+TEST_P(EveryRule, HalfWidthsOfAScoreReachTheRowsOfThatScore) {
+  const ConformalRule rule = GetParam().rule();
+  Random random(6);
+  for (const Errors errors : {Errors::kNormal, Errors::kTied, Errors::kHeavy}) {
+    Rows rows = draw_rows(rule, 300, errors, random);
+    std::vector<double> scores(300);
+    rule.scores(rows.view(), rows.outcomes, scores);
+    std::vector<double> lower(300);
+    std::vector<double> upper(300);
+    rule.half_widths(MatrixView::column(scores), rows.view().parameters, MutableMatrixView::column(lower),
+                     MutableMatrixView::column(upper));
+    for (std::size_t i = 0; i < 300; ++i) {
+      const double residual = rows.outcomes[i] - rows.predictions[i];
+      ASSERT_LE(std::abs(residual), residual > 0 ? upper[i] : lower[i]);
+    }
+  }
+  const double nan = std::nan("");
+  const std::vector<double> parameters(rule.parameter_count());
+  double lower = 0;
+  double upper = 0;
+  rule.half_widths({&nan, 1, 1}, {parameters.data(), 1, parameters.size()}, {&lower, 1, 1}, {&upper, 1, 1});
+  EXPECT_TRUE(std::isinf(lower) && std::isinf(upper));
+}
+
 TEST_P(EveryRule, BatchesAreTheirRows) {
   const ConformalRule rule = GetParam().rule();
   Random random(9);

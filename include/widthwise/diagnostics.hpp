@@ -94,7 +94,7 @@ struct FeatureSlab {
   double high = 0;
   bool reaches_least = false;     ///< no row that chose the range lies below it
   bool reaches_greatest = false;  ///< and none above
-  Proportion coverage;            ///< on the half of the rows that did not choose the range
+  Proportion coverage = {};       ///< on the half of the rows that did not choose the range
   double search_coverage = 0;     ///< on the half that did; lower by selection
 };
 

@@ -51,6 +51,10 @@ class ConformalRule {
   /// Write the transformed scores B of rows with outcomes y (n) to out (n). NaN where an input is NaN.
   void scores(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
+  /// Write the distances from f(x) to the bounds that m scores of each of n rows give: scores, lower and upper (n x m),
+  /// parameters (n x parameter_count()). Rounded up, and infinite where an input is NaN.
+  void half_widths(MatrixView scores, MatrixView parameters, MutableMatrixView lower, MutableMatrixView upper) const;
+
   /// Add n rows that nothing was fitted on to a calibration, numbered from first_row. PredictionRows::test_weights
   /// holds the rows' likelihood ratios here. Throws kNotFinite, naming the row, when a score is NaN.
   void calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,

@@ -133,25 +133,20 @@ std::pair<Matrix, Matrix> half_widths(const Model& model, const Table& table, co
     throw Error(ErrorCode::kShapeMismatch,
                 "half_widths: " + std::to_string(n) + " rows, " + std::to_string(scores.shape(0)) + " rows of scores");
   }
-  const std::size_t p = rule.transform().parameter_count();
   const std::size_t columns = rule.parameter_count();
   auto lower = room_for(n * m);
   auto upper = room_for(n * m);
+  std::vector<double> numbers;
   Rows{table, span_of(predictions), {}}.for_each_part([&](const ModelRows& part, std::size_t first) {
     const std::size_t count = part.x.rows();
-    std::vector<double> numbers(count * columns);
+    numbers.resize(count * columns);
     model.parameters(part, {numbers.data(), count, columns});
-    const MatrixView q(scores.data() + first * m, count, m);
-    const auto invert = [&](std::size_t column, double* out) {
-      const MatrixView side(numbers.data() + column, count, p, columns);
-      rule.transform().inverses(q, side, {out + first * m, count, m});
-      for (double* at = out + first * m; at != out + (first + count) * m; ++at) {
-        *at = to_residual(rule.score(), *at) * model.parts().unit;
-      }
-    };
-    invert(0, lower.get());
-    invert(columns - p, upper.get());
+    rule.half_widths({scores.data() + first * m, count, m}, {numbers.data(), count, columns},
+                     {lower.get() + first * m, count, m}, {upper.get() + first * m, count, m});
   });
+  for (const auto& side : {lower.get(), upper.get()}) {
+    for (std::size_t i = 0; i < n * m; ++i) side[i] *= model.parts().unit;
+  }
   return {give<Matrix>(std::move(lower), {n, m}), give<Matrix>(std::move(upper), {n, m})};
 }
 

@@ -75,6 +75,29 @@ std::tuple<double, Matrix, Matrix> evaluate(const WidthObjective& self, const Do
           give<Matrix>(std::move(hessian), {hessian_rows, p})};
 }
 
+Vector scores(const WidthObjective& self, const Doubles& residuals, const DoubleMatrix& parameters) {
+  auto out = room_for(residuals.size());
+  {
+    const nb::gil_scoped_release release;
+    const std::vector<double> zeros(residuals.size());
+    self.plan.rule.scores({zeros, view_of(parameters)}, span_of(residuals), {out.get(), residuals.size()});
+  }
+  return give<Vector>(std::move(out), {residuals.size()});
+}
+
+std::pair<Matrix, Matrix> half_widths(const WidthObjective& self, const DoubleMatrix& scores,
+                                      const DoubleMatrix& parameters) {
+  const std::size_t n = scores.shape(0);
+  const std::size_t m = scores.shape(1);
+  auto lower = room_for(n * m);
+  auto upper = room_for(n * m);
+  {
+    const nb::gil_scoped_release release;
+    self.plan.rule.half_widths(view_of(scores), view_of(parameters), {lower.get(), n, m}, {upper.get(), n, m});
+  }
+  return {give<Matrix>(std::move(lower), {n, m}), give<Matrix>(std::move(upper), {n, m})};
+}
+
 }  // namespace
 
 void bind_objective(nb::module_& module) {
@@ -85,6 +108,8 @@ void bind_objective(nb::module_& module) {
       .def_prop_ro("transform",
                    [](const WidthObjective& self) { return std::string(self.plan.rule.transform().name()); })
       .def_prop_ro("goal", [](const WidthObjective& self) { return self.plan.goal.text(); })
+      .def("scores", &scores, nb::arg("residuals"), nb::arg("parameters"))
+      .def("half_widths", &half_widths, nb::arg("scores"), nb::arg("parameters"))
       .def("evaluate", &evaluate, nb::arg("residuals"), nb::arg("parameters"), nb::arg("weights").none(),
            nb::arg("with_gradient"), nb::arg("with_hessian"), nb::arg("sum").none(), nb::arg("rank"),
            nb::arg("workers"));

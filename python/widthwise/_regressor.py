@@ -119,6 +119,26 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.two_sided = two_sided
         self.outcome_range = outcome_range
 
+    # ---- the parameter called transform
+
+    # scikit-learn takes whatever has an attribute `transform` for a transformer. So the parameter is there for get_params,
+    # set_params and clone, but not as an attribute.
+    @property
+    def transform(self) -> str:
+        """Never there; ``get_params()["transform"]`` tells the parameter."""
+        raise AttributeError("a WidthwiseRegressor transforms nothing; get_params()['transform'] is the parameter")
+
+    @transform.setter
+    def transform(self, value: str) -> None:
+        self.__dict__["transform"] = value
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with those of the estimator as ``estimator__name`` when deep."""
+        parameters = {name: self.__dict__[name] for name in self._get_param_names()}
+        if deep and hasattr(self.estimator, "get_params"):
+            parameters.update({f"estimator__{name}": value for name, value in self.estimator.get_params().items()})
+        return parameters
+
     # ---- fitting
 
     def fit(self, X: Any, y: Any, *, y_pred: Any = None) -> WidthwiseRegressor:
@@ -153,7 +173,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             logger.info("widths do not depend on what holds no numbers: %s", ", ".join(left_out))
         localizer = Localizer(
             goal=self.goal,
-            transform=self.transform,
+            transform=self.__dict__["transform"],
             two_sided=self.two_sided,
             outcome_range=self.outcome_range,
             random_state=seed,
@@ -354,7 +374,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             check_consistent_length(X, y)
         else:
             finite: Any = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
-            X, y = validate_data(self, X=X, y=y, ensure_all_finite=finite, y_numeric=True, dtype=None)
+            X, y = validate_data(self, X=X, y=y, ensure_all_finite=finite, y_numeric=True, dtype=None, ensure_min_samples=2)
             X = _with_numbers(X)
         return X, _tables.numbers(y, "y")
 

@@ -81,6 +81,31 @@ std::vector<std::size_t> shuffled_numbers(std::size_t n, Random& random) {
   return order;
 }
 
+struct Ends {
+  bool least = false;
+  bool greatest = false;
+};
+
+/// Let a range of one feature reach an end beyond which at most `few` rows lie: people say "at least 4,000", not "4,000
+/// to 13,395" because the one row beyond happened to be covered.
+Ends extend_to_ends(internal::Slab& slab, const internal::CoveredRows& rows, std::size_t few) {
+  double least = slab.low;
+  double greatest = slab.high;
+  std::size_t below = 0;
+  std::size_t above = 0;
+  for (const std::size_t row : rows.chosen) {
+    const double x = rows.features(row, 0);
+    below += x < slab.low ? 1 : 0;
+    above += x > slab.high ? 1 : 0;
+    least = std::min(least, x);
+    greatest = std::max(greatest, x);
+  }
+  const Ends ends{below <= few, above <= few};
+  if (ends.least) slab.low = least;
+  if (ends.greatest) slab.high = greatest;
+  return ends;
+}
+
 }  // namespace
 
 WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstSlabOptions& options) {
@@ -154,20 +179,15 @@ std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView fea
   for (std::size_t j = 0; j < features.columns(); ++j) {
     std::vector<std::size_t> search;
     std::vector<std::size_t> held_out;
-    double least = std::numeric_limits<double>::infinity();
-    double greatest = -least;
     for (std::size_t i = 0; i < n; ++i) {
-      const double x = features(order[i], j);
-      if (!(std::abs(x) <= kGreatestFeature)) continue;
-      (i < n / 2 ? search : held_out).push_back(order[i]);
-      if (i >= n / 2) continue;
-      least = std::min(least, x);
-      greatest = std::max(greatest, x);
+      const bool finite = std::abs(features(order[i], j)) <= kGreatestFeature;
+      if (finite) (i < n / 2 ? search : held_out).push_back(order[i]);
     }
     if (search.size() < least_rows) continue;
     const MatrixView column(features.data() + j, n, 1, features.stride());
     const internal::CoveredRows chosen{column, covered, search};
-    const internal::Slab slab = internal::find_worst_slab(chosen, {&one, 1, 1}, least_rows);
+    internal::Slab slab = internal::find_worst_slab(chosen, {&one, 1, 1}, least_rows);
+    const Ends ends = extend_to_ends(slab, chosen, least_rows / 10);
     const internal::Tally found = internal::tally_inside(slab, chosen);
     const double coverage = static_cast<double>(found.covered) / static_cast<double>(found.rows);
     if (weakest && weakest->search_coverage <= coverage) continue;
@@ -176,8 +196,8 @@ std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView fea
         .feature = j,
         .low = slab.low,
         .high = slab.high,
-        .reaches_least = slab.low <= least,
-        .reaches_greatest = slab.high >= greatest,
+        .reaches_least = ends.least,
+        .reaches_greatest = ends.greatest,
         .coverage = proportion(static_cast<std::uint64_t>(measured.covered), static_cast<std::uint64_t>(measured.rows)),
         .search_coverage = coverage};
   }

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -119,6 +120,49 @@ TEST(SameNumbersOfABaseModel, CoreGivesWhatXgboostGives) {
   Booster booster(library(), matrices, {{"objective", "reg:absoluteerror"}, {"max_depth", "6"}, {"nthread", "1"}});
   for (std::size_t round = 0; round < 50; ++round) booster.update(matrix, round);
   expect_same_numbers(booster, 1, 50);
+}
+
+// --- a saved model
+// ----------------------------------------------------------------------------------------------------------
+
+std::vector<std::byte> saved(const std::string& json) {
+  const auto bytes = nlohmann::json::to_ubjson(nlohmann::json::parse(json));
+  std::vector<std::byte> result;
+  for (const std::uint8_t byte : bytes) result.push_back(std::byte{byte});
+  return result;
+}
+
+/// A model of one tree; `more` is put into the tree.
+std::string one_tree(const std::string& more = "") {
+  return R"({"learner": {"learner_model_param": {"base_score": "[5E-1]", "num_target": "1", "num_class": "0",
+      "num_feature": "2"}, "gradient_booster": {"model": {"tree_info": [0], "trees": [{"tree_param": {"size_leaf_vector":
+      "1"}, )" +
+         more + R"("left_children": [1, -1, -1], "right_children": [2, -1, -1], "split_indices": [1, 0, 0],
+      "split_conditions": [3.5, -1, 2], "default_left": [1, 0, 0]}]}}}})";
+}
+
+TEST(ReadForest, GivesTheTreesOfASavedModel) {
+  const auto forest = read_forest(saved(one_tree()));
+  EXPECT_EQ(forest->inputs(), 2U);
+  EXPECT_EQ(forest->outputs(), 1U);
+  for (const auto& [x, expected] : {std::pair{3.0, -0.5}, std::pair{3.5, 2.5}, std::pair{std::nan(""), -0.5}}) {
+    const std::vector<double> row{0, x};
+    double out = 0;
+    forest->evaluate({row.data(), 1, 2}, {&out, 1, 1});
+    EXPECT_EQ(out, expected) << x;
+  }
+}
+
+TEST(ReadForest, RefusesWhatIsNotAForestOfPlainTrees) {
+  const auto message = [](const std::vector<std::byte>& bytes) {
+    return message_of([&] { static_cast<void>(read_forest(bytes)); }, ErrorCode::kBadData);
+  };
+  EXPECT_NE(message(saved(one_tree(R"("categories": [3], )"))).find("categories"), std::string::npos);
+  EXPECT_NE(message(saved(R"({"learner": {}})")).find("not a model of trees"), std::string::npos);
+  std::vector<std::byte> bytes = saved(one_tree());
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(message({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)}).empty());
+  }
 }
 
 // --- training

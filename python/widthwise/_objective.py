@@ -1,0 +1,37 @@
+"""A width objective that travels: what the adapters to training packages share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import _core
+from ._localizer import Goal, goal_text
+
+
+class PortableObjective:
+    """A C++ objective beside the options that made it, so that it can be pickled and copied.
+
+    Attributes
+    ----------
+    core : _core.WidthObjective
+    two_sided : bool
+    """
+
+    def __init__(self, goal: Goal | None, transform: str, two_sided: bool, window: tuple[float, float] | None) -> None:
+        self._options = (goal, transform, two_sided, window)
+        self.core = _core.WidthObjective(goal_text(goal), transform, two_sided, window)
+        self.two_sided = two_sided
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._options
+
+    def __repr__(self) -> str:
+        return f"goal={self.core.goal!r}, transform={self.core.transform!r}, two_sided={self.two_sided}"
+
+
+def checked_unit(unit: float | None) -> float | None:
+    """A unit of residuals, or None."""
+    if unit is not None and not (unit > 0 and math.isfinite(unit)):
+        raise ValueError(f"unit is {unit!r}; expected a positive number, about the mean size of the residuals")
+    return unit
