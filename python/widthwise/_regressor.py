@@ -11,7 +11,7 @@ import numpy as np
 try:
     from sklearn.base import BaseEstimator, RegressorMixin, clone
     from sklearn.model_selection import KFold, cross_val_predict
-    from sklearn.utils import _safe_indexing, check_random_state, get_tags
+    from sklearn.utils import _safe_indexing, check_random_state
     from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
@@ -360,7 +360,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
+        # An estimator of one's own decides itself; a pipeline that imputes does not say that it takes missing values.
+        tags.input_tags.allow_nan = True
         return tags
 
     # ---- what the methods share
@@ -373,8 +374,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
             check_consistent_length(X, y)
         else:
-            finite: Any = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
-            X, y = validate_data(self, X=X, y=y, ensure_all_finite=finite, y_numeric=True, dtype=None, ensure_min_samples=2)
+            X, y = validate_data(self, X=X, y=y, y_numeric=True, ensure_min_samples=2, **self._checks())
             X = _with_numbers(X)
         return X, _tables.numbers(y, "y")
 
@@ -385,8 +385,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if _is_frame(X):
                 validate_data(self, X=X, skip_check_array=True, reset=False)
             else:
-                finite: Any = "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
-                X = _with_numbers(validate_data(self, X=X, reset=False, ensure_all_finite=finite, dtype=None))
+                X = _with_numbers(validate_data(self, X=X, reset=False, **self._checks()))
         if y_pred is not None:
             return X, np.asarray(y_pred)
         if not self.predictor_.needs_predictions:
@@ -394,6 +393,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.estimator_ is None:
             raise ValueError("the model was fitted with predictions of your own: give those of these rows as y_pred")
         return X, self._predictions(self.estimator_, X)
+
+    def _checks(self) -> dict[str, Any]:
+        """How scikit-learn is to check a matrix; an estimator of one's own decides itself what it takes."""
+        return {"dtype": None, "ensure_all_finite": "allow-nan" if self.estimator is None else False}
 
     @staticmethod
     def _predictions(estimator: Any, X: Any) -> Floats:

@@ -1,0 +1,363 @@
+"""WidthwiseRegressor: valid, at home in scikit-learn, and plain about what it cannot do."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from conftest import N_JOBS, Rows
+from widthwise import Predictor, WidthwiseRegressor
+
+
+def regressor(estimator=None, **options):
+    return WidthwiseRegressor(estimator, **{"random_state": 0, "n_jobs": N_JOBS, **options})
+
+
+def linear():
+    return make_pipeline(SimpleImputer(), Ridge())
+
+
+def coverage(intervals, y, level=0):
+    return np.mean((intervals[:, 0, level] <= y) & (y <= intervals[:, 1, level]))
+
+
+# ---- scikit-learn
+
+
+@parametrize_with_checks([regressor(), regressor(Ridge()), regressor(linear(), goal="narrow", two_sided=True)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_a_clone_has_the_parameters_and_no_fit(model):
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        copy.predict([[1, 2, 3]])
+
+
+def test_a_clone_keeps_an_estimator_that_is_fitted_already(rows):
+    estimator = linear().fit(rows.X, rows.y)
+    copy = clone(regressor(estimator, prefit=True))
+    assert copy.estimator is estimator
+
+
+def test_parameters_of_the_estimator_are_searched(rows):
+    search = GridSearchCV(regressor(linear()), {"estimator__ridge__alpha": [0.1, 1e6]}, cv=2)
+    search.fit(rows.X[:600], rows.y[:600])
+    assert search.best_params_ == {"estimator__ridge__alpha": 0.1}
+
+
+def test_it_is_not_taken_for_a_transformer():
+    model = WidthwiseRegressor(transform="exp")
+    assert not hasattr(model, "transform")
+    assert model.get_params()["transform"] == "exp"
+    assert model.set_params(transform="erc").get_params()["transform"] == "erc"
+    assert "transform='erc'" in repr(model)
+
+
+def test_pickle(model, fresh):
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict_interval(fresh.X)[1], model.predict_interval(fresh.X)[1])
+
+
+# ---- what it promises
+
+
+@pytest.mark.parametrize("goal", ["even", "narrow", 0.5])
+@pytest.mark.parametrize("own", [False, True])
+def test_coverage_is_what_was_promised(rows, fresh, goal, own):
+    model = regressor(linear() if own else None, goal=goal).fit(rows.X, rows.y)
+    y_pred, intervals = model.predict_interval(fresh.X, confidence_level=[0.5, 0.9, 0.95])
+    assert y_pred.shape == (2000,)
+    assert intervals.shape == (2000, 2, 3)
+    assert np.all(np.diff(intervals[:, 1, :] - intervals[:, 0, :], axis=1) >= 0)
+    assert np.all((intervals[:, 0] <= y_pred[:, None]) & (y_pred[:, None] <= intervals[:, 1]))
+    evaluation = model.evaluate(fresh.X, fresh.y, confidence_level=[0.5, 0.9, 0.95])
+    assert evaluation.valid
+    for j, level in enumerate(evaluation["levels"]):
+        assert level["coverage"]["share"] == coverage(intervals, fresh.y, j)
+
+
+def test_widths_follow_the_noise(model, fresh):
+    _, intervals = model.predict_interval(fresh.X)
+    width = intervals[:, 1, 0] - intervals[:, 0, 0]
+    known = ~np.isnan(fresh.X[:, 0])
+    assert np.corrcoef(width[known], fresh.scale[known])[0, 1] > 0.8
+    assert model.fit_report_["chosen"]["mean_width"] < model.fit_report_["fixed"]["mean_width"]
+    assert "narrower than one width" in model.fit_report_["in_words"]
+
+
+class Watching(RegressorMixin, BaseEstimator):
+    """Remembers the outcomes it was ever shown."""
+
+    seen = set()
+
+    def fit(self, X, y):
+        Watching.seen |= set(y.tolist())
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return 2 * np.nan_to_num(X[:, 0])
+
+
+def test_no_estimator_ever_sees_a_calibration_row(rows):
+    Watching.seen = set()
+    model = regressor(Watching()).fit(rows.X, rows.y)
+    assert len(Watching.seen) == 2250
+    assert len(model.predictor_.calibration) == 750
+    # The calibration's scores are those of exactly the rows that were not shown.
+    hidden = ~np.isin(rows.y, list(Watching.seen))
+    again = regressor(Watching(), calibration_size=0).fit(rows.X[~hidden], rows.y[~hidden])
+    assert len(again.predictor_.calibration) == 0
+    assert hidden.sum() == 750
+
+
+def test_p_values_are_uniform_at_most(model, fresh):
+    p = model.predict_p(fresh.X, fresh.y)
+    for level in (0.05, 0.1, 0.5):
+        assert np.mean(p <= level) <= level + 4 * np.sqrt(level * (1 - level) * (1 / 2000 + 1 / 750))
+    assert np.all((p > 0) & (p <= 1))
+    far = model.predict_p(fresh.X[:1], fresh.y[:1] + 1000)
+    assert far[0] == pytest.approx(1 / 751)
+
+
+def test_quantiles_are_ordered_and_valid(model, fresh):
+    quantiles = model.predict_quantile(fresh.X, [0.1, 0.5, 0.9])
+    assert quantiles.shape == (2000, 3)
+    assert np.all(np.diff(quantiles, axis=1) >= 0)
+    assert np.mean(fresh.y <= quantiles[:, 2]) >= 0.87
+    assert np.mean(fresh.y >= quantiles[:, 0]) >= 0.87
+
+
+def test_the_range_of_outcomes_cuts_intervals(rows, fresh):
+    y = np.maximum(rows.y, 0)
+    model = regressor(outcome_range=(0, np.inf)).fit(rows.X, y)
+    assert model.predict_interval(fresh.X)[1].min() == 0
+
+
+def test_two_sides_are_learnt_apart(rows, fresh):
+    rng = np.random.default_rng(3)
+    skewed = [r.y_pred + r.scale * rng.exponential(size=len(r.y)) for r in (rows, fresh)]
+    model = regressor(two_sided=True).fit(rows.X, skewed[0], y_pred=rows.y_pred)
+    y_pred, intervals = model.predict_interval(fresh.X, y_pred=fresh.y_pred)
+    below, above = y_pred - intervals[:, 0, 0], intervals[:, 1, 0] - y_pred
+    assert np.median(above) > 3 * np.median(below)
+    assert model.evaluate(fresh.X, skewed[1], y_pred=fresh.y_pred).valid
+
+
+# ---- estimators of all kinds
+
+
+def test_a_prefit_estimator_is_left_alone(rows, fresh):
+    other = Rows(1000, seed=7)
+    estimator = linear().fit(other.X, other.y)
+    before = estimator.predict(fresh.X)
+    by_word = regressor(estimator, prefit=True).fit(rows.X, rows.y)
+    frozen = regressor(FrozenEstimator(estimator)).fit(rows.X, rows.y)
+    assert by_word.estimator_ is estimator
+    np.testing.assert_array_equal(by_word.predict(fresh.X), before)
+    np.testing.assert_array_equal(by_word.predict_interval(fresh.X)[1], frozen.predict_interval(fresh.X)[1])
+    assert by_word.evaluate(fresh.X, fresh.y).valid
+
+
+def test_predictions_of_ones_own(rows, fresh):
+    model = regressor().fit(rows.X, rows.y, y_pred=rows.y_pred)
+    y_pred, intervals = model.predict_interval(fresh.X, y_pred=fresh.y_pred)
+    np.testing.assert_array_equal(y_pred, fresh.y_pred)
+    assert model.evaluate(fresh.X, fresh.y, y_pred=fresh.y_pred).valid
+    with pytest.raises(ValueError, match="give those of these rows as y_pred"):
+        model.predict_interval(fresh.X)
+
+
+def test_a_pipeline_on_a_frame_with_text(rows, fresh):
+    def frame(r):
+        out = r.frame()
+        out["colour"] = np.where(np.arange(len(out)) % 2, "red", "green")
+        return out
+
+    pipeline = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["colour"]), (SimpleImputer(), ["size", "age"])), LinearRegression()
+    )
+    model = regressor(pipeline).fit(frame(rows), rows.y)
+    assert model.predictor_.features == ["size", "age", "noise"]
+    assert list(model.feature_names_in_) == ["size", "age", "noise", "colour"]
+    assert model.evaluate(frame(fresh), fresh.y).valid
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "catboost", "xgboost"])
+def test_boosted_trees_of_other_libraries_as_they_are(rows, fresh, library):
+    module = pytest.importorskip(library)
+    estimator = {
+        "lightgbm": lambda: module.LGBMRegressor(n_estimators=50, verbose=-1, n_jobs=1),
+        "catboost": lambda: module.CatBoostRegressor(iterations=50, verbose=0, thread_count=1, allow_writing_files=False),
+        "xgboost": lambda: module.XGBRegressor(n_estimators=50, n_jobs=1),
+    }[library]()
+    model = regressor(estimator, cv=3).fit(rows.frame(), rows.y)
+    assert model.evaluate(fresh.frame(), fresh.y).valid
+
+
+def test_a_splitter_of_scikit_learn_cross_fits(rows):
+    class ByGroup(GroupKFold):
+        def split(self, X, y=None, groups=None):
+            return super().split(X, y, np.arange(len(y)) % 10)
+
+    model = regressor(linear(), cv=ByGroup(5)).fit(rows.X, rows.y)
+    assert model.fit_report_["fit_rows"] == 2250
+    with pytest.raises(ValueError, match="number of folds when there is no estimator"):
+        regressor(cv=ShuffleSplit()).fit(rows.X, rows.y)
+
+
+# ---- calibration
+
+
+def test_rows_of_ones_own_calibrate(rows, fresh):
+    model = regressor(linear(), calibration_size=0).fit(rows.X, rows.y)
+    with pytest.raises(NotFittedError, match="not calibrated yet"):
+        model.predict_interval(fresh.X)
+    model.conformalize(fresh.X[:1000], fresh.y[:1000])
+    assert len(model.predictor_.calibration) == 1000
+    model.conformalize(fresh.X[1000:], fresh.y[1000:])
+    assert len(model.predictor_.calibration) == 2000
+    model.conformalize(fresh.X[:500], fresh.y[:500], replace=True)
+    assert len(model.predictor_.calibration) == 500
+
+
+def test_rows_that_come_twice_are_refused(rows, fresh):
+    model = regressor(linear()).fit(rows.X, rows.y).conformalize(fresh.X, fresh.y)
+    with pytest.raises(ValueError, match="twice"):
+        model.conformalize(fresh.X, fresh.y)
+    assert len(model.predictor_.calibration) == 2750  # as it was
+    whole = regressor(linear(), calibration_size=0).fit(rows.X, rows.y)
+    with pytest.raises(ValueError, match="these very rows fitted the model"):
+        whole.conformalize(rows.X, rows.y)
+
+
+def test_in_sample_predictions_are_noticed(rows, fresh):
+    seen = 0.9 * rows.y + 0.1 * rows.y_pred
+    model = regressor(calibration_size=0).fit(rows.X, rows.y, y_pred=seen)
+    with pytest.warns(UserWarning, match="out-of-sample predictions in fit"):
+        model.conformalize(fresh.X, fresh.y, y_pred=fresh.y_pred)
+
+
+def test_too_few_rows_are_infinite_and_said(fresh):
+    small = Rows(60, seed=5)
+    model = regressor(linear()).fit(small.X, small.y)
+    with pytest.warns(UserWarning, match="level 0.99 are infinite: it needs 99 calibration rows, the model has 15"):
+        _, intervals = model.predict_interval(fresh.X, confidence_level=[0.9, 0.99])
+    assert np.all(np.isinf(intervals[:, :, 1]))
+    assert np.all(np.isfinite(intervals[:, :, 0]))
+
+
+@pytest.mark.filterwarnings("ignore:.*too few to learn")
+def test_ten_rows_have_one_width():
+    small = Rows(16, seed=5)
+    model = regressor(LinearRegression(), calibration_size=9).fit(np.nan_to_num(small.X), small.y)
+    _, intervals = model.predict_interval(np.nan_to_num(small.X), confidence_level=0.9)
+    widths = intervals[:, 1, 0] - intervals[:, 0, 0]
+    assert np.ptp(widths) < 1e-9 * widths[0]
+
+
+@pytest.mark.filterwarnings("ignore:every prediction equals")
+def test_exact_predictions_have_intervals_without_width():
+    X = np.arange(200.0).reshape(-1, 1)
+    model = regressor(LinearRegression()).fit(X, np.zeros(200))
+    _, intervals = model.predict_interval(X)
+    assert np.all(intervals == 0)
+
+
+# ---- files
+
+
+def test_a_model_file_gives_the_same_bits(model, fresh, tmp_path):
+    model.save(tmp_path / "model.safetensors")
+    for loaded in (WidthwiseRegressor.load(tmp_path / "model.safetensors"), Predictor.load(tmp_path / "model.safetensors")):
+        np.testing.assert_array_equal(loaded.predict_interval(fresh.X)[1], model.predict_interval(fresh.X)[1])
+
+
+def test_a_file_of_somebodys_own_estimator_takes_that_estimator(rows, fresh, tmp_path):
+    model = regressor(linear(), confidence_level=[0.8, 0.9]).fit(rows.X, rows.y)
+    model.save(tmp_path / "model.safetensors")
+    loaded = WidthwiseRegressor.load(tmp_path / "model.safetensors", model.estimator_)
+    expected = model.predict_interval(fresh.X)
+    assert expected[1].shape == (2000, 2, 2)
+    np.testing.assert_array_equal(loaded.predict_interval(fresh.X)[1], expected[1])
+    bare = WidthwiseRegressor.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(bare.predict_interval(fresh.X, y_pred=expected[0])[1], expected[1])
+
+
+def test_the_command_line_gives_the_same_bits(rows, fresh, program, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    model = regressor().fit(rows.frame(), rows.y)
+    model.save(tmp_path / "model.safetensors")
+    parquet.write_table(pyarrow.table(dict(fresh.frame())), tmp_path / "new.parquet")
+    done = program("predict", "model.safetensors", "new.parquet", "-o", "out.parquet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    out = parquet.read_table(tmp_path / "out.parquet").to_pandas()
+    y_pred, intervals = model.predict_interval(fresh.frame())
+    lower, upper = [name for name in out if name.startswith("lower")], [name for name in out if name.startswith("upper")]
+    np.testing.assert_array_equal(out[lower[0]], intervals[:, 0, 0])
+    np.testing.assert_array_equal(out[upper[0]], intervals[:, 1, 0])
+    assert y_pred.shape == (2000,)
+
+
+# ---- errors
+
+
+def test_errors_are_those_that_people_expect(model, rows, tmp_path):
+    with pytest.raises(NotFittedError, match="call fit first"):
+        WidthwiseRegressor().predict_interval([[1, 2, 3]])
+    with pytest.raises(NotFittedError):
+        WidthwiseRegressor().save(tmp_path / "model")
+    with pytest.raises(FileNotFoundError, match="there is no model file"):
+        WidthwiseRegressor.load(tmp_path / "nothing.safetensors")
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(ValueError, match="text"):
+        WidthwiseRegressor.load(tmp_path / "text")
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        model.predict_interval(rows.X, confidence_level=1.5)
+    with pytest.raises(ValueError, match="not even, narrow or a number"):
+        regressor(goal="wide").fit(rows.X, rows.y)
+    with pytest.raises(ValueError, match="affine is for the goal narrow"):
+        regressor(transform="affine").fit(rows.X, rows.y)
+    with pytest.raises(ValueError, match="calibration_size is 1.5"):
+        regressor(calibration_size=1.5).fit(rows.X, rows.y)
+    with pytest.raises(ValueError, match="prefit=True if the estimator made the predictions"):
+        regressor(linear()).fit(rows.X, rows.y, y_pred=rows.y_pred)
+    with pytest.raises(NotFittedError):
+        regressor(linear(), prefit=True).fit(rows.X, rows.y)
+    with pytest.raises(ValueError, match="y_pred has 10"):
+        regressor().fit(rows.X, rows.y, y_pred=rows.y_pred[:10])
+    with pytest.raises(ValueError, match="features"):
+        model.predict(rows.X[:, :2])
+
+
+def test_columns_are_checked_by_name(rows):
+    model = regressor().fit(rows.frame(), rows.y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(rows.frame().rename(columns={"age": "Age"}))
+
+
+def test_the_evaluation_reads_well(model, fresh):
+    evaluation = model.evaluate(fresh.X, fresh.y, confidence_level=[0.8, 0.9])
+    text = str(evaluation)
+    assert text.startswith("2,000 rows\n\nLevel 0.8\n  coverage ")
+    assert "Valid." in text
+    assert "weakest" in text and " where x" in text
+    assert [level["level"] for level in evaluation["levels"]] == [0.8, 0.9]
+    assert "<pre>" in evaluation._repr_html_()
+    with pytest.raises(ValueError, match=r"y\[3\] is nan"):
+        model.evaluate(fresh.X[:5], [0, 0, 0, np.nan, 0])
