@@ -1,0 +1,241 @@
+"""Localizer, Calibration and Predictor: intervals from arrays."""
+
+import copy
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from conftest import N_JOBS
+from widthwise import Calibration, Localizer, Predictor, plan
+
+
+@pytest.fixture(scope="module")
+def localizer(rows):
+    return Localizer(n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
+
+
+@pytest.fixture(scope="module")
+def predictor(localizer, fresh):
+    return Predictor(localizer, localizer.calibrate(fresh.X, fresh.y, fresh.y_pred))
+
+
+# ---- calibration
+
+
+@pytest.mark.parametrize("n", [1, 9, 10, 99, 100, 1000])
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.9, 0.95, 0.99])
+def test_quantiles_are_the_scores_of_the_exact_rank(n, level):
+    scores = np.random.default_rng(n).permutation(n).astype(float)
+    rank = -((-(n + 1) * round(level * 100)) // 100)  # ceil, in whole numbers
+    expected = np.inf if rank > n else float(rank - 1)
+    assert Calibration().add(scores).quantile(level) == expected
+
+
+def test_any_order_and_any_split_is_the_same_calibration():
+    scores = np.random.default_rng(0).normal(size=1000)
+    whole = Calibration().add(scores)
+    parts = [Calibration().add(scores[first : first + 250], first_row=first) for first in (750, 0, 500, 250)]
+    merged = parts[0].merge(parts[1]).merge(parts[2]).merge(parts[3])
+    assert merged == whole
+    assert Calibration.from_bytes(whole.to_bytes()) == whole
+    assert pickle.loads(pickle.dumps(whole)) == whole
+    assert copy.deepcopy(whole) == whole
+    assert len(whole) == whole.rows_seen == 1000
+    with pytest.raises(ValueError, match="twice"):
+        Calibration().add(scores).merge(whole).quantile(0.9)
+
+
+def test_groups_have_a_promise_each():
+    calibration = Calibration().add(np.arange(200.0), groups=np.repeat([1, 2], 100))
+    assert calibration.groups == [1, 2]
+    assert calibration.quantile(0.9, group=1) < 100 <= calibration.quantile(0.9, group=2)
+    assert calibration.quantile(0.9, group=3) == np.inf
+
+
+def test_p_values_count_the_scores_at_least_as_large():
+    calibration = Calibration().add([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(calibration.p_values([0.0, 2.0, 4.0]), [1, 3 / 4, 1 / 4])
+
+
+def test_what_cannot_be_a_score_is_refused():
+    with pytest.raises(ValueError, match="NaN"):
+        Calibration().add([1.0, np.nan])
+    with pytest.raises(ValueError):
+        Calibration.from_bytes(b"hello")
+    with pytest.raises(ValueError, match="integers"):
+        Calibration().add([1.0], groups=["a"])
+
+
+# ---- localizer and predictor
+
+
+def test_a_score_bounds_its_own_row(localizer, fresh):
+    scores = localizer.scores(fresh.X, fresh.y, fresh.y_pred)
+    lower, upper = localizer.half_widths(fresh.X, fresh.y_pred, scores[:, None])
+    assert np.all(np.abs(fresh.y - fresh.y_pred) <= upper[:, 0])
+    np.testing.assert_array_equal(lower, upper)
+
+
+def test_intervals_are_those_of_the_calibrations_quantile(localizer, predictor, fresh):
+    calibration = predictor.calibration
+    q = [calibration.quantile(0.8), calibration.quantile(0.9)]
+    lower, upper = localizer.half_widths(fresh.X, fresh.y_pred, q)
+    _, intervals = predictor.predict_interval(fresh.X, fresh.y_pred, confidence_level=[0.8, 0.9])
+    np.testing.assert_allclose(intervals[:, 0], fresh.y_pred[:, None] - lower, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(intervals[:, 1], fresh.y_pred[:, None] + upper, rtol=1e-12, atol=1e-12)
+
+
+def test_difficulty_is_the_width_up_to_a_factor(localizer, predictor, fresh):
+    _, intervals = predictor.predict_interval(fresh.X, fresh.y_pred)
+    ratio = (intervals[:, 1, 0] - intervals[:, 0, 0]) / localizer.difficulty(fresh.X, fresh.y_pred)
+    assert np.ptp(ratio) < 1e-9 * ratio[0]
+    assert localizer.parameters(fresh.X, fresh.y_pred).shape == (2000, 1)
+
+
+def test_only_scale_transforms_have_a_difficulty(rows):
+    narrow = Localizer(goal="narrow", n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
+    with pytest.raises(ValueError, match="fit with the goal even"):
+        narrow.difficulty(rows.X, rows.y_pred)
+
+
+def test_groups_that_were_not_calibrated_are_infinite(localizer, fresh):
+    groups = np.arange(2000) % 2
+    predictor = Predictor(localizer, localizer.calibrate(fresh.X, fresh.y, fresh.y_pred, groups=groups))
+    new = np.array([0, 1, 2] * 5)
+    _, intervals = predictor.predict_interval(fresh.X[:15], fresh.y_pred[:15], groups=new)
+    assert np.array_equal(np.isinf(intervals[:, 1, 0]), new == 2)
+    with pytest.raises(ValueError, match="groups"):
+        predictor.predict_interval(fresh.X, fresh.y_pred)
+
+
+def test_calibrating_in_parts_is_calibrating_at_once(localizer, fresh):
+    calibration = localizer.calibrate(fresh.X[:700], fresh.y[:700], fresh.y_pred[:700])
+    localizer.calibrate(fresh.X[700:], fresh.y[700:], fresh.y_pred[700:], calibration=calibration)
+    assert len(calibration) == 2000
+    with pytest.raises(ValueError, match="twice"):
+        localizer.calibrate(fresh.X[:700], fresh.y[:700], fresh.y_pred[:700], calibration=calibration)
+        Predictor(localizer, calibration)
+
+
+def test_rows_that_trained_do_not_calibrate(localizer, rows):
+    with pytest.raises(ValueError, match="these very rows fitted the model"):
+        localizer.calibrate(rows.X, rows.y, rows.y_pred)
+
+
+def test_a_predictor_is_saved_pickled_and_copied(predictor, fresh, tmp_path):
+    predictor.save(tmp_path / "p.safetensors")
+    expected = predictor.predict_interval(fresh.X, fresh.y_pred)[1]
+    for other in (
+        Predictor.load(tmp_path / "p.safetensors"),
+        pickle.loads(pickle.dumps(predictor)),
+        copy.deepcopy(predictor),
+    ):
+        np.testing.assert_array_equal(other.predict_interval(fresh.X, fresh.y_pred)[1], expected)
+
+
+def test_what_cannot_be_bounded_is_infinite(predictor):
+    _, intervals = predictor.predict_interval([[1.0, 1.0, 1.0]] * 3, [np.nan, np.inf, 1.0])
+    assert np.all(np.isinf(intervals[:2]))
+    assert np.all(np.isfinite(intervals[2]))
+
+
+def test_errors_say_what_to_do(localizer, rows):
+    with pytest.raises(ValueError, match="call fit with X, y and y_pred"):
+        Localizer().scores(rows.X, rows.y, rows.y_pred)
+    with pytest.raises(ValueError, match="not calibrated yet"):
+        Predictor(localizer, Calibration()).predict_interval(rows.X, rows.y_pred)
+    with pytest.raises(ValueError, match="has no base model: give the predictions"):
+        Predictor(localizer, Calibration()).predict(rows.X)
+    with pytest.raises(ValueError, match="expected 'even', 'narrow' or a number"):
+        Localizer(goal=True)
+    with pytest.raises(ValueError, match="n_jobs is 0"):
+        Localizer(n_jobs=0).fit(rows.X, rows.y, rows.y_pred)
+
+
+def test_training_reports_to_the_log_and_to_a_bar(rows, caplog, capsys):
+    pytest.importorskip("tqdm")
+    with caplog.at_level("INFO", logger="widthwise"):
+        Localizer(n_jobs=N_JOBS, verbose=1).fit(rows.X[:500], rows.y[:500], rows.y_pred[:500])
+    assert any("training trees" in message for message in caplog.messages)
+    assert any("one width" in message for message in caplog.messages)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "training trees" in captured.err
+    Localizer(n_jobs=N_JOBS).fit(rows.X[:500], rows.y[:500], rows.y_pred[:500])
+    assert capsys.readouterr().err == ""
+
+
+# ---- long calls
+
+
+def test_other_threads_run_during_long_calls(predictor, fresh):
+    X = np.tile(fresh.X, (500, 1))
+    y_pred = np.tile(fresh.y_pred, 500)
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.perf_counter()
+    predictor.predict_interval(X, y_pred)
+    end = time.perf_counter()
+    done.set()
+    thread.join()
+    inside = [t for t in ticks if start < t < end]
+    assert len(inside) >= min(5, (end - start) * 50), f"{len(inside)} ticks in {end - start:.2f} s"
+
+
+INTERRUPT = """
+import os, signal, sys, threading, time
+import numpy as np
+from widthwise import Localizer
+
+rng = np.random.default_rng(0)
+X = rng.uniform(0, 4, (200_000, 20))
+y = X[:, 0] * rng.normal(size=len(X))
+sent = []
+
+def interrupt():
+    time.sleep(float(sys.argv[1]))
+    sent.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    Localizer(n_jobs=1).fit(X, y, np.zeros(len(y)))
+except KeyboardInterrupt:
+    print(time.perf_counter() - sent[0])
+else:
+    print("not interrupted")
+"""
+
+
+def test_ctrl_c_stops_training_within_a_second(run_python):
+    taken = []
+    for after in (1.5, 3.0):
+        done = run_python(INTERRUPT, after)
+        assert done.returncode == 0, done.stderr
+        taken.append(float(done.stdout))
+    assert min(taken) < 1, taken  # the better of two: the machine may be busy
+
+
+# ---- planning
+
+
+def test_plans_are_those_of_the_command_line():
+    promise = plan(0.9, tolerance=0.01)
+    assert promise.rows == 3600
+    assert promise.low >= 0.89 and promise.high <= 0.91
+    assert plan(0.9, rows=99).mean == pytest.approx(0.9)
+    with pytest.raises(ValueError, match="either tolerance or rows"):
+        plan(0.9)
+
+
