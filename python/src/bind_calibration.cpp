@@ -42,15 +42,11 @@ void bind_calibration(nb::module_& module) {
       .def("add", &add, nb::arg("scores"), nb::arg("first_row"), nb::arg("above").none(), nb::arg("weights").none(),
            nb::arg("groups").none())
       .def("merge", &Calibration::merge, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
-      .def("copy", [](const Calibration& self) { return self; })
       .def("to_bytes", &to_bytes)
       .def_static("from_bytes", &from_bytes, nb::arg("data"))
       .def_prop_ro("rows_seen", &Calibration::rows_seen)
       .def_prop_ro("rows_kept", &Calibration::rows_kept)
       .def_prop_ro("groups", &Calibration::groups)
-      .def_prop_ro("weighted", &Calibration::weighted)
-      .def_prop_ro("capacity", [](const Calibration& self) { return self.options().capacity; })
-      .def_prop_ro("seed", [](const Calibration& self) { return self.options().seed; })
       .def(
           "sorted", [](const Calibration& self) { return SortedScores(self); },
           nb::call_guard<nb::gil_scoped_release>());

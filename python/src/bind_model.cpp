@@ -193,12 +193,6 @@ Model with_notes(const Model& model, const std::map<std::string, std::string>& n
   return Model(std::move(parts));
 }
 
-Model with_levels(const Model& model, const std::vector<double>& levels) {
-  ModelParts parts = model.parts();
-  parts.levels = levels_of(levels);
-  return Model(std::move(parts));
-}
-
 nb::bytes to_bytes(const Model& model) {
   const auto bytes = serialise(model);
   return nb::bytes(bytes.data(), bytes.size());
@@ -303,7 +297,6 @@ void bind_model(nb::module_& module) {
       .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer); })
       .def("with_calibration", &Model::with_calibration, nb::arg("calibration"))
       .def("with_notes", &with_notes, nb::arg("notes"))
-      .def("with_levels", &with_levels, nb::arg("levels"))
       .def("predictions", &predictions, nb::arg("table"))
       .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
            nb::arg("levels"))

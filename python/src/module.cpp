@@ -1,6 +1,5 @@
 // The module widthwise._core: arrays in and out of the C++ library. What people see is in python/widthwise.
 
-#include <widthwise/transform.hpp>
 #include <widthwise/version.hpp>
 
 #include "bindings.hpp"
@@ -36,12 +35,7 @@ NB_MODULE(_core, module) {
   using namespace widthwise::python;  // NOLINT(google-build-using-namespace): the body of the module
   nb::register_exception_translator(translate);
   module.doc() = "The C++ library behind widthwise.";
-  module.attr("__version__") = widthwise::kVersion;
-  module.def("transform_names", [] {
-    std::vector<std::string> names;
-    for (const auto name : widthwise::transform_names()) names.emplace_back(name);
-    return names;
-  });
+  module.attr("VERSION") = widthwise::kVersion;
   bind_table(module);
   bind_calibration(module);
   bind_model(module);

@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._core import __version__ as __version__
+    from ._core import VERSION as __version__
     from ._evaluation import Evaluation as Evaluation
     from ._localizer import Calibration as Calibration
     from ._localizer import Localizer as Localizer
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # Where each name is, so that `import widthwise` brings in neither scikit-learn nor matplotlib.
 _HOME = {
-    "__version__": "_core",
     "Calibration": "_localizer",
     "Evaluation": "_evaluation",
     "Localizer": "_localizer",
@@ -58,6 +57,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module("." + _HOME[name], __name__), name)
         globals()[name] = value
         return value
+    if name == "__version__":
+        return importlib.import_module("._core", __name__).VERSION
     if name in _MODULES:
         return importlib.import_module("." + name, __name__)
     raise AttributeError(f"module 'widthwise' has no attribute {name!r}")

@@ -31,7 +31,9 @@ class PortableObjective:
 
 
 def checked_unit(unit: float | None) -> float | None:
-    """A unit of residuals, or None."""
-    if unit is not None and not (unit > 0 and math.isfinite(unit)):
+    """The power of two nearest to a unit of residuals, so that dividing by it rounds nothing; or None."""
+    if unit is None:
+        return None
+    if not (unit > 0 and math.isfinite(unit)):
         raise ValueError(f"unit is {unit!r}; expected a positive number, about the mean size of the residuals")
-    return unit
+    return _core.unit_near(unit)

@@ -97,8 +97,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         goal: Goal = "even",
         transform: str = "auto",
         confidence_level: Levels = 0.9,
-        cv: Any = 5,
-        calibration_size: float | int = 0.25,
+        cv: Any = _core.FOLDS,
+        calibration_size: float | int = _core.CALIBRATION_SHARE,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -197,10 +197,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             localizer._fit(table, y, predictions, calibration_share=share, **options)
             model = localizer._model
         elif self.estimator is None:
-            folds = self.cv if isinstance(self.cv, Integral) else None
-            if folds is None:
+            if not isinstance(self.cv, Integral):
                 raise ValueError("cv must be a number of folds when there is no estimator")
-            folds = max(2, min(int(folds), n - round(share * n)))
+            folds = max(2, min(int(self.cv), n - round(share * n)))
             localizer._fit(table, y, None, base="xgboost", folds=folds, calibration_share=share, **options)
             model = localizer._model
         else:

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: rows whose noise depends on them, and models of those rows.
+"""What the tests of the Python package share: models, and programs to run.
 
 The package tested is the one installed. WIDTHWISE_PROGRAM names a command line to compare with; by default the one that the
 package installs.
@@ -10,30 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from examples import N_JOBS, Rows
 
 from widthwise import WidthwiseRegressor
-
-# A busy machine makes XGBoost's threads wait for each other for ever; one thread never waits.
-N_JOBS = 1
-
-
-class Rows:
-    """n rows of three features, some values missing, with errors that grow with the first."""
-
-    def __init__(self, n, seed=0):
-        rng = np.random.default_rng(seed)
-        self.X = rng.uniform(0, 4, (n, 3))
-        self.y_pred = 2 * self.X[:, 0] - self.X[:, 1]
-        self.scale = 0.1 + 0.5 * self.X[:, 0]
-        self.y = self.y_pred + self.scale * rng.normal(size=n)
-        self.X[rng.random((n, 3)) < 0.02] = np.nan
-
-    def frame(self):
-        pandas = pytest.importorskip("pandas")
-        return pandas.DataFrame(self.X, columns=["size", "age", "noise"])
-
 
 @pytest.fixture(scope="session")
 def rows():

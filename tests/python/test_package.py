@@ -1,0 +1,109 @@
+"""The package as it is installed: light, typed, and with the command."""
+
+import importlib.metadata
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import widthwise
+
+
+def seconds(statement):
+    """How long a Python takes to start and run a statement, at best of seven."""
+    best = float("inf")
+    for _ in range(7):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", statement], check=True)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def test_import_takes_less_than_150_ms():
+    taken = seconds("import widthwise") - seconds("pass")
+    print(f"import widthwise: {1000 * taken:.0f} ms")
+    assert taken < 0.15
+
+
+def test_arrays_come_without_other_libraries(run_python):
+    done = run_python(
+        "import sys, widthwise\n"
+        "widthwise.Localizer, widthwise.Calibration, widthwise.Predictor, widthwise.plan\n"
+        "heavy = {'sklearn', 'pandas', 'xgboost', 'torch', 'matplotlib', 'pyarrow', 'scipy'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_it_tells_its_version_and_its_names():
+    assert widthwise.__version__ == importlib.metadata.version("widthwise")
+    assert {"WidthwiseRegressor", "Localizer", "report", "plot", "xgboost"} <= set(dir(widthwise))
+    with pytest.raises(AttributeError, match="no attribute 'Regressor'"):
+        widthwise.Regressor  # noqa: B018
+
+
+def test_it_is_typed():
+    folder = Path(widthwise.__file__).parent
+    assert (folder / "py.typed").exists()
+    assert "def intervals" in (folder / "_core.pyi").read_text()
+
+
+def test_the_wheel_needs_numpy_alone():
+    required = [line for line in importlib.metadata.requires("widthwise") if "extra ==" not in line]
+    assert [line.split(">")[0] for line in required] == ["numpy"]
+
+
+def test_mypy_finds_nothing():
+    pytest.importorskip("mypy")
+    folder = Path(widthwise.__file__).parent
+    config = Path(__file__).parents[2] / "pyproject.toml"
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", config, "--cache-dir", "/dev/null", folder],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder.parent,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+# ---- the command
+
+
+def test_the_command_is_installed(program):
+    done = program("--version")
+    assert done.returncode == 0, done.stderr
+    assert widthwise.__version__ in done.stdout
+    done = program("plan", "--level", "0.9", "--tolerance", "0.01")
+    assert "3,600 rows" in done.stdout
+
+
+def test_the_command_fits_with_this_pythons_xgboost(program, rows, tmp_path):
+    rows.frame().assign(y=rows.y).to_csv(tmp_path / "rows.csv", index=False)
+    done = program("fit", "rows.csv", "--target", "y", "--base", "xgboost", "-o", "m.safetensors", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    predictor = widthwise.Predictor.load(tmp_path / "m.safetensors")
+    assert predictor.features == ["size", "age", "noise"]
+
+
+def test_the_command_says_what_it_misses(run_python):
+    done = run_python(
+        "import importlib.util, sys\n"
+        "find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'pyarrow' else find(name, *rest)\n"
+        "from widthwise._command import main\n"
+        "sys.exit(main())\n"
+    )
+    assert done.returncode == 1
+    assert "pip install 'widthwise[command]'" in done.stderr
+
+
+def test_the_program_was_linked_with_the_arrow_it_asks_for():
+    from widthwise._command import ARROW
+
+    program = Path(widthwise.__file__).parent / "bin" / "widthwise"
+    if not program.exists():
+        pytest.skip("the package has no program beside it")
+    assert ARROW.encode() in program.read_bytes()
