@@ -1,0 +1,442 @@
+"""Models as ONNX graphs: intervals wherever ONNX runs, without widthwise and without Python.
+
+>>> import widthwise.onnx                                                               # doctest: +SKIP
+>>> widthwise.onnx.export(model, "homes.onnx")                                          # doctest: +SKIP
+>>> session = onnxruntime.InferenceSession("homes.onnx")                                # doctest: +SKIP
+>>> prediction, lower, upper = session.run(None, {"x": X_new.astype(numpy.float32)})    # doctest: +SKIP
+
+The graph holds localizer, calibration and, where the model makes its own predictions, the base model. It needs
+``pip install 'widthwise[onnx]'`` to write, and a runtime with the operators of ai.onnx.ml to run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as error:
+    raise ImportError("widthwise.onnx needs onnx: pip install 'widthwise[onnx]'") from error
+
+from . import __version__, _core
+from ._localizer import Levels, Localizer, Predictor, _not_fitted
+from ._tables import Floats
+
+if TYPE_CHECKING:
+    from ._regressor import WidthwiseRegressor
+
+__all__ = ["export"]
+
+# Versions that ONNX Runtime has read since 2022.
+_IR_VERSION = 8
+_OPSETS = {"": 17, "ai.onnx.ml": 3}
+
+# Half-widths are rounded up by this share. The scores were computed with the library's exponential, half-widths are
+# with that of a runtime: rounded up by more than the two can differ, no outcome at the very bound is lost.
+_SLACK = 2.0**-46
+
+# The library's exponential is held at e^+-700: positive and finite.
+_EXPONENT_BOUND = 700.0
+
+# Trees that are added at once: a row needs room for a few times as many numbers.
+_TREES_AT_ONCE = 64
+
+
+def export(
+    model: WidthwiseRegressor | Predictor | str | os.PathLike[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    confidence_level: Levels | None = None,
+) -> onnx.ModelProto:
+    """Make an ONNX graph that gives the intervals of a model.
+
+    Parameters
+    ----------
+    model : WidthwiseRegressor, Predictor or path-like
+        Fitted and calibrated, or a model file of ``widthwise fit`` or ``save``.
+    path : path-like, optional
+        Where to write the graph, too.
+    confidence_level : float or list of k floats, optional
+        What the graph gives; by default that of the model.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Raises
+    ------
+    ValueError
+        For what the graph cannot say: calibrations with groups, the transform mixture, nearest neighbours.
+
+    Notes
+    -----
+    Inputs:
+
+    - ``x`` of shape (N, d), the columns in the order of ``features``, NaN where a value is missing. float32, which is
+      all that trees see of a number; double when the model has a network, which subtracts the centre first.
+    - ``prediction`` of shape (N,), double: only when the model does not make its own. An estimator of your own, as in
+      ``WidthwiseRegressor(estimator)``, is not in the graph: convert it with its own tools (skl2onnx, say), and feed
+      what it predicts.
+
+    Outputs, all of them double:
+
+    - ``prediction`` of shape (N,): only when the model makes its own.
+    - ``lower`` and ``upper`` of shape (N, k), a column for each level. Infinite, or the ends of the range of outcomes,
+      where the model promises nothing: too few calibration rows, a prediction that is no number.
+
+    Trees give the library's bits; numbers of a network agree to about 1e-6, as runtimes add in an order of their own.
+
+    The metadata of the graph name ``features`` and ``levels`` (as JSON), ``target``, ``transform``, ``goal`` and
+    ``widthwise_version``. A graph does not learn: export again after calibrating with fresh rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import widthwise.onnx
+    >>> from widthwise import Localizer, Predictor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 4, (3000, 1))
+    >>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=3000)
+    >>> y_pred = X[:, 0]                                                    # of a model that has not seen these rows
+    >>> localizer = Localizer(n_jobs=1).fit(X[:2000], y[:2000], y_pred[:2000])
+    >>> predictor = Predictor(localizer, localizer.calibrate(X[2000:], y[2000:], y_pred[2000:]))
+    >>> graph = widthwise.onnx.export(predictor, confidence_level=[0.8, 0.9])
+    >>> [value.name for value in graph.graph.input], [value.name for value in graph.graph.output]
+    (['x', 'prediction'], ['lower', 'upper'])
+    """
+    proto = _model_proto(_predictor_of(model), confidence_level)
+    if path is not None:
+        onnx.save_model(proto, os.fspath(path))
+    return proto
+
+
+def _predictor_of(model: Any) -> Predictor:
+    if isinstance(model, Predictor):
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        return Predictor.load(model)
+    predictor = getattr(model, "predictor_", None)
+    if isinstance(predictor, Predictor):
+        return predictor
+    if hasattr(model, "__sklearn_is_fitted__"):
+        raise _not_fitted(f"this {type(model).__name__} is not fitted yet: call fit first")
+    raise TypeError(
+        f"expected a WidthwiseRegressor, a Predictor or the path of a model file, found {type(model).__name__}"
+        + ("; it has no calibration: give Predictor(localizer, calibration)" if isinstance(model, Localizer) else "")
+    )
+
+
+class _Graph:
+    """Nodes and constants as they are made; values are known by their names."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: dict[tuple[str, tuple[int, ...], bytes], onnx.TensorProto] = {}
+
+    def add(self, operator: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
+        """Apply an operator; returns its output."""
+        name = output or f"{operator}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, list(inputs), [name], domain=domain, **attributes))
+        return name
+
+    def constant(self, values: Any, dtype: Any = np.float64) -> str:
+        array = np.ascontiguousarray(values, dtype=dtype).reshape(np.shape(values))
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self.constants:
+            self.constants[key] = numpy_helper.from_array(array, f"constant_{len(self.constants)}")
+        return str(self.constants[key].name)
+
+    def cast(self, value: str, to: int) -> str:
+        return self.add("Cast", value, to=to)
+
+    def column(self, matrix: str, j: int) -> str:
+        """Column j of a matrix, as a matrix."""
+        return self.add("Gather", matrix, self.constant([j], np.int64), axis=1)
+
+    def where(self, condition: str, value: Any, otherwise: str) -> str:
+        """`value` where the condition holds. No runtime is asked what it makes of NaN in Max, Min or Clip."""
+        return self.add("Where", condition, self.constant(value), otherwise)
+
+    def at_least(self, value: str, bound: float) -> str:
+        """The larger of the two; NaN stays."""
+        return self.where(self.add("Less", value, self.constant(bound)), bound, value)
+
+    def at_most(self, value: str, bound: float) -> str:
+        """The smaller of the two; NaN stays."""
+        return self.where(self.add("Greater", value, self.constant(bound)), bound, value)
+
+    def exp(self, value: str) -> str:
+        return self.add("Exp", self.at_most(self.at_least(value, -_EXPONENT_BOUND), _EXPONENT_BOUND))
+
+
+def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.ModelProto:
+    model = predictor._model
+    base: Any = model.base_arrays()
+    localizer: Any = model.localizer_arrays()
+    _refuse(model, base)
+    levels = predictor._checked_levels(confidence_level)
+    sorted_scores = model.calibration.sorted()
+    quantiles = np.array([[sorted_scores.quantile(level) for level in levels]])
+
+    graph = _Graph()
+    has_net = any(part is not None and part["kind"] == "net" for part in (base, localizer))
+    inputs = [
+        helper.make_tensor_value_info(
+            "x",
+            TensorProto.DOUBLE if has_net else TensorProto.FLOAT,
+            ["N", len(model.features)],
+            "a column for each feature: " + ", ".join(model.features),
+        )
+    ]
+    outputs = []
+    prediction = helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, ["N"], "prediction of " + model.target)
+    row_axis = graph.constant([1], np.int64)
+    if base is None:
+        inputs.append(prediction)
+        f = graph.add("Unsqueeze", "prediction", row_axis)
+    else:
+        f = graph.cast(_evaluate(graph, base, ["x"]), TensorProto.DOUBLE)
+        graph.add("Squeeze", f, row_axis, output="prediction")
+        outputs.append(prediction)
+    parameters: list[str] = []
+    if localizer is not None:
+        numbers = graph.cast(_evaluate(graph, localizer, ["x", f]), TensorProto.DOUBLE)
+        parameters = [graph.column(numbers, j) for j in range(_outputs(localizer))]
+    _add_bounds(graph, model, f, parameters, quantiles)
+    outputs += [
+        helper.make_tensor_value_info(name, TensorProto.DOUBLE, ["N", len(levels)], f"{name} bounds of {model.target}")
+        for name in ("lower", "upper")
+    ]
+    proto = helper.make_model(
+        helper.make_graph(graph.nodes, "widthwise", inputs, outputs, list(graph.constants.values())),
+        producer_name="widthwise",
+        producer_version=__version__,
+        ir_version=_IR_VERSION,
+        opset_imports=[helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()],
+    )
+    metadata = {
+        "features": json.dumps(model.features),
+        "levels": json.dumps(levels),
+        "target": model.target,
+        "transform": model.transform,
+        "goal": model.notes.get("goal", ""),
+        "widthwise_version": __version__,
+    }
+    helper.set_model_props(proto, metadata)
+    return proto
+
+
+def _refuse(model: _core.Model, base: Any) -> None:
+    """Say what cannot be exported, and what to do instead."""
+    if model.transform not in _INVERSES:
+        raise ValueError(
+            f"the transform {model.transform} has no closed formula, which a graph needs; "
+            f"fit with transform='auto' or one of {', '.join(_INVERSES)}"
+        )
+    if base is not None and base["kind"] == "neighbours":
+        raise ValueError(
+            "the base model is nearest neighbours, which ONNX has no operator for; fit with the base model xgboost, "
+            "or with predictions of your own, which the graph then takes"
+        )
+    if model.calibration.groups not in ([], [0]):
+        raise ValueError(
+            "the calibration has groups, and a graph has one quantile for all rows; export a predictor that is "
+            "calibrated without: predictor.calibrated(X, y, y_pred, replace=True), a graph for each group if need be"
+        )
+
+
+# ---- row functions
+
+
+def _outputs(arrays: Any) -> int:
+    return len(arrays["base"]) if arrays["kind"] == "forest" else int(arrays["layers"][-1]["outputs"])
+
+
+def _evaluate(graph: _Graph, arrays: Any, columns: list[str]) -> str:
+    """A forest or a network of matrices side by side; float32 of shape (N, outputs)."""
+    forest = arrays["kind"] == "forest"
+    seen = [graph.cast(part, TensorProto.FLOAT if forest else TensorProto.DOUBLE) for part in columns]
+    x = _side_by_side(graph, seen)
+    return _forest(graph, arrays, x) if forest else _net(graph, arrays, x)
+
+
+def _side_by_side(graph: _Graph, parts: list[str]) -> str:
+    return graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
+
+
+def _forest(graph: _Graph, arrays: Any, x: str) -> str:
+    """The sums of trees in single precision and in the library's order: base first, then tree by tree.
+
+    Only that gives the library's bits. A prediction needs them, because the localizer compares it with thresholds: one
+    that is off by its last bit can get another width. A runtime with several threads adds the trees of one operator in
+    an order of its own, so each tree is an output, and CumSum adds; some trees at a time, for the sake of memory.
+    """
+    sums = []
+    for output, base in enumerate(arrays["base"]):
+        trees = np.flatnonzero(arrays["output_of"] == output)
+        total = _total(graph, [_trees(graph, arrays, trees[:_TREES_AT_ONCE], x, [base])])
+        for first in range(_TREES_AT_ONCE, len(trees), _TREES_AT_ONCE):
+            total = _total(graph, [total, _trees(graph, arrays, trees[first : first + _TREES_AT_ONCE], x)])
+        sums.append(total)
+    return _side_by_side(graph, sums)
+
+
+def _total(graph: _Graph, terms: list[str]) -> str:
+    """The sum of all columns, from the first to the last."""
+    return graph.column(graph.add("CumSum", _side_by_side(graph, terms), graph.constant(1, np.int64)), -1)
+
+
+def _trees(graph: _Graph, arrays: Any, trees: NDArray[Any], x: str, before: Sequence[float] = ()) -> str:
+    """What each of some trees adds, a column each; `before` are trees of a single leaf that come first."""
+    count = len(before)
+    starts = arrays["roots"].astype(np.int64)
+    sizes = np.diff(starts, append=len(arrays["feature"]))[trees]
+    tree = count + np.repeat(np.arange(len(trees)), sizes)
+    start = np.repeat(starts[trees], sizes)
+    node = np.concatenate([np.arange(size) for size in [0, *sizes]])
+    taken = start + node
+    feature, value = arrays["feature"][taken], arrays["value"][taken]
+    leaf = feature < 0
+
+    def place(child: NDArray[Any]) -> NDArray[Any]:
+        return np.where(leaf, 0, child[taken] - start)
+
+    def listed(of_before: Any, values: NDArray[Any]) -> list[Any]:
+        together: list[Any] = np.concatenate([np.broadcast_to(of_before, count), values]).tolist()
+        return together
+
+    first = np.arange(count)
+    return graph.add(
+        "TreeEnsembleRegressor",
+        x,
+        domain="ai.onnx.ml",
+        n_targets=count + len(trees),
+        aggregate_function="SUM",
+        post_transform="NONE",
+        nodes_treeids=listed(first, tree),
+        nodes_nodeids=listed(0, node),
+        nodes_featureids=listed(0, np.where(leaf, 0, feature)),
+        nodes_modes=listed("LEAF", np.where(leaf, "LEAF", "BRANCH_LT")),
+        nodes_values=listed(0.0, np.where(leaf, 0.0, value)),
+        nodes_truenodeids=listed(0, place(arrays["left"])),
+        nodes_falsenodeids=listed(0, place(arrays["right"])),
+        nodes_missing_value_tracks_true=listed(0, arrays["missing_left"][taken].astype(np.int64)),
+        target_treeids=listed(first, tree[leaf]),
+        target_nodeids=listed(0, node[leaf]),
+        target_ids=listed(first, tree[leaf]),
+        target_weights=listed(np.asarray(before), value[leaf]),
+    )
+
+
+def _net(graph: _Graph, arrays: Any, x: str) -> str:
+    """Standardise in double precision, a missing value being the centre; then layers in single precision."""
+    bound = float(arrays["bound"])
+    centred = graph.add("Sub", x, graph.constant(arrays["centre"]))
+    z = graph.add("Div", centred, graph.constant(arrays["scale"]))
+    z = graph.where(graph.add("IsNaN", z), 0.0, z)
+    out = graph.cast(graph.at_most(graph.at_least(z, -bound), bound), TensorProto.FLOAT)
+    for i, layer in enumerate(arrays["layers"]):
+        weights = layer["weights"].reshape(layer["outputs"], layer["inputs"])
+        if i > 0:
+            out = graph.add("Relu", out)
+        out = graph.add(
+            "Gemm", out, graph.constant(weights, np.float32), graph.constant(layer["biases"], np.float32), transB=1
+        )
+    return out
+
+
+# ---- from quantiles of scores to bounds
+
+
+def _identity(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
+    """phi = A."""
+    return graph.constant(q)
+
+
+def _erc(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
+    """phi = A / (g^2 + gamma)."""
+    scale = graph.add("Add", graph.add("Mul", p[0], p[0]), graph.constant(model.gamma))
+    return graph.add("Mul", scale, graph.constant(q))
+
+
+def _exp(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
+    """phi = A e^g."""
+    return graph.add("Mul", graph.exp(graph.add("Neg", p[0])), graph.constant(q))
+
+
+def _log(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
+    """phi = log A + g. The larger q and g, the more of A may be lost by rounding."""
+    finite = np.isfinite(q)
+    finite_q = np.where(finite, q, 0.0)
+    a = graph.exp(graph.add("Sub", graph.constant(finite_q), p[0]))
+    size = graph.add("Add", graph.add("Abs", p[0]), graph.constant(np.abs(finite_q)))
+    a = graph.add("Add", a, graph.add("Mul", a, graph.add("Mul", size, graph.constant(_SLACK))))
+    if finite.all():
+        return a
+    return graph.where(graph.constant(~finite, np.bool_), np.where(q > 0, math.inf, 0.0), a)
+
+
+def _offset(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
+    """phi = A e^-g1 + g2; the transform density has one g for both."""
+    return graph.add("Mul", graph.exp(p[0]), graph.add("Sub", graph.constant(q), p[-1]))
+
+
+# phi^-1 of every transform that has a formula: of the parameters of a side, each of shape (N, 1), and of the quantiles,
+# of shape (1, k).
+_INVERSES: dict[str, Callable[[_Graph, _core.Model, list[str], Floats], str]] = {
+    "identity": _identity,
+    "erc": _erc,
+    "linear": _log,
+    "exp": _exp,
+    "sigma": _log,
+    "density": _offset,
+    "affine": _offset,
+}
+
+
+def _residual(graph: _Graph, score: str, a: str) -> str:
+    """The greatest residual whose score is at most a, rounded up; 0 when there is none, NaN when a is NaN."""
+    if score == "log":  # A = log r^2; the larger it is, the more of r may be lost by rounding
+        r = graph.add("Exp", graph.add("Mul", a, graph.constant(0.5)))
+        slack = graph.add("Mul", graph.add("Add", graph.add("Abs", a), graph.constant(1.0)), graph.constant(_SLACK))
+        r = graph.add("Add", r, graph.add("Mul", r, slack))
+        # 0 times infinity otherwise
+        return graph.where(graph.add("Equal", a, graph.constant(-math.inf)), 0.0, r)
+    r = graph.at_least(a, 0.0)
+    if score == "squared":
+        r = graph.add("Sqrt", r)
+    # Not r times 1 + slack: ONNX Runtime leaves out a factor that is 1 in single precision.
+    return graph.add("Add", r, graph.add("Mul", r, graph.constant(_SLACK)))
+
+
+def _add_bounds(graph: _Graph, model: _core.Model, f: str, parameters: list[str], quantiles: Floats) -> None:
+    """The outputs lower and upper, from f(x) of shape (N, 1) and the localizer's outputs.
+
+    The rule works in units. What cannot be computed, as a number is NaN or the prediction infinite, is not bounded.
+    """
+    unit = graph.constant(model.unit)
+    low, high = model.range
+    rounded_up = quantiles + _SLACK * np.abs(np.where(np.isfinite(quantiles), quantiles, 0.0))
+    in_units = graph.add("Div", f, unit)
+    finite = graph.add("Less", graph.add("Abs", in_units), graph.constant(math.inf))
+    in_units = graph.add("Where", finite, in_units, graph.constant(math.nan))
+
+    count = len(parameters) // 2 if model.two_sided else len(parameters)
+    inverse = _INVERSES[model.transform]
+    sides = [parameters[:count], parameters[count:]] if model.two_sided else [parameters]
+    half_widths = [_residual(graph, model.score, inverse(graph, model, side, rounded_up)) for side in sides]
+    for name, operator, half_width, unbounded in (
+        ("lower", "Sub", half_widths[0], -math.inf),
+        ("upper", "Add", half_widths[-1], math.inf),
+    ):
+        bound = graph.add(operator, in_units, half_width)
+        bound = graph.add("Mul", graph.where(graph.add("IsNaN", bound), unbounded, bound), unit)
+        graph.add("Identity", graph.at_most(graph.at_least(bound, low), high), output=name)

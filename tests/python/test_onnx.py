@@ -1,0 +1,409 @@
+"""A graph gives what the library gives: in ONNX Runtime, on rows with missing values."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import subprocess
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+import widthwise.onnx  # noqa: E402
+from widthwise import Localizer, Predictor, WidthwiseRegressor, __version__, _core, _tables  # noqa: E402
+
+ROWS = 10_000
+LEVELS = [0.5, 0.8, 0.95]
+GOALS = {"exp": "even", "erc": "even", "linear": 0.5, "sigma": "even", "density": "narrow", "affine": "narrow"}
+
+
+def rows(n, seed):
+    """Features with missing values, outcomes whose errors depend on x, and predictions of a model that knows f."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    f = 3 * X[:, 0] + X[:, 1]
+    y = f + np.exp(0.7 * X[:, 1] - 0.5) * (rng.exponential(size=n) - 1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y, f
+
+
+FIT = rows(600, 1)
+CALIBRATION = rows(300, 2)
+TEST = rows(ROWS, 3)
+
+
+@functools.cache
+def fitted(**options):
+    """A predictor for predictions of somebody else's."""
+    localizer = Localizer(n_jobs=1, **options).fit(*FIT)
+    return Predictor(localizer, localizer.calibrate(*CALIBRATION))
+
+
+@pytest.fixture(scope="module")
+def even():
+    return fitted(goal="even")
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    X, y, _ = rows(600, 4)
+    return WidthwiseRegressor(confidence_level=LEVELS, random_state=0, n_jobs=1).fit(X, y)
+
+
+def session_of(proto, threads=1):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def run(proto, X, y_pred=None, threads=1):
+    """The outputs of a graph by name."""
+    onnx.checker.check_model(proto, full_check=True)
+    session = session_of(proto, threads)
+    kinds = {value.name: value.type for value in session.get_inputs()}
+    feed = {"x": X.astype(np.float64 if kinds["x"] == "tensor(double)" else np.float32)}
+    if y_pred is not None:
+        feed["prediction"] = y_pred
+    assert set(feed) == set(kinds)
+    return dict(zip((value.name for value in session.get_outputs()), session.run(None, feed), strict=True))
+
+
+def assert_same(outputs, intervals, tolerance=1e-12):
+    """Bounds agree to a share of the width, or of the level's mean width, beside the rounding of the bounds."""
+    lower, upper = intervals[:, 0], intervals[:, 1]
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    width = np.subtract(upper, lower, out=np.zeros_like(lower), where=bounded)
+    scale = np.maximum(width, width.mean(axis=0))
+    for found, expected in ((outputs["lower"], lower), (outputs["upper"], upper)):
+        assert found.shape == expected.shape and found.dtype == np.float64
+        finite = np.isfinite(expected)
+        np.testing.assert_array_equal(found[~finite], expected[~finite])
+        error = np.abs(found[finite] - expected[finite])
+        assert np.all(error <= tolerance * scale[finite] + 2 * np.spacing(np.abs(expected[finite])))
+
+
+def assert_no_narrower(outputs, intervals):
+    """Trees give the library's bits, and half-widths are rounded up: nothing that the library covers is lost."""
+    assert np.all(outputs["lower"] <= intervals[:, 0])
+    assert np.all(outputs["upper"] >= intervals[:, 1])
+
+
+def assert_exported(predictor, X, y_pred=None, levels=None, **options):
+    levels = levels or LEVELS
+    outputs = run(widthwise.onnx.export(predictor, confidence_level=levels), X, y_pred, **options)
+    _, intervals = predictor.predict_interval(X, y_pred, confidence_level=levels)
+    assert_same(outputs, intervals)
+    assert_no_narrower(outputs, intervals)
+    return intervals
+
+
+# ---- model files as texts and arrays, to make models that no fit makes
+
+DTYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "U32": np.uint32, "U8": np.uint8}
+
+
+def read_file(predictor):
+    data = predictor._model.to_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:begin])
+    texts = header.pop("__metadata__")
+    arrays = {}
+    for name, entry in header.items():
+        first, last = entry["data_offsets"]
+        array = np.frombuffer(data[begin + first : begin + last], DTYPES[entry["dtype"]])
+        arrays[name] = array.reshape(entry["shape"])
+    return texts, arrays
+
+
+def write_file(path, texts, arrays):
+    names = {np.dtype(kind): name for name, kind in DTYPES.items()}
+    header = {"__metadata__": texts}
+    content = b""
+    # Wide numbers first, so that all of them stand where numbers of their kind may.
+    for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize):
+        place = [len(content), len(content) + array.nbytes]
+        header[name] = {"dtype": names[array.dtype], "shape": list(array.shape), "data_offsets": place}
+        content += array.tobytes()
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    Path(path).write_bytes(len(text).to_bytes(8, "little") + text + content)
+    return path
+
+
+# ---- forests
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_base_model_and_localizer_give_the_library_s_numbers(regressor, threads):
+    X = TEST[0]
+    outputs = run(widthwise.onnx.export(regressor), X, threads=threads)
+    y_pred, intervals = regressor.predict_interval(X)
+    assert list(outputs) == ["prediction", "lower", "upper"]
+    np.testing.assert_array_equal(outputs["prediction"], y_pred)
+    assert intervals.shape == (ROWS, 2, len(LEVELS))
+    assert_same(outputs, intervals)
+    assert_no_narrower(outputs, intervals)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 60, 200])
+def test_any_number_of_rows(regressor, n):
+    X = TEST[0][:n]
+    outputs = run(widthwise.onnx.export(regressor), X, threads=2)
+    assert outputs["lower"].shape == outputs["upper"].shape == (n, len(LEVELS))
+    if n:
+        y_pred, intervals = regressor.predict_interval(X)
+        np.testing.assert_array_equal(outputs["prediction"], y_pred)
+        assert_same(outputs, intervals)
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+@pytest.mark.parametrize("transform", GOALS)
+def test_every_transform(transform, two_sided):
+    X, _, f = TEST
+    predictor = fitted(transform=transform, goal=GOALS[transform], two_sided=two_sided)
+    assert predictor.transform == transform
+    intervals = assert_exported(predictor, X, f)
+    widths = (intervals[:, 1] - intervals[:, 0])[:, -1]
+    assert len(np.unique(widths)) > 100
+    above = intervals[:, 1] - f[:, None]
+    assert np.allclose(above, f[:, None] - intervals[:, 0]) != two_sided
+
+
+def test_values_at_thresholds(even):
+    trees = even._model.localizer_arrays()
+    splits = trees["feature"] >= 0
+    values = np.random.default_rng(8).choice(trees["value"][splits], (1000, 5)).astype(np.float64)
+    for j in range(5):
+        own = trees["value"][trees["feature"] == j]
+        values[: len(own), j] = own[:1000]
+    assert_exported(even, values[:, :4], np.ascontiguousarray(values[:, 4]))
+
+
+def test_one_width_for_all():
+    predictor = fitted(transform="identity")
+    assert predictor._model.localizer_arrays() is None
+    assert_exported(predictor, TEST[0], TEST[2])
+
+
+@pytest.mark.parametrize("transform", ["identity", "exp", "erc", "density", "affine"])
+@pytest.mark.parametrize("score", ["squared", "log"])
+def test_scores_that_only_cpp_fits(tmp_path, score, transform):
+    texts, arrays = read_file(fitted(transform=transform, goal=None))
+    assert texts["score"] == "absolute"
+    predictor = Predictor.load(write_file(tmp_path / "model", texts | {"score": score}, arrays))
+    assert predictor._model.score == score
+    assert_exported(predictor, TEST[0], TEST[2])
+
+
+def test_a_log_score_of_exact_predictions(tmp_path):
+    texts, arrays = read_file(fitted(transform="identity"))
+    predictor = Predictor.load(write_file(tmp_path / "model", texts | {"score": "log"}, arrays))
+    X, _, f = rows(100, 5)
+    predictor = predictor.calibrated(X, f, f, replace=True)
+    assert predictor.calibration.quantile(0.9) == -math.inf
+    intervals = assert_exported(predictor, TEST[0], TEST[2], [0.9])
+    np.testing.assert_array_equal(intervals[:, 1, 0], TEST[2])
+
+
+@pytest.mark.parametrize("transform", ["linear", "exp", "affine"])
+def test_exact_predictions(transform):
+    X, _, f = rows(100, 5)
+    predictor = fitted(transform=transform, goal=None).calibrated(X, f, f, replace=True)
+    assert_exported(predictor, TEST[0], TEST[2], [0.9])
+
+
+def test_a_forest_without_trees(tmp_path, even):
+    texts, arrays = read_file(even)
+    for name in ("roots", "output_of", "feature", "value", "left", "right", "missing_left"):
+        arrays[f"localizer.{name}"] = arrays[f"localizer.{name}"][:0]
+    predictor = Predictor.load(write_file(tmp_path / "model", texts, arrays))
+    assert_exported(predictor, TEST[0], TEST[2])
+
+
+def test_large_predictions_with_narrow_widths():
+    far, small = 1e9, 2.0**-10
+    (X, y, f), (X_cal, y_cal, f_cal), (X_test, _, f_test) = FIT, CALIBRATION, TEST
+    localizer = Localizer(n_jobs=1).fit(X, far + small * y, far + small * f)
+    predictor = Predictor(localizer, localizer.calibrate(X_cal, far + small * y_cal, far + small * f_cal))
+    assert predictor._model.unit < 0.01
+    intervals = assert_exported(predictor, X_test, far + small * f_test)
+    assert np.median(intervals[:, 1] - intervals[:, 0]) < 0.01
+
+
+@pytest.mark.parametrize("outcome_range", [(0, math.inf), (-math.inf, 2.0), (-1.0, 1.0), None])
+def test_the_range_of_outcomes_and_predictions_that_are_no_numbers(outcome_range):
+    X, _, f = TEST
+    predictor = fitted(outcome_range=outcome_range)
+    low, high = outcome_range or (-math.inf, math.inf)
+    f = f.copy()
+    f[:4] = np.nan, math.inf, -math.inf, 1e308
+    intervals = assert_exported(predictor, X, f)
+    assert np.all(intervals[:3, 0] == low) and np.all(intervals[:3, 1] == high)
+    assert np.all(intervals[:, 0] >= low) and np.all(intervals[:, 1] <= high)
+
+
+@pytest.mark.parametrize("transform", ["exp", "linear", "affine", "identity"])
+def test_too_few_rows_for_a_level(transform):
+    X, _, f = TEST
+    predictor = fitted(transform=transform, goal=None).calibrated(*(part[:12] for part in rows(300, 6)), replace=True)
+    with pytest.warns(UserWarning, match="intervals of level 0.99 are infinite") as caught:
+        proto = widthwise.onnx.export(predictor, confidence_level=[0.99, 0.8])
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _, intervals = predictor.predict_interval(X, f, confidence_level=[0.99, 0.8])
+    assert np.all(np.isinf(intervals[:, :, 0])) and np.all(np.isfinite(intervals[:, :, 1]))
+    assert_same(run(proto, X, f), intervals)
+
+
+# ---- networks
+
+
+def network_program():
+    path = os.environ.get("WIDTHWISE_NET_PROGRAM")
+    if not path:
+        pytest.skip("WIDTHWISE_NET_PROGRAM is not set to the program widthwise, which trains networks")
+    return path
+
+
+def net_file(folder, *options, shift=0.0):
+    """A model file of the command line, with a network as its localizer."""
+    X, y, f = FIT
+    X = X + shift
+    table = folder / "table.csv"
+    np.savetxt(table, np.column_stack([X, y, f]), delimiter=",", header="a,b,c,d,y,p", comments="", fmt="%.17g")
+    table.write_text(table.read_text().replace("nan", ""))
+    file = folder / "net.safetensors"
+    command = [network_program(), "fit", table, "--target", "y", "--prediction", "p", "--localizer", "net", "-o", file]
+    command += ["--level", "0.5,0.9", "--threads", "1", "--no-compare", *options]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return file
+
+
+@pytest.mark.parametrize("options", [["--goal", "even"], ["--goal", "narrow", "--two-sided", "--range", "-5,"]])
+def test_a_network_of_the_command_line(tmp_path, options):
+    # So far from 0 that single precision would not do for x.
+    shift = 1.7e9
+    file = net_file(tmp_path, *options, shift=shift)
+    predictor = Predictor.load(file)
+    assert predictor._model.localizer_arrays()["kind"] == "net"
+    X, _, f = TEST
+    X = X + shift
+    X[0, 0], X[1, 0] = math.inf, -math.inf
+    f = f.copy()
+    f[2] = np.nan
+    outputs = run(widthwise.onnx.export(file), X, f)
+    _, intervals = predictor.predict_interval(X, f)
+    assert np.ptp(intervals[3:, 1, 0] - intervals[3:, 0, 0]) > 0.5
+    assert_same(outputs, intervals, 1e-5)
+
+
+def test_a_network_as_base_model_beside_trees(tmp_path, regressor):
+    texts, arrays = read_file(regressor.predictor_)
+    net_texts, net_arrays = read_file(Predictor.load(net_file(tmp_path)))
+    # The localizer of (a, b, c, d, p) serves as a base model of five features.
+    base = {key: text for key, text in net_texts.items() if key.startswith("localizer.")}
+    texts = {key: text for key, text in texts.items() if not key.startswith("base")}
+    texts |= {key.replace("localizer", "base"): text for key, text in base.items()}
+    texts |= {"base": "net", "features": '["a", "b", "c", "d", "e"]', "localizer.inputs": "6"}
+    arrays = {key: array for key, array in arrays.items() if not key.startswith("base")}
+    arrays |= {key.replace("localizer", "base"): a for key, a in net_arrays.items() if key.startswith("localizer")}
+    predictor = Predictor.load(write_file(tmp_path / "model", texts, arrays))
+    X = np.column_stack([TEST[0], TEST[2]])
+    outputs = run(widthwise.onnx.export(predictor), X)
+    y_pred, intervals = predictor.predict_interval(X)
+    np.testing.assert_allclose(outputs["prediction"], y_pred, rtol=1e-5, atol=1e-5)
+    # A last bit of the prediction may take a row across a threshold of the localizer.
+    width = intervals[:, 1] - intervals[:, 0]
+    same = np.abs(outputs["upper"] - intervals[:, 1]) <= 1e-5 * width
+    assert same.mean() > 0.99
+
+
+# ---- what is given and what comes out
+
+
+def test_an_estimator_of_one_s_own_stays_outside():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    X, y, _ = rows(600, 7)
+    model = WidthwiseRegressor(HistGradientBoostingRegressor(max_iter=20), random_state=0, cv=2, n_jobs=1).fit(X, y)
+    y_pred, intervals = model.predict_interval(TEST[0])
+    outputs = run(widthwise.onnx.export(model), TEST[0], y_pred)
+    assert list(outputs) == ["lower", "upper"]
+    assert_same(outputs, intervals)
+
+
+def test_files(tmp_path, regressor):
+    saved, graph = tmp_path / "model.safetensors", tmp_path / "model.onnx"
+    regressor.save(saved)
+    proto = widthwise.onnx.export(str(saved), graph)
+    onnx.checker.check_model(str(graph), full_check=True)
+    assert onnx.load(graph) == proto == widthwise.onnx.export(saved) == widthwise.onnx.export(regressor)
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    _, lower, _ = session.run(None, {"x": TEST[0].astype(np.float32)})
+    np.testing.assert_array_equal(lower, run(proto, TEST[0])["lower"])
+
+
+def test_metadata(even):
+    proto = widthwise.onnx.export(even, confidence_level=LEVELS)
+    metadata = {entry.key: entry.value for entry in proto.metadata_props}
+    assert json.loads(metadata.pop("features")) == ["x0", "x1", "x2", "x3"]
+    assert json.loads(metadata.pop("levels")) == LEVELS
+    assert metadata == {"target": "y", "transform": "exp", "goal": "even", "widthwise_version": __version__}
+    assert proto.producer_name == "widthwise" and proto.producer_version == __version__
+
+
+def test_levels_are_those_of_the_model_unless_said(even):
+    [lower, _] = widthwise.onnx.export(even).graph.output
+    assert lower.type.tensor_type.shape.dim[1].dim_value == 1
+    intervals = assert_exported(even, *TEST[::2], levels=[0.9])
+    np.testing.assert_array_equal(intervals, even.predict_interval(*TEST[::2])[1])
+
+
+# ---- what is refused
+
+
+def refusal(model, error=ValueError):
+    with pytest.raises(error) as caught:
+        widthwise.onnx.export(model)
+    return str(caught.value)
+
+
+def test_groups_are_refused(even):
+    X, y, f = CALIBRATION
+    grouped = even.calibrated(X, y, f, groups=np.arange(len(y)) % 2, replace=True)
+    assert "groups" in refusal(grouped) and "replace=True" in refusal(grouped)
+    assert "groups" in refusal(even.calibrated(X, y, f, groups=np.full(len(y), 7), replace=True))
+    assert_exported(even.calibrated(X, y, f, groups=np.zeros(len(y), dtype=int), replace=True), *TEST[::2])
+
+
+def test_the_mixture_is_refused(tmp_path, even):
+    texts, arrays = read_file(even)
+    texts |= {"transform": "mixture", "transform.gamma": "0.01", "transform.epsilon": "0.01"}
+    arrays["localizer.base"] = np.zeros(8, dtype=np.float32)
+    message = refusal(write_file(tmp_path / "model", texts, arrays))
+    assert "mixture" in message and "transform='auto'" in message
+
+
+def test_nearest_neighbours_are_refused():
+    X, y, _ = FIT
+    localizer = Localizer(transform="identity", n_jobs=1)
+    table = _tables.read(np.nan_to_num(X))[0]
+    localizer._fit(table, y, None, target="y", prediction="", base="knn", calibration_share=0.25)
+    message = refusal(Predictor._of(localizer._model))
+    assert "nearest neighbours" in message and "xgboost" in message and "predictions of your own" in message
+
+
+def test_what_is_not_a_calibrated_model_is_refused(tmp_path, even):
+    assert "not fitted" in refusal(WidthwiseRegressor())
+    assert "not calibrated" in refusal(Predictor._of(even._model.with_calibration(_core.Calibration())))
+    assert "Predictor(localizer, calibration)" in refusal(Localizer(), TypeError)
+    assert "found int" in refusal(3, TypeError)
+    assert "no model file" in refusal(tmp_path / "nowhere", FileNotFoundError)
