@@ -46,6 +46,12 @@ tsan: ## test under the thread sanitizer
 tidy: ## compile the libraries and the program with clang and clang-tidy
 	$(call configure_and_build,tidy)
 
+.PHONY: python
+python: ## install the Python package into the active environment and run its tests
+	python3 -m pip install '.[all]' --requirement tests/python/requirements.txt
+	python3 -B -m pytest -p no:cacheprovider -rs tests/python
+	python3 -B -m pytest -p no:cacheprovider --config-file=tests/python/pytest.ini --doctest-modules --pyargs widthwise
+
 .PHONY: format
 format: ## format the C++ sources
 	tools/format

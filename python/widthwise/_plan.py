@@ -55,9 +55,9 @@ def plan(
     --------
     >>> from widthwise import plan
     >>> plan(0.9, tolerance=0.02).rows
-    897
+    930
     >>> plan(0.9, rows=99).low
-    0.834...
+    0.833...
     """
     if (tolerance is None) == (rows is None):
         raise ValueError("give either tolerance or rows")
