@@ -57,7 +57,7 @@ def plan(
     >>> plan(0.9, tolerance=0.02).rows
     930
     >>> plan(0.9, rows=99).low
-    0.833...
+    0.834...
     """
     if (tolerance is None) == (rows is None):
         raise ValueError("give either tolerance or rows")

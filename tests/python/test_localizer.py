@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import N_JOBS
+from examples import N_JOBS
 from widthwise import Calibration, Localizer, Predictor, plan
 
 

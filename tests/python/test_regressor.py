@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from conftest import N_JOBS, Rows
+from examples import N_JOBS, Rows
 from widthwise import Predictor, WidthwiseRegressor
 
 

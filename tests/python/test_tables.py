@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from conftest import N_JOBS
+from examples import N_JOBS
 from widthwise import Localizer, Predictor
 
 NAMES = ["size", "age", "noise"]
