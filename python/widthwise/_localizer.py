@@ -415,7 +415,7 @@ class Localizer(_HasModel):
             _tables.name_of(y, "y"),
             _tables.name_of(y_pred, "y_pred"),
             residuals,
-            unit or _core.unit_near(float(np.mean(np.abs(residuals)))),
+            unit or objective.unit or _core.unit_near(float(np.mean(np.abs(residuals)))),
             [0.9],
         ).with_notes({FITTED_ON: _fingerprint(table, outcomes)})
         return self

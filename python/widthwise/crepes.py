@@ -1,0 +1,106 @@
+"""A trained `widthwise.Localizer` as a difficulty estimator of crepes.
+
+For people who calibrate and predict with crepes and want intervals that know where the model is weak:
+
+>>> import numpy as np
+>>> from crepes import WrapRegressor
+>>> from sklearn.linear_model import LinearRegression
+>>> from sklearn.model_selection import cross_val_predict
+>>> from widthwise import Localizer
+>>> from widthwise.crepes import LocalizedDifficulty
+>>> rng = np.random.default_rng(0)
+>>> X = rng.uniform(0, 4, (3000, 1))
+>>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=3000)
+>>> wrapped = WrapRegressor(LinearRegression())
+>>> wrapped.fit(X[:2000], y[:2000])
+>>> y_pred = cross_val_predict(LinearRegression(), X[:2000], y[:2000])      # out of sample, to learn from
+>>> localizer = Localizer(n_jobs=1).fit(X[:2000], y[:2000], y_pred)
+>>> difficulty = LocalizedDifficulty(localizer, wrapped.learner)
+>>> _ = wrapped.calibrate(X[2000:], y[2000:], de=difficulty)                # rows that nothing was fitted on
+>>> intervals = wrapped.predict_int(np.array([[1.0], [3.0]]), confidence=0.9)
+>>> width = intervals[:, 1] - intervals[:, 0]
+>>> bool(2 < width[1] / width[0] < 4)                                       # errors are three times as large at 3
+True
+
+The intervals are those of a `widthwise.Predictor` that is calibrated with the same rows, up to rounding, with one
+difference. Of n scores both leave floor((1 - level) (n + 1)) - 1 above the one they take. crepes computes that in
+floating point, widthwise with exact decimals: where the product is a whole number, crepes may take the next larger
+score. At level 0.9 with 99 rows, for example, (1 - 0.9) * 100 is 9.999999999999998 and crepes takes the 91st score,
+not the 90th; with 9 rows its intervals are infinite, where 9 rows suffice. They are a little wider, never narrower.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+try:
+    from crepes.extras import DifficultyEstimator
+except ImportError as error:
+    raise ImportError("widthwise.crepes needs crepes: pip install crepes") from error
+
+from . import _tables
+from ._localizer import Localizer
+from ._tables import Floats
+
+__all__ = ["LocalizedDifficulty"]
+
+
+class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
+    """How large a trained localizer expects errors to be, for ``WrapRegressor.calibrate(..., de=...)``.
+
+    It serves conformal regressors, predictive systems (``cps=True``) and Mondrian categories alike.
+
+    Parameters
+    ----------
+    localizer : Localizer
+        Trained on other rows than those that calibrate, one-sided, with a transform that only rescales: the goal even
+        or a number. What crepes does with a difficulty is to multiply it.
+    estimator : estimator
+        The fitted model that crepes wraps (``wrapped.learner``): difficulties depend on its prediction, which crepes
+        does not hand on.
+
+    Notes
+    -----
+    crepes does not know the localizer's ``outcome_range``: give ``y_min`` and ``y_max`` to ``predict_int``.
+
+    ``sklearn.base.clone`` fails on crepes' objects, which are not estimators of scikit-learn. A `LocalizedDifficulty`
+    can be cloned, copied and pickled; it keeps what its localizer has learnt, and its estimator.
+
+    Examples
+    --------
+    See the module `widthwise.crepes`.
+    """
+
+    def __init__(self, localizer: Localizer, estimator: Any) -> None:
+        super().__init__()
+        self.localizer = localizer._fitted()
+        localizer.difficulty(np.empty((0, len(localizer.features))), np.empty(0))  # says so when it has no difficulty
+        self.estimator = estimator
+        self.fitted = self.fitted_ = True
+
+    def fit(self, *args: Any, **kwargs: Any) -> LocalizedDifficulty:
+        """Nothing is left to fit: the localizer is trained."""
+        raise TypeError("LocalizedDifficulty has nothing to fit: train the Localizer that it is given")
+
+    def apply(self, X: Any = None) -> Floats:
+        """The difficulties of rows, in the units of y up to one factor.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        if X is None:
+            raise ValueError("LocalizedDifficulty has no out-of-bag estimates: calibrate with rows of their own")
+        return self.localizer.difficulty(X, _tables.numbers(self.estimator.predict(X), "the estimator's prediction"))
+
+    def __sklearn_clone__(self) -> LocalizedDifficulty:
+        return LocalizedDifficulty(self.localizer, self.estimator)
+
+    def __repr__(self) -> str:
+        return f"LocalizedDifficulty({self.localizer!r}, {self.estimator!r})"

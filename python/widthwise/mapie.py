@@ -1,0 +1,151 @@
+"""A trained `widthwise.Localizer` as a conformity score of MAPIE.
+
+For people who calibrate and predict with MAPIE and want intervals that know where the model is weak:
+
+>>> import numpy as np
+>>> from mapie.regression import SplitConformalRegressor
+>>> from sklearn.linear_model import LinearRegression
+>>> from sklearn.model_selection import cross_val_predict
+>>> from widthwise import Localizer
+>>> from widthwise.mapie import LocalizedScore
+>>> rng = np.random.default_rng(0)
+>>> X = rng.uniform(0, 4, (3000, 1))
+>>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=3000)
+>>> estimator = LinearRegression().fit(X[:2000], y[:2000])
+>>> y_pred = cross_val_predict(LinearRegression(), X[:2000], y[:2000])      # out of sample, to learn from
+>>> localizer = Localizer(n_jobs=1).fit(X[:2000], y[:2000], y_pred)
+>>> mapie = SplitConformalRegressor(estimator, 0.9, LocalizedScore(localizer), prefit=True)
+>>> _ = mapie.conformalize(X[2000:], y[2000:])                              # rows that nothing was fitted on
+>>> _, intervals = mapie.predict_interval([[1.0], [3.0]])
+>>> width = intervals[:, 1, 0] - intervals[:, 0, 0]
+>>> bool(2 < width[1] / width[0] < 4)                                       # errors are three times as large at 3
+True
+
+The intervals are those of a `widthwise.Predictor` that is calibrated with the same rows, up to rounding, with one
+difference. Both take the ceil(level (n + 1))-th smallest score of n. MAPIE computes level (n + 1) in floating point,
+widthwise with exact decimals: where the product is a whole number, MAPIE may take the next score. At level 0.55 with
+99 rows, for example, 0.55 * 100 is 55.00000000000001 and MAPIE takes the 56th score of 99. Its intervals are then a
+little wider, never narrower.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+try:
+    from mapie.conformity_scores import BaseRegressionScore
+except ImportError as error:
+    raise ImportError("widthwise.mapie needs MAPIE 1: pip install 'mapie>=1'") from error
+
+from ._localizer import Localizer
+from ._tables import Floats
+
+__all__ = ["LocalizedScore"]
+
+
+class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
+    """The scores of a trained localizer, for ``SplitConformalRegressor``.
+
+    Any transform and goal will do. A two-sided localizer gives intervals that reach further to one side; both sides are
+    calibrated together, as `widthwise.Predictor` does.
+
+    Parameters
+    ----------
+    localizer : Localizer
+        Trained on other rows than those given to ``conformalize``; the very rows that trained it are refused.
+
+    Notes
+    -----
+    MAPIE wants scores that are positive, with the side of the outcome as their sign. Scores of widthwise can be
+    negative, so MAPIE gets an increasing function of them, 1 + B or 1 / (1 - B), which changes no interval: this is
+    what ``conformity_scores`` shows.
+
+    ``sklearn.base.clone`` fails on MAPIE's regressors, which are not estimators of scikit-learn. A `LocalizedScore`
+    can be cloned, copied and pickled; it keeps what its localizer has learnt.
+
+    Cross-conformal and jackknife regressors refit the model, so that no single localizer fits: they are refused when
+    they bring the predictions of several models.
+
+    Examples
+    --------
+    See the module `widthwise.mapie`.
+    """
+
+    def __init__(self, localizer: Localizer) -> None:
+        # MAPIE would check that scores turn back into outcomes exactly; half-widths are rounded up on purpose.
+        super().__init__(sym=True, consistency_check=False)
+        self.localizer = localizer._fitted()
+
+    def get_signed_conformity_scores(self, y: Any, y_pred: Any, X: Any = None, **kwargs: Any) -> Floats:
+        """The scores of rows with outcomes, negative where the outcome lies below the prediction.
+
+        Parameters
+        ----------
+        y, y_pred : array-like of shape (n,)
+        X : table of shape (n, d)
+        """
+        # MAPIE would silently leave out rows without a score. This names them, and refuses rows that trained.
+        self.localizer.calibrate(_given(X), y, y_pred)
+        scores = _positive(self.localizer.scores(X, y, y_pred))
+        return np.where(np.less(y, y_pred), -scores, scores)
+
+    def get_estimation_distribution(self, y_pred: Any, conformity_scores: Any, X: Any = None, **kwargs: Any) -> Floats:
+        """The outcomes that have these scores: lower bounds for negative ones, upper bounds for positive ones.
+
+        Parameters
+        ----------
+        y_pred : array-like of shape (n,) or (n, 1)
+        conformity_scores : array-like of shape (n,), or (1, m) or (n, m)
+        X : table of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n,), or (n, m)
+        """
+        f = np.asarray(y_pred, dtype=np.float64)
+        scores = np.asarray(conformity_scores, dtype=np.float64)
+        one_each = f.ndim == 1
+        if one_each:
+            f, scores = f[:, None], scores[:, None]
+        if f.shape[1] != 1:
+            raise ValueError(
+                "LocalizedScore: MAPIE brings predictions of several models, but the localizer was trained for one; "
+                "use SplitConformalRegressor"
+            )
+        lower, upper = self.localizer.half_widths(
+            _given(X), f[:, 0], np.broadcast_to(_from_positive(np.abs(scores)), (len(f), scores.shape[1]))
+        )
+        below = np.signbit(scores)
+        bounds = f + np.where(below, -lower, upper)
+        # What is not a number is not bounded.
+        bounds = np.where(np.isnan(bounds), np.where(below, -np.inf, np.inf), bounds)
+        bounds = np.clip(bounds, *self.localizer._model.range)
+        return bounds[:, 0] if one_each else bounds
+
+    def __sklearn_clone__(self) -> LocalizedScore:
+        return LocalizedScore(self.localizer)
+
+    def __repr__(self) -> str:
+        return f"LocalizedScore({self.localizer!r})"
+
+
+def _given(X: Any) -> Any:
+    if X is None:
+        raise ValueError("LocalizedScore: scores depend on the row: give X")
+    return X
+
+
+def _positive(scores: Floats) -> Floats:
+    """An increasing function from all numbers to positive ones; increasing in floating point, too."""
+    return np.where(scores >= 0, 1 + scores, 1 / (1 - np.minimum(scores, 0)))
+
+
+def _from_positive(positive: Floats) -> Floats:
+    """Its inverse, rounded up by more than what the way there and back can have rounded down."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = 1 / positive
+        scores = np.where(positive >= 1, positive - 1, 1 - inverse)
+        rounded_up = scores + 4 * np.finfo(np.float64).eps * np.maximum(positive, inverse)
+    return np.where(np.isinf(scores), scores, rounded_up)

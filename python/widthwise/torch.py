@@ -1,0 +1,250 @@
+"""Train a network of your own to know how wide intervals must be.
+
+`WidthLoss` turns what a network says of each row, the parameters of a transform, and the errors of your model on
+these rows into the log of the mean width of the intervals that would follow, with exact gradients. After training it
+turns parameters into scores to calibrate with, and calibrated scores into half-widths:
+
+>>> import torch
+>>> from widthwise import Calibration
+>>> from widthwise.torch import WidthLoss
+>>> _ = torch.manual_seed(0)
+>>> x = 4 * torch.rand(3000, 1)
+>>> y = x[:, 0] + 0.2 * x[:, 0] * torch.randn(3000)
+>>> y_pred = x[:, 0]                                        # of a model that has not seen these rows
+>>> residuals = y - y_pred
+>>> fit, calibrate, new = slice(0, 1500), slice(1500, 2000), slice(2000, 3000)
+>>> loss = WidthLoss("even", unit=residuals[fit].abs().mean())
+>>> net = torch.nn.Sequential(torch.nn.Linear(1, 16), torch.nn.Tanh(), torch.nn.Linear(16, loss.parameter_count))
+>>> optimiser = torch.optim.Adam(net.parameters(), lr=0.02)
+>>> for _ in range(100):
+...     optimiser.zero_grad()
+...     loss(net(x[fit]), residuals[fit]).backward()
+...     _ = optimiser.step()
+
+Calibrate with rows that neither the model nor the network has seen, and predict:
+
+>>> with torch.no_grad():
+...     calibration = Calibration().add(loss.scores(net(x[calibrate]), residuals[calibrate]))
+...     lower, upper = loss.half_widths(net(x[new]), calibration.quantile(0.9))
+>>> inside = (y_pred[new] - lower <= y[new]) & (y[new] <= y_pred[new] + upper)
+>>> bool(0.87 < inside.double().mean() < 0.93)
+True
+>>> bool(2 < upper[x[new, 0] > 3.5].mean() / upper[(x[new, 0] - 1).abs() < 0.5].mean() < 5)
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+try:
+    import torch
+    from torch.autograd.function import once_differentiable
+except ImportError as error:
+    raise ImportError("widthwise.torch needs PyTorch: pip install torch") from error
+
+from . import _core, _tables
+from ._localizer import Goal
+from ._objective import PortableObjective, checked_unit
+from ._tables import Floats
+
+__all__ = ["WidthLoss"]
+
+Numbers: TypeAlias = "torch.Tensor | NDArray[Any]"
+
+
+class WidthLoss(torch.nn.Module):
+    """The log of the mean half-width of intervals, as a loss in what a network says of the rows.
+
+    The loss looks at all rows of a batch together, because intervals are calibrated together: use batches of some
+    hundred rows or more. Gradients are computed in double precision on the CPU, whatever the dtype and device of the
+    parameters, and cannot be differentiated again.
+
+    Parameters
+    ----------
+    goal : {"even", "narrow"} or float, default="even"
+        What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
+        between, 1 being even.
+    transform : str, default="auto"
+        How a score depends on the row: auto is exp, or affine for the goal narrow.
+    two_sided : bool, default=False
+        Learn the lower and the upper side apart; the lower side's parameters come first.
+    window : (float, float), optional
+        Levels to train for, as (0.85, 0.95); by default all count alike.
+    unit : float, optional
+        What residuals are divided by, or rather the power of two nearest to it: their mean size, say. Networks learn
+        best when residuals are of size about 1; without a unit, see to that yourself.
+
+    Attributes
+    ----------
+    goal, transform : str
+        Names, "auto" resolved.
+    two_sided : bool
+    parameter_count : int
+        P, the outputs that the network must have.
+    unit : float
+
+    Examples
+    --------
+    >>> import torch
+    >>> from widthwise.torch import WidthLoss
+    >>> loss = WidthLoss("narrow")
+    >>> loss
+    WidthLoss(goal='narrow', transform='affine', two_sided=False, unit=1)
+    >>> parameters = torch.zeros(5, loss.parameter_count, requires_grad=True)
+    >>> value = loss(parameters, torch.tensor([-2.0, -1.0, 0.5, 1.0, 3.0]))
+    >>> value.backward()
+    >>> f"{value:.4f}", tuple(parameters.grad.shape)            # log of the mean residual: one width for all so far
+    ('0.4055', (5, 2))
+    """
+
+    def __init__(
+        self,
+        goal: Goal | None = "even",
+        transform: str = "auto",
+        *,
+        two_sided: bool = False,
+        window: tuple[float, float] | None = None,
+        unit: float | None = None,
+    ) -> None:
+        super().__init__()
+        self._objective = PortableObjective(goal, transform, two_sided, window)
+        self.unit: float = checked_unit(None if unit is None else float(unit)) or 1.0
+
+    @property
+    def goal(self) -> str:
+        return self._objective.core.goal
+
+    @property
+    def transform(self) -> str:
+        return self._objective.core.transform
+
+    @property
+    def two_sided(self) -> bool:
+        return self._objective.two_sided
+
+    @property
+    def parameter_count(self) -> int:
+        return self._objective.core.parameter_count
+
+    def forward(self, parameters: torch.Tensor, residuals: Numbers, weights: Numbers | None = None) -> torch.Tensor:
+        """The loss of a batch.
+
+        Parameters
+        ----------
+        parameters : tensor of shape (n, P)
+            What the network says of each row; any float dtype, any device.
+        residuals : tensor or array of shape (n,)
+            y - f(x) by a model that had not seen the rows.
+        weights : tensor or array of shape (n,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        tensor of shape ()
+            Of the dtype and on the device of `parameters`.
+        """
+        for name, values in (("residuals", residuals), ("weights", weights)):
+            if isinstance(values, torch.Tensor) and values.requires_grad:
+                raise ValueError(f"{name} require a gradient, which this loss does not have: pass {name}.detach()")
+        n = self._checked(parameters).shape[0]
+        loss: torch.Tensor = _Width.apply(  # type: ignore[no-untyped-call]
+            parameters,
+            _column(residuals, "residuals", n) / self.unit,
+            None if weights is None else _column(weights, "weights", n),
+            self._objective.core,
+        )
+        return loss
+
+    def scores(self, parameters: Numbers, residuals: Numbers) -> Any:
+        """The scores of rows with outcomes: what a `widthwise.Calibration` holds.
+
+        Parameters
+        ----------
+        parameters : tensor or array of shape (n, P)
+        residuals : tensor or array of shape (n,)
+            y - f(x) of rows that nothing was fitted on.
+
+        Returns
+        -------
+        tensor or array of shape (n,)
+            In double precision; a tensor, on the same device, when `parameters` is one.
+        """
+        p = _array(self._checked(parameters))
+        return _like(parameters, self._objective.core.scores(_column(residuals, "residuals", len(p)) / self.unit, p))
+
+    def half_widths(self, parameters: Numbers, scores: ArrayLike) -> tuple[Any, Any]:
+        """The distances from the prediction to the lower and the upper bound that calibrated scores give.
+
+        Parameters
+        ----------
+        parameters : tensor or array of shape (n, P)
+        scores : float, or array-like of shape (m,) or (n, m)
+            What `Calibration.quantile` returned: one for all rows, m for all rows, or m for each.
+
+        Returns
+        -------
+        lower, upper : tensors or arrays of shape (n,), or (n, m) for more than one score
+            In double precision; tensors, on the same device, when `parameters` is one. Not negative; equal when the
+            loss is one-sided. Infinite where a parameter is NaN.
+        """
+        p = _array(self._checked(parameters))
+        q = _array(scores)
+        matrix = np.ascontiguousarray(np.broadcast_to(q, (len(p), q.shape[-1] if q.ndim else 1)))
+        lower, upper = (self.unit * side for side in self._objective.core.half_widths(matrix, p))
+        if not q.ndim:
+            lower, upper = lower[:, 0], upper[:, 0]
+        return _like(parameters, lower), _like(parameters, upper)
+
+    def extra_repr(self) -> str:
+        return f"{self._objective!r}, unit={self.unit:g}"
+
+    def _checked(self, parameters: Numbers) -> Numbers:
+        if parameters.ndim != 2 or parameters.shape[1] != self.parameter_count:
+            raise ValueError(
+                f"parameters are of shape {tuple(parameters.shape)}; expected (n, {self.parameter_count}) for the "
+                f"transform {self.transform}{', two-sided' if self.two_sided else ''}"
+            )
+        return parameters
+
+
+class _Width(torch.autograd.Function):
+    """Loss and gradient at once, by C++."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, parameters: torch.Tensor, residuals: Floats, weights: Floats | None, core: _core.WidthObjective
+    ) -> torch.Tensor:
+        wanted = bool(ctx.needs_input_grad[0])
+        loss, gradient, _ = core.evaluate(residuals, _array(parameters), weights, wanted, False, None, 0, 1)
+        if wanted:
+            ctx.save_for_backward(torch.from_numpy(gradient).to(parameters))
+        return parameters.new_tensor(loss)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, outer: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        (gradient,) = ctx.saved_tensors
+        return outer * gradient, None, None, None
+
+
+def _array(values: Any) -> Floats:
+    """Numbers in double precision where C++ can read them."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().to("cpu", torch.float64).numpy()
+    return np.asarray(values, dtype=np.float64, order="C")
+
+
+def _column(values: Any, name: str, rows: int) -> Floats:
+    column = _tables.numbers(_array(values), name)
+    if len(column) != rows:
+        raise ValueError(f"parameters have {rows} rows, {name} have {len(column)}")
+    return column
+
+
+def _like(parameters: Numbers, values: Floats) -> Any:
+    """An array as it is, or a tensor where the parameters are."""
+    return torch.from_numpy(values).to(parameters.device) if isinstance(parameters, torch.Tensor) else values

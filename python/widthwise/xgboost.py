@@ -1,0 +1,269 @@
+"""Train localizers with your own XGBoost loop, on one machine or on a cluster of Dask or Spark.
+
+`widthwise.Localizer` trains on XGBoost by itself. This module is for people who want the loop in their hands: other
+settings, callbacks, a GPU, more rows than one machine holds.
+
+>>> import numpy as np
+>>> import xgboost
+>>> from widthwise import Localizer, Predictor
+>>> from widthwise.xgboost import WidthObjective, training_matrix
+>>> rng = np.random.default_rng(0)
+>>> X = rng.uniform(0, 4, (3000, 1))
+>>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=3000)
+>>> y_pred = X[:, 0]                                                # of a model that has not seen these rows
+>>> objective = WidthObjective("even")
+>>> booster = xgboost.train(
+...     {**objective.params, "eta": 0.05, "max_depth": 4, "min_child_weight": 10, "lambda": 5, "nthread": 1},
+...     training_matrix(X[:1500], y[:1500], y_pred[:1500]),
+...     num_boost_round=500,
+...     obj=objective,
+...     custom_metric=objective.metric,
+...     evals=[(training_matrix(X[1500:2000], y[1500:2000], y_pred[1500:2000]), "hold_out")],
+...     early_stopping_rounds=20,
+...     verbose_eval=False,
+... )
+>>> localizer = Localizer.from_booster(booster, objective, X[:1500], y[:1500], y_pred[:1500])
+>>> calibration = localizer.calibrate(X[2000:], y[2000:], y_pred[2000:])
+>>> _, intervals = Predictor(localizer, calibration).predict_interval([[1.0], [3.0]], [1.0, 3.0])
+>>> width = intervals[:, 1, 0] - intervals[:, 0, 0]
+>>> bool(2 < width[1] / width[0] < 4)                               # errors are three times as large at 3
+True
+
+**Dask.** Give the objective to ``xgboost.dask.train`` as it is. Workers add up what they need to know of each other
+through XGBoost's own collective, so the model is the one that a single machine would train::
+
+    dtrain = xgboost.dask.DaskDMatrix(client, da.column_stack([X, y_pred]), y - y_pred)
+    output = xgboost.dask.train(client, {**objective.params, "eta": 0.05}, dtrain, 200, obj=objective)
+    localizer = Localizer.from_booster(output["booster"], objective, X_sample, y_sample, y_pred_sample)
+
+**Spark.** ``SparkXGBRegressor`` refuses an ``objective`` that is not a name, but hands ``obj`` and ``custom_metric``
+on to ``xgboost.train`` on each worker. The label column holds the residuals, the last feature is the prediction::
+
+    regressor = SparkXGBRegressor(
+        features_col=[*features, "y_pred"], label_col="residual", num_workers=8,
+        obj=objective, custom_metric=objective.metric, n_estimators=200, learning_rate=0.05, **objective.params,
+    )
+    booster = regressor.fit(frame).get_booster()
+
+Take the booster as above and predict with `widthwise.Predictor`; Spark's ``transform`` would give bare parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    import xgboost
+    from xgboost import collective
+except ImportError as error:
+    raise ImportError("widthwise.xgboost needs XGBoost 3.1 or later: pip install xgboost-cpu (or xgboost)") from error
+if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_score for each output
+    raise ImportError(f"widthwise.xgboost needs XGBoost 3.1 or later, this is {xgboost.__version__}: upgrade it")
+
+from . import _core, _tables
+from ._localizer import Goal
+from ._objective import PortableObjective, checked_unit
+from ._tables import Floats
+
+__all__ = ["WidthObjective", "training_matrix"]
+
+# Leaves divide by sums of Hessians: tiny ones would make extreme leaves.
+_LEAST_HESSIAN = 1e-3
+
+
+class WidthObjective:
+    """How wide intervals will be, as an objective for ``xgboost.train``.
+
+    The labels are residuals y - f(x) by a model that had not seen the rows. Weights of the DMatrix count: a row of
+    weight 2 is the row twice.
+
+    Parameters
+    ----------
+    goal : {"even", "narrow"} or float, default="even"
+        What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
+        between, 1 being even.
+    transform : str, default="auto"
+        How a score depends on the row: auto is exp, or affine for the goal narrow.
+    two_sided : bool, default=False
+        Learn the lower and the upper side apart.
+    window : (float, float), optional
+        Levels to train for, as (0.85, 0.95); by default all count alike.
+    unit : float, optional
+        What residuals are divided by before anything is learnt, or rather the power of two nearest to it; by default
+        their mean size, over all workers. Give it to go on training a booster with other rows (``xgb_model``).
+
+    Attributes
+    ----------
+    goal, transform : str
+        Names, "auto" resolved.
+    two_sided : bool
+    parameter_count : int
+        Outputs of the booster.
+    unit : float or None
+        What residuals were divided by; None before training, and on the client of a cluster.
+    params : dict
+        What ``xgboost.train`` must be told; add your settings of trees to it.
+
+    Notes
+    -----
+    Gradients are those of a sum over rows, as XGBoost's settings expect. Learning works with settings such as
+    ``eta=0.05, max_depth=4, min_child_weight=10, subsample=0.7, colsample_bytree=0.7, reg_lambda=5``, which are those
+    of `widthwise.Localizer`. Trees of several outputs (``multi_strategy="multi_output_tree"``) train, but
+    `Localizer.from_booster` does not read them.
+
+    Examples
+    --------
+    >>> from widthwise.xgboost import WidthObjective
+    >>> objective = WidthObjective("narrow")
+    >>> objective.transform, objective.parameter_count
+    ('affine', 2)
+    >>> objective.params
+    {'base_score': [0.0, 0.0], 'disable_default_eval_metric': True, 'num_target': 2}
+    """
+
+    def __init__(
+        self,
+        goal: Goal | None = "even",
+        transform: str = "auto",
+        *,
+        two_sided: bool = False,
+        window: tuple[float, float] | None = None,
+        unit: float | None = None,
+    ) -> None:
+        self._objective = PortableObjective(goal, transform, two_sided, window)
+        self._given_unit = checked_unit(unit)
+        self.unit = self._given_unit
+
+    @property
+    def goal(self) -> str:
+        return self._objective.core.goal
+
+    @property
+    def transform(self) -> str:
+        return self._objective.core.transform
+
+    @property
+    def two_sided(self) -> bool:
+        return self._objective.two_sided
+
+    @property
+    def parameter_count(self) -> int:
+        return self._objective.core.parameter_count
+
+    @property
+    def params(self) -> dict[str, Any]:
+        first = self._first_outputs()
+        params: dict[str, Any] = {"base_score": first[0] if len(first) == 1 else first}
+        params["disable_default_eval_metric"] = True
+        if len(first) > 1:
+            params["num_target"] = len(first)
+        return params
+
+    def __call__(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Gradient and Hessian of shape (n, P), for XGBoost to call."""
+        rows = _Rows(dtrain)
+        self.unit = self._given_unit or rows.unit
+        _, gradient, hessian = self._evaluate(rows, self.unit, predt, derivatives=True)
+        # XGBoost's settings are meant for losses that are a sum over rows; ours is a mean.
+        least = _LEAST_HESSIAN * (1.0 if rows.weights is None else rows.weights[:, None])
+        return (
+            (rows.total_weight * gradient).astype(np.float32),
+            np.maximum(rows.total_weight * hessian, least).astype(np.float32),
+        )
+
+    def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
+        """The log of the width that the goal is about, for ``custom_metric``: smaller is better, 0.01 is about 1 %."""
+        rows = _Rows(dmatrix)
+        # Parameters mean what they mean in the unit of the rows that trained.
+        unit = self.unit or rows.unit
+        loss, _, _ = self._evaluate(rows, unit, predt, derivatives=False)
+        return "width", loss + math.log(unit)
+
+    def _evaluate(
+        self, rows: _Rows, unit: float, predt: NDArray[Any], *, derivatives: bool
+    ) -> tuple[float, Floats, Floats]:
+        parameters = np.ascontiguousarray(predt, dtype=np.float64)
+        return self._objective.core.evaluate(
+            rows.residuals / unit,
+            parameters.reshape(len(rows.residuals), self.parameter_count),
+            rows.weights,
+            derivatives,
+            derivatives,
+            _sum_over_workers,
+            collective.get_rank(),
+            collective.get_world_size(),
+        )
+
+    def _first_outputs(self) -> list[float]:
+        """Where training begins: at 0, but at 1 where nothing can be learnt from 0 (erc squares its parameter)."""
+        residuals = np.array([-3.0, -1.0, 1.0, 2.0])
+        somewhere = np.linspace(-1, 1, 4 * self.parameter_count).reshape(4, self.parameter_count)
+        first = []
+        for column in range(self.parameter_count):
+            parameters = somewhere.copy()
+            parameters[:, column] = 0
+            _, gradient, _ = self._objective.core.evaluate(residuals, parameters, None, True, False, None, 0, 1)
+            first.append(0.0 if gradient[:, column].any() else 1.0)
+        return first
+
+    def __repr__(self) -> str:
+        return f"WidthObjective({self._objective!r})"
+
+
+class _Rows:
+    """Residuals and weights of this worker's rows, and what is known of all workers' rows."""
+
+    def __init__(self, dmatrix: xgboost.DMatrix) -> None:
+        self.residuals = np.asarray(dmatrix.get_label(), dtype=np.float64)
+        weights = np.asarray(dmatrix.get_weight(), dtype=np.float64)
+        self.weights: Floats | None = weights if len(weights) else None
+        n = len(self.residuals)
+        own = np.array([n, n if self.weights is None else weights.sum(), np.abs(self.residuals).sum()])
+        count, self.total_weight, size = _sum_over_workers(own)
+        self.unit = _core.unit_near(size / count)
+
+
+def _sum_over_workers(values: Floats) -> Floats:
+    if collective.get_world_size() == 1:
+        return values
+    return collective.allreduce(values, collective.Op.SUM)
+
+
+def training_matrix(X: Any, y: Any, y_pred: Any, **kwargs: Any) -> xgboost.DMatrix:
+    """What to train a booster on: the numbers of X with the prediction as the last column, residuals as labels.
+
+    Parameters
+    ----------
+    X : table of shape (n, d)
+        NumPy, pandas, polars, pyarrow, a DuckDB relation, or anything that streams Arrow. NaN is a missing value.
+        Columns without numbers are left out.
+    y : array-like of shape (n,)
+        Outcomes.
+    y_pred : array-like of shape (n,)
+        Predictions by a model that had not seen the rows: cross-validated, say.
+    **kwargs
+        For ``xgboost.DMatrix``: ``weight``, ``nthread``, ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widthwise.xgboost import training_matrix
+    >>> matrix = training_matrix(np.ones((3, 2)), [1.0, 2.0, 3.0], [1.0, 1.0, 1.0])
+    >>> matrix.feature_names
+    ['x0', 'x1', 'y_pred']
+    >>> matrix.get_label().tolist()
+    [0.0, 1.0, 2.0]
+    """
+    table, _ = _tables.read(X)
+    table, _ = _tables.select_numbers(table)
+    predictions = _tables.numbers(y_pred, "y_pred", table.rows)
+    residuals = _tables.numbers(y, "y", table.rows) - predictions
+    last = _tables.name_of(y_pred, "y_pred")
+    while last in table.names:
+        last += "_"
+    kwargs.setdefault("feature_names", [*table.names, last])
+    return xgboost.DMatrix(np.column_stack([table.to_matrix(), predictions]), label=residuals, **kwargs)
