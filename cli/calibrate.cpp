@@ -149,10 +149,7 @@ void run(const CalibrateArguments& arguments) {
   save(calibrated, written);
   report(arguments, model, calibrated, table.rows_read(), written);
   if (!sample.residuals().empty() && check_in_sample(model, sample.residuals()).suspicious()) {
-    warn(
-        "the errors that the model was fitted on are smaller than those of these rows, by more than chance allows. "
-        "Either the predictions given to 'fit' were in-sample (use predictions of rows that the base model was not "
-        "trained on), or these rows are harder. Intervals stay valid, but are less well placed than they could be");
+    warn(InSampleCheck::kWarning);
   }
 }
 

@@ -144,9 +144,12 @@ class LevelReport {
     if (evaluation_.slab && evaluation_.slab->coverage.trials > 0) {
       text += "  worst slab      " + with_confidence(evaluation_.slab->coverage) + "\n";
     }
-    if (const auto& weakest = evaluation_.weakest; weakest && weakest->coverage.trials > 0) {
-      text += "  weakest         " + percent(weakest->coverage.share) + " where " +
-              in_words(*weakest, features_[weakest->feature]) + "\n";
+    if (const auto& weakest = evaluation_.weakest) {
+      text += "  weakest range   " +
+              (evaluation_.has_weak_range() ? with_confidence(weakest->coverage) + "\n" + std::string(18, ' ') +
+                                                  "where " + in_words(*weakest, features_[weakest->feature])
+                                            : "none is surely below the level") +
+              "\n";
     }
     text += "  mean width      " + significant(evaluation_.summary.mean_width) + "\n";
     text += "  median width    " + significant(evaluation_.summary.median_width) + "\n";
@@ -180,7 +183,8 @@ class LevelReport {
                          {"low", weakest->low},
                          {"high", weakest->high},
                          {"coverage", cli::to_json(weakest->coverage)},
-                         {"where", in_words(*weakest, features_[weakest->feature])}};
+                         {"where", in_words(*weakest, features_[weakest->feature])},
+                         {"weak", evaluation_.has_weak_range()}};
     }
     if (evaluation_.slab) {
       Json direction = Json::object();

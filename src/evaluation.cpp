@@ -55,6 +55,10 @@ std::string_view name_of(Verdict verdict) {
   return "";
 }
 
+bool Evaluation::has_weak_range() const {
+  return weakest && weakest->coverage.trials > 0 && weakest->coverage.high < level.value();
+}
+
 Evaluation evaluate(const IntervalRows& rows, const Level& level, std::uint64_t calibration_rows,
                     const SearchRows& search) {
   Evaluation result{.level = level,

@@ -56,12 +56,15 @@ TEST(Evaluation, FindsWhereCoverageIsWeakest) {
   EXPECT_NEAR(evaluation.weakest->low, 90, 3);
   EXPECT_NEAR(evaluation.weakest->coverage.share, 0.5, 0.12);
   EXPECT_NEAR(evaluation.slab->coverage.share, 0.5, 0.12);
+  EXPECT_TRUE(evaluation.has_weak_range());
+  EXPECT_FALSE(TestRows(8000, 0.9, 0.9).evaluation(5000).has_weak_range());
 }
 
 TEST(Evaluation, LooksForNoPlaceAmongFewRows) {
   const Evaluation evaluation = TestRows(99, 0.9, 0.9).evaluation(1000);
   EXPECT_FALSE(evaluation.weakest.has_value());
   EXPECT_FALSE(evaluation.slab.has_value());
+  EXPECT_FALSE(evaluation.has_weak_range());
 }
 
 TEST(Evaluation, SaysRangesInWords) {

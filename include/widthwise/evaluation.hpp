@@ -49,6 +49,9 @@ struct Evaluation {
   std::optional<WorstSlab> slab;       ///< over random directions of standardised features; empty for few rows
   std::optional<FeatureSlab> weakest;  ///< along one feature, for people; empty for few rows
   std::vector<Part> by_width;
+
+  /// Whether the weakest range is weak for certain: its coverage lies below the level with 95 % confidence.
+  [[nodiscard]] bool has_weak_range() const;
 };
 
 /// Evaluate n intervals of a model that was calibrated with so many rows.

@@ -76,6 +76,7 @@ nb::dict to_dict(const Evaluation& evaluation, const std::vector<std::string>& f
     range["high"] = weakest.high;
     range["coverage"] = python::to_dict(weakest.coverage);
     range["where"] = in_words(weakest, features[weakest.feature]);
+    range["weak"] = evaluation.has_weak_range();
     dict["weakest"] = range;
   }
   dict["by_width"] = to_list(evaluation.by_width);

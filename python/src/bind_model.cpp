@@ -182,9 +182,10 @@ void calibrate(const Model& model, Calibration& calibration, const Table& table,
   calibration.merge(added);
 }
 
-/// Whether these residuals of rows that nobody has fitted are larger than those of the fit by more than chance.
-bool fitted_in_sample(const Model& model, const Doubles& fresh_residuals) {
-  return check_in_sample(model, span_of(fresh_residuals)).suspicious();
+/// What to tell of residuals of rows that nobody has fitted, when they are larger than those of the fit by more than
+/// chance allows; else nothing.
+std::string in_sample_warning(const Model& model, const Doubles& fresh_residuals) {
+  return check_in_sample(model, span_of(fresh_residuals)).suspicious() ? InSampleCheck::kWarning : "";
 }
 
 Model with_notes(const Model& model, const std::map<std::string, std::string>& notes) {
@@ -310,7 +311,7 @@ void bind_model(nb::module_& module) {
       .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
       .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
            nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"))
-      .def("fitted_in_sample", &fitted_in_sample, nb::arg("fresh_residuals"))
+      .def("in_sample_warning", &in_sample_warning, nb::arg("fresh_residuals"))
       .def("to_bytes", &to_bytes)
       .def_static("from_bytes", &from_bytes, nb::arg("data"))
       .def_static("from_xgboost", &from_xgboost, nb::arg("saved"), nb::arg("transform"), nb::arg("goal"),

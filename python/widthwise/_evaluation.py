@@ -92,8 +92,12 @@ def _level_text(level: dict[str, Any]) -> str:
     lines = [f"Level {level['level']:g}", f"  coverage        {_with_confidence(level['coverage'])}"]
     if level["worst_slab"] and level["worst_slab"]["coverage"]["trials"]:
         lines.append(f"  worst slab      {_with_confidence(level['worst_slab']['coverage'])}")
-    if level["weakest"] and level["weakest"]["coverage"]["trials"]:
-        lines.append(f"  weakest         {percent(level['weakest']['coverage']['share'])} where {level['weakest']['where']}")
+    if weakest := level["weakest"]:
+        if weakest["weak"]:
+            lines.append(f"  weakest range   {_with_confidence(weakest['coverage'])}")
+            lines.append(f"                  where {weakest['where']}")
+        else:
+            lines.append("  weakest range   none is surely below the level")
     lines.append(f"  mean width      {number(level['mean_width'])}")
     lines.append(f"  median width    {number(level['median_width'])}")
     lines.append(f"  interval score  {number(level['interval_score'])}")

@@ -627,13 +627,8 @@ def _calibrate(
     # Numbered by their content, so that a table that is given twice is found.
     model.calibrate(core, table, y_pred, _groups(groups, table.rows), outcomes, int(fingerprint, 16) >> 1)
     residuals = outcomes - (model.predictions(table) if y_pred is None else y_pred)
-    if model.fitted_in_sample(residuals):
-        warnings.warn(
-            "errors of these rows are larger than those the model was fitted on, by more than chance allows: "
-            "intervals are valid, but narrower ones are possible with out-of-sample predictions in fit",
-            UserWarning,
-            stacklevel=4,
-        )
+    if warning := model.in_sample_warning(residuals):
+        warnings.warn(warning, UserWarning, stacklevel=4)
 
 
 def _fingerprint(table: _core.Table, y: Floats) -> str:

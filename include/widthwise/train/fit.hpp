@@ -129,6 +129,14 @@ struct InSampleCheck {
   double distance = 0;
   double bound = 0;
   [[nodiscard]] bool suspicious() const { return distance > bound; }
+
+  /// What to tell people then.
+  static constexpr const char* kWarning =
+      "the errors that the model was fitted on are smaller than those of these rows, by more than chance allows. "
+      "Either "
+      "the predictions given to fit were in-sample (use predictions of rows that the base model was not trained on), "
+      "or "
+      "these rows are harder. Intervals stay valid, but are less well placed than they could be";
 };
 [[nodiscard]] InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_residuals,
                                             double failure = 1e-6);

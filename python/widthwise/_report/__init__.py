@@ -1,0 +1,114 @@
+"""A page that says whether intervals keep their promise, where they are weak, and what to do.
+
+>>> from widthwise import report                                    # doctest: +SKIP
+>>> report(model, X_test, y_test, "intervals.html").verdict         # doctest: +SKIP
+'The intervals are valid; coverage is weakest, 81 %, where sqft_living is at least 4,000.'
+
+The page is one HTML file that asks for nothing else: no script, no font, no picture from elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from .._evaluation import Evaluation, evaluate
+from .._localizer import Levels, levels_of
+from ..plot._rows import ModelRows
+from .page import page
+from .verdict import judge
+
+
+class Report:
+    """What `report` found, as a page.
+
+    Attributes
+    ----------
+    html : str
+        The whole page.
+    verdict : str
+        Its headline: whether intervals are valid, and where they are weak.
+    advice : list of str
+        What to do about it.
+    evaluation : Evaluation
+        The numbers.
+    """
+
+    def __init__(self, html: str, verdict: str, advice: list[str], evaluation: Evaluation) -> None:
+        self.html = html
+        self.verdict = verdict
+        self.advice = advice
+        self.evaluation = evaluation
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"Report: {self.verdict}"
+
+    def _repr_html_(self) -> str:
+        """A frame of its own, so that the page and the notebook leave each other's looks alone."""
+        return (
+            f'<iframe title="{escape(self.verdict)}" srcdoc="{escape(self.html)}" sandbox'
+            ' style="width: 100%; height: 48rem; border: 0"></iframe>'
+        )
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    y_pred: Any = None,
+    confidence_level: Levels | None = None,
+    groups: Any = None,
+    title: str | None = None,
+) -> Report:
+    """Say on a page whether intervals keep their promise on rows the model has not seen, where not, and what to do.
+
+    Parameters
+    ----------
+    model : WidthwiseRegressor or Predictor
+    X, y
+        Rows with outcomes that neither fitted nor calibrated the model.
+    path : path-like, optional
+        Where to write the page.
+    y_pred : array-like of shape (n,), optional
+        Predictions, where the model makes none.
+    confidence_level : float or list of floats, optional
+        By default those of the model.
+    groups : array-like of int, optional
+        The rows' categories, when the calibration has them.
+    title : str, optional
+        By default it names the outcome.
+
+    Returns
+    -------
+    Report
+        With ``html``, ``verdict``, ``advice`` and ``evaluation``; a notebook shows the page.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from widthwise import WidthwiseRegressor, report
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 4, (4000, 2))
+    >>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=4000)
+    >>> model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1).fit(X[:3000], y[:3000])
+    >>> report(model, X[3000:], y[3000:]).verdict
+    'The intervals are valid; no range of a feature was found where coverage is weak.'
+    """
+    rows = ModelRows.of(model, X, y, y_pred, groups)
+    levels = levels_of(confidence_level, rows.model.levels)
+    evaluation = evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, levels)
+    verdict = judge(evaluation, rows.model, model)
+    title = title or f"Prediction intervals of {rows.model.target}"
+    made = Report(page(title, verdict, evaluation, rows, model), verdict.headline, verdict.advice, evaluation)
+    if path is not None:
+        made.save(path)
+    return made

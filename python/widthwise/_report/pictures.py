@@ -1,0 +1,178 @@
+"""The pictures of the page, each with what there is to see in it."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib.style
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from .. import _core
+from .._tables import Floats
+from ..plot._coverage import LEVELS, ConditionalCoverageDisplay, CoverageDisplay, width_name
+from ..plot._frontier import FrontierDisplay
+from ..plot._intervals import IntervalDisplay
+from ..plot._rows import PREDICTION, ModelRows
+from ..plot._style import bad, good
+from ..plot._widths import WidthDisplay
+
+_INK = "#010203"  # drawn with this, so that the page can put the colour of its text there
+_FEATURES_SHOWN = 4
+_GROUPS_SHOWN = 15
+_PARTS = 10
+_ROWS_A_PART = 20  # fewer say nothing of a part's coverage
+
+
+class Pictures:
+    """Pictures of the intervals of one level, as elements of a page.
+
+    Parameters
+    ----------
+    rows : ModelRows
+    level : dict
+        Of the evaluation.
+    """
+
+    def __init__(self, rows: ModelRows, level: dict[str, Any]) -> None:
+        self._rows = rows
+        self._evaluated = level
+        self._level = float(level["level"])
+        self._infinite = level["verdict"]["word"] == "infinite"
+        self._y_pred, self._lower, self._upper = rows.intervals(self._level)
+        self._parts = min(_PARTS, len(rows.y) // _ROWS_A_PART)
+        self._drawn = 0
+        self.features = [] if self._infinite or self._parts < 2 else self._telling_features()
+
+    def of_all_rows(self, model: Any) -> list[str]:
+        """Intervals, coverage at every level, widths, coverage by width, and what other goals would give."""
+        rows, target = self._rows, self._rows.model.target
+        bounds = np.stack([self._lower, self._upper], axis=1)
+        found = []
+
+        def intervals_over(name: str | None) -> Callable[[Axes], IntervalDisplay]:
+            x_name, x = ("", None) if name is None else rows.feature(name)
+            options: dict[str, Any] = {"confidence_level": self._level, "x_name": x_name, "target_name": target}
+            return lambda ax: IntervalDisplay.from_predictions(rows.y, self._y_pred, bounds, x=x, ax=ax, **options)
+
+        if not self._infinite:
+            found.append(self._figure("Intervals and outcomes", intervals_over(None)))
+            if self.features:
+                name = self.features[0]
+                found.append(self._figure(f"Intervals over {self._called(name)}", intervals_over(name)))
+        at_levels = CoverageDisplay(
+            levels=LEVELS,
+            covered=rows.covered(LEVELS),
+            rows=len(rows.y),
+            calibration_rows=rows.model.calibration_rows,
+        )
+        if len(at_levels.levels):
+            found.append(self._figure("Coverage at every level", lambda ax: at_levels.plot(ax, difference=True)))
+        if not self._infinite:
+            widths: dict[str, Any] = {"y": rows.y, "y_pred": self._y_pred, "target_name": target}
+            found.append(
+                self._figure(
+                    "How wide intervals are", lambda ax: WidthDisplay.from_predictions(bounds, ax=ax, **widths)
+                )
+            )
+        if not self._infinite and self._parts == _PARTS:
+            name = width_name(target)
+            tenths = ConditionalCoverageDisplay(
+                parts=self._evaluated["by_width"], confidence_level=self._level, name=name
+            )
+            found.append(self._figure("Coverage by width", tenths.plot))
+        fit_report = getattr(model, "fit_report_", None)
+        if fit_report and fit_report["chosen"]["goal"] != "fixed" and np.isfinite(fit_report["chosen"]["worst_slab"]):
+            found.append(self._figure("Narrow or even", lambda ax: FrontierDisplay.from_report(model, ax=ax)))
+        return found
+
+    def by_parts(self) -> list[str]:
+        """Coverage by group, and by ranges of the features that tell most."""
+        if self._infinite or self._parts < 2:
+            return []
+        rows, level, found = self._rows, self._level, []
+        if rows.groups is not None:
+            parts = _core.coverage_by_group(self._lower, self._upper, rows.y, rows.groups)
+            parts = sorted(parts, key=lambda part: float(part["coverage"]["share"]))[:_GROUPS_SHOWN]
+            labels = [f"{part['low']:.0f}" for part in parts]
+            groups = ConditionalCoverageDisplay(parts=parts, confidence_level=level, name="group", labels=labels)
+            found.append(self._figure("Coverage by group, the lowest first", groups.plot))
+        for feature in self.features:
+            name, values = rows.feature(feature)
+            parts = _core.coverage_by_feature(self._lower, self._upper, rows.y, values, self._parts)
+            ranges = ConditionalCoverageDisplay(parts=parts, confidence_level=level, name=name)
+            found.append(self._figure(f"Coverage by {self._called(feature)}", ranges.plot))
+        return found
+
+    def _called(self, feature: str) -> str:
+        return "the prediction" if feature == PREDICTION and feature not in self._rows.table.names else feature
+
+    def _telling_features(self) -> list[str]:
+        """The features to look at: that of the weakest place, then those whose ranges differ most in coverage."""
+        rows = self._rows
+        sample = np.arange(len(rows.y))
+        if len(sample) > _core.SEARCH_ROWS_AT_MOST:
+            sample = np.sort(np.random.default_rng(0).choice(len(sample), _core.SEARCH_ROWS_AT_MOST, replace=False))
+        lower, upper, y = self._lower[sample], self._upper[sample], rows.y[sample]
+        columns = rows.table.take(sample)
+        candidates = {name: columns[:, j] for j, name in enumerate(rows.table.names)}
+        candidates.setdefault(PREDICTION, self._y_pred[sample])
+
+        def unevenness(values: Floats) -> float:
+            parts = _core.coverage_by_feature(lower, upper, y, np.ascontiguousarray(values), self._parts)
+            trials = np.array([part["coverage"]["trials"] for part in parts], dtype=np.float64)
+            covered = np.array([part["coverage"]["successes"] for part in parts], dtype=np.float64)
+            share = covered.sum() / trials.sum()
+            if len(parts) < 2 or share in (0, 1):
+                return 0.0 if len(parts) > 1 else -np.inf
+            # Pearson's chi-squared of equal coverage in all parts, in units of its spread under chance.
+            found = np.sum((covered - trials * share) ** 2 / (trials * share * (1 - share)))
+            return float((found - (len(parts) - 1)) / np.sqrt(2 * (len(parts) - 1)))
+
+        strength = {name: unevenness(values) for name, values in candidates.items()}
+        if self._evaluated["weakest"]:
+            strength[self._evaluated["weakest"]["feature"]] = np.inf
+        ranked = sorted(strength, key=lambda name: -strength[name])
+        return [name for name in ranked if strength[name] > -np.inf][:_FEATURES_SHOWN]
+
+    def _figure(self, heading: str, draw: Callable[[Axes], Any]) -> str:
+        """Draw as SVG, with a heading and a caption that says what there is to see."""
+        self._drawn += 1
+        name = f"picture{self._drawn}"
+        ink = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+        style = {
+            **dict.fromkeys(ink, _INK),
+            "axes.linewidth": 0.7,
+            "font.size": 10.0,
+            "svg.fonttype": "none",  # text stays text: to read aloud, to find, in the font of the page
+            "svg.hashsalt": "widthwise",  # the same page for the same rows
+        }
+        with matplotlib.style.context(["default", style]):
+            figure = Figure(figsize=(4.8, 3.4), layout="constrained")
+            display = draw(figure.subplots())
+            out = io.StringIO()
+            figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
+            colours = {_INK: "currentColor", good(): "var(--good)", bad(): "var(--bad)"}
+        return (
+            f'<figure><h3 id="{name}-heading">{html.escape(heading)}</h3>{_inline(out.getvalue(), name, colours)}'
+            f'<figcaption id="{name}-caption">{html.escape(display.in_words)}</figcaption></figure>'
+        )
+
+
+def _inline(svg: str, name: str, colours: dict[str, str]) -> str:
+    """An SVG file as an element of a page: without prologue, with names of its own, in the colours of the page."""
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    viewbox = svg[svg.index('viewBox="') :].split('"')[1]
+    described = f'role="img" aria-labelledby="{name}-heading" aria-describedby="{name}-caption"'
+    svg = re.sub(r"<svg[^>]*>", f'<svg viewBox="{viewbox}" {described}>', svg, count=1)
+    svg = svg.replace("xlink:href=", "href=")
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = svg.replace('href="#', f'href="#{name}-').replace("url(#", f"url(#{name}-")
+    for drawn, shown in colours.items():
+        svg = svg.replace(drawn, shown)
+    return re.sub(r"\n\s*", "\n", svg)

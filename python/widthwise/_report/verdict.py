@@ -1,0 +1,207 @@
+"""The verdict on intervals, in words a person can act on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from .. import _core
+from .._evaluation import Evaluation, number, percent
+from ..plot._style import level_text
+
+_LEAST_SEARCH_ROWS = 100  # what the search for weak places takes
+
+Mood = Literal["valid", "weak", "broken"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be said first: whether the promise is kept, where it is weak, and what to do."""
+
+    mood: Mood
+    word: str
+    headline: str
+    evidence: str
+    advice: list[str]
+    level: dict[str, Any]  # of the evaluation: the one that the headline is about, and the pictures
+
+
+def is_weak(level: dict[str, Any], place: str = "weakest") -> bool:
+    """Whether coverage at the weakest place lies below the level by more than chance: its whole confidence interval."""
+    found = level[place]
+    return bool(found and found["coverage"]["trials"] and found["coverage"]["high"] < level["level"])
+
+
+def judge(evaluation: Evaluation, core: _core.Model, model: Any) -> Verdict:
+    """Put an evaluation into words."""
+    by_word: dict[str, list[dict[str, Any]]] = {"valid": [], "too low": [], "too high": [], "infinite": []}
+    for level in evaluation["levels"]:
+        by_word[level["verdict"]["word"]].append(level)
+    infinite = by_word["infinite"]
+    if len(infinite) == len(evaluation["levels"]):
+        return _infinite(infinite, core)
+    if by_word["too low"]:
+        verdict = _too_low(by_word["too low"], len(evaluation["levels"]), core, model)
+    else:
+        # The level that the model was made for comes first.
+        finite = sorted(by_word["valid"] + by_word["too high"], key=lambda one: one["level"] != core.levels[0])
+        verdict = _kept(finite, len(evaluation["levels"]), evaluation["rows"], core, model)
+    if not infinite:
+        return verdict
+    return replace(
+        verdict,
+        mood="broken" if verdict.mood == "broken" else "weak",
+        word="Valid, some infinite" if verdict.mood == "valid" else verdict.word,
+        headline=f"{verdict.headline} Those of {_names(infinite)} are infinite.",
+        advice=[*verdict.advice, *_advice_to_add_rows(infinite, core)],
+    )
+
+
+def _names(levels: list[dict[str, Any]]) -> str:
+    """80 %, 90 % and 95 %, or just the ends."""
+    sorted_levels = sorted(float(level["level"]) for level in levels)
+    if len(sorted_levels) > 4:
+        return f"{level_text(sorted_levels[0])} to {level_text(sorted_levels[-1])}"
+    return listed([level_text(level) for level in sorted_levels])
+
+
+def _too_low(levels: list[dict[str, Any]], tested: int, core: _core.Model, model: Any) -> Verdict:
+    def importance(one: dict[str, Any]) -> tuple[bool, float]:
+        return one["level"] == core.levels[0], one["verdict"]["expected_low"] - one["coverage"]["share"]
+
+    level = max(levels, key=importance)
+    share, wanted = level["coverage"]["share"], level["level"]
+    headline = (
+        f"The intervals are not valid on these rows: those of {level_text(wanted)} contain {percent(share)} of the"
+        " outcomes."
+    )
+    advice = [f"Calibrate again with rows like these: {_code_to_calibrate(model)}. Keep some of them aside to test."]
+    weak = level["weakest"]
+    if is_weak(level) and weak["coverage"]["high"] < share:  # lower than everywhere
+        headline += f" Coverage is lowest, {share_text(weak['coverage']['share'], wanted)}, where {weak['where']}."
+        advice.append(f"Look first at rows where {weak['where']}: what has changed there since the model was fitted?")
+    advice.append(
+        "If these rows are here to stay, fit again with rows like them: calibration alone makes all intervals wider."
+    )
+    evidence = level["verdict"]["text"]
+    if tested > 1:
+        evidence += f" {len(levels)} of {tested} levels are too low."
+    return Verdict("broken", "Not valid here", headline, evidence, advice, level)
+
+
+def _infinite(levels: list[dict[str, Any]], core: _core.Model) -> Verdict:
+    level = min(levels, key=lambda one: float(one["level"]))
+    have, need = core.calibration_rows, _core.least_rows(level["level"])
+    headline = (
+        f"The intervals are infinite: the level {level_text(level['level'])} takes {counted(need, 'calibration row')},"
+        f" and there {'is' if have == 1 else 'are'} {have:,}."
+    )
+    advice = _advice_to_add_rows(levels, core)
+    return Verdict("broken", "Infinite", headline, level["verdict"]["text"], advice, level)
+
+
+def _advice_to_add_rows(levels: list[dict[str, Any]], core: _core.Model) -> list[str]:
+    have = core.calibration_rows
+    greatest = max(float(level["level"]) for level in levels)
+    lacking = _core.least_rows(greatest) - have
+    attainable = level_text(math.floor(1e4 * have / (have + 1)) / 1e4)
+    return [
+        f"Add at least {counted(lacking, 'calibration row')}, that nothing was fitted on, for the level"
+        f" {level_text(greatest)}; or ask for a level of at most {attainable}, which {counted(have, 'row')} can"
+        " promise."
+    ]
+
+
+def _kept(finite: list[dict[str, Any]], asked: int, tested: int, core: _core.Model, model: Any) -> Verdict:
+    """The promise is kept; is it kept everywhere?"""
+    level = next((one for one in finite if is_weak(one)), finite[0])
+    evidence, wanted, weak = level["verdict"]["text"], level["level"], level["weakest"]
+    too_high = level["verdict"]["word"] == "too high"
+    headline = "The intervals" + (f" of {_names(finite)}" if asked > 1 else "") + " are valid"
+    headline += ", and wider than need be" if too_high else ""
+    at_level = f"at {level_text(wanted)}, " if len(finite) > 1 else ""
+    advice = []
+    mood: Mood = "valid"
+    word = "Valid, but wide" if too_high else "Valid"
+    if too_high:
+        advice.append(
+            f"These rows are easier than those of the calibration. Calibrate with rows like these, and intervals get"
+            f" narrower: {_code_to_calibrate(model)}."
+        )
+    if is_weak(level):
+        mood, word = "weak", "Valid, with a weak place"
+        coverage = weak["coverage"]
+        headline += f"; {at_level}coverage is weakest, {share_text(coverage['share'], wanted)}, where {weak['where']}."
+        evidence += (
+            f" Where {weak['where']}, {coverage['successes']:,} of {counted(coverage['trials'], 'outcome')} lie in"
+            f" their interval: {percent(coverage['share'])} ({percent(coverage['low'])} to {percent(coverage['high'])}"
+            " at 95 % confidence)."
+        )
+        advice += _advice_for_weak_place(core, model)
+    elif is_weak(level, "worst_slab"):
+        mood, word = "weak", "Valid, with a weak place"
+        slab = level["worst_slab"]
+        strongest = sorted(slab["direction"], key=lambda name: -abs(slab["direction"][name]))[:3]
+        headline += (
+            f"; no range of one feature is weak, but {at_level}coverage is"
+            f" {share_text(slab['coverage']['share'], wanted)} where several come together."
+        )
+        evidence += f" In the worst slab that was found, {listed(strongest)} weigh most."
+        advice += _advice_for_weak_place(core, model)
+    elif weak is None:
+        headline += f"; {counted(tested, 'row')} cannot tell where coverage is weak."
+        if tested < _LEAST_SEARCH_ROWS:
+            advice.append(f"Test with at least {_LEAST_SEARCH_ROWS} rows, better thousands, to find weak places.")
+    else:
+        headline += "; no range of a feature was found where coverage is weak."
+        if not too_high:
+            advice.append("Nothing. Make this page again when the data may have changed.")
+    if level["infinite"]:
+        advice.append(
+            f"{level['infinite']:,} of {tested:,} intervals are infinite: their groups have too few calibration rows,"
+            " or none. Calibrate with rows of these groups."
+        )
+    return Verdict(mood, word, headline, evidence, advice, level)
+
+
+def _advice_for_weak_place(core: _core.Model, model: Any) -> list[str]:
+    goal = core.notes.get("goal")
+    if goal == "even" and core.transform != "identity":
+        return [
+            "Fit again with more rows from there: the goal is even already.",
+            "Or give these rows a promise of their own: number them as a group, and calibrate with `groups=`.",
+        ]
+    text = 'Fit again with `goal="even"`, which makes coverage as even as the data allow'
+    fit_report = getattr(model, "fit_report_", None) or {"other": None}
+    other = fit_report["other"]
+    if other and other["goal"] == "even":
+        chosen = fit_report["chosen"]
+        text += (
+            f". On rows held out it covered {percent(other['worst_slab'])} where coverage is worst, instead of"
+            f" {percent(chosen['worst_slab'])}, with a mean width of {number(other['mean_width'])} instead of"
+            f" {number(chosen['mean_width'])}"
+        )
+    return [text + "."]
+
+
+def _code_to_calibrate(model: Any) -> str:
+    if hasattr(model, "conformalize"):
+        return "`model.conformalize(X, y, replace=True)`"
+    return "`predictor.calibrated(X, y, y_pred, replace=True)`"
+
+
+def share_text(share: float, level: float) -> str:
+    """A share for a headline: without decimals, unless they tell it from the level."""
+    return percent(share, 0 if abs(share - level) >= 0.02 and level <= 0.97 else 1)
+
+
+def counted(count: int, thing: str) -> str:
+    """3 rows."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """a, b and c."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -1,0 +1,36 @@
+"""Pictures of intervals, as display objects in the way of scikit-learn, on matplotlib.
+
+Each display is made from a model and rows it has not seen (``from_estimator``), or from plain arrays
+(``from_predictions``), whatever made the intervals. It keeps what it shows, can be drawn again (``plot(ax)``), and says
+in sentences what there is to see (``in_words``).
+
+>>> from widthwise.plot import IntervalDisplay                                               # doctest: +SKIP
+>>> IntervalDisplay.from_estimator(model, X_test, y_test, feature="sqft_living")             # doctest: +SKIP
+
+========================== ==============================================================================
+IntervalDisplay            intervals over a feature or the prediction; outcomes outside are marked
+CoverageDisplay            coverage against the level, with the band that calibration promises
+WidthDisplay               how wide intervals are, beside one width for all
+ConditionalCoverageDisplay coverage by width or by ranges of a feature
+FrontierDisplay            mean width against coverage where it is worst, from narrow to even
+========================== ==============================================================================
+
+`widthwise.report` puts them on a page. Colours can be told apart with any colour vision, and follow matplotlib's style
+in force, dark or light; settings of matplotlib are never changed.
+"""
+
+from __future__ import annotations
+
+from ._coverage import ConditionalCoverageDisplay, CoverageDisplay
+from ._frontier import FrontierDisplay, FrontierPoint
+from ._intervals import IntervalDisplay
+from ._widths import WidthDisplay
+
+__all__ = [
+    "ConditionalCoverageDisplay",
+    "CoverageDisplay",
+    "FrontierDisplay",
+    "FrontierPoint",
+    "IntervalDisplay",
+    "WidthDisplay",
+]

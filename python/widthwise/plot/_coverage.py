@@ -1,0 +1,417 @@
+"""Coverage at every level, and coverage by parts of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core, _tables
+from .._evaluation import percent
+from .._localizer import Levels, levels_of
+from .._tables import Floats
+from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered, outcomes_of
+from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, range_labels
+
+LEVELS = [*(round(0.05 + 0.025 * i, 3) for i in range(37)), 0.97, 0.98, 0.99]
+CONFIDENCE = 0.95  # of the band
+AT_MOST_BARS = 8  # so few levels make no band, but bars
+
+
+class CoverageDisplay(Display):
+    """Coverage against the level promised, with the band that calibration rows and test rows promise.
+
+    Make it with `from_estimator` or `from_predictions`. Points inside the band are as good as can be: it is wide by the
+    luck of the rows that calibrated and of those that test.
+
+    Attributes
+    ----------
+    levels, coverage : arrays of shape (k,)
+    expected_low, expected_high : arrays of shape (k,), or None
+        The ends of the band, which holds coverage in 95 % of cases, at each level. None without calibration rows.
+    rows : int
+        Test rows.
+    calibration_rows : int or None
+    greatest_level : float
+        Above this the calibration rows are too few: intervals are infinite. Such levels are left out of `levels`.
+    ax_, figure_ : matplotlib axes and figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widthwise.plot import CoverageDisplay
+    >>> y = np.random.default_rng(0).uniform(-1, 1, 1000)
+    >>> levels = [0.5, 0.8, 0.9]
+    >>> intervals = np.multiply.outer(np.ones(1000), [np.negative(levels), levels])
+    >>> display = CoverageDisplay.from_predictions(y, intervals, levels, calibration_rows=1000)
+    >>> bool(np.all(np.abs(display.coverage - levels) < 0.05))
+    True
+    """
+
+    def __init__(
+        self, *, levels: Sequence[float], covered: NDArray[np.int64], rows: int, calibration_rows: int | None = None
+    ) -> None:
+        order = np.argsort(levels)
+        self.levels = np.asarray(levels, dtype=np.float64)[order]
+        self.coverage: Floats = np.asarray(covered)[order] / rows
+        self.rows = rows
+        self.calibration_rows = calibration_rows
+        self.greatest_level = 1.0
+        self.expected_low: Floats | None = None
+        self.expected_high: Floats | None = None
+        if calibration_rows is None:
+            return
+        finite = np.array([_core.least_rows(level) <= calibration_rows for level in self.levels])
+        if not finite.all():
+            self.greatest_level = calibration_rows / (calibration_rows + 1)
+        self.levels, self.coverage = self.levels[finite], self.coverage[finite]
+        spreads = [_core.measured_coverage_spread(a, calibration_rows, rows, CONFIDENCE) for a in self.levels]
+        self.expected_low = np.array([spread["low"] for spread in spreads])
+        self.expected_high = np.array([spread["high"] for spread in spreads])
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        y_pred: Any = None,
+        confidence_level: Levels | None = None,
+        groups: Any = None,
+        difference: bool = False,
+        ax: Axes | None = None,
+    ) -> CoverageDisplay:
+        """Draw the coverage of a model on rows it has not seen.
+
+        Parameters
+        ----------
+        model : WidthwiseRegressor or Predictor
+        X, y
+            Rows with outcomes.
+        y_pred : array-like, optional
+            Predictions, where the model makes none.
+        confidence_level : list of floats, optional
+            By default 40 levels from 0.05 to 0.99.
+        groups : array-like of int, optional
+            The rows' categories, when the calibration has them.
+        difference : bool, default=False
+            Draw how far coverage is from the level, which shows more.
+        ax : matplotlib axes, optional
+        """
+        rows = ModelRows.of(model, X, y, y_pred, groups)
+        levels = levels_of(confidence_level, LEVELS)
+        covered = rows.covered(levels)
+        display = cls(levels=levels, covered=covered, rows=len(rows.y), calibration_rows=rows.model.calibration_rows)
+        return display.plot(ax, difference=difference)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        intervals: Any,
+        confidence_level: Levels,
+        *,
+        calibration_rows: int | None = None,
+        difference: bool = False,
+        ax: Axes | None = None,
+    ) -> CoverageDisplay:
+        """Draw the coverage of intervals that anything made.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+        intervals : array-like of shape (n, 2, k)
+        confidence_level : k floats
+        calibration_rows : int, optional
+            How many rows calibrated the intervals; without, there is no band.
+        difference : bool, default=False
+        ax : matplotlib axes, optional
+        """
+        outcomes = outcomes_of(y)
+        array = all_bounds_of(intervals, len(outcomes))
+        levels = levels_of(confidence_level, [])
+        if len(levels) != array.shape[2]:
+            raise ValueError(f"intervals has {array.shape[2]} levels, confidence_level has {len(levels)}")
+        covered = count_covered(outcomes, array)
+        display = cls(levels=levels, covered=covered, rows=len(outcomes), calibration_rows=calibration_rows)
+        return display.plot(ax, difference=difference)
+
+    def plot(self, ax: Axes | None = None, *, difference: bool = False) -> CoverageDisplay:
+        """Draw it, or how far it is from the level, and return this display."""
+        ax = self._begin(ax)
+        base = self.levels if difference else np.zeros(len(self.levels))
+        if self.expected_low is not None and self.expected_high is not None:
+            low, high = self.expected_low - base, self.expected_high - base
+            band: dict[str, Any] = {"color": good(), "alpha": 0.2, "label": "promised, in 95 % of cases"}
+            if len(self.levels) > AT_MOST_BARS:
+                ax.fill_between(self.levels, low, high, linewidth=0, **band)
+            else:
+                ax.vlines(self.levels, low, high, linewidth=10, **band)
+        ideal = [0.0, 0.0] if difference else [0.0, 1.0]
+        ax.plot([0, 1], ideal, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label="level")
+        ax.plot(
+            self.levels, self.coverage - base, color=good(), linewidth=1.5, marker="o", markersize=3.5, label="measured"
+        )
+        below = self._below()
+        if below.any():
+            ax.plot(
+                self.levels[below],
+                (self.coverage - base)[below],
+                color=bad(),
+                linestyle="none",
+                marker="X",
+                markersize=7,
+                label="too low",
+            )
+        if self.greatest_level < 1:
+            ax.axvspan(self.greatest_level, 1, color=bad(), alpha=0.15, linewidth=0)
+            note(ax, f"infinite above {100 * self.greatest_level:.4g} %", y=0.02, va="bottom")
+        ax.set_xlim(0, 1)
+        percentages(ax.xaxis)
+        if difference:
+            reach = max((abs(float(limit)) for limit in ax.get_ylim()), default=0.0)
+            ax.set_ylim(-max(reach, 0.01), max(reach, 0.01))
+            percentages(ax.yaxis, signed=True)
+            name_axes(ax, "level", "coverage minus level, in points")
+        else:
+            ax.set_ylim(0, 1)
+            percentages(ax.yaxis)
+            name_axes(ax, "level", "coverage")
+        legend_above(ax)
+        return self
+
+    @property
+    def in_words(self) -> str:
+        """What there is to see, in sentences."""
+        k, below = len(self.levels), self._below()
+        if not k:
+            return "There are too few calibration rows for any level."
+        gap = self.coverage - self.levels
+        if self.calibration_rows is None:
+            worst = int(np.argmin(gap))
+            return (
+                f"Coverage on {self.rows:,} rows is lowest beside the level at {level_text(self.levels[worst])}, where"
+                f" it is {percent(self.coverage[worst])}."
+            )
+        promise = f"what {self.calibration_rows:,} calibration rows promise for {self.rows:,} test rows"
+        if below.any():
+            worst = int(np.argmin(np.where(below, gap, np.inf)))
+            return (
+                f"Coverage lies below the band, {promise}, at {int(below.sum())} of {k} levels; most at the level"
+                f" {level_text(self.levels[worst])}, where it is {percent(self.coverage[worst])}."
+            )
+        assert self.expected_high is not None
+        above = self.coverage > self.expected_high
+        if above.any():
+            return (
+                f"Coverage is never below the band, {promise}; at {int(above.sum())} of {k} levels it is above:"
+                " intervals are wider there than need be."
+            )
+        return f"Coverage stays inside the band at all {k} levels: it is {promise}."
+
+    def _below(self) -> NDArray[np.bool_]:
+        if self.expected_low is None:
+            return np.zeros(len(self.levels), dtype=bool)
+        return np.asarray(self.coverage < self.expected_low)
+
+
+class ConditionalCoverageDisplay(Display):
+    """Coverage by parts of the rows, by width or by ranges of a feature, with 95 % confidence bars.
+
+    Make it with `from_estimator`, `from_predictions` or `from_evaluation`. The level is a line: even coverage keeps it
+    in every part. Parts whose bar lies wholly below the level are marked.
+
+    Attributes
+    ----------
+    parts : list of dict
+        As in ``Evaluation["levels"][j]["by_width"]``: ``low``, ``high``, ``coverage`` (``share``, ``low``, ``high``,
+        ``trials``) and ``mean_width``.
+    labels : list of str
+        The ranges as shown.
+    below : array of bool
+        Parts whose confidence interval lies below the level.
+    ax_, figure_ : matplotlib axes and figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widthwise.plot import ConditionalCoverageDisplay
+    >>> x = np.linspace(0, 1, 2000)
+    >>> y = (0.5 + x) * np.random.default_rng(0).normal(size=2000)
+    >>> intervals = np.multiply.outer(np.ones(2000), [-1.7, 1.7])     # one width for all
+    >>> display = ConditionalCoverageDisplay.from_predictions(y, intervals, 0.9, by=x, name="x", parts=5)
+    >>> display.labels
+    ['0.0 to 0.2', '0.2 to 0.4', '0.4 to 0.6', '0.6 to 0.8', '0.8 to 1.0']
+    >>> display.below.tolist()
+    [False, False, False, True, True]
+    """
+
+    def __init__(
+        self, *, parts: Sequence[dict[str, Any]], confidence_level: float, name: str, labels: list[str] | None = None
+    ) -> None:
+        self.parts = list(parts)
+        self.confidence_level = confidence_level
+        self.name = name
+        self.labels = labels or range_labels([part["low"] for part in parts], [part["high"] for part in parts])
+        self.below = np.array([part["coverage"]["high"] < confidence_level for part in parts], dtype=bool)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        by: str | int | None = None,
+        y_pred: Any = None,
+        confidence_level: float | None = None,
+        groups: Any = None,
+        parts: int = 10,
+        ax: Axes | None = None,
+    ) -> ConditionalCoverageDisplay:
+        """Draw the coverage of a model by parts of rows it has not seen.
+
+        Parameters
+        ----------
+        model : WidthwiseRegressor or Predictor
+        X, y
+            Rows with outcomes.
+        by : str or int, optional
+            Name or place of a feature that widths depend on, or ``"prediction"``; by default the width of the interval.
+        y_pred : array-like, optional
+            Predictions, where the model makes none.
+        confidence_level : float, optional
+            By default the first of the model.
+        groups : array-like of int, optional
+            The rows' categories, when the calibration has them.
+        parts : int, default=10
+            Ranges of a feature, of as many rows each; equal values stay together, so there may be fewer. Of widths
+            there are ten.
+        ax : matplotlib axes, optional
+        """
+        rows = ModelRows.of(model, X, y, y_pred, groups)
+        level = rows.level(confidence_level)
+        _, lower, upper = rows.intervals(level)
+        name, values = (None, None) if by is None else rows.feature(by)
+        bounds = np.stack([lower, upper], axis=1)
+        return cls.from_predictions(
+            rows.y, bounds, level, by=values, name=name, target_name=rows.model.target, parts=parts, ax=ax
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        intervals: Any,
+        confidence_level: float,
+        *,
+        by: Any = None,
+        name: str | None = None,
+        target_name: str | None = None,
+        parts: int = 10,
+        ax: Axes | None = None,
+    ) -> ConditionalCoverageDisplay:
+        """Draw the coverage of intervals that anything made.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+        intervals : array-like of shape (n, 2) or (n, 2, 1)
+        confidence_level : float
+        by : array-like of shape (n,), optional
+            Values of a feature, NaN where missing; by default the width of the interval.
+        name, target_name : str, optional
+            What `by` and `y` are called.
+        parts : int, default=10
+        ax : matplotlib axes, optional
+        """
+        outcomes = outcomes_of(y)
+        lower, upper = bounds_of(intervals, len(outcomes))
+        if by is None:
+            name = name or width_name(target_name or _tables.name_of(y, "y"))
+            found = _by_width(lower, upper, outcomes, confidence_level)
+        else:
+            name = name or _tables.name_of(by, "x")
+            values = _tables.numbers(by, "by", len(outcomes))
+            found = _core.coverage_by_feature(lower, upper, outcomes, values, parts)
+        return cls(parts=found, confidence_level=confidence_level, name=name).plot(ax)
+
+    @classmethod
+    def from_evaluation(
+        cls, evaluation: Any, *, confidence_level: float | None = None, target_name: str = "y", ax: Axes | None = None
+    ) -> ConditionalCoverageDisplay:
+        """Draw the coverage by width of an `Evaluation`, of its first level or the one asked for."""
+        levels = {level["level"]: level for level in evaluation["levels"]}
+        wanted = next(iter(levels)) if confidence_level is None else confidence_level
+        if wanted not in levels:
+            raise ValueError(f"the evaluation has no level {wanted:g}; it has {', '.join(f'{a:g}' for a in levels)}")
+        parts = levels[wanted]["by_width"]
+        return cls(parts=parts, confidence_level=wanted, name=width_name(target_name)).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> ConditionalCoverageDisplay:
+        """Draw it, the first part at the top, and return this display."""
+        ax = self._begin(ax, grid="x")
+        share = np.array([part["coverage"]["share"] for part in self.parts])
+        low = np.array([part["coverage"]["low"] for part in self.parts])
+        high = np.array([part["coverage"]["high"] for part in self.parts])
+        place = np.arange(len(self.parts))
+        for chosen, colour, marker, label in (
+            (~self.below, good(), "o", "95 % confidence"),
+            (self.below, bad(), "X", "below the level"),
+        ):
+            if chosen.any():
+                ax.errorbar(
+                    share[chosen],
+                    place[chosen],
+                    xerr=[(share - low)[chosen], (high - share)[chosen]],
+                    fmt=marker,
+                    color=colour,
+                    markersize=5.5,
+                    elinewidth=1.6,
+                    label=label,
+                )
+        level = self.confidence_level
+        ax.axvline(level, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=f"level {level_text(level)}")
+        ax.set_ylim(len(self.parts) - 0.4, -0.6)
+        ax.set_yticks(place, self.labels)
+        ax.tick_params(axis="y", length=0)
+        left, right = min(float(low.min()), level), 1.0
+        margin = 0.04 * (right - left)
+        ax.set_xlim(max(left - margin, 0.0), right + (margin if high.max() > 1 - margin else 0))
+        percentages(ax.xaxis)
+        name_axes(ax, "coverage", self.name)
+        legend_above(ax, "right")  # there is room over the labels
+        return self
+
+    @property
+    def in_words(self) -> str:
+        """What there is to see, in sentences."""
+        if len(self.parts) == 1:
+            return f"All rows are of one kind: {self.name} is {self.labels[0]}."
+        order = np.argsort([part["coverage"]["share"] for part in self.parts])
+        worst, best = self.parts[order[0]], self.parts[order[-1]]
+        spread = (
+            f"Coverage goes from {percent(worst['coverage']['share'])} where it is {self.labels[order[0]]}, to"
+            f" {percent(best['coverage']['share'])} where it is {self.labels[order[-1]]}"
+        )
+        count = int(self.below.sum())
+        if not count:
+            return f"{spread}; no part lies below the level by more than chance."
+        parts = "one part lies" if count == 1 else f"{count} of {len(self.parts)} parts lie"
+        return f"{spread}; {parts} below the level by more than chance."
+
+
+def _by_width(lower: Floats, upper: Floats, outcomes: Floats, level: float) -> list[dict[str, Any]]:
+    """Tenths by width, where widths that only rounding tells apart stay together: those of an evaluation."""
+    nothing = np.empty((0, 0))
+    rows = np.empty(0, dtype=np.int64)
+    parts: list[dict[str, Any]] = _core.evaluate(lower, upper, outcomes, level, 1, rows, nothing, [])["by_width"]
+    return parts
+
+
+def width_name(target_name: str) -> str:
+    """What a width is of: in the unit of the outcome."""
+    return f"interval width (units of {target_name})"

@@ -1,0 +1,254 @@
+"""What the goals between narrow and even cost and give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _core, _tables
+from .._evaluation import evaluate, number, percent
+from .._localizer import Goal, Localizer, Predictor
+from ._coverage import width_name
+from ._rows import ModelRows, outcomes_of
+from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, plain_numbers
+
+ONE_WIDTH = "one width"
+GOALS: tuple[Goal, ...] = ("narrow", 0.25, 0.5, 0.75, "even")
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """What one goal costs, its mean width, and gives, its coverage where that is worst."""
+
+    name: str
+    mean_width: float
+    coverage: float
+    worst_slab: float
+    low: float = np.nan  # 95 % confidence interval of worst_slab, where it is known
+    high: float = np.nan
+
+
+class FrontierDisplay(Display):
+    """Mean width against coverage in the worst slab, for goals from narrow to even and for one width for all.
+
+    Up is more even, left is narrower. A slab is a tenth or more of the rows between two parallel planes in the space of
+    the features; the worst is found on one half of the rows and measured on the other.
+
+    Make it with `from_report`, `from_fits` or `from_goals`.
+
+    Attributes
+    ----------
+    points : list of FrontierPoint
+        In the order of the line; the point ``one width`` is apart.
+    ax_, figure_ : matplotlib axes and figure
+    """
+
+    def __init__(self, *, points: Sequence[FrontierPoint], confidence_level: float, target_name: str = "y") -> None:
+        self.points = list(points)
+        self.confidence_level = confidence_level
+        self.target_name = target_name
+
+    @classmethod
+    def from_report(cls, model: Any, *, ax: Axes | None = None) -> FrontierDisplay:
+        """Draw what `fit` found on rows held out: the goal chosen, the other end of the dial, and one width.
+
+        Parameters
+        ----------
+        model : WidthwiseRegressor or Localizer
+            With its ``fit_report_``.
+        ax : matplotlib axes, optional
+        """
+        report = getattr(model, "fit_report_", None)
+        if report is None:
+            raise ValueError(
+                f"this {type(model).__name__} has no fit_report_: it was loaded or not fitted; use from_fits"
+            )
+        core = getattr(model, "predictor_", model)._model
+        points = [
+            FrontierPoint(
+                ONE_WIDTH if goal["goal"] == "fixed" else goal["goal"],
+                goal["mean_width"],
+                goal["coverage"],
+                goal["worst_slab"],
+            )
+            for goal in (report["chosen"], report["other"], report["fixed"])
+            if goal is not None
+        ]
+        unique = {point.name: point for point in points}
+        order = sorted(unique.values(), key=lambda point: _evenness(point.name))
+        return cls(points=order, confidence_level=core.levels[0], target_name=core.target).plot(ax)
+
+    @classmethod
+    def from_fits(
+        cls,
+        models: Mapping[str, Any] | Sequence[Any],
+        X: Any,
+        y: Any,
+        *,
+        y_pred: Any = None,
+        confidence_level: float | None = None,
+        ax: Axes | None = None,
+    ) -> FrontierDisplay:
+        """Draw models that were fitted to several goals, measured on rows they have not seen.
+
+        Parameters
+        ----------
+        models : dict or list of WidthwiseRegressor or Predictor
+            By name, in the order of the line; a list is named by the goals. What is called ``one width`` stands apart.
+        X, y
+            Rows with outcomes: at least 100.
+        y_pred : array-like, optional
+            Predictions, where the models make none.
+        confidence_level : float, optional
+            By default the first of the first model.
+        ax : matplotlib axes, optional
+        """
+        fitted = list(models.values()) if isinstance(models, Mapping) else list(models)
+        fits = [ModelRows.of(model, X, y, y_pred) for model in fitted]
+        if not fits:
+            raise ValueError("there are no models to compare")
+        level = fits[0].level(confidence_level)
+        names = list(models) if isinstance(models, Mapping) else [_goal_of(fit.model) for fit in fits]
+        points = [_measured(name, fit, level) for name, fit in zip(names, fits, strict=True)]
+        return cls(points=points, confidence_level=level, target_name=fits[0].model.target).plot(ax)
+
+    @classmethod
+    def from_goals(
+        cls,
+        X: Any,
+        y: Any,
+        y_pred: Any,
+        *,
+        goals: Sequence[Goal] = GOALS,
+        confidence_level: float = 0.9,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        ax: Axes | None = None,
+    ) -> FrontierDisplay:
+        """Fit every goal to half of the rows, calibrate with a quarter, measure on the last quarter, and draw.
+
+        Parameters
+        ----------
+        X, y, y_pred
+            Rows with outcomes and out-of-sample predictions, as for `Localizer`.
+        goals : list, default=("narrow", 0.25, 0.5, 0.75, "even")
+        confidence_level : float, default=0.9
+        random_state : int, default=0
+            Shuffles the rows and trains.
+        n_jobs : int, optional
+            Threads of XGBoost; by default all processors.
+        ax : matplotlib axes, optional
+        """
+        table, _ = _tables.select_numbers(_tables.read(X)[0])
+        outcomes = outcomes_of(y, table.rows)
+        predictions = _tables.numbers(y_pred, "y_pred", table.rows)
+        n = table.rows
+        order = np.random.default_rng(random_state).permutation(n)
+        parts = [np.sort(part) for part in np.split(order, [n // 2, n - n // 4])]
+        fit, calibrate, test = ((table.take(rows), outcomes[rows], predictions[rows]) for rows in parts)
+        points = []
+        for goal in (*goals, None):
+            localizer = Localizer(
+                goal=goal, transform="identity" if goal is None else "auto", random_state=random_state, n_jobs=n_jobs
+            ).fit(*fit)
+            name = ONE_WIDTH if goal is None else goal if isinstance(goal, str) else f"{goal:g}"
+            predictor = Predictor(localizer, localizer.calibrate(*calibrate))
+            points.append(_measured(name, ModelRows.of(predictor, *test), confidence_level))
+        return cls(points=points, confidence_level=confidence_level, target_name=_tables.name_of(y, "y")).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> FrontierDisplay:
+        """Draw it, and return this display."""
+        ax = self._begin(ax, grid="both")
+        shown = [point for point in self.points if np.isfinite([point.mean_width, point.worst_slab]).all()]
+        goals = [point for point in shown if point.name != ONE_WIDTH]
+        ax.axhline(
+            self.confidence_level,
+            color=ink(),
+            linewidth=1,
+            linestyle=(0, (4, 3)),
+            label=f"level {level_text(self.confidence_level)}",
+        )
+        if goals:
+            ax.plot(
+                [point.mean_width for point in goals],
+                [point.worst_slab for point in goals],
+                color=good(),
+                marker="o",
+                markersize=7,
+                linewidth=1.5,
+                label="goals",
+            )
+        one = next((point for point in shown if point.name == ONE_WIDTH), None)
+        if one is not None:
+            ax.plot(
+                one.mean_width, one.worst_slab, color=bad(), marker="s", markersize=7, linestyle="none", label=ONE_WIDTH
+            )
+        for point in shown:
+            if np.isfinite(point.low):
+                colour = bad() if point is one else good()
+                ax.vlines(point.mean_width, point.low, point.high, color=colour, alpha=0.4, linewidth=1.6)
+            if point is not one:
+                ax.annotate(
+                    point.name,
+                    (point.mean_width, point.worst_slab),
+                    (8, -4),
+                    textcoords="offset points",
+                    va="top",
+                    parse_math=False,
+                )
+        if len(shown) < len(self.points):
+            left_out = ", ".join(point.name for point in self.points if point not in shown)
+            note(ax, f"infinite or not known: {left_out}", y=0.04, va="bottom")
+        ax.margins(x=0.15, y=0.15)
+        plain_numbers(ax.xaxis)
+        percentages(ax.yaxis)
+        name_axes(ax, "mean " + width_name(self.target_name), "coverage in the worst slab")
+        legend_above(ax)
+        return self
+
+    @property
+    def in_words(self) -> str:
+        """What there is to see, in sentences."""
+        found = [
+            f"{'one width for all' if point.name == ONE_WIDTH else f'the goal {point.name}'} covers"
+            f" {percent(point.worst_slab)} with {number(point.mean_width)}"
+            for point in self.points
+        ]
+        last = f", and {found[-1]}" if len(found) > 1 else ""
+        return (
+            f"Coverage where it is worst, and what it costs in mean width: {', '.join(found[:-1] or found)}{last}."
+            " Up is more even, left is narrower."
+        )
+
+
+def _goal_of(model: _core.Model) -> str:
+    if model.transform == "identity":
+        return ONE_WIDTH
+    return model.notes.get("goal", model.transform)
+
+
+def _evenness(name: str) -> float:
+    """The order of goals on the line."""
+    return {"narrow": -1.0, "even": 1.0, ONE_WIDTH: 2.0}.get(name, 0.0 if not _is_number(name) else float(name))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _measured(name: str, rows: ModelRows, level: float) -> FrontierPoint:
+    found = evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, [level])["levels"][0]
+    slab = found["worst_slab"]
+    if slab is None:
+        raise ValueError(f"{len(rows.y)} rows are too few to look for the worst slab: give at least 100")
+    worst = slab["coverage"]
+    return FrontierPoint(
+        name, found["mean_width"], found["coverage"]["share"], worst["share"], worst["low"], worst["high"]
+    )

@@ -1,0 +1,303 @@
+"""Intervals of rows, over a feature or in the order of the predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _tables
+from .._evaluation import number, percent
+from .._tables import Floats
+from ._rows import ModelRows, bounds_of, outcomes_of
+from ._style import (
+    Axes,
+    Display,
+    bad,
+    categories,
+    good,
+    ink,
+    legend_above,
+    level_text,
+    name_axes,
+    note,
+    percentages,
+    plain_numbers,
+)
+
+
+class IntervalDisplay(Display):
+    """Intervals over a feature or in the order of the predictions, with what happened; outcomes outside are marked.
+
+    Make it with `from_estimator` or `from_predictions`. Of many rows a sample is drawn that is spread evenly over them.
+
+    Attributes
+    ----------
+    y, y_pred, lower, upper : arrays of shape (n,)
+        All rows, drawn or not.
+    x : array of shape (n,), or None
+        The feature; None: rows stand in the order of their predictions.
+    outside : array of bool
+        Outcomes outside their interval.
+    shown_ : array of int
+        The rows drawn.
+    intervals_, inside_, outside_ : matplotlib artists
+        Lines and points, to restyle.
+    ax_, figure_ : matplotlib axes and figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widthwise.plot import IntervalDisplay
+    >>> y_pred = np.linspace(0, 1, 1000)
+    >>> intervals = np.stack([y_pred - 0.2, y_pred + 0.2], axis=1)
+    >>> y = y_pred + np.random.default_rng(0).normal(0, 0.1, 1000)
+    >>> display = IntervalDisplay.from_predictions(y, y_pred, intervals, confidence_level=0.95)
+    >>> len(display.shown_), bool(display.outside.any())
+    (250, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        y: Floats,
+        y_pred: Floats,
+        lower: Floats,
+        upper: Floats,
+        x: Floats | None = None,
+        confidence_level: float | None = None,
+        x_name: str = "x",
+        target_name: str = "y",
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.y_pred = y_pred
+        self.lower = lower
+        self.upper = upper
+        self.outside = (y < lower) | (y > upper)
+        self.confidence_level = confidence_level
+        self.x_name = x_name
+        self.target_name = target_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        feature: str | int | None = None,
+        y_pred: Any = None,
+        confidence_level: float | None = None,
+        groups: Any = None,
+        rows: int = 250,
+        ax: Axes | None = None,
+    ) -> IntervalDisplay:
+        """Draw the intervals of a model for rows it has not seen.
+
+        Parameters
+        ----------
+        model : WidthwiseRegressor or Predictor
+        X, y
+            Rows with outcomes.
+        feature : str or int, optional
+            Name or place of a feature that widths depend on, or ``"prediction"``; by default rows stand side by side in
+            the order of their predictions.
+        y_pred : array-like, optional
+            Predictions, where the model makes none.
+        confidence_level : float, optional
+            By default the first of the model.
+        groups : array-like of int, optional
+            The rows' categories, when the calibration has them.
+        rows : int, default=250
+            How many to draw at most.
+        ax : matplotlib axes, optional
+        """
+        shown = ModelRows.of(model, X, y, y_pred, groups)
+        level = shown.level(confidence_level)
+        x_name, x = ("", None) if feature is None else shown.feature(feature)
+        predictions, lower, upper = shown.intervals(level)
+        display = cls(
+            x=x,
+            y=shown.y,
+            y_pred=predictions,
+            lower=lower,
+            upper=upper,
+            confidence_level=level,
+            x_name=x_name,
+            target_name=shown.model.target,
+        )
+        return display.plot(ax, rows=rows)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        y_pred: Any,
+        intervals: Any,
+        *,
+        x: Any = None,
+        confidence_level: float | None = None,
+        x_name: str | None = None,
+        target_name: str | None = None,
+        rows: int = 250,
+        ax: Axes | None = None,
+    ) -> IntervalDisplay:
+        """Draw intervals that anything made.
+
+        Parameters
+        ----------
+        y, y_pred : array-likes of shape (n,)
+        intervals : array-like of shape (n, 2) or (n, 2, 1)
+        x : array-like of shape (n,), optional
+            Values of a feature, NaN where missing; by default rows stand in the order of their predictions.
+        confidence_level : float, optional
+            What was promised, for the legend.
+        x_name, target_name : str, optional
+            By default those of `x` and `y`, where they have one.
+        rows : int, default=250
+            How many to draw at most.
+        ax : matplotlib axes, optional
+        """
+        outcomes = outcomes_of(y)
+        n = len(outcomes)
+        lower, upper = bounds_of(intervals, n)
+        display = cls(
+            x=None if x is None else _tables.numbers(x, "x", n),
+            y=outcomes,
+            y_pred=_tables.numbers(y_pred, "y_pred", n),
+            lower=lower,
+            upper=upper,
+            confidence_level=confidence_level,
+            x_name=x_name or _tables.name_of(x, "x"),
+            target_name=target_name or _tables.name_of(y, "y"),
+        )
+        return display.plot(ax, rows=rows)
+
+    def plot(self, ax: Axes | None = None, *, rows: int = 250) -> IntervalDisplay:
+        """Draw at most so many rows, and return this display."""
+        ax = self._begin(ax)
+        self.shown_ = self._sample(rows)
+        place = self._places(ax)
+        y, lower, upper = (values[self.shown_] for values in (self.y, self.lower, self.upper))
+        low, high = self._limits(y, lower, upper)
+        name = "interval" if self.confidence_level is None else f"{level_text(self.confidence_level)} interval"
+        self.intervals_ = ax.vlines(
+            place, np.maximum(lower, low), np.minimum(upper, high), color=good(), alpha=0.35, linewidth=1.3, label=name
+        )
+        outside = self.outside[self.shown_]
+        self.inside_ = ax.scatter(
+            place[~outside], y[~outside], s=7, color=good(), linewidths=0, zorder=3, label="outcome inside"
+        )
+        self.outside_ = ax.scatter(
+            place[outside],
+            y[outside],
+            s=26,
+            color=bad(),
+            marker="x",
+            linewidths=1.5,
+            zorder=4,
+            label=f"outside ({percent(self.outside.mean())} of all)",
+        )
+        ax.set_ylim(low, high)
+        name_axes(ax, "rows in the order of their predictions" if self.x is None else self.x_name, self.target_name)
+        plain_numbers(ax.yaxis)
+        infinite = int(self._infinite().sum())
+        if infinite:
+            note(ax, f"{infinite:,} of {len(self.y):,} intervals are infinite")
+        legend_above(ax)
+        return self
+
+    @property
+    def in_words(self) -> str:
+        """What there is to see, in sentences."""
+        n, above = len(self.y), float(np.mean(self.y > self.upper))
+        sentences = [
+            f"Each line is the interval of one row, each dot its outcome, for {len(self.shown_):,} of {n:,} rows."
+            f" {percent(self.outside.mean())} of all outcomes lie outside, marked by crosses:"
+            f" {percent(above)} above and {percent(float(np.mean(self.y < self.lower)))} below."
+        ]
+        ends = self._widths_at_the_ends()
+        if ends is not None:
+            low, high = ends
+            name = "the prediction" if self.x is None else self.x_name
+            widths = f"{number(low)} on average in its lowest tenth, {number(high)} in its highest"
+            if high > 1.25 * low:
+                sentences.append(f"Widths grow with {name}: {widths}.")
+            elif low > 1.25 * high:
+                sentences.append(f"Widths shrink with {name}: {widths}.")
+            else:
+                sentences.append(f"Widths are much the same at both ends of {name}: {widths}.")
+        return " ".join(sentences)
+
+    def _infinite(self) -> NDArray[np.bool_]:
+        return ~(np.isfinite(self.lower) & np.isfinite(self.upper))
+
+    def _order(self) -> Floats:
+        """What rows are ordered by."""
+        return self.y_pred if self.x is None else self.x
+
+    def _widths_at_the_ends(self) -> tuple[float, float] | None:
+        x = self._order()
+        known = np.isfinite(x) & ~self._infinite()
+        if known.sum() < 20:
+            return None
+        x, width = x[known], (self.upper - self.lower)[known]
+        first, last = np.quantile(x, [0.1, 0.9])
+        if first == last:
+            return None
+        return float(width[x <= first].mean()), float(width[x >= last].mean())
+
+    def _sample(self, rows: int) -> NDArray[np.int64]:
+        """Every so many of the rows in their order: the sample has the spread of all, and their share outside."""
+        n = len(self.y)
+        shuffled = np.random.default_rng(0).permutation(n)  # rows of one value are in no order
+        order = shuffled[np.argsort(self._order()[shuffled], kind="stable")]
+        if n <= rows:
+            return order
+        return order[((np.arange(rows) + 0.5) * n / rows).astype(np.int64)]
+
+    def _places(self, ax: Axes) -> Floats:
+        """Where on the x axis each row shown is: values side by side if there are few of them, missing ones last."""
+        if self.x is None:
+            percentages(ax.xaxis)
+            return (np.arange(len(self.shown_)) + 0.5) / len(self.shown_)
+        x = self.x[self.shown_]
+        known = np.isfinite(x)
+        values = categories(self.x)
+        if values is not None or not known.any():
+            values = np.empty(0) if values is None else values
+            slot = np.where(known, np.searchsorted(values, x), len(values)).astype(np.float64)
+            labels = [number(value) for value in values] + ([] if known.all() else ["missing"])
+            ax.set_xticks(np.arange(len(labels), dtype=np.float64), labels)
+            return self._side_by_side(slot, 0.8)
+        plain_numbers(ax.xaxis)
+        if known.all():
+            return x
+        least, greatest = float(x[known].min()), float(x[known].max())
+        gap = 0.06 * ((greatest - least) or 1.0)
+        place = np.where(known, x, 0.0)
+        place[~known] = greatest + 2 * gap + self._side_by_side(np.zeros(int((~known).sum())), gap)
+        ax.axvspan(greatest + gap, greatest + 3 * gap, color=ink(), alpha=0.06, linewidth=0)
+        note(ax, "missing", x=greatest + 2 * gap, y=0.01, transform=ax.get_xaxis_transform(), ha="center", va="bottom")
+        return place
+
+    @staticmethod
+    def _side_by_side(slot: Floats, width: float) -> Floats:
+        """Rows of one slot spread over its width."""
+        place = slot.copy()
+        most = max(np.unique(slot, return_counts=True)[1])
+        for value in np.unique(slot):
+            rows = np.flatnonzero(slot == value)
+            place[rows] += width * (np.arange(len(rows)) - (len(rows) - 1) / 2) / max(most, 2)
+        return place
+
+    @staticmethod
+    def _limits(*values: Floats) -> tuple[float, float]:
+        """Limits that hold everything finite."""
+        together = np.concatenate(values)
+        together = together[np.isfinite(together)]
+        least, greatest = float(together.min()), float(together.max())
+        margin = 0.04 * ((greatest - least) or abs(greatest) or 1.0)
+        return least - margin, greatest + margin

@@ -1,0 +1,115 @@
+"""Rows of a model, whoever made it, as the arrays that displays draw."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import _core, _tables
+from .._localizer import Predictor, _groups, _not_fitted
+from .._tables import Floats
+
+PREDICTION = "prediction"  # in place of a feature's name
+_CHUNK = 20_000  # rows at a time when there are many levels: 100 of them need 32 MB
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """A calibrated model, and rows with outcomes that it has not seen."""
+
+    model: _core.Model
+    table: _core.Table
+    given: Floats | None  # predictions that came with the rows; None where the model makes its own
+    groups: NDArray[np.int64] | None
+    y: Floats
+
+    @classmethod
+    def of(cls, model: Any, X: Any, y: Any, y_pred: Any = None, groups: Any = None) -> ModelRows:
+        """Take the rows as the model's own methods do."""
+        if not isinstance(model, Predictor):
+            if not hasattr(model, "conformalize"):
+                raise TypeError(f"expected a WidthwiseRegressor or a Predictor, got {type(model).__name__}")
+            X, y_pred = model._inputs(X, y_pred)
+            model = model.predictor_
+        table, given = model._inputs(X, y_pred)
+        if model._model.calibration_rows == 0:
+            raise _not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
+        return cls(model._model, table, given, _groups(groups, table.rows), outcomes_of(y, table.rows))
+
+    def level(self, confidence_level: float | None) -> float:
+        """The level asked for, or the first of the model."""
+        return float(self.model.levels[0] if confidence_level is None else confidence_level)
+
+    def intervals(self, level: float) -> tuple[Floats, Floats, Floats]:
+        """Predictions, lower and upper bounds."""
+        y_pred, intervals = self.model.intervals(self.table, self.given, self.groups, [level])
+        return y_pred, np.ascontiguousarray(intervals[:, 0, 0]), np.ascontiguousarray(intervals[:, 1, 0])
+
+    def covered(self, levels: list[float]) -> NDArray[np.int64]:
+        """How many outcomes lie in their intervals, for each level."""
+        counts = np.zeros(len(levels), dtype=np.int64)
+        for start in range(0, self.table.rows, _CHUNK):
+            rows = np.arange(start, min(start + _CHUNK, self.table.rows))
+            part = _core.Table.from_matrix(self.table.take(rows), self.table.names)
+            given = None if self.given is None else self.given[rows]
+            groups = None if self.groups is None else self.groups[rows]
+            _, intervals = self.model.intervals(part, given, groups, levels)
+            counts += count_covered(self.y[rows], intervals)
+        return counts
+
+    def feature(self, feature: str | int) -> tuple[str, Floats]:
+        """The name and the values of a feature, or of the prediction."""
+        names = self.table.names
+        if isinstance(feature, str):
+            if feature == PREDICTION and feature not in names:
+                return f"prediction of {self.model.target}", self.predictions()
+            if feature not in names:
+                near = difflib.get_close_matches(feature, names, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(names)}"
+                raise ValueError(f"widths do not depend on a feature {feature!r}; {hint}")
+            feature = names.index(feature)
+        return names[feature], np.ascontiguousarray(self.table.select([feature]).to_matrix()[:, 0])
+
+    def predictions(self) -> Floats:
+        return self.model.predictions(self.table) if self.given is None else self.given
+
+
+def outcomes_of(y: Any, rows: int | None = None) -> Floats:
+    """Outcomes, of which at least one, and all finite."""
+    outcomes = _tables.numbers(y, "y", rows)
+    not_finite = np.flatnonzero(~np.isfinite(outcomes))
+    if len(not_finite):
+        raise ValueError(f"y[{not_finite[0]}] is {outcomes[not_finite[0]]}; drop the rows without an outcome")
+    if not len(outcomes):
+        raise ValueError("there are no rows to draw")
+    return outcomes
+
+
+def bounds_of(intervals: Any, rows: int) -> tuple[Floats, Floats]:
+    """The bounds of one level: of an array of shape (n, 2), or of (n, 2, 1) as `predict_interval` gives it."""
+    array = all_bounds_of(intervals, rows)
+    if array.shape[2] != 1:
+        raise ValueError(f"intervals has {array.shape[2]} levels; give those of one: intervals[:, :, j]")
+    return np.ascontiguousarray(array[:, 0, 0]), np.ascontiguousarray(array[:, 1, 0])
+
+
+def all_bounds_of(intervals: Any, rows: int) -> Floats:
+    """Intervals of shape (n, 2, k)."""
+    array = np.asarray(intervals, dtype=np.float64)
+    if array.ndim == 2:
+        array = array[:, :, np.newaxis]
+    if array.ndim != 3 or array.shape[:2] != (rows, 2):
+        raise ValueError(f"intervals has shape {np.shape(intervals)}; expected ({rows}, 2) or ({rows}, 2, levels)")
+    if np.isnan(array).any():
+        raise ValueError("intervals has NaN; a bound that is not known is infinite")
+    return array
+
+
+def count_covered(y: Floats, intervals: Floats) -> NDArray[np.int64]:
+    """For each level of intervals (n, 2, k), the number of outcomes inside."""
+    inside = (intervals[:, 0, :] <= y[:, np.newaxis]) & (y[:, np.newaxis] <= intervals[:, 1, :])
+    return np.asarray(inside.sum(axis=0), dtype=np.int64)

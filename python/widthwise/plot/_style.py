@@ -1,0 +1,143 @@
+"""How the pictures look: colours, axes, numbers. Nothing here changes matplotlib's own settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from .._evaluation import number
+from .._tables import Floats
+
+try:
+    import matplotlib
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.colors import to_rgb
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+except ImportError as error:
+    raise ImportError("pictures and reports need matplotlib: pip install 'widthwise[plot]'") from error
+
+# Blues and oranges of the palette of Okabe and Ito, which people with any colour vision can tell apart; the lighter
+# ones are for dark backgrounds. Shape tells the same everywhere.
+_GOOD = "#0072b2", "#56b4e9"
+_BAD = "#d55e00", "#e69f00"
+
+_LONGEST_NAME = 48
+AT_MOST_CATEGORIES = 12  # a feature of no more values is drawn value by value
+
+
+class Display:
+    """What every display has after `plot`: its axes and its figure."""
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+
+    def _begin(self, ax: Axes | None, grid: str = "y") -> Axes:
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            _, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_axisbelow(True)
+        ax.grid(axis=grid, color=ink(), alpha=0.15, linewidth=0.6)  # type: ignore[arg-type]
+        return ax
+
+
+def ink() -> str:
+    """The colour of text in the style that is in force, dark or light."""
+    return str(matplotlib.rcParams["text.color"])
+
+
+def good() -> str:
+    """The colour of what is as it should be."""
+    return _GOOD[_is_dark()]
+
+
+def bad() -> str:
+    """The colour of what deserves a look."""
+    return _BAD[_is_dark()]
+
+
+def _is_dark() -> bool:
+    """Whether the style in force writes light on dark."""
+    return sum(to_rgb(ink())) > 1.5
+
+
+def name_axes(ax: Axes, x: str, y: str) -> None:
+    """Label the axes. Names of columns are text: a dollar in them begins no formula."""
+    for label, name in ((ax.xaxis.label, x), (ax.yaxis.label, y)):
+        label.set_parse_math(False)
+        label.set_text(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
+
+
+def plain_numbers(axis: Any) -> None:
+    """Ticks as people write numbers, 200,000 and 0.5, and no more of them than fit."""
+    axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.6g}"))
+
+
+def percentages(axis: Any, signed: bool = False) -> None:
+    """Ticks of shares as percentages, or of differences between them as points."""
+    if signed:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:+.4g}" if abs(value) > 1e-12 else "0"))
+    else:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
+
+
+def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
+    """A legend over the axes, where it covers nothing, from their left or up to their right end."""
+    ax.legend(
+        loc="lower left" if side == "left" else "lower right",
+        bbox_to_anchor=(0 if side == "left" else 1, 1),
+        ncols=4,
+        frameon=False,
+        fontsize="small",
+        borderaxespad=0.2,
+        borderpad=0.2,
+        handlelength=1.4,
+        handletextpad=0.5,
+        columnspacing=1.2,
+    )
+
+
+def note(ax: Axes, text: str, *, x: float = 0.98, y: float = 0.96, **options: Any) -> None:
+    """A remark inside the axes."""
+    options = {"transform": ax.transAxes, "ha": "right", "va": "top", "fontsize": "small", "color": ink(), **options}
+    ax.text(x, y, text, **options)
+
+
+def level_text(level: float) -> str:
+    """0.9 as 90 %."""
+    return f"{100 * level:.6g} %"
+
+
+def range_labels(lows: Sequence[float], highs: Sequence[float]) -> list[str]:
+    """Ranges with as many decimals as tell them apart: "47.51 to 47.57"."""
+    low, high = np.asarray(lows, dtype=float), np.asarray(highs, dtype=float)
+    known = np.isfinite(low) & np.isfinite(high)
+    decimals = next((d for d in range(7) if _tells_apart(low[known], high[known], d)), None)
+
+    def text(value: float) -> str:
+        if decimals is None or not np.isfinite(value) or abs(value) >= 1e9:
+            return number(value)
+        return f"{value:,.{decimals}f}" if abs(value) >= 1e4 else f"{value:.{decimals}f}"
+
+    return [
+        "missing" if np.isnan(a) else text(a) if a == b else f"{text(a)} to {text(b)}"
+        for a, b in zip(low, high, strict=True)
+    ]
+
+
+def _tells_apart(low: Floats, high: Floats, decimals: int) -> bool:
+    a, b = np.round(low, decimals), np.round(high, decimals)
+    return bool(np.all((a != b) | (low == high)) and len(np.unique(a)) == len(np.unique(low)))
+
+
+def categories(x: Floats) -> Floats | None:
+    """The values of a feature that has few of them."""
+    values = np.unique(x[np.isfinite(x)])
+    return values if 0 < len(values) <= AT_MOST_CATEGORIES else None

@@ -1,0 +1,193 @@
+"""How wide intervals are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _tables
+from .._evaluation import number, percent
+from .._tables import Floats
+from ._coverage import width_name
+from ._rows import ModelRows, bounds_of, outcomes_of
+from ._style import Axes, Display, bad, good, ink, legend_above, name_axes, note, percentages, plain_numbers
+
+_TAIL = 0.995  # the widest rows beyond share the last bar
+
+
+class WidthDisplay(Display):
+    """The distribution of widths, beside the one width for all rows that would cover as many.
+
+    Make it with `from_estimator` or `from_predictions`. Infinite widths are not in the picture, but counted in it.
+
+    Attributes
+    ----------
+    widths : array
+        The finite ones.
+    infinite : int
+        The number of the others.
+    one_width : float or None
+        The width that, the same for all rows, covers as many of these outcomes; None when nothing is known of outcomes
+        or when it would be infinite, too.
+    ax_, figure_ : matplotlib axes and figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widthwise.plot import WidthDisplay
+    >>> half = np.linspace(1, 3, 500)
+    >>> display = WidthDisplay.from_predictions(np.stack([-half, half], axis=1))
+    >>> float(display.widths.max()), display.infinite
+    (6.0, 0)
+    """
+
+    def __init__(
+        self, *, widths: Floats, infinite: int = 0, one_width: float | None = None, target_name: str = "y"
+    ) -> None:
+        self.widths = widths
+        self.infinite = infinite
+        self.one_width = one_width
+        self.target_name = target_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        y_pred: Any = None,
+        confidence_level: float | None = None,
+        groups: Any = None,
+        ax: Axes | None = None,
+    ) -> WidthDisplay:
+        """Draw the widths of a model for rows it has not seen.
+
+        Parameters
+        ----------
+        model : WidthwiseRegressor or Predictor
+        X, y
+            Rows with outcomes.
+        y_pred : array-like, optional
+            Predictions, where the model makes none.
+        confidence_level : float, optional
+            By default the first of the model.
+        groups : array-like of int, optional
+            The rows' categories, when the calibration has them.
+        ax : matplotlib axes, optional
+        """
+        rows = ModelRows.of(model, X, y, y_pred, groups)
+        predictions, lower, upper = rows.intervals(rows.level(confidence_level))
+        bounds = np.stack([lower, upper], axis=1)
+        return cls.from_predictions(bounds, y=rows.y, y_pred=predictions, target_name=rows.model.target, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        intervals: Any,
+        *,
+        y: Any = None,
+        y_pred: Any = None,
+        target_name: str | None = None,
+        ax: Axes | None = None,
+    ) -> WidthDisplay:
+        """Draw the widths of intervals that anything made.
+
+        Parameters
+        ----------
+        intervals : array-like of shape (n, 2) or (n, 2, 1)
+        y, y_pred : array-likes of shape (n,), optional
+            Outcomes and predictions: with both there is one width for all to compare with.
+        target_name : str, optional
+        ax : matplotlib axes, optional
+        """
+        n = len(intervals)
+        lower, upper = bounds_of(intervals, n)
+        one_width = None
+        if y is not None and y_pred is not None:
+            one_width = _one_width(outcomes_of(y, n), _tables.numbers(y_pred, "y_pred", n), lower, upper)
+        widths = upper - lower
+        finite = np.isfinite(widths)
+        display = cls(
+            widths=widths[finite],
+            infinite=int((~finite).sum()),
+            one_width=one_width,
+            target_name=target_name or _tables.name_of(y, "y"),
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> WidthDisplay:
+        """Draw it, and return this display."""
+        ax = self._begin(ax)
+        total = len(self.widths) + self.infinite
+        if len(self.widths):
+            end, edges = self._end(), self._edges()
+            counts, _ = np.histogram(np.minimum(self.widths, end), edges)
+            ax.stairs(counts / total, edges, fill=True, color=good(), alpha=0.55, label="rows")
+            mean = float(self.widths.mean())
+            ax.axvline(mean, color=ink(), linewidth=1.4, label=f"mean {number(mean)}")
+            beyond = float((self.widths > end).sum() / total)
+            if beyond:
+                note(ax, f"{percent(beyond)} wider than {number(end)},\nup to {number(float(self.widths.max()))}")
+        else:
+            ax.set_xticks([])
+        if self.one_width is not None:
+            ax.axvline(
+                self.one_width,
+                color=bad(),
+                linewidth=1.6,
+                linestyle=(0, (4, 2)),
+                label=f"one width for all {number(self.one_width)}",
+            )
+        if self.infinite:
+            note(ax, f"{self.infinite:,} of {total:,} are infinite", y=0.8)
+        name_axes(ax, width_name(self.target_name), "share of rows")
+        if len(self.widths):
+            plain_numbers(ax.xaxis)
+            percentages(ax.yaxis)
+            legend_above(ax)
+        return self
+
+    @property
+    def in_words(self) -> str:
+        """What there is to see, in sentences."""
+        total = len(self.widths) + self.infinite
+        if not len(self.widths):
+            return f"All {total:,} intervals are infinite."
+        median, ninth = np.quantile(self.widths, [0.5, 0.9])
+        text = f"Half of the intervals are narrower than {number(median)}, a tenth is wider than {number(ninth)}."
+        if self.infinite:
+            text += f" {self.infinite:,} of {total:,} are infinite and not in the picture."
+        elif self.one_width:
+            change = float(self.widths.mean()) / self.one_width - 1
+            compared = f"{percent(abs(change), 0)} {'narrower' if change < 0 else 'wider'} on average"
+            if round(abs(change), 2) == 0:
+                compared = "as wide on average"
+            text += (
+                f" One width for all rows that covers as many would be {number(self.one_width)}: these are {compared}."
+            )
+        return text
+
+    def _edges(self) -> Floats:
+        """The ends of the bars: one bar for one width, which rounding may blur."""
+        shown = np.minimum(self.widths, self._end())
+        least, greatest = float(shown.min()), float(shown.max())
+        if greatest - least <= 1e-9 * greatest:
+            reach = 0.05 * greatest or 0.5
+            return np.array([least - reach, greatest + reach])
+        return np.linspace(least, greatest, 1 + min(40, max(8, round(len(shown) ** 0.5))))
+
+    def _end(self) -> float:
+        """Where the last bar ends: at the widest row, unless few rows are much wider than all others."""
+        tail, widest = float(np.quantile(self.widths, _TAIL)), float(self.widths.max())
+        return tail if widest > 1.5 * tail > 0 else widest
+
+
+def _one_width(y: Floats, y_pred: Floats, lower: Floats, upper: Floats) -> float | None:
+    """The narrowest width around the predictions that covers as many outcomes as the intervals do."""
+    errors = np.sort(np.abs(y - y_pred))
+    covered = int(((lower <= y) & (y <= upper)).sum())
+    if covered == 0 or not np.isfinite(upper - lower).all():
+        return None
+    return float(2 * errors[covered - 1])

@@ -1,0 +1,365 @@
+"""The page says what is so, in words to act on, and needs nothing but itself."""
+
+import copy
+import html
+import re
+import shutil
+import subprocess
+import time
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from examples import N_JOBS, Rows
+from sklearn.linear_model import LinearRegression
+
+from widthwise import Localizer, Predictor, WidthwiseRegressor, report
+from widthwise._report.verdict import judge
+
+
+@pytest.fixture(scope="module")
+def one_width(rows):
+    """A predictor that knows nothing of where errors are large."""
+    localizer = Localizer(goal=None, transform="identity", n_jobs=N_JOBS).fit(rows.frame(), rows.y, rows.y_pred)
+    calibrating = Rows(1500, seed=2)
+    return Predictor(localizer, localizer.calibrate(calibrating.frame(), calibrating.y, calibrating.y_pred))
+
+
+@pytest.fixture(scope="module")
+def page(model, fresh):
+    return report(model, fresh.X, fresh.y, confidence_level=[0.8, 0.9])
+
+
+@pytest.fixture(scope="module")
+def weak_page(one_width, fresh):
+    return report(one_width, fresh.frame(), fresh.y, y_pred=fresh.y_pred)
+
+
+def verdict_of(model, X, y, **options):
+    """What the page would say first."""
+    return judge(model.evaluate(X, y, **options), getattr(model, "predictor_", model)._model, model)
+
+
+class Page(HTMLParser):
+    """What is on a page: text, names, references, and whether elements are closed."""
+
+    VOID = ("meta", "br", "img", "link")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.names, self.references, self.tags, self.words = [], [], [], [], []
+        self.feed(text)
+        assert not self.open, f"not closed: {self.open}"
+        self.text = " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self._attributes(attributes)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        self._attributes(attributes)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.words.append(data.replace("\u00a0", " "))
+
+    def _attributes(self, attributes):
+        for name, value in attributes:
+            if name == "id":
+                self.names.append(value)
+            elif name in ("href", "src", "srcset", "action", "data"):
+                self.references.append(value)
+            elif name.startswith("aria-labelledby") or name.startswith("aria-describedby"):
+                self.references.append("#" + value)
+
+
+# ---- what it says
+
+
+def test_valid_intervals(page, model, fresh):
+    assert (
+        page.verdict
+        == "The intervals of 80 % and 90 % are valid; no range of a feature was found where coverage is weak."
+    )
+    assert page.advice == ["Nothing. Make this page again when the data may have changed."]
+    assert repr(page) == f"Report: {page.verdict}"
+    assert page.evaluation == model.evaluate(fresh.X, fresh.y, confidence_level=[0.8, 0.9])
+    text = Page(page.html).text
+    assert page.verdict in text
+    for level in page.evaluation["levels"]:
+        assert f"{100 * level['coverage']['share']:.1f} %" in text
+    assert model.fit_report_["in_words"] in text
+    assert "even: the same coverage everywhere" in text
+    assert "made by the model itself" in text
+    for heading in ("In numbers", "In pictures", "Where coverage holds", "What was fitted", "What the promise means"):
+        assert heading in text
+    assert page.html.count("<svg") == page.html.count("<figcaption") >= 9
+
+
+def test_a_weak_place_is_named_with_what_to_do(weak_page):
+    weakest = weak_page.evaluation["levels"][0]["weakest"]
+    assert weakest["feature"] == "size"
+    share = f"{100 * weakest['coverage']['share']:.0f} %"
+    assert weak_page.verdict == f"The intervals are valid; coverage is weakest, {share}, where {weakest['where']}."
+    assert 'Fit again with `goal="even"`' in weak_page.advice[0]
+    assert '<code>goal="even"</code>' in weak_page.html
+    text = Page(weak_page.html).text
+    assert text.index("Coverage by size") < text.index("Coverage by age")
+    assert "one width for all rows" in text
+    assert 'class="verdict weak"' in weak_page.html
+
+
+def test_what_to_do_tells_what_even_would_give(rows):
+    many = Rows(20_000, seed=3)
+    X, X_new = np.nan_to_num(rows.X, nan=2.0), np.nan_to_num(many.X, nan=2.0)
+    model = WidthwiseRegressor(LinearRegression(), goal="narrow", random_state=0, n_jobs=N_JOBS).fit(X, rows.y)
+    verdict = verdict_of(model, X_new, many.y)
+    assert verdict.mood == "weak"
+    other = model.fit_report_["other"]
+    assert f"covered {100 * other['worst_slab']:.1f} % where coverage is worst" in verdict.advice[0]
+
+
+def test_coverage_that_is_too_low(model, fresh):
+    y_pred = model.predict(fresh.X)
+    harder = np.where(fresh.X[:, 0] > 2, y_pred + 2 * (fresh.y - y_pred), fresh.y)
+    made = report(model, fresh.X, harder, confidence_level=[0.8, 0.9])
+    levels = {level["level"]: level for level in made.evaluation["levels"]}
+    found = re.match(
+        r"The intervals are not valid on these rows: those of 90 % contain ([\d.]+) % of the outcomes. "
+        r"Coverage is lowest, \d+ %, where x0 is .*\.",
+        made.verdict,
+    )
+    assert found[1] == f"{100 * levels[0.9]['coverage']['share']:.1f}"
+    assert "`model.conformalize(X, y, replace=True)`" in made.advice[0]
+    assert "<code>model.conformalize(X, y, replace=True)</code>" in made.html
+    assert 'class="verdict broken"' in made.html
+    assert "2 of 2 levels are too low." in Page(made.html).text
+
+    everywhere = verdict_of(model, fresh.X, y_pred + 1.5 * (fresh.y - y_pred))
+    assert everywhere.headline.endswith("of the outcomes.")  # no place is worse than the others
+
+
+def test_coverage_that_is_too_high(one_width, fresh):
+    easier = fresh.y_pred + 0.3 * (fresh.y - fresh.y_pred)
+    verdict = verdict_of(one_width, fresh.frame(), easier, y_pred=fresh.y_pred)
+    assert verdict.headline.startswith("The intervals are valid, and wider than need be; no range")
+    assert "predictor.calibrated(X, y, y_pred, replace=True)" in verdict.advice[0]
+
+
+@pytest.mark.filterwarnings("ignore:intervals of level 0.99 are infinite")
+def test_infinite_intervals(model, fresh):
+    few = Rows(30, seed=5)
+    small = Predictor._of(model.predictor_._model).calibrated(few.X, few.y, replace=True)
+    made = report(small, fresh.X, fresh.y, confidence_level=0.99)
+    assert made.verdict == "The intervals are infinite: the level 99 % takes 99 calibration rows, and there are 30."
+    assert made.advice == [
+        "Add at least 69 calibration rows, that nothing was fitted on, for the level 99 %; or ask for a level of at"
+        " most 96.77 %, which 30 rows can promise."
+    ]
+    small.predict_interval(fresh.X, confidence_level=0.9677)  # which it can: no warning
+    text = Page(made.html).text
+    assert "Coverage at every level" in text
+    assert "How wide intervals are" not in text
+
+    some = verdict_of(small, fresh.X, fresh.y, confidence_level=[0.99, 0.8, 0.9])
+    assert some.headline.startswith("The intervals of 80 % and 90 % are valid; ")
+    assert some.headline.endswith(" Those of 99 % are infinite.")
+    assert "Add at least 69 calibration rows" in some.advice[-1]
+    assert some.level["level"] == 0.9
+
+
+def test_few_rows(model, fresh):
+    verdict = verdict_of(model, fresh.X[:50], fresh.y[:50])
+    assert verdict.headline == "The intervals are valid; 50 rows cannot tell where coverage is weak."
+    assert "at least 100 rows" in verdict.advice[0]
+    one = report(model, fresh.X[:1], fresh.y[:1])
+    assert "1 row cannot tell" in one.verdict
+    assert "Where coverage holds" not in Page(one.html).text
+
+
+def test_groups_have_a_picture_and_those_not_calibrated_a_word(rows, fresh):
+    localizer = Localizer(n_jobs=N_JOBS).fit(rows.frame(), rows.y, rows.y_pred)
+    calibrating = Rows(1500, seed=2)
+    groups = np.arange(1500) % 3
+    calibration = localizer.calibrate(calibrating.frame(), calibrating.y, calibrating.y_pred, groups=groups)
+    predictor = Predictor(localizer, calibration)
+    made = report(predictor, fresh.frame(), fresh.y, y_pred=fresh.y_pred, groups=np.arange(2000) % 4)
+    assert "500 of 2,000 intervals are infinite: their groups have too few calibration rows" in made.advice[-1]
+    assert "Coverage by group, the lowest first" in Page(made.html).text
+
+
+def test_only_what_lies_below_by_more_than_chance_is_weak(one_width, fresh):
+    evaluation = one_width.evaluate(fresh.frame(), fresh.y, fresh.y_pred)
+    level = evaluation["levels"][0]
+    sure = judge(evaluation, one_width._model, one_width)
+    assert sure.mood == "weak"
+    chance = copy.deepcopy(evaluation)
+    chance["levels"][0]["weakest"]["coverage"]["high"] = level["level"]
+    chance["levels"][0]["worst_slab"]["coverage"]["high"] = level["level"]
+    assert judge(chance, one_width._model, one_width).headline.endswith(
+        "; no range of a feature was found where coverage is weak."
+    )
+    together = copy.deepcopy(evaluation)
+    together["levels"][0]["weakest"]["coverage"]["high"] = level["level"]
+    verdict = judge(together, one_width._model, one_width)
+    assert "no range of one feature is weak, but coverage is" in verdict.headline
+    assert "size" in verdict.evidence
+
+
+# ---- the page itself
+
+
+def test_it_is_written_where_asked_and_the_same_each_time(page, model, fresh, tmp_path):
+    again = report(model, fresh.X, fresh.y, tmp_path / "a.html", confidence_level=[0.8, 0.9])
+    page.save(tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_text("utf-8") == (tmp_path / "b.html").read_text("utf-8") == again.html
+    assert "<title>Prediction intervals of y</title>" in again.html
+
+
+def test_it_asks_for_nothing_from_elsewhere(page):
+    found = Page(page.html)
+    assert "script" not in found.tags
+    assert "link" not in found.tags
+    assert all(reference.startswith("#") for reference in found.references)
+    assert not re.search(r"https?:|@import|url\((?!#)", page.html)
+    assert "default-src 'none'" in page.html
+
+
+def test_names_are_unique_and_references_lead_somewhere(page):
+    found = Page(page.html)
+    assert len(set(found.names)) == len(found.names)
+    assert {reference[1:] for reference in found.references} <= set(found.names)
+    used = set(re.findall(r"url\(#([^)]+)\)", page.html))
+    assert used <= set(found.names)
+
+
+def test_every_picture_can_be_read_aloud(page):
+    pictures = re.findall(r"<svg[^>]*>.*?</svg>", page.html, flags=re.DOTALL)
+    assert pictures
+    for picture in pictures:
+        root = ElementTree.fromstring(picture)
+        assert root.get("role") == "img"
+        assert root.get("aria-labelledby")
+        assert root.get("aria-describedby")
+        assert "#010203" not in picture
+        assert "currentColor" in picture
+    headings = [tag for tag in Page(page.html).tags if re.fullmatch(r"h\d", tag)]
+    assert headings[0] == "h1"
+    assert headings.count("h1") == 1
+
+
+def test_names_are_only_text(rows, fresh):
+    pandas = pytest.importorskip("pandas")
+    evil = ["<script>alert(1)</script>", 'a"b & c', "$\\frac$ <b>"]
+    frame = pandas.DataFrame(rows.X, columns=evil)
+    y = pandas.Series(rows.y, name="<i>price</i>")
+    localizer = Localizer(transform="identity", goal=None).fit(frame, y, rows.y_pred)
+    predictor = Predictor(localizer, localizer.calibrate(frame[::-1], y[::-1], rows.y_pred[::-1]))
+    made = report(predictor, pandas.DataFrame(fresh.X, columns=evil), fresh.y, y_pred=fresh.y_pred, title="<u>T</u>")
+    found = Page(made.html)
+    assert not {"script", "b", "i", "u"} & set(found.tags)
+    assert "<script>alert(1)</script>" in found.text
+    assert "<u>T</u>" in found.text
+
+
+def test_a_notebook_shows_it_in_a_frame(page):
+    frame = page._repr_html_()
+    inside = re.search(r'srcdoc="([^"]*)"', frame)[1]
+    assert html.unescape(inside) == page.html
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_tables_of_other_libraries(library, one_width, fresh, weak_page):
+    frame = fresh.frame()
+    table = (
+        pytest.importorskip("polars").from_pandas(frame)
+        if library == "polars"
+        else pytest.importorskip("pyarrow").Table.from_pandas(frame)
+    )
+    made = report(one_width, table, fresh.y, y_pred=fresh.y_pred)
+    assert made.html == weak_page.html
+
+
+def test_many_rows_take_seconds(one_width):
+    many = Rows(336_000, seed=9)
+    start = time.perf_counter()
+    made = report(one_width, many.frame(), many.y, y_pred=many.y_pred)
+    taken = time.perf_counter() - start
+    print(f"336,000 rows: {taken:.1f} s, {len(made.html) / 1e6:.2f} MB")
+    assert taken < 30
+    assert len(made.html) < 1e6
+
+
+# ---- in a browser
+
+
+@pytest.fixture(scope="module")
+def browse(tmp_path_factory):
+    """Open a page in Chromium; returns what it wrote to its console, and its standard output."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium: apt install chromium")
+    profile = tmp_path_factory.mktemp("profile")
+
+    def browse(file, *options):
+        quiet = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr", "--v=0")
+        done = subprocess.run(
+            [chromium, *quiet, f"--user-data-dir={profile}", *options, file.as_uri()],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return [line for line in done.stderr.splitlines() if "CONSOLE" in line], done.stdout
+
+    return browse
+
+
+def picture_of(file):
+    import matplotlib.image
+
+    return np.asarray(matplotlib.image.imread(file))[:, :, :3]
+
+
+def test_a_browser_has_nothing_to_complain_of(browse, page, tmp_path):
+    page.save(tmp_path / "page.html")
+    shot = tmp_path / "page.png"
+    console, _ = browse(tmp_path / "page.html", f"--screenshot={shot}", "--window-size=1100,1600")
+    assert console == []
+    light = picture_of(shot)
+    assert light.shape[:2] == (1600, 1100)
+    assert light.mean() > 0.8
+    assert light.std() > 0.05
+    blue = (light[:, :, 2] > light[:, :, 0] + 0.25).mean()
+    assert blue > 0.002, "no picture in sight"
+
+    browse(tmp_path / "page.html", f"--screenshot={shot}", "--blink-settings=preferredColorScheme=0")
+    assert picture_of(shot).mean() < 0.3, "no dark mode"
+
+
+def test_the_console_would_tell(browse, page, tmp_path):
+    broken = page.html.replace("<header>", '<header><img alt="" src="https://example.org/a.png">')
+    (tmp_path / "broken.html").write_text(broken, "utf-8")
+    console, _ = browse(tmp_path / "broken.html", f"--screenshot={tmp_path / 'page.png'}")
+    assert any("Content Security Policy" in line for line in console)
+
+
+@pytest.mark.parametrize("width", [400, 1100])
+def test_nothing_is_wider_than_the_screen(browse, page, tmp_path, width):
+    (tmp_path / "frame.html").write_text(
+        f'<!doctype html><iframe id="f" style="width: {width}px; height: 800px; border: 0"'
+        f' srcdoc="{html.escape(page.html)}">'
+        "</iframe><script>onload = () => { const root = document.getElementById('f').contentDocument.documentElement;"
+        " document.title = `${root.scrollWidth} of ${root.clientWidth}` }</script>",
+        "utf-8",
+    )
+    _, dom = browse(tmp_path / "frame.html", "--dump-dom", "--window-size=1300,900")
+    assert f"<title>{width} of {width}</title>" in dom
