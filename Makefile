@@ -53,7 +53,7 @@ python: ## install the Python package into the active environment and run its te
 	python3 -B -m pytest -p no:cacheprovider --config-file=tests/python/pytest.ini --doctest-modules --pyargs widthwise
 
 .PHONY: format
-format: ## format the C++ sources
+format: ## format the C++ and Python sources
 	tools/format
 
 .PHONY: lint

@@ -16,23 +16,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._calibration import Calibration as Calibration
     from ._core import VERSION as __version__
     from ._evaluation import Evaluation as Evaluation
-    from ._localizer import Calibration as Calibration
     from ._localizer import Localizer as Localizer
-    from ._localizer import Predictor as Predictor
     from ._plan import Plan as Plan
     from ._plan import plan as plan
+    from ._predictor import Predictor as Predictor
     from ._regressor import WidthwiseRegressor as WidthwiseRegressor
     from ._report import report as report
 
 # Where each name is, so that `import widthwise` brings in neither scikit-learn nor matplotlib.
 _HOME = {
-    "Calibration": "_localizer",
+    "Calibration": "_calibration",
     "Evaluation": "_evaluation",
     "Localizer": "_localizer",
     "Plan": "_plan",
-    "Predictor": "_localizer",
+    "Predictor": "_predictor",
     "WidthwiseRegressor": "_regressor",
     "plan": "_plan",
     "report": "_report",

@@ -16,7 +16,7 @@ ProgressCallback = Callable[[str, int, int, float], None]
 
 
 def xgboost_library() -> str:
-    """The library inside the xgboost package of this Python, which is found and not imported. Empty: C++ looks for it."""
+    """The library inside the xgboost package of this Python; empty when C++ is told by a variable where to look."""
     if os.environ.get("WIDTHWISE_XGBOOST"):
         return ""
     spec = importlib.util.find_spec("xgboost")

@@ -15,8 +15,8 @@ from ._tables import Floats
 class Evaluation(dict[str, Any]):
     """The evaluation of a model on rows it has not seen: a dict, and a table when printed.
 
-    The keys are those of ``widthwise evaluate --json``: ``rows`` and ``levels``, a list with a dict for each level, in the
-    order asked for: ``level``, ``coverage`` (with its 95 % confidence interval), ``mean_width``, ``median_width``,
+    The keys are those of ``widthwise evaluate --json``: ``rows`` and ``levels``, a list with a dict for each level, in
+    the order asked for: ``level``, ``coverage`` (with its 95 % confidence interval), ``mean_width``, ``median_width``,
     ``interval_score``, ``infinite``, ``verdict``, ``worst_slab``, ``weakest`` and ``by_width``.
     """
 

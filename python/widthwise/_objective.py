@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from . import _core
-from ._localizer import Goal, goal_text
+from ._options import Goal, goal_text
 
 
 class PortableObjective:

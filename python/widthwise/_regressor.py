@@ -22,7 +22,10 @@ except ImportError as error:
 from . import _core, _tables
 from ._engine import logger
 from ._evaluation import Evaluation
-from ._localizer import Goal, Levels, Localizer, Predictor, _not_fitted, levels_of, load_model
+from ._localizer import Localizer
+from ._model import load_model, not_fitted
+from ._options import Goal, Levels, levels_of
+from ._predictor import Predictor
 from ._tables import Floats
 
 
@@ -30,17 +33,17 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Honest prediction intervals around the predictions of any regressor.
 
     `fit` sets calibration rows aside, cross-fits the estimator on the others, learns from its out-of-sample errors how
-    uncertainty depends on the row, and calibrates. Whatever it learns, an interval of level 0.9 contains at least 90 % of new
-    outcomes, for any estimator and any distribution.
+    uncertainty depends on the row, and calibrates. Whatever it learns, an interval of level 0.9 contains at least 90 %
+    of new outcomes, for any estimator and any distribution.
 
     Parameters
     ----------
     estimator : estimator, optional
-        Anything with fit and predict: scikit-learn's, pipelines, LightGBM, CatBoost, XGBoost. By default boosted trees of
-        XGBoost, which the model file then holds, too.
+        Anything with fit and predict: scikit-learn's, pipelines, LightGBM, CatBoost, XGBoost. By default boosted trees
+        of XGBoost, which the model file then holds, too.
     goal : {"even", "narrow"} or float, default="even"
-        What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number between, 1
-        being even.
+        What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
+        between, 1 being even.
     transform : str, default="auto"
         How a score depends on the row: auto is exp, or affine for the goal narrow.
     confidence_level : float or list of floats, default=0.9
@@ -121,8 +124,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---- the parameter called transform
 
-    # scikit-learn takes whatever has an attribute `transform` for a transformer. So the parameter is there for get_params,
-    # set_params and clone, but not as an attribute.
+    # scikit-learn takes whatever has an attribute `transform` for a transformer. So the parameter is there for
+    # get_params, set_params and clone, but not as an attribute.
     @property
     def transform(self) -> str:
         """Never there; ``get_params()["transform"]`` tells the parameter."""
@@ -147,8 +150,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : table of shape (n, d)
-            NaN is a missing value where the estimator takes it. The estimator sees X as it is; widths depend on its columns
-            of numbers and on the prediction.
+            NaN is a missing value where the estimator takes it. The estimator sees X as it is; widths depend on its
+            columns of numbers and on the prediction.
         y : array-like of shape (n,)
             Outcomes.
         y_pred : array-like of shape (n,), optional
@@ -189,8 +192,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 y_pred = self._predictions(self.estimator, X)
             elif self.estimator is not None and not frozen:
                 raise ValueError(
-                    "y_pred was given and an estimator to fit, too; say prefit=True if the estimator made the predictions, "
-                    "or leave one of them out"
+                    "y_pred was given and an estimator to fit, too; say prefit=True if the estimator made the "
+                    "predictions, or leave one of them out"
                 )
             self.estimator_ = self.estimator
             predictions = _tables.numbers(y_pred, "y_pred", n)
@@ -282,8 +285,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         y_pred : array of shape (n,)
         intervals : array of shape (n, 2, k)
-            Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``. Infinite where there are too few calibration rows to
-            promise the level.
+            Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``. Infinite where there are too few calibration rows
+            to promise the level.
         """
         X, predictions = self._inputs(X, y_pred)
         return self.predictor_.predict_interval(X, predictions, confidence_level=confidence_level)
@@ -296,16 +299,14 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict_quantile(self, X: Any, quantiles: Levels, *, y_pred: Any = None) -> Floats:
         """Quantiles of the outcome, of shape (n, k).
 
-        An outcome lies below a quantile of t >= 0.5 with probability at least t, above one of t < 0.5 with probability at
-        least 1 - t.
+        An outcome lies below a quantile of t >= 0.5 with probability at least t, above one of t < 0.5 with probability
+        at least 1 - t.
         """
         X, predictions = self._inputs(X, y_pred)
         return self.predictor_.predict_quantile(X, quantiles, predictions)
 
-    def evaluate(
-        self, X: Any, y: Any, *, confidence_level: Levels | None = None, y_pred: Any = None
-    ) -> Evaluation:
-        """Say whether intervals keep their promise on rows the model has not seen, what they cost, and where they are weak.
+    def evaluate(self, X: Any, y: Any, *, confidence_level: Levels | None = None, y_pred: Any = None) -> Evaluation:
+        """Say whether intervals keep their promise on rows the model has not seen, and what they cost.
 
         Returns
         -------
@@ -320,8 +321,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file that C++ and the command line load, too.
 
-        The file holds localizer and calibration and, without an estimator of your own, the base model. An estimator of your
-        own is not in it: keep that as you do now.
+        The file holds localizer and calibration and, without an estimator of your own, the base model. An estimator of
+        your own is not in it: keep that as you do now.
         """
         self._fitted()
         self.predictor_.save(path)
@@ -334,8 +335,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         path : path-like
         estimator : fitted estimator, optional
-            The one whose predictions the model was fitted with. Without, give ``y_pred`` when predicting, unless the file has
-            a base model.
+            The one whose predictions the model was fitted with. Without, give ``y_pred`` when predicting, unless the
+            file has a base model.
         """
         predictor = Predictor._of(load_model(path))
         self = cls(estimator, confidence_level=predictor.confidence_levels, prefit=estimator is not None)
@@ -419,7 +420,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted(self) -> None:
         if not hasattr(self, "predictor_"):
-            raise _not_fitted("This WidthwiseRegressor is not fitted yet: call fit first")
+            raise not_fitted("This WidthwiseRegressor is not fitted yet: call fit first")
 
 
 def _is_frame(X: Any) -> bool:

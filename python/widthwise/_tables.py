@@ -32,7 +32,9 @@ def read(X: Any) -> tuple[_core.Table, bool]:
         raise TypeError("X is sparse; the intervals depend on dense features: pass X.toarray()")
     matrix = np.asarray(X)
     if matrix.ndim != 2:
-        hint = "reshape(-1, 1) if it is one feature, reshape(1, -1) if it is one row" if matrix.ndim == 1 else "a matrix"
+        hint = "a matrix"
+        if matrix.ndim == 1:
+            hint = "reshape(-1, 1) if it is one feature, reshape(1, -1) if it is one row"
         raise ValueError(f"Expected 2D array, got {matrix.ndim}D array instead; use {hint}")
     return _core.Table.from_matrix(_plain(matrix), [f"x{j}" for j in range(matrix.shape[1])]), False
 
@@ -105,9 +107,10 @@ def _has_names(columns: Any) -> bool:
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
     """Numbers of a kind that C++ can borrow."""
-    if array.dtype.kind in _NUMBERS and array.dtype.isnative and array.dtype.itemsize <= 8 and array.dtype != np.float16:
+    dtype = array.dtype
+    if dtype.kind in _NUMBERS and dtype.isnative and dtype.itemsize <= 8 and dtype != np.float16:
         return array
-    if array.dtype.kind == "c":
+    if dtype.kind == "c":
         raise ValueError("Complex data not supported")
     try:
         return array.astype(np.float64)

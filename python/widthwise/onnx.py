@@ -27,7 +27,10 @@ except ImportError as error:
     raise ImportError("widthwise.onnx needs onnx: pip install 'widthwise[onnx]'") from error
 
 from . import __version__, _core
-from ._localizer import Levels, Localizer, Predictor, _not_fitted
+from ._localizer import Localizer
+from ._model import not_fitted
+from ._options import Levels
+from ._predictor import Predictor
 from ._tables import Floats
 
 if TYPE_CHECKING:
@@ -127,7 +130,7 @@ def _predictor_of(model: Any) -> Predictor:
     if isinstance(predictor, Predictor):
         return predictor
     if hasattr(model, "__sklearn_is_fitted__"):
-        raise _not_fitted(f"this {type(model).__name__} is not fitted yet: call fit first")
+        raise not_fitted(f"this {type(model).__name__} is not fitted yet: call fit first")
     raise TypeError(
         f"expected a WidthwiseRegressor, a Predictor or the path of a model file, found {type(model).__name__}"
         + ("; it has no calibration: give Predictor(localizer, calibration)" if isinstance(model, Localizer) else "")

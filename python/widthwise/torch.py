@@ -47,8 +47,8 @@ except ImportError as error:
     raise ImportError("widthwise.torch needs PyTorch: pip install torch") from error
 
 from . import _core, _tables
-from ._localizer import Goal
 from ._objective import PortableObjective, checked_unit
+from ._options import Goal
 from ._tables import Floats
 
 __all__ = ["WidthLoss"]

@@ -65,8 +65,8 @@ if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_
     raise ImportError(f"widthwise.xgboost needs XGBoost 3.1 or later, this is {xgboost.__version__}: upgrade it")
 
 from . import _core, _tables
-from ._localizer import Goal
 from ._objective import PortableObjective, checked_unit
+from ._options import Goal
 from ._tables import Floats
 
 __all__ = ["WidthObjective", "training_matrix"]

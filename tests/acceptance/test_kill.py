@@ -28,8 +28,20 @@ def test_a_killed_command_leaves_the_old_file_or_the_new_one(command, program, r
     model = tmp_path / "model.safetensors"
 
     def fit(seed, out):
-        return ["fit", tmp_path / "fit.parquet", "--target", "y", "--prediction", "f", "--transform", "identity",
-                "--seed", str(seed), "-o", out]
+        return [
+            "fit",
+            tmp_path / "fit.parquet",
+            "--target",
+            "y",
+            "--prediction",
+            "f",
+            "--transform",
+            "identity",
+            "--seed",
+            str(seed),
+            "-o",
+            out,
+        ]
 
     # The old file, and what an undisturbed command makes of it.
     old, new = tmp_path / "old", tmp_path / "new"

@@ -57,8 +57,21 @@ def results(request, data, run, tmp_path_factory):
     def measure(goal, seed):
         fit_file, test_file, target = splits[seed]
         model = folder / f"{goal}-{seed}.safetensors"
-        fitted = run("fit", fit_file, "--target", target, "--base", "xgboost", *GOALS[goal], "--no-compare", "--threads",
-                     1, "-o", model, "--json")
+        fitted = run(
+            "fit",
+            fit_file,
+            "--target",
+            target,
+            "--base",
+            "xgboost",
+            *GOALS[goal],
+            "--no-compare",
+            "--threads",
+            1,
+            "-o",
+            model,
+            "--json",
+        )
         return run("evaluate", model, test_file, "--json") | {"fit": fitted}
 
     # Several at a time on a thread each: less is lost than by several threads on one.
@@ -79,8 +92,10 @@ def test_intervals_on_real_data_keep_their_promises(results):
     name, found = results
     ratios = {goal: mean_width(found, goal) / mean_width(found, "identity") for goal in GOALS}
     slabs = {goal: worst_slab(found, goal) for goal in GOALS}
-    print(f"\n{name}: width over one width for all: narrow {ratios['narrow']:.3f}, even {ratios['even']:.3f}; worst slab: "
-          f"one width {slabs['identity']:.3f}, narrow {slabs['narrow']:.3f}, even {slabs['even']:.3f}")
+    print(
+        f"\n{name}: width over one width for all: narrow {ratios['narrow']:.3f}, even {ratios['even']:.3f}; worst slab: "
+        f"one width {slabs['identity']:.3f}, narrow {slabs['narrow']:.3f}, even {slabs['even']:.3f}"
+    )
     for goal in GOALS:
         for result in found[goal]:
             coverage = result["levels"][0]["coverage"]

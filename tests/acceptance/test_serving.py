@@ -19,13 +19,17 @@ def table(rows, seed, missing=0.1):
     return pyarrow.table({**columns, "f": f, "y": y})
 
 
-@pytest.mark.parametrize("how", [
-    ["--prediction", "f", "--goal", "narrow"],
-    ["--prediction", "f", "--goal", "even", "--two-sided"],
-    ["--prediction", "f", "--localizer", "net"],
-    ["--base", "xgboost", "--exclude", "f"],
-    ["--base", "knn", "--exclude", "f", "--goal", "narrow"],
-], ids=["narrow", "even-two-sided", "net", "xgboost", "knn"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        ["--prediction", "f", "--goal", "narrow"],
+        ["--prediction", "f", "--goal", "even", "--two-sided"],
+        ["--prediction", "f", "--localizer", "net"],
+        ["--base", "xgboost", "--exclude", "f"],
+        ["--base", "knn", "--exclude", "f", "--goal", "narrow"],
+    ],
+    ids=["narrow", "even-two-sided", "net", "xgboost", "knn"],
+)
 def test_a_program_without_engines_gives_the_same_intervals(how, run, serve, tmp_path):
     linked = subprocess.run(["ldd", serve], capture_output=True, text=True, check=True).stdout
     for library in ("torch", "xgboost", "arrow", "parquet", "python"):
@@ -40,7 +44,7 @@ def test_a_program_without_engines_gives_the_same_intervals(how, run, serve, tmp
     out = pyarrow.parquet.read_table(tmp_path / "out.parquet")
 
     inputs = [f"x{j}" for j in range(4)] + (["f"] if "--prediction" in how else [])
-    rows = zip(*(new[name].to_pylist() for name in inputs))
+    rows = zip(*(new[name].to_pylist() for name in inputs), strict=True)
     lines = "".join(",".join("" if value is None else repr(value) for value in row) + "\n" for row in rows)
     served = subprocess.run([serve, model, "0.9"], input=lines, capture_output=True, text=True, check=True).stdout
     ours = numpy.array([[float(cell) for cell in line.split(",")] for line in served.splitlines()])

@@ -101,7 +101,9 @@ def tables(tmp_path_factory):
         table = make_table(rows, seed)
         write(table, folder / f"{name}.csv")
         write(table, folder / f"{name}.parquet")
-    probe = program("fit", "train.csv", "--target", "price", "--base", "knn", "--transform", "identity", "-o", "knn.safetensors")
+    probe = program(
+        "fit", "train.csv", "--target", "price", "--base", "knn", "--transform", "identity", "-o", "knn.safetensors"
+    )
     if "this build cannot read tables" in probe.err:
         pytest.skip("this build has no Arrow")
     assert probe.code == 0, probe

@@ -18,7 +18,10 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
     done = subprocess.run(
         ["bash", "--norc", "-c", script, "bash", widthwise.path, *words],
-        cwd=folder or widthwise.folder, capture_output=True, text=True, check=True,
+        cwd=folder or widthwise.folder,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stderr == ""
     return set(done.stdout.split())

@@ -26,7 +26,9 @@ def test_a_misspelt_column_suggests_the_nearest(homes):
 
 def test_a_text_column_cannot_be_the_target(homes):
     message = homes.fails(USAGE, *replaced(FIT, "--target", "city"), "-o", "x.safetensors")
-    assert message.startswith("widthwise fit: train.csv: column 'city', row 1: ") and message.endswith("is not a number")
+    assert message.startswith("widthwise fit: train.csv: column 'city', row 1: ") and message.endswith(
+        "is not a number"
+    )
 
 
 @pytest.mark.parametrize("both", [True, False])
@@ -47,10 +49,22 @@ def test_a_misspelt_choice_suggests_the_nearest(homes):
     assert "did you mean 'xgboost'?" in message
 
 
-@pytest.mark.parametrize("option, value", [
-    ("--goal", "2"), ("--goal", "eve"), ("--level", "1"), ("--range", "5,1"), ("--range", "5"), ("--range", "x,1"),
-    ("--window", "0.9"), ("--window", "0.9,0.8"), ("--calibration-share", "1.5"), ("--folds", "-1"), ("--seed", "x"),
-])
+@pytest.mark.parametrize(
+    "option, value",
+    [
+        ("--goal", "2"),
+        ("--goal", "eve"),
+        ("--level", "1"),
+        ("--range", "5,1"),
+        ("--range", "5"),
+        ("--range", "x,1"),
+        ("--window", "0.9"),
+        ("--window", "0.9,0.8"),
+        ("--calibration-share", "1.5"),
+        ("--folds", "-1"),
+        ("--seed", "x"),
+    ],
+)
 def test_values_that_cannot_be_are_bad_usage(homes, option, value):
     homes.fails(USAGE, *FIT, option, value, "-o", "x.safetensors")
 

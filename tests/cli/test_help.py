@@ -51,14 +51,20 @@ def test_examples_in_help_parse(widthwise, command):
         (["xyzzy"], "widthwise: unknown command 'xyzzy'; see 'widthwise --help'"),
         (["--jason"], "widthwise: unknown option '--jason'; see 'widthwise --help'"),
         (["fit", "t.csv", "--tarket", "y"], "widthwise fit: unknown option '--tarket'; did you mean '--target'?"),
-        (["plan", "--tolerance=0.1", "--levle=0.9"], "widthwise plan: unknown option '--levle'; did you mean '--level'?"),
+        (
+            ["plan", "--tolerance=0.1", "--levle=0.9"],
+            "widthwise plan: unknown option '--levle'; did you mean '--level'?",
+        ),
         (["inspect", "a", "b"], "widthwise inspect: unexpected argument 'b'; see 'widthwise inspect --help'"),
         (["inspect"], "widthwise inspect: MODEL is required; see 'widthwise inspect --help'"),
         (["predict", "m", "t"], "widthwise predict: --output is required; see 'widthwise predict --help'"),
         (["completion", "bsh"], "widthwise completion: SHELL: 'bsh' is not one of bash and zsh; did you mean 'bash'?"),
         (["plan"], "widthwise plan: give either --tolerance or --rows"),
         (["plan", "--rows", "9", "--tolerance", "0.1"], "widthwise plan: give either --tolerance or --rows"),
-        (["plan", "--rows", "9", "--level", "90"], "widthwise plan: --level: '90' is not a number between 0 and 1, as 0.9"),
+        (
+            ["plan", "--rows", "9", "--level", "90"],
+            "widthwise plan: --level: '90' is not a number between 0 and 1, as 0.9",
+        ),
     ],
 )
 def test_bad_usage_is_one_line_that_helps(widthwise, arguments, message):

@@ -30,11 +30,15 @@ def test_several_levels_give_several_answers(widthwise):
         assert [answer["level"] for answer in answers] == [0.8, 0.9]
 
 
-@pytest.mark.parametrize("arguments", [["--tolerance", "2"], ["--tolerance", "0"], ["--rows", "9", "--confidence", "1"]])
+@pytest.mark.parametrize(
+    "arguments", [["--tolerance", "2"], ["--tolerance", "0"], ["--rows", "9", "--confidence", "1"]]
+)
 def test_numbers_that_cannot_be_are_bad_usage(widthwise, arguments):
     widthwise.fails(2, "plan", *arguments)
 
 
 def test_the_locale_changes_nothing(widthwise):
     plain = widthwise("plan", "--rows", "12345").out
-    assert widthwise("plan", "--rows", "12345", environment={"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}).out == plain
+    assert (
+        widthwise("plan", "--rows", "12345", environment={"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}).out == plain
+    )

@@ -14,8 +14,12 @@ def run_on_terminal(program, arguments, interrupt_at=None):
     """Run with stderr on a pseudo-terminal; return exit code and what was drawn there."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [program.path, *map(str, arguments)], cwd=program.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=follower, env={**os.environ, "TERM": "xterm"},
+        [program.path, *map(str, arguments)],
+        cwd=program.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm"},
     )
     os.close(follower)
     drawn = b""
@@ -48,14 +52,23 @@ def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(homes):
 
 
 def test_a_pipe_gets_no_bar(homes):
-    for arguments in ([*FIT, "--exclude", "city", "-o", "bar.safetensors"], ["predict", "homes.safetensors", "test.csv", "-o", "p.csv"]):
+    for arguments in (
+        [*FIT, "--exclude", "city", "-o", "bar.safetensors"],
+        ["predict", "homes.safetensors", "test.csv", "-o", "p.csv"],
+    ):
         assert homes(*arguments).err == ""
 
 
 def test_a_dumb_terminal_gets_no_bar(homes):
     leader, follower = pty.openpty()
-    subprocess.run([homes.path, "predict", "homes.safetensors", "test.csv", "-o", "dumb.csv"], cwd=homes.folder, stderr=follower,
-                   stdout=subprocess.DEVNULL, env={**os.environ, "TERM": "dumb"}, check=True)
+    subprocess.run(
+        [homes.path, "predict", "homes.safetensors", "test.csv", "-o", "dumb.csv"],
+        cwd=homes.folder,
+        stderr=follower,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "dumb"},
+        check=True,
+    )
     os.close(follower)
     with pytest.raises(OSError):  # nothing was written
         os.read(leader, 1)

@@ -19,8 +19,18 @@ def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
     outcome = homes(*FIT, "-o", "text.safetensors")
     assert outcome.code == 0
     assert outcome.err == "widthwise fit: warning: train.csv: left out what does not hold numbers: city\n"
-    for part in ["rows to fit        2,250", "rows to calibrate  750", "mean width", "coverage", "worst slab",
-                 "even (exp), this model", "narrow (affine)", "one width", "These intervals are ", "The goal narrow would"]:
+    for part in [
+        "rows to fit        2,250",
+        "rows to calibrate  750",
+        "mean width",
+        "coverage",
+        "worst slab",
+        "even (exp), this model",
+        "narrow (affine)",
+        "one width",
+        "These intervals are ",
+        "The goal narrow would",
+    ]:
         assert part in outcome.out
 
 
@@ -194,7 +204,18 @@ def test_evaluating_on_the_file_of_the_fit_is_warned_of(homes):
 
 
 def test_xgboost_as_base_model(homes):
-    arguments = ["fit", "train.csv", "--target", "price", "--base", "xgboost", "--exclude", "forecast,city", "--threads", "2"]
+    arguments = [
+        "fit",
+        "train.csv",
+        "--target",
+        "price",
+        "--base",
+        "xgboost",
+        "--exclude",
+        "forecast,city",
+        "--threads",
+        "2",
+    ]
     outcome = homes(*arguments, "--folds", "2", "--json", "-o", "xgb.safetensors")
     if "XGBoost" in outcome.err and outcome.code == 2:
         pytest.skip(outcome.err)

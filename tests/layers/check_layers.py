@@ -139,13 +139,21 @@ class Layers:
         public = file.startswith(PUBLIC)
         if owner is None:
             if public:
-                self.report(file, 1, f"not in the layer list of {DOCUMENT}; add a line '{file[len(PUBLIC):]}' there")
+                self.report(file, 1, f"not in the layer list of {DOCUMENT}; add a line '{file[len(PUBLIC) :]}' there")
             elif file.endswith(".hpp"):
-                self.report(file, 1, f"belongs to no layer; add a line '{file}' to the layer list of {DOCUMENT}, "
-                                     "or move it to the folder of the header it serves")
+                self.report(
+                    file,
+                    1,
+                    f"belongs to no layer; add a line '{file}' to the layer list of {DOCUMENT}, "
+                    "or move it to the folder of the header it serves",
+                )
             else:
-                self.report(file, 1, "belongs to no layer; name it after a header in the layer list of "
-                                     f"{DOCUMENT}, or move it to the folder of one")
+                self.report(
+                    file,
+                    1,
+                    "belongs to no layer; name it after a header in the layer list of "
+                    f"{DOCUMENT}, or move it to the folder of one",
+                )
             return
         for line, name, quoted in includes_of(self.root / file):
             target = self.resolve(file, name, quoted)
@@ -160,8 +168,12 @@ class Layers:
             self.report(file, line, f"includes '{name}', which includes everything; include the headers it uses")
             return
         if file.startswith(PUBLIC) and target.startswith(PRIVATE):
-            self.report(file, line, f"a public header includes the private '{name}', which is not installed; "
-                                    "include it in a source instead")
+            self.report(
+                file,
+                line,
+                f"a public header includes the private '{name}', which is not installed; "
+                "include it in a source instead",
+            )
             return
         target_owner = self.owner_of(target)
         if target_owner is None:
@@ -169,9 +181,13 @@ class Layers:
         # The files a header owns may include it and each other; the header itself includes neither.
         highest = self.rank_of(owner) - (file == owner)
         if self.rank_of(target_owner) > highest:
-            self.report(file, line, f"includes '{name}' against the layers of {DOCUMENT}: "
-                                    f"{self.describe(owner)} may not include {self.describe(target_owner)}; "
-                                    "move what is needed to a lower layer, or move the line in the list")
+            self.report(
+                file,
+                line,
+                f"includes '{name}' against the layers of {DOCUMENT}: "
+                f"{self.describe(owner)} may not include {self.describe(target_owner)}; "
+                "move what is needed to a lower layer, or move the line in the list",
+            )
 
     def describe(self, owner):
         return f"{owner} (line {self.line_of[owner]})" if owner in self.line_of else owner

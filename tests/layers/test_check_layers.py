@@ -165,8 +165,11 @@ class CheckLayers(unittest.TestCase):
         )
 
     def test_a_line_that_is_no_header_or_comes_twice_is_reported(self):
-        for line, words in (("include/widthwise/", "not a header"), ("error.hpp", "also on line 8"),
-                            ("version.hpp", "fixed place")):
+        for line, words in (
+            ("include/widthwise/", "not a header"),
+            ("error.hpp", "also on line 8"),
+            ("version.hpp", "fixed place"),
+        ):
             self.assert_one_problem(
                 {"ARCHITECTURE.md": ARCHITECTURE.replace("objective.hpp  ", f"{line}\nobjective.hpp  ")},
                 "ARCHITECTURE.md:11",

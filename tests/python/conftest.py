@@ -1,7 +1,7 @@
 """What the tests of the Python package share: models, and programs to run.
 
-The package tested is the one installed. WIDTHWISE_PROGRAM names a command line to compare with; by default the one that the
-package installs.
+The package tested is the one installed. WIDTHWISE_PROGRAM names a command line to compare with; by default the one that
+the package installs.
 """
 
 import os
@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from examples import N_JOBS, Rows
 
+from examples import N_JOBS, Rows
 from widthwise import WidthwiseRegressor
+
 
 @pytest.fixture(scope="session")
 def rows():

@@ -1,8 +1,8 @@
 """Run the Python examples of a Markdown file, and compare what they print with what the file says.
 
-The blocks marked ```python are run one after the other, in one namespace and an empty folder. A block marked ```text right
-after one of them is what it prints: the same words, and numbers that differ by 2 % at most (other processors and other
-versions of libraries round differently).
+The blocks marked ```python are run one after the other, in one namespace and an empty folder. A block marked ```text
+right after one of them is what it prints: the same words, and numbers that differ by 2 % at most (other processors and
+other versions of libraries round differently).
 
     python tests/python/markdown.py README.md               # run and compare
     python tests/python/markdown.py --write docs/flights.md # run, and write what was printed into the file

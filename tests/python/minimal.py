@@ -1,6 +1,6 @@
 """The package with numpy alone: predicts from a model file, and says what more it needs for the rest.
 
-    python tests/python/minimal.py MODEL_FILE
+python tests/python/minimal.py MODEL_FILE
 """
 
 import importlib.metadata

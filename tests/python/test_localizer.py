@@ -237,5 +237,3 @@ def test_plans_are_those_of_the_command_line():
     assert plan(0.9, rows=99).mean == pytest.approx(0.9)
     with pytest.raises(ValueError, match="either tolerance or rows"):
         plan(0.9)
-
-

@@ -6,8 +6,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from examples import N_JOBS, Rows
 
+from examples import N_JOBS, Rows
 from widthwise import Localizer, Predictor, WidthwiseRegressor, _core
 from widthwise.plot import (
     ConditionalCoverageDisplay,

@@ -202,7 +202,9 @@ def test_boosted_trees_of_other_libraries_as_they_are(rows, fresh, library):
     module = pytest.importorskip(library)
     estimator = {
         "lightgbm": lambda: module.LGBMRegressor(n_estimators=50, verbose=-1, n_jobs=1),
-        "catboost": lambda: module.CatBoostRegressor(iterations=50, verbose=0, thread_count=1, allow_writing_files=False),
+        "catboost": lambda: module.CatBoostRegressor(
+            iterations=50, verbose=0, thread_count=1, allow_writing_files=False
+        ),
         "xgboost": lambda: module.XGBRegressor(n_estimators=50, n_jobs=1),
     }[library]()
     model = regressor(estimator, cv=3).fit(rows.frame(), rows.y)
@@ -283,7 +285,10 @@ def test_exact_predictions_have_intervals_without_width():
 
 def test_a_model_file_gives_the_same_bits(model, fresh, tmp_path):
     model.save(tmp_path / "model.safetensors")
-    for loaded in (WidthwiseRegressor.load(tmp_path / "model.safetensors"), Predictor.load(tmp_path / "model.safetensors")):
+    for loaded in (
+        WidthwiseRegressor.load(tmp_path / "model.safetensors"),
+        Predictor.load(tmp_path / "model.safetensors"),
+    ):
         np.testing.assert_array_equal(loaded.predict_interval(fresh.X)[1], model.predict_interval(fresh.X)[1])
 
 
@@ -308,7 +313,10 @@ def test_the_command_line_gives_the_same_bits(rows, fresh, program, tmp_path):
     assert done.returncode == 0, done.stderr
     out = parquet.read_table(tmp_path / "out.parquet").to_pandas()
     y_pred, intervals = model.predict_interval(fresh.frame())
-    lower, upper = [name for name in out if name.startswith("lower")], [name for name in out if name.startswith("upper")]
+    lower, upper = (
+        [name for name in out if name.startswith("lower")],
+        [name for name in out if name.startswith("upper")],
+    )
     np.testing.assert_array_equal(out[lower[0]], intervals[:, 0, 0])
     np.testing.assert_array_equal(out[upper[0]], intervals[:, 1, 0])
     assert y_pred.shape == (2000,)

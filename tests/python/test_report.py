@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from examples import N_JOBS, Rows
 from sklearn.linear_model import LinearRegression
 
+from examples import N_JOBS, Rows
 from widthwise import Localizer, Predictor, WidthwiseRegressor, report
 from widthwise._report.verdict import judge
 

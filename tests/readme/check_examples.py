@@ -16,7 +16,6 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
 
 SKIPPED = 77
 OPENING = re.compile(r"^ {0,3}(`{3,})\s*([^\s`]*)[^`]*$")
@@ -28,7 +27,7 @@ class Block:
     language: str
     text: str
     line: int  # of the first line of text
-    test: Optional[str]  # from the comment before it
+    test: str | None  # from the comment before it
 
 
 @dataclass
@@ -36,7 +35,7 @@ class Example:
     name: str
     code: str
     line: int
-    output: Optional[str]
+    output: str | None
 
 
 class DocumentError(Exception):

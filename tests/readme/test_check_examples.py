@@ -78,8 +78,8 @@ class Main(unittest.TestCase):
             compiler = Path(folder, "compiler")
             compiler.write_text(
                 "#!/bin/sh\n"
-                'for last; do :; done\n'
-                f"printf '#!/bin/sh\\n{program}\\n' > \"$last\"; chmod +x \"$last\"; exit {compiler_exit}\n",
+                "for last; do :; done\n"
+                f'printf \'#!/bin/sh\\n{program}\\n\' > "$last"; chmod +x "$last"; exit {compiler_exit}\n',
                 encoding="utf-8",
             )
             compiler.chmod(0o755)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .._evaluation import Evaluation, evaluate
-from .._localizer import Levels, levels_of
+from .._options import Levels, levels_of
 from ..plot._rows import ModelRows
 from .page import page
 from .verdict import judge

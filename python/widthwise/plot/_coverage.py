@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _core, _tables
 from .._evaluation import percent
-from .._localizer import Levels, levels_of
+from .._options import Levels, levels_of
 from .._tables import Floats
 from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered, outcomes_of
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, range_labels

@@ -10,7 +10,9 @@ import numpy as np
 
 from .. import _core, _tables
 from .._evaluation import evaluate, number, percent
-from .._localizer import Goal, Localizer, Predictor
+from .._localizer import Localizer
+from .._options import Goal
+from .._predictor import Predictor
 from ._coverage import width_name
 from ._rows import ModelRows, outcomes_of
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, plain_numbers

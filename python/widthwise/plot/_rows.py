@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core, _tables
-from .._localizer import Predictor, _groups, _not_fitted
+from .._model import groups_of, not_fitted
+from .._predictor import Predictor
 from .._tables import Floats
 
 PREDICTION = "prediction"  # in place of a feature's name
@@ -37,8 +38,8 @@ class ModelRows:
             model = model.predictor_
         table, given = model._inputs(X, y_pred)
         if model._model.calibration_rows == 0:
-            raise _not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
-        return cls(model._model, table, given, _groups(groups, table.rows), outcomes_of(y, table.rows))
+            raise not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
+        return cls(model._model, table, given, groups_of(groups, table.rows), outcomes_of(y, table.rows))
 
     def level(self, confidence_level: float | None) -> float:
         """The level asked for, or the first of the model."""

@@ -1,0 +1,133 @@
+"""A sample of scores that knows which of them bounds the next."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _core, _tables
+from ._tables import Floats
+
+
+class Calibration:
+    """A sample of scores of rows that nothing was fitted on; it knows which of them bounds the next.
+
+    The same rows give the same calibration in whatever order and on however many machines they are added; a row that
+    comes twice is an error, because it would make intervals too narrow.
+
+    Parameters
+    ----------
+    capacity : int, default=1_000_000
+        Rows kept of each group. Of more rows a uniform sample is kept; the guarantee stays exact.
+    random_state : int, default=0
+        Chooses the sample. Calibrations that are to be merged have the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widthwise import Calibration
+    >>> calibration = Calibration().add(np.arange(1.0, 10.0))
+    >>> len(calibration), calibration.quantile(0.9)
+    (9, 9.0)
+    >>> calibration.quantile(0.95)          # 9 rows are too few to promise that
+    inf
+    """
+
+    def __init__(self, *, capacity: int = 1_000_000, random_state: int = 0) -> None:
+        self._core = _core.Calibration(capacity, random_state)
+
+    @classmethod
+    def _of(cls, core: _core.Calibration) -> Calibration:
+        self = cls.__new__(cls)
+        self._core = core
+        return self
+
+    def add(
+        self,
+        scores: ArrayLike,
+        *,
+        above: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        first_row: int | None = None,
+    ) -> Calibration:
+        """Add scores, all of them or, when one is refused, none.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+            Of rows that nothing was fitted on; NaN is an error.
+        above : array-like of bool, optional
+            Whether the outcome lies above the prediction; quantiles of one side need it.
+        weights : array-like of float, optional
+            Likelihood ratios of the rows to predict to these, under covariate shift.
+        groups : array-like of int, optional
+            Categories that are calibrated apart (Mondrian).
+        first_row : int, optional
+            Number of the first row. Numbers are unique over everything that is ever merged; by default they go on from
+            the rows added before.
+
+        Returns
+        -------
+        Calibration
+            This one.
+        """
+        values = _tables.numbers(scores, "scores")
+        n = len(values)
+        self._core.add(
+            values,
+            self.rows_seen if first_row is None else first_row,
+            None if above is None else np.ascontiguousarray(above, dtype=bool),
+            None if weights is None else _tables.numbers(weights, "weights", n),
+            None if groups is None else _tables.integers(groups, "groups", n),
+        )
+        return self
+
+    def merge(self, other: Calibration) -> Calibration:
+        """Take in the rows of another calibration, of another machine say, and return this one."""
+        self._core.merge(other._core)
+        return self
+
+    def quantile(self, confidence_level: float, *, group: int = 0, test_weight: float = 1.0) -> float:
+        """The score that bounds the next one with this probability; infinite when there are too few rows."""
+        return self._core.sorted().quantile(confidence_level, group, test_weight)
+
+    def p_values(self, scores: ArrayLike, *, group: int = 0) -> Floats:
+        """The p-values of scores: small where a score would surprise."""
+        return self._core.sorted().p_values(_tables.numbers(scores, "scores"), group)
+
+    @property
+    def rows_seen(self) -> int:
+        """Rows added so far, kept or not."""
+        return self._core.rows_seen
+
+    @property
+    def groups(self) -> list[int]:
+        """The groups seen, ascending."""
+        return self._core.groups
+
+    def to_bytes(self) -> bytes:
+        """The calibration as bytes: equal for equal sets of rows."""
+        return self._core.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Calibration:
+        """Read back what `to_bytes` wrote; anything else is a ValueError."""
+        return cls._of(_core.Calibration.from_bytes(data))
+
+    def __len__(self) -> int:
+        return self._core.rows_kept
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Calibration) and self.to_bytes() == other.to_bytes()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> bytes:
+        return self.to_bytes()
+
+    def __setstate__(self, state: bytes) -> None:
+        self._core = _core.Calibration.from_bytes(state)
+
+    def __repr__(self) -> str:
+        return f"Calibration of {len(self):,} rows"

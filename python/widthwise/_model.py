@@ -1,0 +1,113 @@
+"""What a localizer and a predictor share: a C++ model, the way to give it rows, and to calibrate it with them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core, _tables
+from ._tables import Floats
+
+FITTED_ON = "fitted_on_rows"  # note of a model: the fingerprint of the rows that fitted it
+
+
+def not_fitted(message: str) -> Exception:
+    """scikit-learn's exception where there is scikit-learn; it is a ValueError, too."""
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return ValueError(message)
+    error: Exception = NotFittedError(message)
+    return error
+
+
+def load_model(path: str | os.PathLike[str]) -> _core.Model:
+    """Load a model file, with the exceptions that Python people expect."""
+    file = os.fspath(path)
+    try:
+        return _core.Model.load(file)
+    except OSError as error:
+        if not Path(file).exists():
+            raise FileNotFoundError(errno.ENOENT, "there is no model file", file) from None
+        raise OSError(str(error)) from None
+
+
+class HasModel:
+    """What a localizer and a predictor share: a C++ model, and the way to give it rows."""
+
+    _model: _core.Model
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the columns of X that widths depend on."""
+        return self._model.features
+
+    @property
+    def transform(self) -> str:
+        """The transform that was trained."""
+        return self._model.transform
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether the two sides of an interval were learnt apart."""
+        return self._model.two_sided
+
+    def _table(self, X: Any) -> _core.Table:
+        table, named = _tables.read(X)
+        return _tables.select_names(table, self._model.features, named)
+
+    def _predictions(self, y_pred: Any, rows: int) -> Floats | None:
+        if y_pred is None:
+            if self._model.needs_predictions:
+                raise ValueError("this model has no base model: give the predictions of the rows as y_pred")
+            return None
+        if not self._model.needs_predictions:
+            raise ValueError("this model makes its own predictions: leave y_pred out")
+        return _tables.numbers(y_pred, "y_pred", rows)
+
+    def _inputs(self, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
+        table = self._table(X)
+        return table, self._predictions(y_pred, table.rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        if "_model" in state:
+            state["_model"] = self._model.to_bytes()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_model" in state:
+            self._model = _core.Model.from_bytes(state["_model"])
+
+
+def groups_of(groups: Any, rows: int) -> NDArray[np.int64] | None:
+    return None if groups is None else _tables.integers(groups, "groups", rows)
+
+
+def add_rows(
+    model: _core.Model, core: _core.Calibration, table: _core.Table, y_pred: Floats | None, groups: Any, y: Any
+) -> None:
+    """Add rows to a calibration; the very rows that fitted the model are refused."""
+    outcomes = _tables.numbers(y, "y", table.rows)
+    fingerprint = fingerprint_of(table, outcomes)
+    if model.notes.get(FITTED_ON) == fingerprint:
+        raise ValueError(
+            "these very rows fitted the model, so their errors are too small: calibrate with rows it has not seen"
+        )
+    # Numbered by their content, so that a table that is given twice is found.
+    model.calibrate(core, table, y_pred, groups_of(groups, table.rows), outcomes, int(fingerprint, 16) >> 1)
+    residuals = outcomes - (model.predictions(table) if y_pred is None else y_pred)
+    if warning := model.in_sample_warning(residuals):
+        warnings.warn(warning, UserWarning, stacklevel=4)
+
+
+def fingerprint_of(table: _core.Table, y: Floats) -> str:
+    outcomes = _core.Table.from_columns([y], ["y"], [0], len(y))
+    return f"{table.fingerprint() ^ outcomes.fingerprint():016x}"

@@ -1,0 +1,31 @@
+"""Goals and levels as people write them, and as C++ reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+Goal = str | float
+Levels = float | Sequence[float] | NDArray[np.float64]
+
+
+def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[float]:
+    """One level or many as a list."""
+    if confidence_level is None:
+        return by_default
+    levels = np.atleast_1d(np.asarray(confidence_level, dtype=np.float64))
+    if levels.ndim != 1 or not len(levels):
+        raise ValueError("confidence_level must be a number or a list of numbers between 0 and 1")
+    return [float(level) for level in levels]
+
+
+def goal_text(goal: Goal | None) -> str:
+    """A goal as C++ reads it."""
+    if goal is None or isinstance(goal, str):
+        return goal or ""
+    if isinstance(goal, Real) and not isinstance(goal, bool):
+        return repr(float(goal))
+    raise ValueError(f"goal is {goal!r}; expected 'even', 'narrow' or a number from 0 to 1")

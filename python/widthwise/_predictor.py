@@ -1,0 +1,149 @@
+"""Intervals, p-values and quantiles from a localizer and a calibration."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from . import _core, _tables
+from ._calibration import Calibration
+from ._evaluation import Evaluation, evaluate
+from ._model import HasModel, add_rows, groups_of, load_model, not_fitted
+from ._options import Levels, levels_of
+from ._tables import Floats
+
+if TYPE_CHECKING:
+    from ._localizer import Localizer
+
+
+class Predictor(HasModel):
+    """Intervals, p-values and quantiles from a localizer and a calibration.
+
+    Parameters
+    ----------
+    localizer : Localizer
+    calibration : Calibration
+        Of this localizer's scores.
+
+    Examples
+    --------
+    See `Localizer`. A model file that ``widthwise fit`` or `WidthwiseRegressor.save` wrote is a predictor, too:
+
+    >>> from widthwise import Predictor
+    >>> predictor = Predictor.load("homes.safetensors")         # doctest: +SKIP
+    >>> y_pred, intervals = predictor.predict_interval(X_new)   # doctest: +SKIP
+    """
+
+    def __init__(self, localizer: Localizer, calibration: Calibration) -> None:
+        self._model = localizer._fitted()._model.with_calibration(calibration._core)
+
+    @classmethod
+    def _of(cls, model: _core.Model) -> Predictor:
+        self = cls.__new__(cls)
+        self._model = model
+        return self
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Predictor:
+        """Load a model file. The file is checked and never executed."""
+        return cls._of(load_model(path))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a model file, whole or not at all, which C++ and the command line load, too."""
+        self._model.save(os.fspath(path))
+
+    @property
+    def needs_predictions(self) -> bool:
+        """Whether rows bring their predictions; else the model makes them."""
+        return self._model.needs_predictions
+
+    @property
+    def calibration(self) -> Calibration:
+        """A copy of the calibration."""
+        return Calibration._of(self._model.calibration)
+
+    @property
+    def confidence_levels(self) -> list[float]:
+        """What is predicted when nobody says."""
+        return self._model.levels
+
+    def predict(self, X: Any) -> Floats:
+        """Predictions of the base model."""
+        table, _ = self._inputs(X, None)
+        return self._model.predictions(table)
+
+    def predict_interval(
+        self, X: Any, y_pred: Any = None, *, confidence_level: Levels | None = None, groups: Any = None
+    ) -> tuple[Floats, Floats]:
+        """Predictions and intervals.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            With the columns that were seen in fit, in any order; further ones do not matter.
+        y_pred : array-like of shape (n,), optional
+            Predictions; left out when the model makes its own.
+        confidence_level : float or list of k floats, optional
+        groups : array-like of int, optional
+            The rows' categories, when the calibration has them. One that was not calibrated gets an infinite interval.
+
+        Returns
+        -------
+        y_pred : array of shape (n,)
+        intervals : array of shape (n, 2, k)
+            Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``.
+        """
+        levels = self._checked_levels(confidence_level)
+        table, predictions = self._inputs(X, y_pred)
+        return self._model.intervals(table, predictions, groups_of(groups, table.rows), levels)
+
+    def predict_p(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None) -> Floats:
+        """The p-values of outcomes y: small where an outcome would surprise."""
+        table, predictions = self._inputs(X, y_pred)
+        outcomes = _tables.numbers(y, "y", table.rows)
+        return self._model.p_values(table, predictions, groups_of(groups, table.rows), outcomes)
+
+    def predict_quantile(self, X: Any, quantiles: Levels, y_pred: Any = None, *, groups: Any = None) -> Floats:
+        """Quantiles of the outcome, of shape (n, k).
+
+        An outcome lies below a quantile of t >= 0.5 with probability at least t, above one of t < 0.5 with probability
+        at least 1 - t.
+        """
+        table, predictions = self._inputs(X, y_pred)
+        return self._model.quantiles(table, predictions, groups_of(groups, table.rows), levels_of(quantiles, []))
+
+    def evaluate(
+        self, X: Any, y: Any, y_pred: Any = None, *, confidence_level: Levels | None = None, groups: Any = None
+    ) -> Evaluation:
+        """Say whether intervals keep their promise on rows the model has not seen, and where they do not."""
+        table, predictions = self._inputs(X, y_pred)
+        levels = self._checked_levels(confidence_level)
+        outcomes = _tables.numbers(y, "y", table.rows)
+        return evaluate(self._model, table, predictions, groups_of(groups, table.rows), outcomes, levels)
+
+    def calibrated(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, replace: bool = False) -> Predictor:
+        """This predictor with fresh rows added to its calibration, or with these rows alone."""
+        core = _core.Calibration() if replace else self._model.calibration
+        add_rows(self._model, core, *self._inputs(X, y_pred), groups, y)
+        return Predictor._of(self._model.with_calibration(core))
+
+    def _checked_levels(self, confidence_level: Levels | None) -> list[float]:
+        levels = levels_of(confidence_level, self._model.levels)
+        rows = self._model.calibration_rows
+        if rows == 0:
+            raise not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
+        for level in levels:
+            needed = _core.least_rows(level)
+            if rows < needed:
+                warnings.warn(
+                    f"intervals of level {level:g} are infinite: it needs {needed} calibration rows, "
+                    f"the model has {rows}; calibrate with more",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return levels
+
+    def __repr__(self) -> str:
+        rows = self._model.calibration_rows
+        return f"Predictor({self.transform}, {len(self.features)} features, {rows:,} calibration rows)"
