@@ -110,6 +110,12 @@ void bind_diagnostics(nb::module_& module) {
   module.def("evaluate", &evaluate_rows, nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("level"),
              nb::arg("calibration_rows"), nb::arg("search_rows"), nb::arg("search_features"), nb::arg("features"));
   module.def(
+      "coverage_by_width",
+      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, std::size_t parts) {
+        return to_list(coverage_by_width({span_of(lower), span_of(upper), span_of(outcomes)}, parts));
+      },
+      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("parts") = 10);
+  module.def(
       "coverage_by_feature",
       [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, const Doubles& feature,
          std::size_t parts) {

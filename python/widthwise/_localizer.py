@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
-from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of, not_fitted
+from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of
 from ._options import Goal, goal_text
 from ._tables import Floats
 
@@ -208,15 +208,15 @@ class Localizer(HasModel):
 
     def parameters(self, X: Any, y_pred: Any) -> Floats:
         """The parameters of the transform for each row, of shape (n, P)."""
-        return self._fitted()._model.parameters(*self._inputs(X, y_pred))
+        return self._fitted_model().parameters(*self._inputs(X, y_pred))
 
     def difficulty(self, X: Any, y_pred: Any) -> Floats:
         """How large errors are expected to be, up to one factor; for transforms that only rescale (goal even)."""
-        return self._fitted()._model.scales(*self._inputs(X, y_pred))
+        return self._fitted_model().scales(*self._inputs(X, y_pred))
 
     def scores(self, X: Any, y: Any, y_pred: Any) -> Floats:
         """The scores of rows with outcomes: what a calibration holds."""
-        table, predictions = self._fitted()._inputs(X, y_pred)
+        table, predictions = self._inputs(X, y_pred)
         return self._model.scores(table, predictions, _tables.numbers(y, "y", table.rows))
 
     def half_widths(self, X: Any, y_pred: Any, scores: ArrayLike) -> tuple[Floats, Floats]:
@@ -232,7 +232,7 @@ class Localizer(HasModel):
         lower, upper : arrays of shape (n, m)
             Not negative; equal when the localizer is one-sided.
         """
-        table, predictions = self._fitted()._inputs(X, y_pred)
+        table, predictions = self._inputs(X, y_pred)
         q = np.asarray(scores, dtype=np.float64)
         q = np.ascontiguousarray(np.broadcast_to(q, (table.rows, q.shape[-1])))
         return self._model.half_widths(table, predictions, q)
@@ -251,15 +251,9 @@ class Localizer(HasModel):
         calibration : Calibration, optional
             To add to; by default a new one.
         """
-        self._fitted()
         calibration = calibration if calibration is not None else Calibration()
         add_rows(self._model, calibration._core, *self._inputs(X, y_pred), groups, y)
         return calibration
-
-    def _fitted(self) -> Localizer:
-        if not hasattr(self, "_model"):
-            raise not_fitted("this Localizer is not fitted yet: call fit with X, y and y_pred")
-        return self
 
     def __repr__(self) -> str:
         state = f"{self.transform}, {len(self.features)} features" if hasattr(self, "_model") else "not fitted"

@@ -46,21 +46,26 @@ class HasModel:
     @property
     def features(self) -> list[str]:
         """Names of the columns of X that widths depend on."""
-        return self._model.features
+        return self._fitted_model().features
 
     @property
     def transform(self) -> str:
         """The transform that was trained."""
-        return self._model.transform
+        return self._fitted_model().transform
 
     @property
     def two_sided(self) -> bool:
         """Whether the two sides of an interval were learnt apart."""
-        return self._model.two_sided
+        return self._fitted_model().two_sided
+
+    def _fitted_model(self) -> _core.Model:
+        if not hasattr(self, "_model"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet: call fit with X, y and y_pred")
+        return self._model
 
     def _table(self, X: Any) -> _core.Table:
         table, named = _tables.read(X)
-        return _tables.select_names(table, self._model.features, named)
+        return _tables.select_names(table, self.features, named)
 
     def _predictions(self, y_pred: Any, rows: int) -> Floats | None:
         if y_pred is None:

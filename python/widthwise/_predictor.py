@@ -36,7 +36,7 @@ class Predictor(HasModel):
     """
 
     def __init__(self, localizer: Localizer, calibration: Calibration) -> None:
-        self._model = localizer._fitted()._model.with_calibration(calibration._core)
+        self._model = localizer._fitted_model().with_calibration(calibration._core)
 
     @classmethod
     def _of(cls, model: _core.Model) -> Predictor:

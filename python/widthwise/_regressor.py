@@ -23,7 +23,7 @@ from . import _core, _tables
 from ._engine import logger
 from ._evaluation import Evaluation
 from ._localizer import Localizer
-from ._model import load_model, not_fitted
+from ._model import FITTED_ON, fingerprint_of, load_model, not_fitted
 from ._options import Goal, Levels, levels_of
 from ._predictor import Predictor
 from ._tables import Floats
@@ -207,7 +207,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model = localizer._model
         else:
             model = self._fit_estimator(X, y, share, seed, localizer, options)
-        self.predictor_ = Predictor._of(model)
+        self.predictor_ = Predictor._of(model.with_notes({FITTED_ON: fingerprint_of(table, y)}))
         self.fit_report_ = localizer.fit_report_
         return self
 
@@ -219,7 +219,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         order = np.random.RandomState(seed).permutation(n)
         held = np.sort(order[: round(share * n)])
         rows = np.sort(order[round(share * n) :])
-        fit_X, fit_y = _safe_indexing(X, rows), y[rows]
+        fit_X, fit_y = _rows_of(X, rows), y[rows]
         cv = self.cv
         if isinstance(cv, Integral):
             cv = KFold(max(2, min(int(cv), len(rows))), shuffle=True, random_state=seed)
@@ -232,7 +232,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model = localizer._model
         if not len(held):
             return model
-        held_X = _safe_indexing(X, held)
+        held_X = _rows_of(X, held)
         held_table, _ = _tables.select_numbers(_tables.read(held_X)[0])
         core = _core.Calibration()
         held_pred = self._predictions(self.estimator_, held_X)
@@ -425,6 +425,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "__arrow_c_stream__") or hasattr(X, "iloc")
+
+
+def _rows_of(X: Any, rows: Any) -> Any:
+    try:
+        return _safe_indexing(X, rows)
+    except TypeError as error:
+        raise TypeError(
+            f"rows of a {type(X).__name__} cannot be taken to fit an estimator; give a frame (.df() or .pl() in DuckDB)"
+        ) from error
 
 
 def _with_numbers(X: Any) -> Any:

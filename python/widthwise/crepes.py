@@ -75,7 +75,8 @@ class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
 
     def __init__(self, localizer: Localizer, estimator: Any) -> None:
         super().__init__()
-        self.localizer = localizer._fitted()
+        localizer._fitted_model()  # or an error that says what to do
+        self.localizer = localizer
         localizer.difficulty(np.empty((0, len(localizer.features))), np.empty(0))  # says so when it has no difficulty
         self.estimator = estimator
         self.fitted = self.fitted_ = True

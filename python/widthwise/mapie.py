@@ -76,7 +76,8 @@ class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
     def __init__(self, localizer: Localizer) -> None:
         # MAPIE would check that scores turn back into outcomes exactly; half-widths are rounded up on purpose.
         super().__init__(sym=True, consistency_check=False)
-        self.localizer = localizer._fitted()
+        localizer._fitted_model()  # or an error that says what to do
+        self.localizer = localizer
 
     def get_signed_conformity_scores(self, y: Any, y_pred: Any, X: Any = None, **kwargs: Any) -> Floats:
         """The scores of rows with outcomes, negative where the outcome lies below the prediction.

@@ -242,9 +242,10 @@ def test_rows_that_come_twice_are_refused(rows, fresh):
     with pytest.raises(ValueError, match="twice"):
         model.conformalize(fresh.X, fresh.y)
     assert len(model.predictor_.calibration) == 2750  # as it was
-    whole = regressor(linear(), calibration_size=0).fit(rows.X, rows.y)
-    with pytest.raises(ValueError, match="these very rows fitted the model"):
-        whole.conformalize(rows.X, rows.y)
+    for whole in (regressor(linear()), regressor(linear(), calibration_size=0), regressor()):
+        whole.fit(rows.X, rows.y)
+        with pytest.raises(ValueError, match="these very rows fitted the model"):
+            whole.conformalize(rows.X, rows.y)
 
 
 def test_in_sample_predictions_are_noticed(rows, fresh):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from examples import N_JOBS
-from widthwise import Localizer, Predictor
+from widthwise import Localizer, Predictor, WidthwiseRegressor
 
 NAMES = ["size", "age", "noise"]
 
@@ -92,6 +93,33 @@ def test_fitting_takes_every_table_too(rows, form):
     table = FORMS[form](rows.X)
     localizer = Localizer(n_jobs=N_JOBS).fit(table, rows.y, rows.y_pred)
     assert sorted(localizer.features) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "pyarrow", "duckdb"])
+def test_a_regressor_takes_every_table_too(rows, form):
+    def table():
+        return FORMS[form](np.nan_to_num(rows.X[:400]))
+
+    model = WidthwiseRegressor(random_state=0, n_jobs=N_JOBS).fit(table(), rows.y[:400])
+    assert sorted(model.predictor_.features) == sorted(NAMES)
+    assert model.predict_interval(table())[1].shape == (400, 2, 1)
+    own = WidthwiseRegressor(ByColumns(), random_state=0, n_jobs=N_JOBS)
+    if form == "duckdb":
+        with pytest.raises(TypeError, match="give a frame"):
+            own.fit(table(), rows.y[:400])
+    else:
+        assert own.fit(table(), rows.y[:400]).predict_interval(table())[1].shape == (400, 2, 1)
+
+
+class ByColumns(RegressorMixin, BaseEstimator):
+    """Takes a frame of any library."""
+
+    def fit(self, X, y):
+        self.mean_ = np.mean(y)
+        return self
+
+    def predict(self, X):
+        return self.mean_ + np.asarray(X["size"], dtype=float)
 
 
 def test_columns_of_outcomes_may_come_from_anywhere(predictor, rows):

@@ -332,7 +332,7 @@ class ConditionalCoverageDisplay(Display):
         lower, upper = bounds_of(intervals, len(outcomes))
         if by is None:
             name = name or width_name(target_name or _tables.name_of(y, "y"))
-            found = _by_width(lower, upper, outcomes, confidence_level)
+            found = _core.coverage_by_width(lower, upper, outcomes, parts)
         else:
             name = name or _tables.name_of(by, "x")
             values = _tables.numbers(by, "by", len(outcomes))
@@ -402,14 +402,6 @@ class ConditionalCoverageDisplay(Display):
             return f"{spread}; no part lies below the level by more than chance."
         parts = "one part lies" if count == 1 else f"{count} of {len(self.parts)} parts lie"
         return f"{spread}; {parts} below the level by more than chance."
-
-
-def _by_width(lower: Floats, upper: Floats, outcomes: Floats, level: float) -> list[dict[str, Any]]:
-    """Tenths by width, where widths that only rounding tells apart stay together: those of an evaluation."""
-    nothing = np.empty((0, 0))
-    rows = np.empty(0, dtype=np.int64)
-    parts: list[dict[str, Any]] = _core.evaluate(lower, upper, outcomes, level, 1, rows, nothing, [])["by_width"]
-    return parts
 
 
 def width_name(target_name: str) -> str:
