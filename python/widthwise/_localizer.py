@@ -133,8 +133,14 @@ class Localizer(HasModel):
         may_be_exact: bool = False,
     ) -> None:
         options = dict(self._options)
-        if prediction == target:
-            prediction += "_pred"
+        if target in table.names:
+            warnings.warn(
+                f"the target {target!r} is a column of X, too: what sees the outcome has no errors to learn from; drop it",
+                UserWarning,
+                stacklevel=3,
+            )
+        while prediction in (target, *table.names):  # the file tells columns by their names
+            prediction += "_"
         if len(y) * (1 - calibration_share) < FEWEST_ROWS_TO_TRAIN and options["transform"] == "auto":
             warnings.warn(
                 f"{len(y)} rows are too few to learn how errors depend on the row: all intervals have one width",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _tables
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
-from ._model import HasModel, add_rows, groups_of, load_model, not_fitted
+from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of, groups_of, load_model, not_fitted
 from ._options import Levels, levels_of
 from ._tables import Floats
 
@@ -120,6 +120,12 @@ class Predictor(HasModel):
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.numbers(y, "y", table.rows)
+        if self._model.notes.get(FITTED_ON) == fingerprint_of(table, outcomes):
+            warnings.warn(
+                "the model was fitted on these very rows, so coverage here is not what new rows will see",
+                UserWarning,
+                stacklevel=2,
+            )
         return evaluate(self._model, table, predictions, groups_of(groups, table.rows), outcomes, levels)
 
     def calibrated(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, replace: bool = False) -> Predictor:

@@ -360,6 +360,11 @@ def test_columns_are_checked_by_name(rows):
         model.predict(rows.frame().rename(columns={"age": "Age"}))
 
 
+def test_evaluating_with_the_rows_of_the_fit_is_noticed(model, rows):
+    with pytest.warns(UserWarning, match="fitted on these very rows"):
+        model.evaluate(rows.X, rows.y)
+
+
 def test_the_evaluation_reads_well(model, fresh):
     evaluation = model.evaluate(fresh.X, fresh.y, confidence_level=[0.8, 0.9])
     text = str(evaluation)
