@@ -45,11 +45,6 @@ def evaluate(
     levels: list[float],
 ) -> Evaluation:
     """Evaluate a model; features to search for weak places are those it was fitted with."""
-    not_finite = np.flatnonzero(~np.isfinite(outcomes))
-    if len(not_finite):
-        raise ValueError(f"y[{not_finite[0]}] is {outcomes[not_finite[0]]}; drop the rows without an outcome")
-    if not len(outcomes):
-        raise ValueError("there are no rows to evaluate")
     _, intervals = model.intervals(table, y_pred, groups, levels)
     rows = np.arange(len(outcomes))
     if len(rows) > _core.SEARCH_ROWS_AT_MOST:

@@ -30,6 +30,28 @@ class PortableObjective:
         return f"goal={self.core.goal!r}, transform={self.core.transform!r}, two_sided={self.two_sided}"
 
 
+class HasObjective:
+    """What a loss of this package tells of itself."""
+
+    _objective: PortableObjective
+
+    @property
+    def goal(self) -> str:
+        return self._objective.core.goal
+
+    @property
+    def transform(self) -> str:
+        return self._objective.core.transform
+
+    @property
+    def two_sided(self) -> bool:
+        return self._objective.two_sided
+
+    @property
+    def parameter_count(self) -> int:
+        return self._objective.core.parameter_count
+
+
 def checked_unit(unit: float | None) -> float | None:
     """The power of two nearest to a unit of residuals, so that dividing by it rounds nothing; or None."""
     if unit is None:

@@ -119,7 +119,7 @@ class Predictor(HasModel):
         """Say whether intervals keep their promise on rows the model has not seen, and where they do not."""
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
-        outcomes = _tables.numbers(y, "y", table.rows)
+        outcomes = _tables.outcomes(y, table.rows)
         if self._model.notes.get(FITTED_ON) == fingerprint_of(table, outcomes):
             warnings.warn(
                 "the model was fitted on these very rows, so coverage here is not what new rows will see",

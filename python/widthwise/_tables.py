@@ -86,6 +86,17 @@ def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
     return array
 
 
+def outcomes(values: Any, rows: int | None = None) -> Floats:
+    """A column of outcomes: at least one, and all finite."""
+    array = numbers(values, "y", rows)
+    not_finite = np.flatnonzero(~np.isfinite(array))
+    if len(not_finite):
+        raise ValueError(f"y[{not_finite[0]}] is {array[not_finite[0]]}; drop the rows without an outcome")
+    if not len(array):
+        raise ValueError("there are no rows")
+    return array
+
+
 def integers(values: Any, name: str, rows: int) -> NDArray[np.int64]:
     array = np.asarray(values)
     if array.dtype.kind not in "bui":

@@ -47,7 +47,7 @@ except ImportError as error:
     raise ImportError("widthwise.torch needs PyTorch: pip install torch") from error
 
 from . import _core, _tables
-from ._objective import PortableObjective, checked_unit
+from ._objective import HasObjective, PortableObjective, checked_unit
 from ._options import Goal
 from ._tables import Floats
 
@@ -56,7 +56,7 @@ __all__ = ["WidthLoss"]
 Numbers: TypeAlias = "torch.Tensor | NDArray[Any]"
 
 
-class WidthLoss(torch.nn.Module):
+class WidthLoss(HasObjective, torch.nn.Module):
     """The log of the mean half-width of intervals, as a loss in what a network says of the rows.
 
     The loss looks at all rows of a batch together, because intervals are calibrated together: use batches of some
@@ -113,22 +113,6 @@ class WidthLoss(torch.nn.Module):
         super().__init__()
         self._objective = PortableObjective(goal, transform, two_sided, window)
         self.unit: float = checked_unit(None if unit is None else float(unit)) or 1.0
-
-    @property
-    def goal(self) -> str:
-        return self._objective.core.goal
-
-    @property
-    def transform(self) -> str:
-        return self._objective.core.transform
-
-    @property
-    def two_sided(self) -> bool:
-        return self._objective.two_sided
-
-    @property
-    def parameter_count(self) -> int:
-        return self._objective.core.parameter_count
 
     def forward(self, parameters: torch.Tensor, residuals: Numbers, weights: Numbers | None = None) -> torch.Tensor:
         """The loss of a batch.

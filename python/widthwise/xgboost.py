@@ -65,7 +65,7 @@ if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_
     raise ImportError(f"widthwise.xgboost needs XGBoost 3.1 or later, this is {xgboost.__version__}: upgrade it")
 
 from . import _core, _tables
-from ._objective import PortableObjective, checked_unit
+from ._objective import HasObjective, PortableObjective, checked_unit
 from ._options import Goal
 from ._tables import Floats
 
@@ -75,7 +75,7 @@ __all__ = ["WidthObjective", "training_matrix"]
 _LEAST_HESSIAN = 1e-3
 
 
-class WidthObjective:
+class WidthObjective(HasObjective):
     """How wide intervals will be, as an objective for ``xgboost.train``.
 
     The labels are residuals y - f(x) by a model that had not seen the rows. Weights of the DMatrix count: a row of
@@ -137,22 +137,6 @@ class WidthObjective:
         self._objective = PortableObjective(goal, transform, two_sided, window)
         self._given_unit = checked_unit(unit)
         self.unit = self._given_unit
-
-    @property
-    def goal(self) -> str:
-        return self._objective.core.goal
-
-    @property
-    def transform(self) -> str:
-        return self._objective.core.transform
-
-    @property
-    def two_sided(self) -> bool:
-        return self._objective.two_sided
-
-    @property
-    def parameter_count(self) -> int:
-        return self._objective.core.parameter_count
 
     @property
     def params(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from .. import _core, _tables
 from .._evaluation import percent
 from .._options import Levels, levels_of
 from .._tables import Floats
-from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered, outcomes_of
+from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, range_labels
 
 LEVELS = [*(round(0.05 + 0.025 * i, 3) for i in range(37)), 0.97, 0.98, 0.99]
@@ -130,7 +130,7 @@ class CoverageDisplay(Display):
         difference : bool, default=False
         ax : matplotlib axes, optional
         """
-        outcomes = outcomes_of(y)
+        outcomes = _tables.outcomes(y)
         array = all_bounds_of(intervals, len(outcomes))
         levels = levels_of(confidence_level, [])
         if len(levels) != array.shape[2]:
@@ -328,7 +328,7 @@ class ConditionalCoverageDisplay(Display):
         parts : int, default=10
         ax : matplotlib axes, optional
         """
-        outcomes = outcomes_of(y)
+        outcomes = _tables.outcomes(y)
         lower, upper = bounds_of(intervals, len(outcomes))
         if by is None:
             name = name or width_name(target_name or _tables.name_of(y, "y"))

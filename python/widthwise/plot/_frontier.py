@@ -14,7 +14,7 @@ from .._localizer import Localizer
 from .._options import Goal
 from .._predictor import Predictor
 from ._coverage import width_name
-from ._rows import ModelRows, outcomes_of
+from ._rows import ModelRows
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, plain_numbers
 
 ONE_WIDTH = "one width"
@@ -145,7 +145,7 @@ class FrontierDisplay(Display):
         ax : matplotlib axes, optional
         """
         table, _ = _tables.select_numbers(_tables.read(X)[0])
-        outcomes = outcomes_of(y, table.rows)
+        outcomes = _tables.outcomes(y, table.rows)
         predictions = _tables.numbers(y_pred, "y_pred", table.rows)
         n = table.rows
         order = np.random.default_rng(random_state).permutation(n)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .. import _tables
 from .._evaluation import number, percent
 from .._tables import Floats
-from ._rows import ModelRows, bounds_of, outcomes_of
+from ._rows import ModelRows, bounds_of
 from ._style import (
     Axes,
     Display,
@@ -160,7 +160,7 @@ class IntervalDisplay(Display):
             How many to draw at most.
         ax : matplotlib axes, optional
         """
-        outcomes = outcomes_of(y)
+        outcomes = _tables.outcomes(y)
         n = len(outcomes)
         lower, upper = bounds_of(intervals, n)
         display = cls(

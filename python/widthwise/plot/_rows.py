@@ -39,7 +39,7 @@ class ModelRows:
         table, given = model._inputs(X, y_pred)
         if model._model.calibration_rows == 0:
             raise not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
-        return cls(model._model, table, given, groups_of(groups, table.rows), outcomes_of(y, table.rows))
+        return cls(model._model, table, given, groups_of(groups, table.rows), _tables.outcomes(y, table.rows))
 
     def level(self, confidence_level: float | None) -> float:
         """The level asked for, or the first of the model."""
@@ -77,17 +77,6 @@ class ModelRows:
 
     def predictions(self) -> Floats:
         return self.model.predictions(self.table) if self.given is None else self.given
-
-
-def outcomes_of(y: Any, rows: int | None = None) -> Floats:
-    """Outcomes, of which at least one, and all finite."""
-    outcomes = _tables.numbers(y, "y", rows)
-    not_finite = np.flatnonzero(~np.isfinite(outcomes))
-    if len(not_finite):
-        raise ValueError(f"y[{not_finite[0]}] is {outcomes[not_finite[0]]}; drop the rows without an outcome")
-    if not len(outcomes):
-        raise ValueError("there are no rows to draw")
-    return outcomes
 
 
 def bounds_of(intervals: Any, rows: int) -> tuple[Floats, Floats]:

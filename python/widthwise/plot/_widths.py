@@ -10,7 +10,7 @@ from .. import _tables
 from .._evaluation import number, percent
 from .._tables import Floats
 from ._coverage import width_name
-from ._rows import ModelRows, bounds_of, outcomes_of
+from ._rows import ModelRows, bounds_of
 from ._style import Axes, Display, bad, good, ink, legend_above, name_axes, note, percentages, plain_numbers
 
 _TAIL = 0.995  # the widest rows beyond share the last bar
@@ -106,7 +106,7 @@ class WidthDisplay(Display):
         lower, upper = bounds_of(intervals, n)
         one_width = None
         if y is not None and y_pred is not None:
-            one_width = _one_width(outcomes_of(y, n), _tables.numbers(y_pred, "y_pred", n), lower, upper)
+            one_width = _one_width(_tables.outcomes(y, n), _tables.numbers(y_pred, "y_pred", n), lower, upper)
         widths = upper - lower
         finite = np.isfinite(widths)
         display = cls(
