@@ -11,7 +11,7 @@ import numpy as np
 try:
     from sklearn.base import BaseEstimator, RegressorMixin, clone
     from sklearn.model_selection import KFold, cross_val_predict
-    from sklearn.utils import _safe_indexing, check_random_state
+    from sklearn.utils import _safe_indexing, check_random_state, get_tags
     from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
@@ -360,8 +360,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # An estimator of one's own decides itself; a pipeline that imputes does not say that it takes missing values.
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
         return tags
 
     # ---- what the methods share

@@ -243,27 +243,27 @@ Goal Goal::parse(std::string_view text) {
 // --- GoalPlan
 // --------------------------------------------------------------------------------------------------------------
 
-GoalPlan plan_goal(const std::optional<Goal>& asked, const std::string& transform_name, Sides sides,
+GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform, Sides sides,
                    const std::optional<LevelWindow>& window) {
-  const bool automatic = transform_name == "auto";
-  const Goal wish = asked.value_or(Goal::even());
-  const std::shared_ptr<const Transform> transform =
-      make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform_name);
-  const ConformalRule rule(transform, Score::kAbsolute, sides);
-  if (transform->parameter_count() == 0) return {wish, rule, nullptr};
-  const AffineForm* form = transform->affine_form();
+  const bool automatic = transform == "auto";
+  const Goal wish = goal.value_or(Goal::even());
+  const std::shared_ptr<const Transform> phi =
+      make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform);
+  const ConformalRule rule(phi, Score::kAbsolute, sides);
+  if (phi->parameter_count() == 0) return {wish, rule, nullptr};
+  const AffineForm* form = phi->affine_form();
   const bool has_evenness = form != nullptr && !form->has_offset();
-  if (!has_evenness && asked && !asked->is_narrow()) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(transform->name()) +
-                                                 " is for the goal narrow; for " + asked->text() +
+  if (!has_evenness && goal && !goal->is_narrow()) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(phi->name()) +
+                                                 " is for the goal narrow; for " + goal->text() +
                                                  " leave the transform out, or use exp");
   }
-  const Goal goal = has_evenness ? wish : Goal::narrow();
+  const Goal served = has_evenness ? wish : Goal::narrow();
   WidthOptions width;
   width.sides = sides;
-  width.evenness = has_evenness ? goal.evenness() : 0;
+  width.evenness = has_evenness ? served.evenness() : 0;
   width.window = window;
-  return {goal, rule, make_width_objective(transform, Score::kAbsolute, width)};
+  return {served, rule, make_width_objective(phi, Score::kAbsolute, width)};
 }
 
 double unit_near(double typical_residual) {

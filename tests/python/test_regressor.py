@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from examples import N_JOBS, Rows
@@ -34,7 +34,13 @@ def coverage(intervals, y, level=0):
 # ---- scikit-learn
 
 
-@parametrize_with_checks([regressor(), regressor(Ridge()), regressor(linear(), goal="narrow", two_sided=True)])
+@parametrize_with_checks(
+    [
+        regressor(),
+        regressor(Ridge()),
+        regressor(make_pipeline(StandardScaler(), Ridge()), goal="narrow", two_sided=True),
+    ]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
