@@ -105,8 +105,7 @@ class Localizer(HasModel):
         Localizer
             This one.
         """
-        table, _ = _tables.read(X)
-        table, left_out = _tables.select_numbers(table)
+        table, left_out = _tables.read_numbers(X)
         if left_out:
             logger.info("left out what does not hold numbers: %s", ", ".join(left_out))
         self._fit(
@@ -190,8 +189,7 @@ class Localizer(HasModel):
         unit : float, optional
             What residuals were divided by; by default as the objective does.
         """
-        table, _ = _tables.read(X)
-        table, _ = _tables.select_numbers(table)
+        table, _ = _tables.read_numbers(X)
         outcomes = _tables.numbers(y, "y", table.rows)
         residuals = outcomes - _tables.numbers(y_pred, "y_pred", table.rows)
         best = booster.attr("best_iteration")

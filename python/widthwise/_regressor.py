@@ -170,8 +170,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         levels = levels_of(self.confidence_level, [])
         frozen = self._is_prefit()
-        table, _ = _tables.read(X)
-        table, left_out = _tables.select_numbers(table)
+        table, left_out = _tables.read_numbers(X)
         if left_out:
             logger.info("widths do not depend on what holds no numbers: %s", ", ".join(left_out))
         localizer = Localizer(
@@ -206,13 +205,20 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             localizer._fit(table, y, None, base="xgboost", folds=folds, calibration_share=share, **options)
             model = localizer._model
         else:
-            model = self._fit_estimator(X, y, share, seed, localizer, options)
-        self.predictor_ = Predictor._of(model.with_notes({FITTED_ON: fingerprint_of(table, y)}))
+            model = self._fit_estimator(X, table, y, share, seed, localizer, options)
+        self.predictor_ = Predictor._of(model)
         self.fit_report_ = localizer.fit_report_
         return self
 
     def _fit_estimator(
-        self, X: Any, y: Floats, share: float, seed: int, localizer: Localizer, options: dict[str, Any]
+        self,
+        X: Any,
+        table: _core.Table,
+        y: Floats,
+        share: float,
+        seed: int,
+        localizer: Localizer,
+        options: dict[str, Any],
     ) -> _core.Model:
         """Cross-fit the estimator, train on its out-of-sample errors, calibrate with rows that none of it has seen."""
         n = len(y)
@@ -227,18 +233,19 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         predictions = cross_val_predict(clone(self.estimator), fit_X, fit_y, cv=cv, n_jobs=self.n_jobs)
         self.estimator_ = clone(self.estimator).fit(fit_X, fit_y)
 
-        table, _ = _tables.select_numbers(_tables.read(fit_X)[0])
-        localizer._fit(table, fit_y, _tables.numbers(predictions, "y_pred"), may_be_exact=True, **options)
+        fit_table, _ = _tables.read_numbers(fit_X)
+        localizer._fit(fit_table, fit_y, _tables.numbers(predictions, "y_pred"), may_be_exact=True, **options)
         model = localizer._model
         if not len(held):
             return model
         held_X = _rows_of(X, held)
-        held_table, _ = _tables.select_numbers(_tables.read(held_X)[0])
+        held_table, _ = _tables.read_numbers(held_X)
         core = _core.Calibration()
         held_pred = self._predictions(self.estimator_, held_X)
         model.calibrate(core, held_table, held_pred, None, y[held], 0)
         localizer.fit_report_["calibration_rows"] = len(held)
-        return model.with_calibration(core)
+        # The rows to refuse later are all of these, not only those that trained.
+        return model.with_notes({FITTED_ON: fingerprint_of(table, y)}).with_calibration(core)
 
     def conformalize(self, X: Any, y: Any, *, y_pred: Any = None, replace: bool = False) -> WidthwiseRegressor:
         """Add rows that nothing was fitted on to the calibration: what happened since, or rows you kept aside.

@@ -39,10 +39,16 @@ def read(X: Any) -> tuple[_core.Table, bool]:
     return _core.Table.from_matrix(_plain(matrix), [f"x{j}" for j in range(matrix.shape[1])]), False
 
 
-def select_numbers(table: _core.Table) -> tuple[_core.Table, list[str]]:
-    """The columns that hold numbers, and the names of the others."""
-    numeric = [j for j in range(len(table.names)) if table.numeric(j)]
-    left_out = [name for j, name in enumerate(table.names) if j not in set(numeric)]
+def read_numbers(X: Any) -> tuple[_core.Table, list[str]]:
+    """Borrow the columns of a table that hold numbers. Returns them, and the names of the others."""
+    table, _ = read(X)
+    numeric: list[int] = []
+    left_out: list[str] = []
+    for j, name in enumerate(table.names):
+        if table.numeric(j):
+            numeric.append(j)
+        else:
+            left_out.append(name)
     if not numeric:
         raise ValueError("X has no column of numbers")
     return table.select(numeric), left_out

@@ -242,8 +242,7 @@ def training_matrix(X: Any, y: Any, y_pred: Any, **kwargs: Any) -> xgboost.DMatr
     >>> matrix.get_label().tolist()
     [0.0, 1.0, 2.0]
     """
-    table, _ = _tables.read(X)
-    table, _ = _tables.select_numbers(table)
+    table, _ = _tables.read_numbers(X)
     predictions = _tables.numbers(y_pred, "y_pred", table.rows)
     residuals = _tables.numbers(y, "y", table.rows) - predictions
     last = _tables.name_of(y_pred, "y_pred")

@@ -144,7 +144,7 @@ class FrontierDisplay(Display):
             Threads of XGBoost; by default all processors.
         ax : matplotlib axes, optional
         """
-        table, _ = _tables.select_numbers(_tables.read(X)[0])
+        table, _ = _tables.read_numbers(X)
         outcomes = _tables.outcomes(y, table.rows)
         predictions = _tables.numbers(y_pred, "y_pred", table.rows)
         n = table.rows
