@@ -91,4 +91,4 @@ if __name__ == "__main__":
             write(markdown)
         else:
             problems += differences(markdown)
-    sys.exit("\n".join(problems))
+    sys.exit("\n".join(problems) or None)
