@@ -31,6 +31,7 @@ struct FitArguments {
   std::vector<std::string> features;
   std::vector<std::string> exclude;
   std::string goal;
+  bool one_sided = false;
   bool two_sided = false;
   std::string window;
   std::vector<std::string> levels;
@@ -122,8 +123,11 @@ FitData read_rows(const FitArguments& arguments, const std::vector<std::string>&
 FitOptions fit_options(const FitArguments& arguments) {
   FitOptions options = arguments.options;
   if (!arguments.goal.empty()) options.goal = Goal::parse(arguments.goal);
+  if (arguments.one_sided) options.sides = Sides::kOne;
   if (arguments.two_sided) options.sides = Sides::kTwo;
-  if (!arguments.window.empty()) {
+  if (arguments.window == "all") {
+    options.window = LevelWindow::all();
+  } else if (!arguments.window.empty()) {
     const auto [low, high] = parse_pair("--window", arguments.window);
     options.window = LevelWindow{Level::parse(low), Level::parse(high)};
   }
@@ -279,19 +283,26 @@ Command add_fit(CLI::App& program) {
   command
       .add_option("--goal", arguments->goal,
                   "what intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a "
-                  "number between, 1 being even; default: even")
+                  "number between, 1 being even; default: 0.85")
       ->type_name("even|narrow|0..1")
       ->group("Intervals");
   add_levels(command, arguments->levels, "0.9")->group("Intervals");
-  command.add_flag("--two-sided", arguments->two_sided, "learn the widths below and above the prediction apart")
-      ->group("Intervals");
+  auto* two_sided =
+      command
+          .add_flag("--two-sided", arguments->two_sided,
+                    "learn the widths below and above the prediction apart; default: for the goal narrow, if that is "
+                    "narrower on rows held out")
+          ->group("Intervals");
+  command.add_flag("--one-sided", arguments->one_sided, "do not")->group("Intervals")->excludes(two_sided);
   std::vector<std::string> transforms = {"auto"};
   for (const auto name : transform_names()) transforms.emplace_back(name);
   add_choice(command, "--transform", options.transform, transforms, "how widths depend on x; auto follows the goal")
       ->capture_default_str()
       ->group("Intervals");
-  command.add_option("--window", arguments->window, "levels to train for, as 0.8,0.95; default: all of them")
-      ->type_name("LO,HI")
+  command
+      .add_option("--window", arguments->window,
+                  "levels to train for, as 0.8,0.95; default: for the goal narrow those near --level, else all")
+      ->type_name("LO,HI|all")
       ->group("Intervals");
 
   add_choice(command, "--localizer", engines.localizer, localizer_names(), "what learns where errors are large")

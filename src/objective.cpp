@@ -36,6 +36,18 @@ double Objective::evaluate(const ResidualRows& rows, MatrixView parameters, Muta
   return evaluate(rows, parameters, gradient, hessian, workspace, SingleWorker());
 }
 
+LevelWindow LevelWindow::around(std::span<const Level> levels) {
+  const auto [least, greatest] = std::minmax_element(levels.begin(), levels.end());
+  const auto near = [](double level) { return Level(std::round(level * 1e9) / 1e9); };
+  const double low = least->value();
+  const double high = greatest->value();
+  constexpr double kReach = 0.1;
+  constexpr double kShareOfTheWay = 0.9;
+  // Levels closer to 0 or 1 than anybody asks for have no neighbours.
+  return {low < 1e-6 ? *least : near(low - std::min(kReach, kShareOfTheWay * low)),
+          high > 1 - 1e-6 ? *greatest : near(high + std::min(kReach, kShareOfTheWay * (1 - high))), 0.4};
+}
+
 namespace {
 
 void check_options(const Transform& transform, Score score, const WidthOptions& options) {
@@ -58,6 +70,10 @@ void check_options(const Transform& transform, Score score, const WidthOptions& 
     throw Error(ErrorCode::kInvalidArgument, "width objective: the window of levels ends (" +
                                                  options.window->upper.text() + ") before it begins (" +
                                                  options.window->lower.text() + ")");
+  }
+  if (options.window && !(options.window->outside >= 0 && options.window->outside <= 1)) {
+    throw Error(ErrorCode::kInvalidArgument, "width objective: levels outside the window count " +
+                                                 internal::text_of(options.window->outside) + "; expected 0 to 1");
   }
 }
 

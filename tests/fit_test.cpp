@@ -38,8 +38,10 @@ class WatchedBase final : public BaseTrainer {
 };
 
 /// A localizer that is the same everywhere, from a trainer that remembers which residuals it was shown.
+/// Its loss falls by `gain_of_two` when there are two sides of a transform with two parameters.
 class WatchedLocalizer final : public LocalizerTrainer {
  public:
+  explicit WatchedLocalizer(double gain_of_two = 0) : gain_of_two_(gain_of_two) {}
   [[nodiscard]] std::string_view name() const override { return "constant"; }
   [[nodiscard]] std::string engine() const override { return "none"; }
   [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& hold, const Objective& objective,
@@ -60,12 +62,14 @@ class WatchedLocalizer final : public LocalizerTrainer {
   void watch(const TrainingRows& rows) const {
     for (std::size_t i = 0; i < rows.x.rows(); ++i) seen_features.insert(rows.x(i, 0));
   }
-  static Trained constant(const TrainingRows& rows, const Objective& objective) {
+  [[nodiscard]] Trained constant(const TrainingRows& rows, const Objective& objective) const {
     ForestArrays arrays;
     arrays.inputs = static_cast<std::uint32_t>(rows.x.columns());
     arrays.base.assign(objective.parameter_count(), 0.0F);
-    return {std::make_shared<const Forest>(arrays), 1, 0};
+    return {std::make_shared<const Forest>(arrays), 1, objective.parameter_count() == 4 ? -gain_of_two_ : 0.0};
   }
+
+  double gain_of_two_;
 };
 
 struct Table {
@@ -175,7 +179,7 @@ TEST(Fit, TellsWhatTheGoalAndTheOtherEndGive) {
   const Table table(4000);
   const WatchedLocalizer localizer;
   const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {}).report;
-  EXPECT_EQ(report.chosen.goal, "even");
+  EXPECT_EQ(report.chosen.goal, "0.85");
   EXPECT_EQ(report.chosen.transform, "exp");
   ASSERT_TRUE(report.other.has_value());
   EXPECT_EQ(report.other->goal, "narrow");
@@ -194,6 +198,35 @@ TEST(Fit, NeedsNoTrainerForOneWidth) {
   const FitResult result = fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity"});
   EXPECT_EQ(result.model.parts().localizer, nullptr);
   EXPECT_FALSE(result.report.other.has_value());
+}
+
+TEST(Fit, TakesTwoSidesForNarrowWhereTheHoldOutSaysSo) {
+  const Table table(400);  // 60 rows are held out: the loss must fall by 0.045
+  const auto sides = [&](double gain, const FitOptions& options) {
+    const WatchedLocalizer localizer(gain);
+    return fit(table.with_predictions(), nullptr, &localizer, options).model.parts().rule.sides();
+  };
+  const FitOptions narrow{.goal = Goal::narrow()};
+  EXPECT_EQ(sides(0.05, narrow), Sides::kTwo);
+  EXPECT_EQ(sides(0.04, narrow), Sides::kOne);
+  EXPECT_EQ(sides(-0.05, narrow), Sides::kOne);
+  EXPECT_EQ(sides(0.05, {.goal = Goal::narrow(), .sides = Sides::kOne}), Sides::kOne);
+  EXPECT_EQ(sides(-0.05, {.goal = Goal::narrow(), .sides = Sides::kTwo}), Sides::kTwo);
+  EXPECT_EQ(sides(0.05, {.goal = Goal::even()}), Sides::kOne);
+}
+
+TEST(Fit, NotesTheLevelsItTrainedFor) {
+  const Table table(400);
+  const auto notes = [&](const FitOptions& options) {
+    const WatchedLocalizer localizer;
+    return fit(table.with_predictions(), nullptr, &localizer, options).model.parts().notes;
+  };
+  const auto narrow = notes({.goal = Goal::narrow(), .levels = {0.95, 0.8}});
+  EXPECT_EQ(narrow.at("window"), "0.7..0.995");
+  EXPECT_EQ(narrow.at("outside_window"), "0.4");
+  EXPECT_EQ(notes({.goal = Goal::even()}).count("window"), 0U);
+  EXPECT_EQ(notes({.goal = Goal::narrow(), .window = LevelWindow::all()}).count("window"), 0U);
+  EXPECT_EQ(notes({.goal = Goal::narrow(), .window = LevelWindow{0.8, 0.9}}).count("outside_window"), 0U);
 }
 
 TEST(Fit, LeavesTheCalibrationEmptyWhenAskedTo) {
@@ -261,9 +294,9 @@ TEST(FitReport, SaysInWordsWhatTheGoalGives) {
 }
 
 TEST(Goal, IsServedByARuleAndAnObjective) {
-  const GoalPlan even = plan_goal(std::nullopt, "auto");
-  EXPECT_EQ(even.goal.text(), "even");
-  EXPECT_EQ(even.rule.transform().name(), "exp");
+  const GoalPlan by_default = plan_goal(std::nullopt, "auto");
+  EXPECT_EQ(by_default.goal.text(), "0.85");
+  EXPECT_EQ(by_default.rule.transform().name(), "exp");
   const GoalPlan narrow = plan_goal(Goal::narrow(), "auto", Sides::kTwo);
   EXPECT_EQ(narrow.rule.transform().name(), "affine");
   EXPECT_EQ(narrow.objective->parameter_count(), 4U);

@@ -42,6 +42,7 @@ struct Case {
     std::string text = transform + "_" + std::string(name_of(score)) + (sides == Sides::kTwo ? "_two_sided" : "");
     if (evenness > 0) text += "_even" + std::to_string(std::lround(100 * evenness));
     if (window) text += "_window" + std::to_string(std::lround(1000 * window->lower.value()));
+    if (window && window->outside > 0) text += "_and_others";
     if (method == PairMethod::kSummary) text += "_summary";
     return text;
   }
@@ -143,7 +144,9 @@ INSTANTIATE_TEST_SUITE_P(AllForms, ExactObjectives,
                                          Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
                                          Case{"density", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.5, 0.9}},
                                          Case{"exp", Score::kSquared, Sides::kOne, 0, LevelWindow{0.9, 0.9}},
-                                         Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.9, 0.9}}),
+                                         Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.9, 0.9}},
+                                         Case{"exp", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95, 0.4}},
+                                         Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.99, 0.4}}),
                          [](const auto& test) { return test.param.name(); });
 
 class AnyObjective : public testing::TestWithParam<Case> {};
@@ -262,7 +265,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"affine", Score::kLog}, Case{"exp", Score::kLog}, Case{"mixture"},
                     Case{"mixture", Score::kSquared}, Case{"mixture", Score::kSquared, Sides::kTwo},
                     Case{"exp", Score::kAbsolute, Sides::kOne, 0.85, LevelWindow{0.8, 0.99}},
-                    Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.99}}),
+                    Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.99}},
+                    Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.99, 0.4}}),
     [](const auto& test) { return test.param.name(); });
 
 // --- what the design says of the losses
@@ -466,7 +470,36 @@ TEST(WidthObjectives, OptionsThatMakeNoSenseAreErrors) {
   EXPECT_THROW((void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.evenness = 1.5}), Error);
   EXPECT_THROW((void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.window = LevelWindow{0.9, 0.8}}),
                Error);
+  EXPECT_THROW(
+      (void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.window = LevelWindow{0.8, 0.9, 1.5}}),
+      Error);
   EXPECT_THROW((void)make_width_objective(make_transform("mixture"), Score::kAbsolute, {.nodes = 0}), Error);
+}
+
+TEST(WidthObjectives, LevelsOutsideAWindowThatCountTheSameAreNoWindow) {
+  const std::vector<double> residuals{0.3, 2.0, 0.9, 1.4, 0.1};
+  const std::vector<double> parameters{0.1, 0.4, -0.2, 0.0, 0.3, 0.2, -0.1, 0.6, 0.5, -0.3};
+  const MatrixView matrix(parameters.data(), 5, 2);
+  const auto loss = [&](const WidthOptions& options) {
+    return make_width_objective(make_transform("affine"), Score::kAbsolute, options)->evaluate({residuals, {}}, matrix);
+  };
+  EXPECT_DOUBLE_EQ(loss({.window = LevelWindow::all()}), loss({}));
+  EXPECT_NE(loss({.window = LevelWindow{0.6, 0.8, 0.4}}), loss({}));
+}
+
+TEST(LevelWindow, ReachesATenthAroundTheLevelsButNeverToTheEnds) {
+  const auto expect = [](const std::vector<Level>& levels, const char* lower, const char* upper) {
+    const LevelWindow window = LevelWindow::around(levels);
+    EXPECT_EQ(window.lower.text(), lower);
+    EXPECT_EQ(window.upper.text(), upper);
+    EXPECT_TRUE(window.outside > 0 && window.outside < 1);
+  };
+  expect({0.9}, "0.8", "0.99");
+  expect({0.68}, "0.58", "0.78");
+  expect({0.95, 0.68}, "0.58", "0.995");
+  expect({0.05}, "0.005", "0.15");
+  expect({0.9999999999}, "0.9", "0.9999999999");
+  expect({1e-9}, "0.000000001", "0.100000001");
 }
 
 // --- several workers

@@ -58,11 +58,20 @@ class Objective {
                   MutableMatrixView hessian = {}) const;
 };
 
-/// The levels a loss cares about: it averages the width over the ranks of these levels alone (docs/mathematics.md).
-/// lower == upper is the paper's l_alpha; windows narrower than about 0.1 overfit.
+/// The levels a loss cares about: it averages the width over the ranks of these levels (docs/mathematics.md).
+/// lower == upper with outside = 0 is the paper's l_alpha; windows narrower than about 0.1 overfit, and so do few rows
+/// when no other level counts.
 struct LevelWindow {
   Level lower;
   Level upper;
+  double outside = 0;  ///< what a level outside counts beside one inside, from 0 to 1
+
+  /// All levels alike, the paper's l_all.
+  [[nodiscard]] static LevelWindow all() { return {0.5, 0.5, 1}; }
+
+  /// For intervals of these levels (one at least): a tenth to either side, but less than the way to 0 or 1; the other
+  /// levels count less than half as much. Chosen on the fitting parts of real data (experiments/NOTES.md).
+  [[nodiscard]] static LevelWindow around(std::span<const Level> levels);
 };
 
 /// How the sums over all pairs of rows are done where the transform has an offset.

@@ -80,8 +80,9 @@ Trainers make_trainers(const std::string& base, bool with_localizer, const std::
 
 std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
                                      const std::string& target, const std::string& prediction, const std::string& base,
-                                     const std::string& goal, const std::string& transform, bool two_sided,
-                                     const std::optional<std::pair<double, double>>& window,
+                                     const std::string& goal, const std::string& transform,
+                                     std::optional<bool> two_sided,
+                                     const std::optional<std::tuple<double, double, double>>& window,
                                      const std::vector<double>& levels, double calibration_share, std::size_t folds,
                                      const std::pair<double, double>& range, bool may_be_exact, bool compare,
                                      std::uint64_t seed, std::size_t threads, const std::string& xgboost,
@@ -89,8 +90,8 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
   FitOptions options;
   if (!goal.empty()) options.goal = Goal::parse(goal);
   options.transform = transform;
-  options.sides = two_sided ? Sides::kTwo : Sides::kOne;
-  if (window) options.window = LevelWindow{window->first, window->second};
+  if (two_sided) options.sides = *two_sided ? Sides::kTwo : Sides::kOne;
+  options.window = window_of(window);
   options.levels = levels_of(levels);
   options.calibration_share = calibration_share;
   options.folds = folds;
@@ -99,7 +100,7 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
   options.compare = compare;
   options.seed = seed;
 
-  const GoalPlan plan = plan_goal(options.goal, options.transform, options.sides, options.window);
+  const GoalPlan plan = plan_goal(options.goal, options.transform);
   const Trainers trainers = make_trainers(base, plan.objective != nullptr, xgboost, threads, seed);
   const FitResult result = [&] {
     const nb::gil_scoped_release release;
@@ -129,7 +130,7 @@ void bind_fit(nb::module_& module) {
   const FitOptions options;
   module.def("fit", &fit_table, nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(),
              nb::arg("target"), nb::arg("prediction"), nb::arg("base"), nb::arg("goal"), nb::arg("transform"),
-             nb::arg("two_sided"), nb::arg("window").none(), nb::arg("levels"), nb::arg("calibration_share"),
+             nb::arg("two_sided").none(), nb::arg("window").none(), nb::arg("levels"), nb::arg("calibration_share"),
              nb::arg("folds"), nb::arg("range"), nb::arg("may_be_exact"), nb::arg("compare"), nb::arg("seed"),
              nb::arg("threads"), nb::arg("xgboost"), nb::arg("progress").none());
   module.attr("CALIBRATION_SHARE") = options.calibration_share;

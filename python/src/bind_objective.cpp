@@ -35,10 +35,9 @@ struct WidthObjective {
   GoalPlan plan;
 
   WidthObjective(const std::string& goal, const std::string& transform, bool two_sided,
-                 const std::optional<std::pair<double, double>>& window)
+                 const std::optional<std::tuple<double, double, double>>& window)
       : plan(plan_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
-                       two_sided ? Sides::kTwo : Sides::kOne,
-                       window ? std::optional(LevelWindow{window->first, window->second}) : std::nullopt)) {
+                       two_sided ? Sides::kTwo : Sides::kOne, window_of(window))) {
     if (plan.objective != nullptr) return;
     throw Error(ErrorCode::kInvalidArgument, "the transform identity has no parameters to train");
   }
@@ -102,7 +101,8 @@ std::pair<Matrix, Matrix> half_widths(const WidthObjective& self, const DoubleMa
 
 void bind_objective(nb::module_& module) {
   nb::class_<WidthObjective>(module, "WidthObjective")
-      .def(nb::init<const std::string&, const std::string&, bool, const std::optional<std::pair<double, double>>&>(),
+      .def(nb::init<const std::string&, const std::string&, bool,
+                    const std::optional<std::tuple<double, double, double>>&>(),
            nb::arg("goal"), nb::arg("transform"), nb::arg("two_sided"), nb::arg("window").none())
       .def_prop_ro("parameter_count", [](const WidthObjective& self) { return self.plan.objective->parameter_count(); })
       .def_prop_ro("transform",

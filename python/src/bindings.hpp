@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -19,6 +20,7 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/level.hpp>
+#include <widthwise/objective.hpp>
 #include <widthwise/plan.hpp>
 
 /// What the parts of the module share: arrays in and out.
@@ -48,6 +50,14 @@ template <class Array>
 
 [[nodiscard]] inline MatrixView view_of(const DoubleMatrix& matrix) {
   return {matrix.data(), matrix.shape(0), matrix.shape(1)};
+}
+
+/// Ends of a window of levels, and what the levels outside count.
+[[nodiscard]] inline std::optional<LevelWindow> window_of(
+    const std::optional<std::tuple<double, double, double>>& window) {
+  if (!window) return std::nullopt;
+  const auto [lower, upper, outside] = *window;
+  return LevelWindow{lower, upper, outside};
 }
 
 /// Hand numbers over to Python without a copy.

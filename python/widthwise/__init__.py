@@ -6,7 +6,7 @@
 
 People with a fitted model and a table want `WidthwiseRegressor`. People without an estimator, with predictions from
 anywhere, want `Localizer`, `Calibration` and `Predictor`. `report` writes a page that says whether intervals keep their
-promise, `plan` says how many rows a promise needs. `widthwise.xgboost`, `widthwise.torch`, `widthwise.mapie`,
+promise, `evaluate_intervals` says it of intervals from anywhere, `plan` says how many rows a promise needs. `widthwise.xgboost`, `widthwise.torch`, `widthwise.mapie`,
 `widthwise.crepes` and `widthwise.onnx` meet those packages; `widthwise.plot` has the pictures.
 """
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._calibration import Calibration as Calibration
     from ._core import VERSION as __version__
     from ._evaluation import Evaluation as Evaluation
+    from ._evaluation import evaluate_intervals as evaluate_intervals
     from ._localizer import Localizer as Localizer
     from ._plan import Plan as Plan
     from ._plan import plan as plan
@@ -34,6 +35,7 @@ _HOME = {
     "Plan": "_plan",
     "Predictor": "_predictor",
     "WidthwiseRegressor": "_regressor",
+    "evaluate_intervals": "_evaluation",
     "plan": "_plan",
     "report": "_report",
 }
@@ -47,6 +49,7 @@ __all__ = [  # noqa: F822 - found by __getattr__
     "Predictor",
     "WidthwiseRegressor",
     "__version__",
+    "evaluate_intervals",
     "plan",
     "report",
 ]

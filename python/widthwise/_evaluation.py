@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _tables
+from ._options import Levels, levels_of
 from ._tables import Floats
 
 
@@ -36,6 +37,54 @@ class Evaluation(dict[str, Any]):
         return all(level["verdict"]["word"] != "too low" for level in self["levels"])
 
 
+def evaluate_intervals(
+    intervals: Any, y: Any, *, confidence_level: Levels, calibration_rows: int, X: Any = None
+) -> Evaluation:
+    """Say whether intervals of any origin keep their promise, and what they cost.
+
+    Parameters
+    ----------
+    intervals : array-like of shape (n, 2, k)
+        Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``, as `predict_interval` of this package or of MAPIE gives
+        them. (n, 2) for one level.
+    y : array-like of shape (n,)
+        Outcomes.
+    confidence_level : float or list of k floats
+        What the intervals promise.
+    calibration_rows : int
+        How many rows calibrated them: says how far from the level coverage may be.
+    X : table of shape (n, d), optional
+        To search for places where coverage is weak.
+
+    Returns
+    -------
+    Evaluation
+        A dict with everything, which prints as a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widthwise import evaluate_intervals
+    >>> y = np.random.default_rng(0).normal(size=1000)
+    >>> intervals = np.tile([-1.645, 1.645], (1000, 1))
+    >>> evaluate_intervals(intervals, y, confidence_level=0.9, calibration_rows=10_000)["levels"][0]["coverage"]["share"]
+    0.914
+    """
+    outcomes = _tables.numbers(y, "y")
+    levels = levels_of(confidence_level, [])
+    bounds = np.asarray(intervals, dtype=np.float64)
+    bounds = bounds[:, :, None] if bounds.ndim == 2 else bounds
+    if bounds.shape != (len(outcomes), 2, len(levels)):
+        raise ValueError(
+            f"intervals are of shape {np.shape(intervals)}; expected ({len(outcomes)}, 2, {len(levels)}) for "
+            f"{len(outcomes)} outcomes and {len(levels)} levels"
+        )
+    table = None if X is None else _tables.read_numbers(X)[0]
+    if table is not None and table.rows != len(outcomes):
+        raise ValueError(f"X has {table.rows} rows, y has {len(outcomes)}")
+    return _evaluate(bounds, outcomes, levels, calibration_rows, table)
+
+
 def evaluate(
     model: _core.Model,
     table: _core.Table,
@@ -46,20 +95,27 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a model; features to search for weak places are those it was fitted with."""
     _, intervals = model.intervals(table, y_pred, groups, levels)
-    rows = np.arange(len(outcomes))
+    return _evaluate(intervals, outcomes, levels, model.calibration_rows, table)
+
+
+def _evaluate(
+    intervals: Floats, outcomes: Floats, levels: list[float], calibration_rows: int, table: _core.Table | None
+) -> Evaluation:
+    rows = np.arange(len(outcomes) if table is not None else 0)
     if len(rows) > _core.SEARCH_ROWS_AT_MOST:
         rows = np.sort(np.random.default_rng(0).choice(len(rows), _core.SEARCH_ROWS_AT_MOST, replace=False))
-    features = table.take(rows)
+    features = table.take(rows) if table is not None else np.empty((0, 0))
+    names = table.names if table is not None else []
     found = [
         _core.evaluate(
             np.ascontiguousarray(intervals[:, 0, j]),
             np.ascontiguousarray(intervals[:, 1, j]),
             outcomes,
             level,
-            model.calibration_rows,
+            calibration_rows,
             rows,
             features,
-            model.features,
+            names,
         )
         for j, level in enumerate(levels)
     ]

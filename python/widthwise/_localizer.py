@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from typing import Any
 
@@ -12,8 +13,8 @@ from numpy.typing import ArrayLike
 from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
-from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of
-from ._options import Goal, goal_text
+from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of, load_model
+from ._options import Goal, Levels, Window, goal_text, levels_of, window_of
 from ._tables import Floats
 
 FEWEST_ROWS_TO_TRAIN = 20
@@ -24,15 +25,19 @@ class Localizer(HasModel):
 
     Parameters
     ----------
-    goal : {"even", "narrow"} or float, default="even"
+    goal : {"even", "narrow"} or float, default=0.85
         What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
         between, 1 being even.
     transform : str, default="auto"
         How a score depends on the row: auto is exp, or affine for the goal narrow.
-    two_sided : bool, default=False
-        Learn the lower and the upper side apart: for outcomes that are skewed around the prediction.
-    window : (float, float), optional
-        Levels to train for, as (0.85, 0.95); by default all count alike.
+    confidence_level : float or list of floats, default=0.9
+        What intervals are wanted: the goal narrow trains for levels near these. Any level can be predicted afterwards.
+    two_sided : bool, optional
+        Learn the lower and the upper side apart: for outcomes that are skewed around the prediction. By default the goal
+        narrow does if that is narrower on rows held out, the others do not.
+    window : (float, float) or "all", optional
+        Levels to train for, as (0.8, 0.99), or all of them alike. By default the goal narrow looks mostly at levels within
+        0.1 of `confidence_level`, the others at all alike.
     outcome_range : (float, float), optional
         What is known of y; intervals are cut to it. Use infinities for one side.
     random_state : int, default=0
@@ -40,6 +45,8 @@ class Localizer(HasModel):
         Threads of XGBoost; by default all processors.
     verbose : int, default=0
         1 shows how far training is.
+    compare : bool, default=True
+        Also train the other end of the dial, for the report; without it fitting is faster.
 
     Attributes
     ----------
@@ -67,22 +74,26 @@ class Localizer(HasModel):
     def __init__(
         self,
         *,
-        goal: Goal | None = "even",
+        goal: Goal | None = None,
         transform: str = "auto",
-        two_sided: bool = False,
-        window: tuple[float, float] | None = None,
+        confidence_level: Levels = 0.9,
+        two_sided: bool | None = None,
+        window: Window | None = None,
         outcome_range: tuple[float, float] | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
+        compare: bool = True,
     ) -> None:
         self._options: dict[str, Any] = {
             "goal": goal_text(goal),
             "transform": transform,
             "two_sided": two_sided,
-            "window": window,
+            "window": window_of(window),
+            "levels": levels_of(confidence_level, []),
             "range": outcome_range or (-math.inf, math.inf),
             "seed": random_state,
+            "compare": compare,
         }
         self._n_jobs = n_jobs
         self._verbose = verbose
@@ -125,7 +136,6 @@ class Localizer(HasModel):
         *,
         target: str,
         prediction: str,
-        levels: list[float] | None = None,
         base: str = "",
         folds: int = _core.FOLDS,
         calibration_share: float = 0.0,
@@ -156,11 +166,9 @@ class Localizer(HasModel):
                 target=target,
                 prediction=prediction,
                 base=base,
-                levels=levels or [0.9],
                 calibration_share=calibration_share,
                 folds=folds,
                 may_be_exact=may_be_exact,
-                compare=True,
                 threads=threads_of(self._n_jobs),
                 xgboost=xgboost_library() if base == "xgboost" or options["transform"] != "identity" else "",
                 progress=callback,
@@ -208,6 +216,13 @@ class Localizer(HasModel):
             unit or objective.unit or _core.unit_near(float(np.mean(np.abs(residuals)))),
             [0.9],
         ).with_notes({FITTED_ON: fingerprint_of(table, outcomes)})
+        return self
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Localizer:
+        """The localizer of a model file, without its calibration: one that ``widthwise fit`` trained as a net, say."""
+        self = cls()
+        self._model = load_model(path).with_calibration(_core.Calibration())
         return self
 
     def parameters(self, X: Any, y_pred: Any) -> Floats:

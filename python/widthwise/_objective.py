@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from . import _core
-from ._options import Goal, goal_text
+from ._options import Goal, Window, goal_text, window_of
 
 
 class PortableObjective:
@@ -18,9 +18,9 @@ class PortableObjective:
     two_sided : bool
     """
 
-    def __init__(self, goal: Goal | None, transform: str, two_sided: bool, window: tuple[float, float] | None) -> None:
+    def __init__(self, goal: Goal | None, transform: str, two_sided: bool, window: Window | None) -> None:
         self._options = (goal, transform, two_sided, window)
-        self.core = _core.WidthObjective(goal_text(goal), transform, two_sided, window)
+        self.core = _core.WidthObjective(goal_text(goal), transform, two_sided, window_of(window))
         self.two_sided = two_sided
 
     def __reduce__(self) -> tuple[Any, ...]:

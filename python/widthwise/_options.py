@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Goal = str | float
+Window = str | tuple[float, float]
 Levels = float | Sequence[float] | NDArray[np.float64]
 
 
@@ -20,6 +21,18 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
     if levels.ndim != 1 or not len(levels):
         raise ValueError("confidence_level must be a number or a list of numbers between 0 and 1")
     return [float(level) for level in levels]
+
+
+def window_of(window: Window | None) -> tuple[float, float, float] | None:
+    """A window of levels as C++ takes it: its ends, and what the levels outside count."""
+    if window is None:
+        return None
+    if isinstance(window, str):
+        if window != "all":
+            raise ValueError(f"window is {window!r}; expected 'all' or two levels, as (0.8, 0.95)")
+        return 0.5, 0.5, 1.0
+    low, high = window
+    return float(low), float(high), 0.0
 
 
 def goal_text(goal: Goal | None) -> str:

@@ -24,7 +24,7 @@ from ._engine import logger
 from ._evaluation import Evaluation
 from ._localizer import Localizer
 from ._model import FITTED_ON, fingerprint_of, load_model, not_fitted
-from ._options import Goal, Levels, levels_of
+from ._options import Goal, Levels
 from ._predictor import Predictor
 from ._tables import Floats
 
@@ -41,7 +41,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     estimator : estimator, optional
         Anything with fit and predict: scikit-learn's, pipelines, LightGBM, CatBoost, XGBoost. By default boosted trees
         of XGBoost, which the model file then holds, too.
-    goal : {"even", "narrow"} or float, default="even"
+    goal : {"even", "narrow"} or float, default=0.85
         What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
         between, 1 being even.
     transform : str, default="auto"
@@ -59,8 +59,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         1 shows how far training is.
     prefit : bool, default=False
         The estimator is fitted already, on other rows than those given to `fit`. ``FrozenEstimator`` says the same.
-    two_sided : bool, default=False
-        Learn the lower and the upper side apart: for outcomes that are skewed around the prediction.
+    two_sided : bool, optional
+        Learn the lower and the upper side apart: for outcomes that are skewed around the prediction. By default the goal
+        narrow does if that is narrower on rows held out, the others do not.
     outcome_range : (float, float), optional
         What is known of y, as (0, inf); intervals are cut to it.
 
@@ -97,7 +98,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         estimator: Any = None,
         *,
-        goal: Goal = "even",
+        goal: Goal | None = None,
         transform: str = "auto",
         confidence_level: Levels = 0.9,
         cv: Any = _core.FOLDS,
@@ -106,7 +107,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         verbose: int = 0,
         prefit: bool = False,
-        two_sided: bool = False,
+        two_sided: bool | None = None,
         outcome_range: tuple[float, float] | None = None,
     ) -> None:
         self.estimator = estimator
@@ -168,7 +169,6 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         n = len(y)
         share = self._calibration_share(n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        levels = levels_of(self.confidence_level, [])
         frozen = self._is_prefit()
         table, left_out = _tables.read_numbers(X)
         if left_out:
@@ -176,13 +176,14 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         localizer = Localizer(
             goal=self.goal,
             transform=self.__dict__["transform"],
+            confidence_level=self.confidence_level,
             two_sided=self.two_sided,
             outcome_range=self.outcome_range,
             random_state=seed,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        options: dict[str, Any] = {"target": target, "prediction": "y_pred", "levels": levels}
+        options: dict[str, Any] = {"target": target, "prediction": "y_pred"}
         self.estimator_ = None
 
         if y_pred is not None or frozen:

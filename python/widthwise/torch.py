@@ -48,7 +48,7 @@ except ImportError as error:
 
 from . import _core, _tables
 from ._objective import HasObjective, PortableObjective, checked_unit
-from ._options import Goal
+from ._options import Goal, Window
 from ._tables import Floats
 
 __all__ = ["WidthLoss"]
@@ -65,14 +65,14 @@ class WidthLoss(HasObjective, torch.nn.Module):
 
     Parameters
     ----------
-    goal : {"even", "narrow"} or float, default="even"
+    goal : {"even", "narrow"} or float, default=0.85
         What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
         between, 1 being even.
     transform : str, default="auto"
         How a score depends on the row: auto is exp, or affine for the goal narrow.
     two_sided : bool, default=False
         Learn the lower and the upper side apart; the lower side's parameters come first.
-    window : (float, float), optional
+    window : (float, float) or "all", optional
         Levels to train for, as (0.85, 0.95); by default all count alike.
     unit : float, optional
         What residuals are divided by, or rather the power of two nearest to it: their mean size, say. Networks learn
@@ -103,11 +103,11 @@ class WidthLoss(HasObjective, torch.nn.Module):
 
     def __init__(
         self,
-        goal: Goal | None = "even",
+        goal: Goal | None = None,
         transform: str = "auto",
         *,
         two_sided: bool = False,
-        window: tuple[float, float] | None = None,
+        window: Window | None = None,
         unit: float | None = None,
     ) -> None:
         super().__init__()

@@ -66,7 +66,7 @@ if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_
 
 from . import _core, _tables
 from ._objective import HasObjective, PortableObjective, checked_unit
-from ._options import Goal
+from ._options import Goal, Window
 from ._tables import Floats
 
 __all__ = ["WidthObjective", "training_matrix"]
@@ -83,14 +83,14 @@ class WidthObjective(HasObjective):
 
     Parameters
     ----------
-    goal : {"even", "narrow"} or float, default="even"
+    goal : {"even", "narrow"} or float, default=0.85
         What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
         between, 1 being even.
     transform : str, default="auto"
         How a score depends on the row: auto is exp, or affine for the goal narrow.
     two_sided : bool, default=False
         Learn the lower and the upper side apart.
-    window : (float, float), optional
+    window : (float, float) or "all", optional
         Levels to train for, as (0.85, 0.95); by default all count alike.
     unit : float, optional
         What residuals are divided by before anything is learnt, or rather the power of two nearest to it; by default
@@ -127,11 +127,11 @@ class WidthObjective(HasObjective):
 
     def __init__(
         self,
-        goal: Goal | None = "even",
+        goal: Goal | None = None,
         transform: str = "auto",
         *,
         two_sided: bool = False,
-        window: tuple[float, float] | None = None,
+        window: Window | None = None,
         unit: float | None = None,
     ) -> None:
         self._objective = PortableObjective(goal, transform, two_sided, window)

@@ -177,7 +177,7 @@ WindowEnds summary_window_ends(const LevelWindow& window, std::span<const double
     }
     return std::numeric_limits<double>::infinity();
   };
-  return {value_at(window.lower), value_at(window.upper)};
+  return {value_at(window.lower), value_at(window.upper), window.outside};
 }
 
 }  // namespace widthwise::internal

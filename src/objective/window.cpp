@@ -22,7 +22,7 @@ WindowEnds window_ends(const LevelWindow& window, std::span<const double> values
       return std::pair{static_cast<std::size_t>(rank - 1), *place};
     };
     const auto [place, low] = at_rank(window.lower, 0);
-    return {low, at_rank(window.upper, place).second};
+    return {low, at_rank(window.upper, place).second, window.outside};
   }
 
   std::vector<std::size_t> order(n);
@@ -34,7 +34,7 @@ WindowEnds window_ends(const LevelWindow& window, std::span<const double> values
   const double slack = 1e-12 * with_test;
   const double low_weight = window.lower.value() * with_test - slack;
   const double high_weight = window.upper.value() * with_test - slack;
-  WindowEnds ends{values[order[n - 1]], values[order[n - 1]]};
+  WindowEnds ends{values[order[n - 1]], values[order[n - 1]], window.outside};
   double reached = 0;
   bool inside = false;
   for (std::size_t i = 0; i < n; ++i) {
@@ -55,7 +55,7 @@ void weigh_window(const WindowEnds& ends, std::span<const double> values, std::s
                   std::span<double> out) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double weight = weights.empty() ? 1.0 : weights[i];
-    out[i] = values[i] >= ends.low && values[i] <= ends.high ? weight : 0.0;
+    out[i] = values[i] >= ends.low && values[i] <= ends.high ? weight : ends.outside * weight;
   }
 }
 

@@ -10,6 +10,7 @@ namespace widthwise::internal {
 struct WindowEnds {
   double low;
   double high;
+  double outside;  ///< what the others count
 };
 
 /// Find them among all rows: the values of rank ceil((N + 1) lower) and ceil((N + 1) upper), at most N. With weights,
@@ -18,7 +19,8 @@ struct WindowEnds {
 WindowEnds window_ends(const LevelWindow& window, std::span<const double> values, std::span<const double> weights,
                        Workspace& workspace);
 
-/// Write each row's weight, or 0 outside the window, to out. Equal values are inside or outside together.
+/// Write each row's weight to out, times `outside` for those outside the window. Equal values are inside or outside
+/// together.
 void weigh_window(const WindowEnds& ends, std::span<const double> values, std::span<const double> weights,
                   std::span<double> out);
 

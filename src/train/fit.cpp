@@ -201,8 +201,25 @@ class Fitting {
   std::vector<double> slab_features_;
 };
 
+std::optional<LevelWindow> window_for(const Goal& goal, const FitOptions& options) {
+  if (options.window || !goal.is_narrow()) return options.window;
+  return LevelWindow::around(options.levels);
+}
+
+GoalPlan plan_with(const FitOptions& options, const std::optional<Goal>& goal, const std::string& transform,
+                   Sides sides) {
+  const GoalPlan plan = plan_goal(goal, transform, sides, options.window);
+  // Which goal is served shows when it is planned: a transform may have no other than narrow.
+  return plan_goal(goal, transform, sides, window_for(plan.goal, options));
+}
+
+/// By how much the loss over the hold-out must fall for two sides to be worth their parameters: what differs by chance
+/// falls with the root of the rows.
+double least_gain(std::size_t hold_rows) { return 0.35 / std::sqrt(static_cast<double>(hold_rows)); }
+
 std::map<std::string, std::string> notes_of(const GoalPlan& plan, const BaseTrainer* base,
                                             const LocalizerTrainer* localizer, const FitOptions& options) {
+  const auto window = window_for(plan.goal, options);
   std::map<std::string, std::string> notes{{"goal", plan.goal.text()}, {"seed", std::to_string(options.seed)}};
   if (base != nullptr) {
     notes["base"] = std::string(base->name());
@@ -212,7 +229,10 @@ std::map<std::string, std::string> notes_of(const GoalPlan& plan, const BaseTrai
   if (plan.objective != nullptr) {
     notes["localizer"] = std::string(localizer->name());
     notes["localizer_engine"] = localizer->engine();
-    if (options.window) notes["window"] = options.window->lower.text() + ".." + options.window->upper.text();
+    if (window && window->outside < 1) {
+      notes["window"] = window->lower.text() + ".." + window->upper.text();
+      if (window->outside > 0) notes["outside_window"] = text_of(window->outside);
+    }
   }
   return notes;
 }
@@ -246,7 +266,7 @@ Goal Goal::parse(std::string_view text) {
 GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform, Sides sides,
                    const std::optional<LevelWindow>& window) {
   const bool automatic = transform == "auto";
-  const Goal wish = goal.value_or(Goal::even());
+  const Goal wish = goal.value_or(Goal::by_default());
   const std::shared_ptr<const Transform> phi =
       make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform);
   const ConformalRule rule(phi, Score::kAbsolute, sides);
@@ -262,7 +282,7 @@ GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform
   WidthOptions width;
   width.sides = sides;
   width.evenness = has_evenness ? served.evenness() : 0;
-  width.window = window;
+  if (window && window->outside < 1) width.window = window;
   return {served, rule, make_width_objective(phi, Score::kAbsolute, width)};
 }
 
@@ -276,7 +296,8 @@ double unit_near(double typical_residual) {
 
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
               const FitOptions& options, const ProgressCallback& progress) {
-  GoalPlan plan = plan_goal(options.goal, options.transform, options.sides, options.window);
+  const Sides sides = options.sides.value_or(Sides::kOne);
+  GoalPlan plan = plan_with(options, options.goal, options.transform, sides);
   check_table(table, base, options, plan.objective != nullptr);
   if (plan.objective != nullptr && localizer == nullptr) {
     throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(plan.rule.transform().name()) +
@@ -317,7 +338,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
       throw Error(ErrorCode::kInvalidArgument,
                   "fit: every prediction equals the outcome; give predictions made without looking at it");
     }
-    plan = plan_goal(options.goal, "identity", options.sides, options.window);
+    plan = plan_with(options, options.goal, "identity", sides);
     report.warnings.emplace_back("every prediction equals the outcome, so there is no error to learn from");
   }
   const double unit = unit_near(report.base_error);
@@ -325,11 +346,22 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const Fitting fitting(rows, y, predictions, unit, options, localizer, progress);
   report.hold_rows = fitting.hold_rows();
   auto [chosen, trained] = fitting.try_out(plan);
+  // A root-finder for every row (mixture) is too slow to train twice.
+  if (!options.sides && plan.objective != nullptr && plan.goal.is_narrow() &&
+      plan.rule.transform().affine_form() != nullptr) {
+    GoalPlan two = plan_with(options, options.goal, options.transform, Sides::kTwo);
+    auto [report_of_two, trained_two] = fitting.try_out(two);
+    if (trained_two.loss < trained.loss - least_gain(fitting.hold_rows())) {
+      plan = std::move(two);
+      chosen = std::move(report_of_two);
+      trained = std::move(trained_two);
+    }
+  }
   report.chosen = std::move(chosen);
-  report.fixed = fitting.try_out(plan_goal(options.goal, "identity", options.sides, options.window)).first;
+  report.fixed = fitting.try_out(plan_with(options, options.goal, "identity", sides)).first;
   if (options.compare && plan.objective != nullptr) {
     const Goal other = plan.goal.is_narrow() ? Goal::even() : Goal::narrow();
-    report.other = fitting.try_out(plan_goal(other, "auto", options.sides, options.window)).first;
+    report.other = fitting.try_out(plan_with(options, other, "auto", sides)).first;
   }
 
   const Model uncalibrated(ModelParts{.features = table.features,

@@ -1,0 +1,104 @@
+"""widthwise, in all the ways the field compares: goals, transforms, sides, levels; trees, nets and their average."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from widthwise import Calibration, Localizer, Predictor
+from widthwise.torch import WidthLoss
+
+from .. import program
+from .protocol import LEVELS, Floats, Split
+
+# From the widest and most even to the narrowest: what is drawn as our frontier.
+FRONTIER = ("even", "evenness 0.85", "evenness 0.5", "narrow")
+
+# What the figures are demanded of.
+NARROW = "narrow"
+
+
+# The goals alone; these and all that trees can do; nets, too.
+Variants = Literal["goals", "trees", "all"]
+
+
+def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, float]]:
+    """Name, intervals (rows, 2, levels) and seconds to fit of every variant."""
+
+    def trees(**options: object) -> tuple[Localizer, float]:
+        start = time.perf_counter()
+        localizer = Localizer(random_state=split.seed, n_jobs=1, compare=False, **options)
+        localizer.fit(split.X_fit, split.y_fit, split.oof)
+        return localizer, time.perf_counter() - start
+
+    def by_net(*options: str) -> tuple[Localizer, float]:
+        start = time.perf_counter()
+        localizer = program.fit(
+            split.X_fit, split.y_fit, split.oof, *options, "--localizer", "net", seed=split.seed
+        )
+        return localizer, time.perf_counter() - start
+
+    narrow, seconds = trees(goal="narrow")
+    intervals = intervals_of(split, narrow)
+    yield NARROW, intervals, seconds
+    for name, goal in {"even": "even", "evenness 0.85": 0.85, "evenness 0.5": 0.5}.items():
+        localizer, took = trees(goal=goal)
+        yield name, intervals_of(split, localizer), took
+    if variants == "goals":
+        return
+
+    # The default took one side or two; that one is not trained again.
+    sides = {False: "narrow, one-sided", True: "narrow, two-sided"}
+    yield sides[narrow.two_sided], intervals, seconds
+    other, seconds_of_other = trees(goal="narrow", two_sided=not narrow.two_sided)
+    yield sides[other.two_sided], intervals_of(split, other), seconds_of_other
+
+    for name, options in {
+        "narrow, all levels": {"goal": "narrow", "window": "all", "two_sided": narrow.two_sided},
+        "density": {"transform": "density", "goal": "narrow", "two_sided": narrow.two_sided},
+        "evenness 0.85, two-sided": {"goal": 0.85, "two_sided": True},
+    }.items():
+        localizer, took = trees(**options)
+        yield name, intervals_of(split, localizer), took
+    if variants == "trees":
+        return
+
+    net, seconds_of_net = by_net("--goal", "narrow", "--two-sided" if narrow.two_sided else "--one-sided")
+    yield "narrow, net", intervals_of(split, net), seconds_of_net
+    yield "narrow, trees and net", averaged_intervals(split, narrow, net), seconds + seconds_of_net
+
+
+def intervals_of(split: Split, localizer: Localizer) -> Floats:
+    calibration = localizer.calibrate(split.X_cal, split.y_cal, split.f_cal)
+    return Predictor(localizer, calibration).predict_interval(split.X_test, split.f_test, confidence_level=LEVELS)[1]
+
+
+def averaged_intervals(split: Split, *localizers: Localizer) -> Floats:
+    """Intervals by the mean of the parameters of several localizers for the goal narrow."""
+    loss = WidthLoss("narrow", two_sided=localizers[0].two_sided, unit=np.abs(split.y_fit - split.oof).mean())
+
+    def mean(X: Floats, f: Floats) -> Floats:
+        return np.mean([_in_common_terms(split, one, X, f) for one in localizers], axis=0)
+
+    scores = loss.scores(mean(split.X_cal, split.f_cal), split.y_cal - split.f_cal)
+    calibration = Calibration().add(scores)
+    quantiles = np.array([calibration.quantile(level) for level in LEVELS])
+    lower, upper = loss.half_widths(mean(split.X_test, split.f_test), quantiles)
+    return np.stack([split.f_test[:, None] - lower, split.f_test[:, None] + upper], axis=1)
+
+
+def _in_common_terms(split: Split, localizer: Localizer, X: Floats, f: Floats) -> Floats:
+    """Parameters, for r / b + c in such units that b is 1 on average and the score of the level 0.9 is 0.
+
+    Intervals do not change with the units of a score, but a mean of parameters would.
+    """
+    parameters = localizer.parameters(X, f)
+    scales = np.exp(localizer.parameters(split.X_fit, split.oof)[:, 0::2]).mean()
+    middle = np.quantile(localizer.scores(split.X_fit, split.y_fit, split.oof), 0.9)
+    out = np.empty_like(parameters)
+    out[:, 0::2] = parameters[:, 0::2] - np.log(scales)
+    out[:, 1::2] = (parameters[:, 1::2] - middle) * scales
+    return out

@@ -1,0 +1,123 @@
+"""What every method of the field gets, and how it is measured: the same rows, base model, levels and ruler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, cross_val_predict
+from xgboost import XGBRegressor
+
+from widthwise import evaluate_intervals
+
+from ..data import Dataset
+from ..records import Record
+
+Floats = NDArray[np.float64]
+
+LEVELS = (0.68, 0.9, 0.95)
+SLAB_LEVEL = 0.9  # searching a thousand directions takes as long as fitting some of the methods
+SPLITS = 20
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to fit, to calibrate and to test, with the predictions of the base model."""
+
+    X_fit: Floats
+    y_fit: Floats
+    oof: Floats  # out-of-fold predictions of the fitting rows
+    X_cal: Floats
+    y_cal: Floats
+    f_cal: Floats
+    X_test: Floats
+    y_test: Floats
+    f_test: Floats
+    base: XGBRegressor  # fitted on all fitting rows
+    base_factory: Callable[[], XGBRegressor]  # a fresh one
+    seed: int
+
+
+def base_model(seed: int) -> XGBRegressor:
+    """Boosted trees for the median: what symmetric intervals are narrowest around."""
+    return XGBRegressor(
+        objective="reg:absoluteerror",
+        n_estimators=400,
+        learning_rate=0.05,
+        max_depth=6,
+        min_child_weight=5,
+        subsample=0.8,
+        colsample_bytree=0.8,
+        n_jobs=1,
+        random_state=seed,
+    )
+
+
+def make_split(data: Dataset, number: int) -> Split:
+    """60 % of the rows fit, 20 % calibrate, 20 % test; y in units of its mean size on the fitting rows."""
+    n = len(data.y)
+    order = np.random.default_rng(number).permutation(n)
+    test, rest = order[: n // 5], order[n // 5 :]
+    cal, fit = rest[: len(rest) // 4], rest[len(rest) // 4 :]
+    X, y = data.X, data.y / np.abs(data.y[fit]).mean()
+
+    def factory() -> XGBRegressor:
+        return base_model(number)
+
+    folds = KFold(FOLDS, shuffle=True, random_state=number)
+    oof = cross_val_predict(factory(), X[fit], y[fit], cv=folds)
+    base = factory().fit(X[fit], y[fit])
+    return Split(
+        X_fit=X[fit],
+        y_fit=y[fit],
+        oof=oof.astype(float),
+        X_cal=X[cal],
+        y_cal=y[cal],
+        f_cal=base.predict(X[cal]).astype(float),
+        X_test=X[test],
+        y_test=y[test],
+        f_test=base.predict(X[test]).astype(float),
+        base=base,
+        base_factory=factory,
+        seed=number,
+    )
+
+
+def measure(split: Split, intervals: Floats) -> list[Record]:
+    """A record for each level. Intervals of every method are cut to the range of y in the fitting rows."""
+    clipped = np.clip(intervals, split.y_fit.min(), split.y_fit.max())
+    # Quantiles that cross leave nothing between them.
+    clipped = np.where(clipped[:, :1] > clipped[:, 1:], clipped.mean(axis=1, keepdims=True), clipped)
+    records = []
+    for j, level in enumerate(LEVELS):
+        lower, upper = clipped[:, 0, j], clipped[:, 1, j]
+        about = evaluate_intervals(
+            clipped[:, :, j],
+            split.y_test,
+            confidence_level=level,
+            calibration_rows=len(split.y_cal),
+            X=split.X_test if level == SLAB_LEVEL else None,
+        )["levels"][0]
+        slab = about["worst_slab"]["coverage"] if about["worst_slab"] else {"trials": 0}
+        records.append(
+            {
+                "alpha": round(1 - level, 10),
+                "width": about["mean_width"],
+                "coverage": about["coverage"]["share"],
+                "worst_slab": slab["share"] if slab["trials"] else np.nan,
+                "gap": decile_gap(upper - lower, split.f_test, (lower <= split.y_test) & (split.y_test <= upper), level),
+            }
+        )
+    return records
+
+
+def decile_gap(widths: Floats, predictions: Floats, covered: NDArray[np.bool_], level: float, parts: int = 10) -> float:
+    """How far coverage is from the level in a tenth of the rows by width, on average over the tenths.
+
+    Rows of equal width are ordered by their prediction: one width for all would otherwise have but one part.
+    """
+    order = np.lexsort((predictions, np.round(widths, 9)))
+    return float(np.mean([abs(covered[part].mean() - level) for part in np.array_split(order, parts)]))

@@ -1,0 +1,219 @@
+"""The page of results, written from the records and nothing else."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from ..records import (
+    Check,
+    Record,
+    environment_line,
+    markdown_table,
+    mean,
+    read,
+    read_environment,
+    standard_error,
+)
+from . import figure
+from .ours import FRONTIER, NARROW
+from .peers import PEERS
+from .suite import DATASETS
+
+ALPHA = 0.1  # what the figures are demanded at
+ALPHAS = (0.32, 0.1, 0.05)
+ONE_WIDTH = "mapie absolute"
+
+# Mean widths at 90 % that `narrow` is to reach. In brackets the best published ones, which have other base models.
+WIDTHS = {"bike": 0.48, "concrete": 0.41, "homes": 0.44, "casp": 1.28, "facebook_1": 0.70}
+PUBLISHED = {"bike": 0.74, "concrete": 0.47, "homes": 0.54, "casp": 1.46, "facebook_1": 1.39}
+
+# Large enough to measure the coverage of a slab; on the others evenness is the gap over deciles of width.
+SLAB_DATASETS = ("bike", "homes", "casp", "facebook_1")
+
+Table = dict[tuple[str, str, float], list[Record]]
+
+
+def write(folder: Path) -> list[Check]:
+    """Read field.json; write field.md and the pictures beside it; return the checks."""
+    records = read(folder / "field.json")
+    table = by_cell(records)
+    checks = check(table)
+    datasets = [name for name in DATASETS if (name, NARROW, ALPHA) in table]
+    for name in datasets:
+        figure.draw(folder / f"field_{name}.png", [name], table)
+    shown = [name for name in ("homes", "casp") if name in datasets]
+    if shown:
+        figure.draw(folder / "field.png", shown, table)
+    (folder / "field.md").write_text(
+        page(table, datasets, checks, environment_line(read_environment(folder / "field.json"))), encoding="utf-8"
+    )
+    return checks
+
+
+def by_cell(records: list[Record]) -> Table:
+    """Records by data set, method and alpha, in the order of the splits."""
+    table: Table = {}
+    for record in sorted(records, key=lambda record: record["split"]):
+        table.setdefault((record["dataset"], record["method"], record["alpha"]), []).append(record)
+    return table
+
+
+def values(table: Table, dataset: str, method: str, value: str, alpha: float = ALPHA) -> list[float]:
+    return [record[value] for record in table[dataset, method, alpha]]
+
+
+def methods_of(table: Table, dataset: str) -> list[str]:
+    return [method for name, method, alpha in table if name == dataset and alpha == ALPHA]
+
+
+def difference(table: Table, dataset: str, one: str, other: str, value: str) -> tuple[float, float]:
+    """The mean of a value of one method less that of the other, over the splits of both, and its standard error."""
+    others = {record["split"]: record[value] for record in table[dataset, other, ALPHA]}
+    differences = [
+        record[value] - others[record["split"]]
+        for record in table[dataset, one, ALPHA]
+        if record["split"] in others and not math.isnan(record[value] - others[record["split"]])
+    ]
+    return mean(differences), standard_error(differences)
+
+
+# ---- what must hold
+
+
+def check(table: Table) -> list[Check]:
+    datasets = [name for name in DATASETS if (name, NARROW, ALPHA) in table]
+    return [
+        coverage_holds(table),
+        narrow_is_narrowest(table, datasets),
+        narrow_reaches(table, datasets),
+        *(frontier_beats(table, name) for name in datasets),
+    ]
+
+
+def coverage_holds(table: Table) -> Check:
+    """Coverage over all splits is not below the level by more than chance: three standard errors of the mean."""
+    failures = []
+    for (dataset, method, alpha), records in table.items():
+        coverages = [record["coverage"] for record in records]
+        # Few splits say little of their own spread: not less than that of coverage with 10,000 rows.
+        error = max(standard_error(coverages), math.sqrt(alpha * (1 - alpha) / 1e4))
+        if method not in PEERS and mean(coverages) < 1 - alpha - 3 * error:
+            failures.append(f"{dataset}, {method}, level {1 - alpha:g}: {mean(coverages):.4f}")
+    return Check("coverage of widthwise is at its level, within three standard errors, in every cell", failures)
+
+
+def narrow_is_narrowest(table: Table, datasets: list[str]) -> Check:
+    failures, ties = [], []
+    for dataset in datasets:
+        for peer in PEERS:
+            gain, error = difference(table, dataset, peer, NARROW, "width")
+            if gain < -error:
+                failures.append(f"{dataset}: {peer} is narrower by {-gain:.4f}, standard error {error:.4f}")
+            elif gain < error:
+                ties.append(f"{peer} on {dataset}")
+    named = f"; ties within a standard error: {', '.join(ties)}" if ties else "; no ties"
+    return Check(f"narrow is the narrowest at 90 % on every data set{named}", failures)
+
+
+def narrow_reaches(table: Table, datasets: list[str]) -> Check:
+    failures = []
+    for dataset in datasets:
+        width = mean(values(table, dataset, NARROW, "width"))
+        if round(width, 3) > WIDTHS.get(dataset, math.inf):
+            failures.append(f"{dataset}: {width:.3f}, wanted {WIDTHS[dataset]}")
+    wanted = ", ".join(f"{name} {width:g}" for name, width in WIDTHS.items() if name in datasets)
+    return Check(f"mean width of narrow at 90 % is at most: {wanted}", failures)
+
+
+def frontier_beats(table: Table, dataset: str) -> Check:
+    """For each peer some goal of ours is narrower and as even, within one paired standard error."""
+    by_slab = dataset in SLAB_DATASETS
+    value, sign = ("worst_slab", 1) if by_slab else ("gap", -1)
+    failures = []
+    for peer in PEERS:
+        best = None
+        for goal in frontier_of(table, dataset):
+            width, _ = difference(table, dataset, goal, peer, "width")
+            evenness, error = difference(table, dataset, goal, peer, value)
+            if width < 0 and sign * evenness >= -error:
+                break
+            if width < 0 and (best is None or sign * evenness > best[1]):
+                best = (goal, sign * evenness, error)
+        else:
+            text = f"{best[0]} lacks {-best[1]:.3f} (standard error {best[2]:.3f})" if best else "none is narrower"
+            failures.append(f"{peer}: {text}")
+    what = "with no lower coverage in the worst slab" if by_slab else "with no larger gap over deciles of width"
+    return Check(f"{dataset}: some goal is narrower than each peer {what}, within a standard error", failures)
+
+
+def frontier_of(table: Table, dataset: str) -> list[str]:
+    """All goals on the dial, one- and two-sided."""
+    return [method for method in methods_of(table, dataset) if method.split(",")[0] in FRONTIER and "net" not in method]
+
+
+# ---- the page
+
+
+def page(table: Table, datasets: list[str], checks: list[Check], circumstances: str) -> str:
+    parts = [
+        "# The field",
+        circumstances,
+        "Every method gets the same rows, the same base model (XGBoost, 400 trees for the median) and the same calibration "
+        "rows: 60 % of the rows fit, 20 % calibrate, 20 % test. Widths are full widths in units of the mean |y| of "
+        "the fitting rows, cut to the range of y there. Means over the splits; ± is a standard error, for `to narrow` of the "
+        "paired difference. `worst slab` is the coverage in the worst of all slabs of at least a tenth of the rows "
+        "along 1000 directions, found on one half of the test rows and measured on the other. `gap` is how far coverage is "
+        "from 90 % in a tenth of the rows by width, on average. Written by `python -m experiments.field`.",
+        "## What must hold",
+        "\n".join(f"- {line}" for line in checks),
+        "## 90 % at a glance",
+        glance(table, datasets),
+    ]
+    for name in datasets:
+        parts += [f"## {name}", dataset_table(table, name), f"![{name}](field_{name}.png)"]
+    return "\n\n".join(parts) + "\n"
+
+
+def glance(table: Table, datasets: list[str]) -> str:
+    """Width and evenness of the main rows on every data set."""
+    rows = []
+    for method in (*FRONTIER, *PEERS):
+        cells = []
+        for name in datasets:
+            value = "worst_slab" if name in SLAB_DATASETS else "gap"
+            cells.append(f"{mean(values(table, name, method, 'width')):.3f} / {_mean(table, name, method, value):.3f}")
+        rows.append([method, *cells])
+    note = "Width / coverage in the worst slab; on " + ", ".join(
+        name for name in datasets if name not in SLAB_DATASETS
+    )
+    return markdown_table(["", *datasets], rows) + f"\n\n{note} width / gap.\n"
+
+
+def dataset_table(table: Table, dataset: str) -> str:
+    rows = []
+    order = sorted(methods_of(table, dataset), key=lambda method: mean(values(table, dataset, method, "width")))
+    for method in order:
+        width = values(table, dataset, method, "width")
+        apart, error = difference(table, dataset, method, NARROW, "width")
+        rows.append(
+            [
+                f"**{method}**" if method in PEERS else method,
+                str(len(width)),
+                f"{mean(width):.4f} ± {standard_error(width):.4f}",
+                "" if method == NARROW else f"{apart:+.4f} ± {error:.4f}",
+                f"{mean(values(table, dataset, method, 'coverage')):.3f}",
+                f"{_mean(table, dataset, method, 'worst_slab'):.3f}",
+                f"{_mean(table, dataset, method, 'gap'):.3f}",
+                *(f"{mean(values(table, dataset, method, 'width', alpha)):.4f}" for alpha in (0.32, 0.05)),
+                f"{mean(values(table, dataset, method, 'seconds')):.1f}",
+            ]
+        )
+    header = ["", "splits", "width", "to narrow", "coverage", "worst slab", "gap", "width 68 %", "width 95 %", "seconds"]
+    return markdown_table(header, rows) + "\n\nOther people's methods are in bold.\n"
+
+
+def _mean(table: Table, dataset: str, method: str, value: str) -> float:
+    """Over the splits that have the value; NaN when none has."""
+    known = [number for number in values(table, dataset, method, value) if not math.isnan(number)]
+    return mean(known) if known else math.nan

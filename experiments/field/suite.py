@@ -1,0 +1,61 @@
+"""What there is to do: one job is a split of a data set, on which every method is measured."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import NamedTuple
+
+from .. import data
+from ..records import Record
+from . import ours
+from .peers import PEERS
+from .protocol import SPLITS, make_split, measure
+
+DATASETS = ("facebook_1", "casp", "homes", "bike", "community", "concrete", "energy")
+QUICK_DATASETS = ("bike", "concrete")
+QUICK_SPLITS = 2
+VARIANT_SPLITS = 5  # the other ways to say narrow, and nets, are measured on the first splits
+
+
+class Job(NamedTuple):
+    dataset: str
+    split: int
+    variants: ours.Variants
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, split {self.split}"
+
+
+def jobs(quick: bool) -> list[Job]:
+    if quick:  # nets need the program, which takes long to build
+        return [Job(name, split, "trees") for split in range(QUICK_SPLITS) for name in QUICK_DATASETS]
+    return [
+        Job(name, split, "all" if split < VARIANT_SPLITS else "goals") for split in range(SPLITS) for name in DATASETS
+    ]
+
+
+def work(job: Job) -> list[Record]:
+    """Measure every method on one split. Everything random in it follows from the number of the split."""
+    # Peers warn of names of columns, and of settings that their own examples use.
+    warnings.simplefilter("ignore")
+    start = time.perf_counter()
+    split = make_split(data.load(job.dataset), job.split)
+    found: list[Record] = []
+
+    def add(method: str, intervals: object, seconds: float) -> None:
+        for record in measure(split, intervals):
+            found.append(
+                {"dataset": job.dataset, "method": method, "split": job.split, **record, "seconds": round(seconds, 2)}
+            )
+
+    base_seconds = time.perf_counter() - start
+    for name, peer in PEERS.items():
+        start = time.perf_counter()
+        intervals = peer(split)
+        add(name, intervals, time.perf_counter() - start)
+    for name, intervals, seconds in ours.methods(split, job.variants):
+        add(name, intervals, seconds)
+    for record in found:
+        record["base_seconds"] = round(base_seconds, 2)
+    return found

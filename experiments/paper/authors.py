@@ -1,0 +1,86 @@
+"""Where the authors' code differs from their paper: each difference by itself, measured both ways."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from ..records import Record
+from . import nets
+from .protocol import ALPHAS, Evaluation, Floats, Parts, rank
+
+# A hundred test rows, less the last, incomplete batch of 16.
+TEST_ROWS = 96
+
+
+def width_loss(g: torch.Tensor, residuals: torch.Tensor) -> torch.Tensor:
+    """The paper's l_all for phi = A e^g: the mean over all pairs of sqrt(phi_m^-1(phi_n(A_n)))."""
+    return torch.exp(-g / 2).mean() * (residuals * torch.exp(g[:, 0] / 2)).mean()
+
+
+def squared_width_loss(g: torch.Tensor, residuals: torch.Tensor) -> torch.Tensor:
+    """The code's: the same without the root, so the mean of squared half-widths."""
+    return torch.exp(-g).mean() * (residuals**2 * torch.exp(g[:, 0])).mean()
+
+
+def error_loss(g: torch.Tensor, residuals: torch.Tensor) -> torch.Tensor:
+    """The paper's error fit: g is fitted to the squared error, and yet the squared error divided by g^2. The code fits g^2."""
+    return ((g[:, 0] - residuals**2) ** 2).mean()
+
+
+def code_rank(rows: int, alpha: str) -> int:
+    """The rank that the code takes: it counts from 0 and forgets the test row, so it is often one too low."""
+    return math.floor(rows * (1 - float(alpha))) + 1
+
+
+def one_width(residuals: Floats, k: int) -> tuple[float, float]:
+    """Mean size and coverage of `fixed` when each row gets the k-th smallest residual of the others."""
+    ordered = np.append(np.sort(residuals), math.inf)
+    mine = np.where(residuals <= ordered[k - 1], ordered[k], ordered[k - 1])
+    return float(mine.mean()), float((residuals <= mine).mean())
+
+
+def trained(dataset: str, run: int, parts: Parts) -> Iterator[Record]:
+    """What changes the training: the paper's network on the paper's loss and on the code's."""
+    rows = parts.localizer
+    as_written = nets.fit(rows, width_loss, "exp", run)
+    for difference, paper, code in (
+        ("root", as_written, nets.fit(rows, squared_width_loss, "exp", run)),
+        ("g(0)", as_written, nets.fit(rows, width_loss, "exp", run, normalised=True)),
+        ("error fit", nets.fit(rows, error_loss, "erc", run, start=1), nets.fit_errors(rows, run)),
+    ):
+        for version, fitted in (("paper", paper), ("code", code)):
+            evaluation = Evaluation(fitted, parts.test)
+            for alpha in ALPHAS:
+                yield _record(difference, dataset, version, alpha, run, *evaluation.leave_one_out(alpha))
+
+
+def tested(dataset: str, run: int, parts: Parts) -> Iterator[Record]:
+    """What changes the measurement: the rank, and the number of test rows; with one width for all rows."""
+    all_rows = parts.test.residuals
+    few = all_rows[:TEST_ROWS]
+    others = len(few) - 1
+    for alpha in ALPHAS:
+        for difference, version, residuals, k in (
+            ("rank", "paper", few, rank(others, alpha)),
+            ("rank", "code", few, code_rank(others, alpha)),
+            ("test rows", "paper", all_rows, rank(len(all_rows) - 1, alpha)),
+            ("test rows", "code", few, rank(others, alpha)),
+        ):
+            yield _record(difference, dataset, version, alpha, run, *one_width(residuals, k))
+
+
+def _record(difference: str, dataset: str, version: str, alpha: str, run: int, size: float, coverage: float) -> Record:
+    return {
+        "kind": "difference",
+        "difference": difference,
+        "dataset": dataset,
+        "method": version,
+        "alpha": float(alpha),
+        "run": run,
+        "width": size,
+        "coverage": coverage,
+    }

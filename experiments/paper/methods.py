@@ -1,0 +1,90 @@
+"""The rows of the table: each learns from the localizer's rows, and then gives scores and half-widths to test rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from widthwise import Localizer
+
+from .. import program
+from . import nets
+from .protocol import Fitted, Floats, Rows
+
+# The paper's training takes steps of 16 rows: on all rows of the large sets it would take most of the time of the suite.
+PAPER_NET_ROWS = 4000
+
+
+class Fixed:
+    """One width for all rows."""
+
+    def scores(self, rows: Rows) -> Floats:
+        return rows.residuals
+
+    def half_widths(self, rows: Rows, scores: Floats) -> Floats:
+        return np.broadcast_to(scores, (len(rows.y), len(scores)))
+
+
+class Localized:
+    """A one-sided localizer of the package. It sees x and f(x), as always."""
+
+    def __init__(self, localizer: Localizer) -> None:
+        self._localizer = localizer
+
+    def scores(self, rows: Rows) -> Floats:
+        return self._localizer.scores(rows.X, rows.y, rows.f)
+
+    def half_widths(self, rows: Rows, scores: Floats) -> Floats:
+        return self._localizer.half_widths(rows.X, rows.f, scores)[1]
+
+
+def fit_net(rows: Rows, transform: str, net: str, seed: int) -> Localized:
+    """Train a net on l_all, the mean width over all levels."""
+    goal = "0" if transform in ("erc", "linear", "exp", "sigma") else "narrow"
+    options = ("--transform", transform, "--goal", goal, "--window", "all", "--one-sided", "--localizer", net)
+    return Localized(program.fit(rows.X, rows.y, rows.f, *options, seed=seed))
+
+
+def fit_trees(rows: Rows, transform: str, seed: int) -> Localized:
+    """Train trees on l_all."""
+    localizer = Localizer(
+        goal="narrow", transform=transform, window="all", two_sided=False, random_state=seed, n_jobs=1, compare=False
+    )
+    return Localized(localizer.fit(rows.X, rows.y, rows.f))
+
+
+Method = Callable[[Rows, int], Fitted]
+
+
+def _paper_net(transform: str) -> Method:
+    return lambda rows, seed: fit_net(rows.first(PAPER_NET_ROWS), transform, "paper-net", seed)
+
+
+def _net(transform: str) -> Method:
+    return lambda rows, seed: fit_net(rows, transform, "net", seed)
+
+
+def _trees(transform: str) -> Method:
+    return lambda rows, seed: fit_trees(rows, transform, seed)
+
+
+PAPER: dict[str, Method] = {
+    "erc (error fit)": lambda rows, seed: nets.fit_errors(rows.first(PAPER_NET_ROWS), seed),
+    **{transform: _paper_net(transform) for transform in ("erc", "linear", "exp", "sigma")},
+    "fixed": lambda rows, seed: Fixed(),
+}
+FUTURE: dict[str, Method] = {"mixture": _paper_net("mixture")}
+OURS: dict[str, Method] = {
+    **{f"{transform}, net": _net(transform) for transform in ("density", "affine")},
+    **{f"{transform}, trees": _trees(transform) for transform in ("density", "affine")},
+}
+METHODS = PAPER | FUTURE | OURS
+
+# What needs no program: the quick form has these alone, because the program takes long to build.
+WITHOUT_PROGRAM = ("erc (error fit)", "fixed", "density, trees", "affine, trees")
+
+
+def seed_of(method: str, run: int) -> int:
+    """Another seed for every row: linear, exp and sigma are one method, and would be equal to the last bit with one."""
+    return run * len(METHODS) + list(METHODS).index(method)

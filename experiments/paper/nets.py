@@ -1,0 +1,110 @@
+"""The paper's network in Python, for losses that the program does not train: the fit of errors, and the authors' own.
+
+The recipe is that of `--localizer paper-net`: five hidden layers of 100, Adam at 1e-4, batches of 16; the epoch after which
+the intervals on a fifth of the rows were narrowest is found, and the net trained again on all rows up to there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from widthwise.torch import WidthLoss
+
+from .protocol import Floats, Rows
+
+LAYERS, WIDTH, BATCH, LEARNING_RATE, EPOCHS, PATIENCE, HOLD_OUT = 5, 100, 16, 1e-4, 60, 20, 0.2
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # outputs (n, 1), residuals (n,) -> loss
+
+
+class Net(torch.nn.Module):
+    """x and f(x) to g, which is near `start` at first; with `normalised`, to g(x) / g(0), as the authors' code has it."""
+
+    def __init__(self, inputs: int, start: float = 0, normalised: bool = False) -> None:
+        super().__init__()
+        sizes = [inputs, *[WIDTH] * LAYERS]
+        hidden = [
+            part
+            for before, after in itertools.pairwise(sizes)
+            for part in (torch.nn.Linear(before, after), torch.nn.ReLU())
+        ]
+        self.layers = torch.nn.Sequential(*hidden, torch.nn.Linear(WIDTH, 1))
+        with torch.no_grad():
+            self.layers[-1].bias += start
+        self.normalised = normalised
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        g = self.layers(x)
+        return g / self.layers(torch.zeros_like(x[:1])) if self.normalised else g
+
+
+class FittedNet:
+    """A trained net with the transform that takes its outputs."""
+
+    def __init__(self, net: Net, width: WidthLoss, mean: Floats, deviation: Floats) -> None:
+        self._net, self._width, self._mean, self._deviation = net, width, mean, deviation
+
+    def parameters(self, rows: Rows) -> torch.Tensor:
+        with torch.no_grad():
+            return self._net(_inputs(rows, self._mean, self._deviation))
+
+    def scores(self, rows: Rows) -> Floats:
+        return self._width.scores(self.parameters(rows), rows.residuals).numpy()
+
+    def half_widths(self, rows: Rows, scores: Floats) -> Floats:
+        return self._width.half_widths(self.parameters(rows), scores)[1].numpy()
+
+
+def _inputs(rows: Rows, mean: Floats, deviation: Floats) -> torch.Tensor:
+    return torch.tensor((np.column_stack([rows.X, rows.f]) - mean) / deviation, dtype=torch.float32)
+
+
+def fit(rows: Rows, loss: Loss, transform: str, seed: int, *, start: float = 0, normalised: bool = False) -> FittedNet:
+    """Train on any loss; the narrowest intervals on the hold-out say how long."""
+    columns = np.column_stack([rows.X, rows.f])
+    deviation = columns.std(axis=0)
+    deviation[deviation == 0] = 1
+    mean = columns.mean(axis=0)
+    width = WidthLoss(0.0, transform, unit=float(rows.residuals.mean()))
+    x = _inputs(rows, mean, deviation)
+    residuals = torch.tensor(rows.residuals / width.unit, dtype=torch.float32)
+    random = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(x), generator=random)
+    hold, train = order[: int(HOLD_OUT * len(x))], order[int(HOLD_OUT * len(x)) :]
+
+    def epochs(chosen: torch.Tensor, count: int, after: Callable[[Net], bool]) -> Net:
+        torch.manual_seed(seed)
+        net = Net(x.shape[1], start, normalised)
+        optimiser = torch.optim.Adam(net.parameters(), LEARNING_RATE, fused=True)
+        for _ in range(count):
+            shuffled = chosen[torch.randperm(len(chosen), generator=random)]
+            for batch in shuffled.split(BATCH):
+                optimiser.zero_grad()
+                loss(net(x[batch]), residuals[batch]).backward()
+                optimiser.step()
+            if not after(net):
+                break
+        return net
+
+    sizes: list[float] = []
+
+    def watch(net: Net) -> bool:
+        with torch.no_grad():
+            sizes.append(float(width(net(x[hold]), rows.residuals[hold])))
+        return len(sizes) - 1 - int(np.argmin(sizes)) < PATIENCE
+
+    epochs(train, EPOCHS, watch)
+    net = epochs(order, int(np.argmin(sizes)) + 1, lambda net: True)
+    return FittedNet(net, width, mean, deviation)
+
+
+def fit_errors(rows: Rows, seed: int) -> FittedNet:
+    """The row `erc (error fit)`: g^2 is fitted to the squared error, so that A / (g^2 + gamma) is about constant.
+
+    Residuals are near 1 in their unit, and so is g at the start; from 0, where g^2 has no slope, it would not learn.
+    """
+    return fit(rows, lambda g, r: ((g[:, 0] ** 2 - r**2) ** 2).mean(), "erc", seed, start=1)

@@ -1,0 +1,156 @@
+"""Records of experiments: flat dictionaries, one to a line of JSON, and what every suite does with them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+RESULTS = Path(__file__).parent / "results"
+
+PACKAGES = ("numpy", "scikit-learn", "xgboost-cpu", "torch")
+
+
+def write(path: str | os.PathLike[str], records: Iterable[Record]) -> None:
+    """Write a JSON list, a record to a line, so that differences between runs are readable. NaN becomes null."""
+    lines = [json.dumps({key: _plain(value) for key, value in record.items()}) for record in records]
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+def read(path: str | os.PathLike[str]) -> list[Record]:
+    """Read what `write` wrote; null is NaN again."""
+    records = json.loads(Path(path).read_text(encoding="utf-8"))
+    return [{key: math.nan if value is None else value for key, value in record.items()} for record in records]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # numbers and arrays of numpy
+        value = value.tolist()
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_environment(path: Path, about: Record) -> None:
+    """Write the circumstances of the records of a file beside it."""
+    _environment_file(path).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def read_environment(path: Path) -> Record:
+    """What `write_environment` wrote."""
+    about: Record = json.loads(_environment_file(path).read_text(encoding="utf-8"))
+    return about
+
+
+def _environment_file(path: Path) -> Path:
+    return path.with_suffix(".environment.json")
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something the results must show."""
+
+    name: str
+    failures: list[str]
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures
+
+    def __str__(self) -> str:
+        return f"{'pass' if self.passed else 'FAIL'}: {self.name}" + "".join(f"\n  - {text}" for text in self.failures)
+
+
+def select(records: Iterable[Record], **wanted: Any) -> list[Record]:
+    """The records that have all these values."""
+    return [record for record in records if all(record.get(key) == value for key, value in wanted.items())]
+
+
+def environment() -> Record:
+    """What the numbers depend on besides the code's options: commit, versions, machine."""
+    return {
+        "commit": _commit(),
+        "date": date.today().isoformat(),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in PACKAGES},
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+    }
+
+
+def environment_line(record: Record) -> str:
+    """An environment in a line of Markdown."""
+    packages = ", ".join(f"{name} {record[name]}" for name in PACKAGES)
+    return (
+        f"Commit {record['commit']}, {record['date']}; Python {record['python']}, {packages}; "
+        f"{record['processor']}, {record['cores']} cores; {record['seconds'] / 60:.0f} minutes in "
+        f"{record['workers']} processes."
+    )
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _commit() -> str:
+    commit = _git("rev-parse", "--short=10", "HEAD") or "unknown"
+    # Results are written into the repository while experiments run; they do not make the code another.
+    changed = _git("status", "--porcelain", "--", ":/", ":(top,exclude)experiments/results")
+    return commit + (" with changes" if changed else "")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def deviation(values: Sequence[float]) -> float:
+    """The standard deviation of a sample; NaN for fewer than two values."""
+    if len(values) < 2:
+        return math.nan
+    centre = mean(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """The standard error of the mean; NaN for fewer than two values."""
+    return deviation(values) / math.sqrt(len(values))
+
+
+def paired_ratios(records: Iterable[Record], baseline: Iterable[Record], value: str, pair: str) -> list[float]:
+    """Ratios of a value to that of the baseline record with the same `pair`: the same run, or the same split."""
+    below = {record[pair]: record[value] for record in baseline}
+    return [record[value] / below[record[pair]] for record in records]
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; the first column is text, the others are numbers and stand at the right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

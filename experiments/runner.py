@@ -1,0 +1,91 @@
+"""Jobs side by side, on one thread each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import TypeVar
+
+from .records import RESULTS, Check, Record, environment, read, write, write_environment
+
+BUILD = Path(__file__).parents[1] / "build" / "experiments"
+QUICK_RESULTS = BUILD / "quick"
+PARTS = BUILD / "parts"
+
+Job = TypeVar("Job")
+
+
+def run(
+    work: Callable[[Job], list[Record]], jobs: Sequence[Job], workers: int, parts: Path
+) -> tuple[list[Record], Record]:
+    """Do the jobs; return their records, in the order of the jobs, and a record of the circumstances.
+
+    What a job gives is kept in the folder `parts`, too. Jobs that are there already are not done again.
+    """
+    start = time.perf_counter()
+    done = {job: read(part) for job in jobs if (part := _part(parts, job)).exists()}
+    seconds = {job: json.loads(_part(parts, job).with_suffix(".seconds").read_text()) for job in done}
+    # One thread a worker; libraries read this when they are loaded, and workers load them afresh.
+    os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", OPENBLAS_NUM_THREADS="1")
+    # Not forked: a copy of a process that has loaded torch and XGBoost may hang.
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        futures = {pool.submit(_timed, work, job): job for job in jobs if job not in done}
+        for future in as_completed(futures):
+            job = futures[future]
+            done[job], seconds[job] = future.result()
+            write(_part(parts, job), done[job])
+            _part(parts, job).with_suffix(".seconds").write_text(f"{seconds[job]:.1f}\n")
+            elapsed = time.perf_counter() - start
+            print(f"[{len(done)}/{len(jobs)}, {elapsed:.0f} s] {job}: {seconds[job]:.0f} s", flush=True)
+    # An interrupted run took as long as its jobs did, not as long as its last part.
+    circumstances = environment() | {"workers": workers, "seconds": round(sum(seconds.values()) / workers)}
+    return [record for job in jobs for record in done[job]], circumstances
+
+
+def _part(parts: Path, job: object) -> Path:
+    return parts / (re.sub(r"[^a-z0-9_]+", "-", str(job)) + ".json")
+
+
+def _timed(work: Callable[[Job], list[Record]], job: Job) -> tuple[list[Record], float]:
+    start = time.perf_counter()
+    return work(job), time.perf_counter() - start
+
+
+def main(
+    name: str,
+    jobs: Callable[[bool], Sequence[Job]],
+    work: Callable[[Job], list[Record]],
+    report: Callable[[Path], list[Check]],
+    about: str | None,
+) -> int:
+    """The command of a suite: run its jobs, write records and page, and say whether what must hold does."""
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.{name}", description=about)
+    parser.add_argument("--quick", action="store_true", help="two splits of two small data sets: minutes")
+    parser.add_argument("--report", action="store_true", help=f"run nothing; write page and pictures from {name}.json")
+    parser.add_argument("--resume", action="store_true", help="do only the jobs that an interrupted run left")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes of one thread each")
+    parser.add_argument("--output", type=Path, help="folder of records, page and pictures")
+    arguments = parser.parse_args()
+    folder = arguments.output or (QUICK_RESULTS if arguments.quick else RESULTS)
+    if not arguments.report:
+        parts = PARTS / (f"{name}-quick" if arguments.quick else name)
+        if not arguments.resume:
+            shutil.rmtree(parts, ignore_errors=True)
+        found, circumstances = run(work, jobs(arguments.quick), arguments.workers, parts)
+        # What is not a measurement of a method on a data set is kept apart.
+        write(folder / f"{name}.json", (record for record in found if "kind" not in record))
+        if more := [record for record in found if "kind" in record]:
+            write(folder / f"{name}_more.json", more)
+        write_environment(folder / f"{name}.json", circumstances)
+    checks = report(folder)
+    for check in checks:
+        print(check)
+    return 0 if all(check.passed for check in checks) else 1

@@ -1,0 +1,106 @@
+"""The field's protocol, our rows and the page: small and synthetic; a quick run of the suite is CI's."""
+
+import math
+
+import numpy as np
+import pytest
+
+from experiments import records
+from experiments.data import Dataset
+from experiments.field import ours, report
+from experiments.field.peers import PEERS
+from experiments.field.protocol import LEVELS, decile_gap, make_split, measure
+from widthwise import Localizer
+
+
+@pytest.fixture(scope="module")
+def split():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, (1500, 2))
+    y = 5 + X[:, 0] + 0.3 * X[:, 0] * rng.normal(size=1500)
+    return make_split(Dataset("made up", ["a", "b"], "y", X, y), 0)
+
+
+def test_a_split_keeps_its_rows_apart(split):
+    assert [len(split.y_fit), len(split.y_cal), len(split.y_test)] == [900, 300, 300]
+    rows = np.concatenate([split.X_fit, split.X_cal, split.X_test])
+    assert len(np.unique(rows, axis=0)) == 1500
+    assert np.abs(split.y_fit).mean() == pytest.approx(1)
+    in_sample = np.abs(split.y_fit - split.base.predict(split.X_fit)).mean()
+    assert np.abs(split.y_fit - split.oof).mean() > 1.1 * in_sample
+
+
+def test_our_rows_are_valid_and_nested(split):
+    found = {name: (intervals, seconds) for name, intervals, seconds in ours.methods(split, "trees")}
+    assert set(ours.FRONTIER) <= set(found)
+    for name, (intervals, seconds) in found.items():
+        assert intervals.shape == (300, 2, len(LEVELS)) and seconds > 0
+        for record, level in zip(measure(split, intervals), LEVELS, strict=True):
+            # 300 rows calibrate, 300 test.
+            assert abs(record["coverage"] - level) < 4.5 * math.sqrt(level * (1 - level) * 2 / 300), name
+        assert (np.diff(intervals[:, 1], axis=1) >= 0).all(), name
+
+
+def test_the_mean_of_a_localizer_with_itself_is_that_localizer(split):
+    for two_sided in (False, True):
+        localizer = Localizer(goal="narrow", two_sided=two_sided, n_jobs=1, compare=False)
+        localizer.fit(split.X_fit, split.y_fit, split.oof)
+        averaged = ours.averaged_intervals(split, localizer, localizer)
+        assert averaged == pytest.approx(ours.intervals_of(split, localizer), abs=1e-9)
+
+
+def test_intervals_are_cut_to_what_was_seen_and_never_negative(split):
+    crossed = np.stack([np.full((300, 3), 9.0), np.full((300, 3), -9.0)], axis=1)
+    assert [record["width"] for record in measure(split, crossed)] == [0, 0, 0]
+    wide = np.stack([np.full((300, 3), -1e6), np.full((300, 3), math.inf)], axis=1)
+    for record in measure(split, wide):
+        assert record["width"] == pytest.approx(split.y_fit.max() - split.y_fit.min())
+
+
+def test_the_gap_orders_equal_widths_by_the_prediction():
+    covered = np.arange(100) < 90  # all misses at the largest predictions
+    predictions = np.arange(100.0)
+    assert decile_gap(np.ones(100), predictions, covered, 0.9) == pytest.approx((9 * 0.1 + 0.9) / 10)
+    even = np.arange(100) % 10 != 0
+    assert decile_gap(np.ones(100), predictions, even, 0.9) == pytest.approx(0)
+
+
+def made_up_records(narrow=0.4):
+    found = []
+    names = [*ours.FRONTIER, "narrow, one-sided", *PEERS]
+    for dataset in ("bike", "concrete"):
+        for split in range(3):
+            for name in names:
+                width = narrow if name == "narrow" else 0.5 if name in PEERS else 0.45
+                for alpha in report.ALPHAS:
+                    found.append(
+                        {
+                            "dataset": dataset,
+                            "method": name,
+                            "alpha": alpha,
+                            "split": split,
+                            "width": width + 0.01 * split,
+                            "coverage": 1 - alpha,
+                            "worst_slab": 0.85,
+                            "gap": 0.05,
+                            "seconds": 1.0,
+                        }
+                    )
+    return found
+
+
+def test_the_page_is_written_from_the_records(tmp_path):
+    records.write(tmp_path / "field.json", made_up_records())
+    about = records.environment() | {"seconds": 60, "workers": 2}
+    records.write_environment(tmp_path / "field.json", about)
+    checks = report.write(tmp_path)
+    assert all(check.passed for check in checks), [str(check) for check in checks]
+    text = (tmp_path / "field.md").read_text()
+    assert "| narrow | 3 | 0.4100 ± 0.0058 |  | 0.900 | 0.850 |" in text
+    assert (tmp_path / "field_bike.png").stat().st_size > 10_000
+
+
+def test_checks_fail_with_the_numbers_that_failed():
+    checks = report.check(report.by_cell(made_up_records(narrow=0.6)))
+    assert checks[1].failures[0] == "bike: mapie absolute is narrower by 0.1000, standard error 0.0000"
+    assert "bike: 0.610, wanted 0.48" in checks[2].failures

@@ -1,0 +1,139 @@
+"""Peers: intervals of the right form that keep their promise, on rows whose noise depends on the row."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mapie", reason="install experiments/requirements.txt to test the peers")
+pytest.importorskip("deel.puncc", reason="install experiments/requirements.txt to test the peers")
+
+import xgboost  # noqa: E402
+from sklearn.model_selection import cross_val_predict  # noqa: E402
+
+from experiments.field import peers  # noqa: E402
+from experiments.field.protocol import LEVELS, Split  # noqa: E402
+
+CALIBRATION_ROWS, TEST_ROWS = 400, 500
+
+# One score for all levels, and so intervals within intervals. Quantile regressions fit each level apart.
+NESTED = sorted(set(peers.PEERS) - {"mapie cqr", "quantile forest cqr", "xgboost cqr"})
+
+
+@pytest.fixture(scope="module")
+def split():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (600 + CALIBRATION_ROWS + TEST_ROWS, 4))
+    y = 3 + np.sin(3 * X[:, 0]) + (0.1 + np.abs(X[:, 1])) * rng.normal(size=len(X))
+    X_fit, X_cal, X_test = np.split(X, [600, 600 + CALIBRATION_ROWS])
+    y_fit, y_cal, y_test = np.split(y, [600, 600 + CALIBRATION_ROWS])
+
+    def base_factory():
+        return xgboost.XGBRegressor(n_estimators=50, max_depth=3, learning_rate=0.1, n_jobs=1)
+
+    base = base_factory().fit(X_fit, y_fit)
+    return Split(
+        X_fit=X_fit,
+        y_fit=y_fit,
+        oof=cross_val_predict(base_factory(), X_fit, y_fit, cv=5).astype(float),
+        X_cal=X_cal,
+        y_cal=y_cal,
+        f_cal=base.predict(X_cal).astype(float),
+        X_test=X_test,
+        y_test=y_test,
+        f_test=base.predict(X_test).astype(float),
+        base=base,
+        base_factory=base_factory,
+        seed=0,
+    )
+
+
+@pytest.fixture(scope="module")
+def intervals(split):
+    """The intervals of a peer, computed once."""
+    known = {}
+
+    def of(name):
+        if name not in known:
+            known[name] = peers.PEERS[name](split)
+        return known[name]
+
+    return of
+
+
+def coverage_bounds(level):
+    """Where the share of covered test rows lies but once in ten thousand: beta-binomial, by the normal limit."""
+    deviation = math.sqrt(level * (1 - level) * (1 / CALIBRATION_ROWS + 1 / TEST_ROWS))
+    # Two sides, or up to ten bins, are each rounded up to whole rows.
+    return level - 3.9 * deviation, level + 10 / (CALIBRATION_ROWS + 1) + 3.9 * deviation
+
+
+@pytest.mark.parametrize("name", peers.PEERS)
+def test_intervals_are_finite_and_keep_their_promise(name, split, intervals):
+    bounds = intervals(name)
+    assert bounds.shape == (TEST_ROWS, 2, len(LEVELS))
+    assert np.isfinite(bounds).all()
+    assert (bounds[:, 0] <= bounds[:, 1]).mean() > 0.99  # quantiles may cross in a row, not in many
+    for j, level in enumerate(LEVELS):
+        covered = np.mean((bounds[:, 0, j] <= split.y_test) & (split.y_test <= bounds[:, 1, j]))
+        lowest, highest = coverage_bounds(level)
+        assert lowest <= covered <= highest
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_a_higher_level_contains_a_lower_one(name, intervals):
+    bounds = intervals(name)
+    assert (np.diff(bounds[:, 0], axis=1) <= 0).all() and (np.diff(bounds[:, 1], axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("name", sorted(set(peers.PEERS) - {"mapie absolute"}))
+def test_intervals_are_wider_where_the_noise_is(name, split, intervals):
+    width = intervals(name)[:, 1, 1] - intervals(name)[:, 0, 1]
+    noise = np.abs(split.X_test[:, 1])
+    assert width[noise > 0.5].mean() > 1.2 * width[noise < 0.5].mean()
+
+
+def test_one_width_for_all_rows_is_the_quantile_of_absolute_errors(split, intervals):
+    errors = np.sort(np.abs(split.y_cal - split.f_cal))
+    # ceil(401 * 0.9) = 361
+    assert intervals("mapie absolute")[:, 1, 1] - split.f_test == pytest.approx(errors[360], abs=1e-5)
+
+
+def test_the_smooth_quantile_of_boosted_conformal_is_near_the_quantile():
+    rng = np.random.default_rng(0)
+    residuals = rng.normal(size=20_000)
+    loss = peers.WidthAtOneLevel(residuals, np.ones(20_000), 0.9)
+    assert loss.weights_by_rank.sum() == pytest.approx(1)
+    assert loss(np.zeros((20_000, 2))) == pytest.approx(2 * np.quantile(np.abs(residuals), 0.9), rel=0.02)
+
+
+def test_derivatives_of_boosted_conformal_match_central_differences():
+    rng = np.random.default_rng(0)
+    rows, step = 300, 1e-6
+    loss = peers.WidthAtOneLevel(rng.normal(size=rows), rng.uniform(0.5, 2, rows), 0.9)
+    parameters = rng.normal(0, 0.3, (rows, 2))
+    gradient, curvature = loss.derivatives(parameters)
+    numeric = np.empty_like(gradient)
+    for i in range(rows):
+        for j in range(2):
+            moved = [parameters.copy(), parameters.copy()]
+            moved[0][i, j] -= step
+            moved[1][i, j] += step
+            numeric[i, j] = rows * (math.log(loss(moved[1])) - math.log(loss(moved[0]))) / (2 * step)
+    assert gradient == pytest.approx(numeric, rel=1e-4, abs=1e-5)
+    assert (curvature >= 0).all()
+
+
+def test_boosting_shortens_intervals_for_the_rows_it_is_fitted_to():
+    rng = np.random.default_rng(0)
+    noise = np.repeat([0.2, 1.0], 500)
+    loss = peers.WidthAtOneLevel(noise * rng.normal(size=1000), np.ones(1000), 0.9)
+    parameters = np.zeros((1000, 2))
+    widths = [loss(parameters)]
+    for _ in range(20):
+        gradient, curvature = loss.derivatives(parameters)
+        for group in (slice(0, 500), slice(500, 1000)):  # two leaves
+            parameters[group] -= 0.2 * gradient[group].sum(axis=0) / curvature[group].sum(axis=0)
+        widths.append(loss(parameters))
+    assert widths[-1] < 0.9 * widths[0]
+    assert parameters[0, 1] < parameters[-1, 1]
