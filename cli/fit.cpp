@@ -160,7 +160,9 @@ Json to_json(const GoalReport& report) {
 }
 
 std::string goal_name(const GoalReport& report) {
-  return report.goal == "fixed" ? "one width" : report.goal + " (" + report.transform + ")";
+  if (report.goal == "fixed") return "one width";
+  const bool named = report.goal == "even" || report.goal == "narrow";
+  return (named ? "" : "evenness ") + report.goal + " (" + report.transform + ")";
 }
 
 std::string to_text(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {

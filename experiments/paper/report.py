@@ -20,7 +20,7 @@ from ..records import (
 )
 from . import figure
 from .authors import TEST_ROWS
-from .methods import METHODS, OURS, PAPER, PAPER_NET_ROWS
+from .methods import METHODS, MIXTURE_ROWS, OURS, PAPER, PAPER_NET_ROWS
 from .printed import TABLE
 from .protocol import ALPHAS
 from .suite import DATASETS, RUNS, SYNTHETIC_METHODS
@@ -166,7 +166,7 @@ all the others. ± is the standard deviation over runs.
 
 - `{"`, `".join(name for name in PAPER if name not in ("fixed", "erc (error fit)"))}` and `mixture` are trained by l_all on the paper's network
   (`--localizer paper-net`: 5 x 100, Adam at 1e-4, batches of 16), on at most {PAPER_NET_ROWS:,} of the localizer's rows, because steps of 16
-  rows take long. `mixture` is the paper's future work, by implicit gradients. `erc (error fit)` is the same network, with g² fitted to the
+  rows take long. `mixture` is the paper's future work, by implicit gradients, on at most {MIXTURE_ROWS:,}. `erc (error fit)` is the same network, with g² fitted to the
   squared error.
 - `density` and `affine` are ours, on our net (`--localizer net`) and on trees, trained on all of the localizer's rows.
 - All localizers see x and f(x), as the package has it; those of the paper see x alone.

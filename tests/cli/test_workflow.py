@@ -25,7 +25,7 @@ def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
         "mean width",
         "coverage",
         "worst slab",
-        "even (exp), this model",
+        "evenness 0.85 (exp), this model",
         "narrow (affine)",
         "one width",
         "These intervals are ",
@@ -38,7 +38,7 @@ def test_fit_as_json_says_the_same_in_full(homes):
     report = homes(*FIT, "--json", "-o", "json.safetensors").json
     assert (report["fit_rows"], report["calibration_rows"]) == (2250, 750)
     assert report["features"] == ["a", "b", "rooms"] and report["left_out"] == ["city"]
-    assert report["chosen"]["goal"] == "even" and report["other"]["goal"] == "narrow"
+    assert report["chosen"]["goal"] == "0.85" and report["other"]["goal"] == "narrow"
     # Errors grow with b, so a width that follows b is narrower at the same coverage.
     assert report["chosen"]["mean_width"] < report["fixed"]["mean_width"]
     # mean |(0.1 + b) z| = 0.6 sqrt(2 / pi)
@@ -61,7 +61,7 @@ def test_inspect_says_what_is_in_the_file(homes):
     assert inside["target"] == "price" and inside["prediction"] == "forecast" and inside["base"] is None
     assert inside["localizer"]["kind"] == "trees"
     assert inside["calibration"]["rows_kept"] == 750
-    assert inside["notes"]["goal"] == "even" and "fitted_on" in inside["notes"]
+    assert inside["notes"]["goal"] == "0.85" and "fitted_on" in inside["notes"]
     text = homes.ok("inspect", "homes.safetensors").out
     for part in ["price", "3: a, b and rooms", "column 'forecast'", "trees", "750 rows", "level 0.9"]:
         assert part in text

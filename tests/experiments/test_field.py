@@ -9,7 +9,7 @@ from experiments import records
 from experiments.data import Dataset
 from experiments.field import ours, report
 from experiments.field.peers import PEERS
-from experiments.field.protocol import LEVELS, decile_gap, make_split, measure
+from experiments.field.protocol import LEVELS, SPLITS, decile_gap, make_split, measure
 from widthwise import Localizer
 
 
@@ -65,11 +65,11 @@ def test_the_gap_orders_equal_widths_by_the_prediction():
     assert decile_gap(np.ones(100), predictions, even, 0.9) == pytest.approx(0)
 
 
-def made_up_records(narrow=0.4):
+def made_up_records(narrow=0.4, splits=SPLITS):
     found = []
     names = [*ours.FRONTIER, "narrow, one-sided", *PEERS]
     for dataset in ("bike", "concrete"):
-        for split in range(3):
+        for split in range(splits):
             for name in names:
                 width = narrow if name == "narrow" else 0.5 if name in PEERS else 0.45
                 for alpha in report.ALPHAS:
@@ -79,7 +79,7 @@ def made_up_records(narrow=0.4):
                             "method": name,
                             "alpha": alpha,
                             "split": split,
-                            "width": width + 0.01 * split,
+                            "width": width + 0.01 * (split % 2),
                             "coverage": 1 - alpha,
                             "worst_slab": 0.85,
                             "gap": 0.05,
@@ -96,11 +96,19 @@ def test_the_page_is_written_from_the_records(tmp_path):
     checks = report.write(tmp_path)
     assert all(check.passed for check in checks), [str(check) for check in checks]
     text = (tmp_path / "field.md").read_text()
-    assert "| narrow | 3 | 0.4100 ± 0.0058 |  | 0.900 | 0.850 |" in text
+    assert "| narrow | 20 | 0.4050 ± 0.0011 |  | 0.900 | 0.850 |" in text
     assert (tmp_path / "field_bike.png").stat().st_size > 10_000
 
 
 def test_checks_fail_with_the_numbers_that_failed():
     checks = report.check(report.by_cell(made_up_records(narrow=0.6)))
     assert checks[1].failures[0] == "bike: mapie absolute is narrower by 0.1000, standard error 0.0000"
-    assert "bike: 0.610, wanted 0.48" in checks[2].failures
+    assert "bike: 0.605, wanted 0.48" in checks[2].failures
+
+
+def test_few_splits_are_asked_for_validity_and_order_alone():
+    valid, order = report.check(report.by_cell(made_up_records(splits=2)))
+    assert valid.passed
+    assert order.failures == ["bike, worst slab: even 0.850, mapie absolute 0.850"]
+    _, order = report.check(report.by_cell(made_up_records(splits=2, narrow=0.6)))
+    assert order.failures[0] == "bike: narrow 0.6050, even 0.4550, mapie absolute 0.5050"
