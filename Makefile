@@ -52,6 +52,12 @@ python: ## install the Python package into the active environment and run its te
 	python3 -B -m pytest -p no:cacheprovider -rs tests/python
 	python3 -B -m pytest -p no:cacheprovider --config-file=tests/python/pytest.ini --doctest-modules --pyargs widthwise
 
+.PHONY: experiments
+experiments: ## run both suites of experiments (an hour and a half; needs WIDTHWISE_DATA, see experiments/README.md)
+	$(call configure_and_build,release)
+	WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -m experiments.paper
+	WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -m experiments.field
+
 .PHONY: format
 format: ## format the C++ and Python sources
 	tools/format

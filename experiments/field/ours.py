@@ -36,9 +36,7 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
 
     def by_net(*options: str) -> tuple[Localizer, float]:
         start = time.perf_counter()
-        localizer = program.fit(
-            split.X_fit, split.y_fit, split.oof, *options, "--localizer", "net", seed=split.seed
-        )
+        localizer = program.fit(split.X_fit, split.y_fit, split.oof, *options, "--localizer", "net", seed=split.seed)
         return localizer, time.perf_counter() - start
 
     narrow, seconds = trees(goal="narrow")

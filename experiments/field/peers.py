@@ -185,7 +185,7 @@ def scaled_intervals(split: Split, cal: tuple[Floats, Floats], test: tuple[Float
     return np.stack([test[0][:, None] - widths, test[0][:, None] + widths], axis=1)
 
 
-NET_STEPS = 4000
+NET_STEPS = 2500
 NET_EPOCHS = 200
 NET_PATIENCE = 20
 
@@ -193,7 +193,7 @@ NET_PATIENCE = 20
 def gaussian_net(split: Split) -> Floats:
     """A net for mean and log-sigma by the Gaussian likelihood, made valid by the score |y - mean| / sigma.
 
-    Two hidden layers of 64, Adam, the best of at most 4000 steps by the likelihood of a tenth of the fitting rows.
+    Two hidden layers of 64, Adam, the best of at most 2500 steps by the likelihood of a tenth of the fitting rows.
     """
     torch.manual_seed(split.seed)
     scaler = StandardScaler().fit(split.X_fit)

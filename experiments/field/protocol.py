@@ -108,7 +108,9 @@ def measure(split: Split, intervals: Floats) -> list[Record]:
                 "width": about["mean_width"],
                 "coverage": about["coverage"]["share"],
                 "worst_slab": slab["share"] if slab["trials"] else np.nan,
-                "gap": decile_gap(upper - lower, split.f_test, (lower <= split.y_test) & (split.y_test <= upper), level),
+                "gap": decile_gap(
+                    upper - lower, split.f_test, (lower <= split.y_test) & (split.y_test <= upper), level
+                ),
             }
         )
     return records

@@ -202,9 +202,7 @@ def glance(table: Table, datasets: list[str]) -> str:
             value = "worst_slab" if name in SLAB_DATASETS else "gap"
             cells.append(f"{mean(values(table, name, method, 'width')):.3f} / {_mean(table, name, method, value):.3f}")
         rows.append([method, *cells])
-    note = "Width / coverage in the worst slab; on " + ", ".join(
-        name for name in datasets if name not in SLAB_DATASETS
-    )
+    note = "Width / coverage in the worst slab; on " + ", ".join(name for name in datasets if name not in SLAB_DATASETS)
     return markdown_table(["", *datasets], rows) + f"\n\n{note} width / gap.\n"
 
 
@@ -227,7 +225,18 @@ def dataset_table(table: Table, dataset: str) -> str:
                 f"{mean(values(table, dataset, method, 'seconds')):.1f}",
             ]
         )
-    header = ["", "splits", "width", "to narrow", "coverage", "worst slab", "gap", "width 68 %", "width 95 %", "seconds"]
+    header = [
+        "",
+        "splits",
+        "width",
+        "to narrow",
+        "coverage",
+        "worst slab",
+        "gap",
+        "width 68 %",
+        "width 95 %",
+        "seconds",
+    ]
     return markdown_table(header, rows) + "\n\nOther people's methods are in bold.\n"
 
 

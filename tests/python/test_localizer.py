@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from examples import N_JOBS
-from widthwise import Calibration, Localizer, Predictor, plan
+from widthwise import Calibration, Localizer, Predictor, evaluate_intervals, plan
 
 
 @pytest.fixture(scope="module")
@@ -244,3 +244,59 @@ def test_plans_are_those_of_the_command_line():
     assert plan(0.9, rows=99).mean == pytest.approx(0.9)
     with pytest.raises(ValueError, match="either tolerance or rows"):
         plan(0.9)
+
+
+# ---- what narrow trains for
+
+
+def test_narrow_trains_for_the_levels_asked_for(rows):
+    def notes(**options):
+        localizer = Localizer(goal="narrow", two_sided=False, compare=False, n_jobs=N_JOBS, **options)
+        return localizer.fit(rows.X, rows.y, rows.y_pred)._model.notes
+
+    assert notes()["window"] == "0.8..0.99"
+    assert notes(confidence_level=[0.8, 0.95])["window"] == "0.7..0.995"
+    assert notes(window=(0.5, 0.9))["window"] == "0.5..0.9"
+    assert "window" not in notes(window="all")
+    with pytest.raises(ValueError, match="expected 'all' or two levels"):
+        Localizer(window="none")
+
+
+def test_two_sides_are_taken_where_errors_are_skewed(rows):
+    # Errors below are a tenth of those above where x is large, and the other way round where it is small.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, (3000, 1))
+    size = np.abs(rng.normal(size=3000))
+    y = np.where(rng.random(3000) < 0.5, -size * (1.05 - X[:, 0]), size * (0.05 + X[:, 0]))
+    skewed = Localizer(goal="narrow", compare=False, n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
+    assert skewed.two_sided
+    even = Localizer(goal="even", compare=False, n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
+    assert not even.two_sided
+    assert even.fit_report_["other"] is None
+    symmetric = Localizer(goal="narrow", compare=False, n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
+    assert not symmetric.two_sided
+
+
+def test_a_localizer_is_loaded_from_a_model_file_without_its_calibration(predictor, localizer, fresh, tmp_path):
+    predictor.save(tmp_path / "model.safetensors")
+    loaded = Localizer.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(
+        loaded.scores(fresh.X, fresh.y, fresh.y_pred), localizer.scores(fresh.X, fresh.y, fresh.y_pred)
+    )
+    calibration = loaded.calibrate(fresh.X, fresh.y, fresh.y_pred)
+    assert len(calibration) == len(fresh.y)
+
+
+def test_intervals_from_anywhere_are_judged_like_our_own(predictor, fresh):
+    levels = [0.8, 0.9]
+    _, intervals = predictor.predict_interval(fresh.X, fresh.y_pred, confidence_level=levels)
+    ours = predictor.evaluate(fresh.X, fresh.y, fresh.y_pred, confidence_level=levels)
+    found = evaluate_intervals(intervals, fresh.y, confidence_level=levels, calibration_rows=len(fresh.y), X=fresh.X)
+    assert str(found) == str(ours)
+    one = evaluate_intervals(intervals[:, :, 0], fresh.y, confidence_level=0.8, calibration_rows=1000)
+    assert one["levels"][0]["coverage"] == ours["levels"][0]["coverage"]
+    assert one["levels"][0]["worst_slab"] is None
+    with pytest.raises(ValueError, match=r"expected \(\d+, 2, 1\)"):
+        evaluate_intervals(intervals, fresh.y, confidence_level=0.8, calibration_rows=1000)
+    with pytest.raises(ValueError, match="X has 3 rows"):
+        evaluate_intervals(intervals, fresh.y, confidence_level=levels, calibration_rows=1000, X=fresh.X[:3])

@@ -401,7 +401,7 @@ def test_the_frontier_of_a_fit_is_its_report(model, localizer):
     for fitted in (model, localizer):
         display = FrontierDisplay.from_report(fitted)
         report = fitted.fit_report_
-        assert [point.name for point in display.points] == ["narrow", "even", "one width"]
+        assert [point.name for point in display.points] == ["narrow", "0.85", "one width"]
         for point, goal in zip(display.points, (report["other"], report["chosen"], report["fixed"]), strict=True):
             assert (point.mean_width, point.worst_slab) == (goal["mean_width"], goal["worst_slab"])
         line = next(line for line in display.ax_.lines if line.get_label() == "goals")
@@ -416,7 +416,7 @@ def test_the_frontier_of_models_is_their_evaluation(predictor, rows, fresh):
     calibrating = Rows(1500, seed=2)
     other = Predictor(narrow, narrow.calibrate(calibrating.frame(), calibrating.y, calibrating.y_pred))
     display = FrontierDisplay.from_fits([other, predictor], fresh.frame(), fresh.y, y_pred=fresh.y_pred)
-    assert [point.name for point in display.points] == ["narrow", "even"]
+    assert [point.name for point in display.points] == ["narrow", "0.85"]
     for point, model in zip(display.points, (other, predictor), strict=True):
         found = model.evaluate(fresh.frame(), fresh.y, fresh.y_pred)["levels"][0]
         assert point.mean_width == found["mean_width"]

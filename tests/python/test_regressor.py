@@ -347,7 +347,7 @@ def test_errors_are_those_that_people_expect(model, rows, tmp_path):
     with pytest.raises(ValueError, match="not even, narrow or a number"):
         regressor(goal="wide").fit(rows.X, rows.y)
     with pytest.raises(ValueError, match="affine is for the goal narrow"):
-        regressor(transform="affine").fit(rows.X, rows.y)
+        regressor(goal="even", transform="affine").fit(rows.X, rows.y)
     with pytest.raises(ValueError, match="calibration_size is 1.5"):
         regressor(calibration_size=1.5).fit(rows.X, rows.y)
     with pytest.raises(ValueError, match="prefit=True if the estimator made the predictions"):

@@ -96,7 +96,7 @@ def test_valid_intervals(page, model, fresh):
     for level in page.evaluation["levels"]:
         assert f"{100 * level['coverage']['share']:.1f} %" in text
     assert model.fit_report_["in_words"] in text
-    assert "even: the same coverage everywhere" in text
+    assert "0.85, where 0 is narrow and 1 is even" in text
     assert "made by the model itself" in text
     for heading in ("In numbers", "In pictures", "Where coverage holds", "What was fitted", "What the promise means"):
         assert heading in text

@@ -105,7 +105,7 @@ def test_the_whole_way_gives_valid_intervals(goal: Any, two_sided: bool) -> None
 def test_training_here_is_training_in_the_library(goal: str) -> None:
     """Equal settings, as many rounds: the same loss on fresh rows, up to the chance in choosing rows and columns."""
     fit, fresh = rows(2000, 1), rows(4000, 2)
-    library = Localizer(goal=goal, n_jobs=1).fit(*fit)
+    library = Localizer(goal=goal, window="all", two_sided=False, n_jobs=1).fit(*fit)
     objective = WidthObjective(goal)
     booster = train(objective, training_matrix(*fit), round(1.15 * library.fit_report_["chosen"]["length"]))
     here = Localizer.from_booster(booster, objective, *fit)
