@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import TypeVar
 
-from .records import RESULTS, Check, Record, environment, read, write, write_environment
+from .records import RESULTS, Check, Record, environment, processor_seconds, read, write, write_environment
 
 BUILD = Path(__file__).parents[1] / "build" / "experiments"
 QUICK_RESULTS = BUILD / "quick"
@@ -45,8 +45,7 @@ def run(
             _part(parts, job).with_suffix(".seconds").write_text(f"{seconds[job]:.1f}\n")
             elapsed = time.perf_counter() - start
             print(f"[{len(done)}/{len(jobs)}, {elapsed:.0f} s] {job}: {seconds[job]:.0f} s", flush=True)
-    # An interrupted run took as long as its jobs did, not as long as its last part.
-    circumstances = environment() | {"workers": workers, "seconds": round(sum(seconds.values()) / workers)}
+    circumstances = environment() | {"workers": workers, "processor_seconds": round(sum(seconds.values()))}
     return [record for job in jobs for record in done[job]], circumstances
 
 
@@ -55,8 +54,8 @@ def _part(parts: Path, job: object) -> Path:
 
 
 def _timed(work: Callable[[Job], list[Record]], job: Job) -> tuple[list[Record], float]:
-    start = time.perf_counter()
-    return work(job), time.perf_counter() - start
+    start = processor_seconds()
+    return work(job), processor_seconds() - start
 
 
 def main(

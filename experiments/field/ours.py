@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Literal
 
@@ -12,6 +11,7 @@ from widthwise import Calibration, Localizer, Predictor
 from widthwise.torch import WidthLoss
 
 from .. import program
+from ..records import processor_seconds
 from .protocol import LEVELS, Floats, Split
 
 # From the widest and most even to the narrowest: what is drawn as our frontier.
@@ -29,15 +29,15 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
     """Name, intervals (rows, 2, levels) and seconds to fit of every variant."""
 
     def trees(**options: object) -> tuple[Localizer, float]:
-        start = time.perf_counter()
+        start = processor_seconds()
         localizer = Localizer(random_state=split.seed, n_jobs=1, compare=False, **options)
         localizer.fit(split.X_fit, split.y_fit, split.oof)
-        return localizer, time.perf_counter() - start
+        return localizer, processor_seconds() - start
 
     def by_net(*options: str) -> tuple[Localizer, float]:
-        start = time.perf_counter()
+        start = processor_seconds()
         localizer = program.fit(split.X_fit, split.y_fit, split.oof, *options, "--localizer", "net", seed=split.seed)
-        return localizer, time.perf_counter() - start
+        return localizer, processor_seconds() - start
 
     narrow, seconds = trees(goal="narrow")
     intervals = intervals_of(split, narrow)

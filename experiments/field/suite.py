@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from typing import NamedTuple
 
 from .. import data
-from ..records import Record
+from ..records import Record, processor_seconds
 from . import ours
 from .peers import PEERS
 from .protocol import SPLITS, make_split, measure
@@ -39,7 +38,7 @@ def work(job: Job) -> list[Record]:
     """Measure every method on one split. Everything random in it follows from the number of the split."""
     # Peers warn of names of columns, and of settings that their own examples use.
     warnings.simplefilter("ignore")
-    start = time.perf_counter()
+    start = processor_seconds()
     split = make_split(data.load(job.dataset), job.split)
     found: list[Record] = []
 
@@ -49,11 +48,11 @@ def work(job: Job) -> list[Record]:
                 {"dataset": job.dataset, "method": method, "split": job.split, **record, "seconds": round(seconds, 2)}
             )
 
-    base_seconds = time.perf_counter() - start
+    base_seconds = processor_seconds() - start
     for name, peer in PEERS.items():
-        start = time.perf_counter()
+        start = processor_seconds()
         intervals = peer(split)
-        add(name, intervals, time.perf_counter() - start)
+        add(name, intervals, processor_seconds() - start)
     for name, intervals, seconds in ours.methods(split, job.variants):
         add(name, intervals, seconds)
     for record in found:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from .. import data
-from ..records import Record
+from ..records import Record, processor_seconds
 from . import authors, synthetic
 from .methods import METHODS, WITHOUT_PROGRAM, seed_of
 from .protocol import ALPHAS, Evaluation, split
@@ -59,10 +58,10 @@ def table(dataset: str, run: int, methods: list[str]) -> Iterator[Record]:
     loaded = data.load(dataset)
     parts = split(loaded.X, loaded.y, run)
     for name in methods:
-        start = time.perf_counter()
+        start = processor_seconds()
         fitted = METHODS[name](parts.localizer, seed_of(name, run))
         evaluation = Evaluation(fitted, parts.test)
-        seconds = time.perf_counter() - start
+        seconds = processor_seconds() - start
         for alpha in ALPHAS:
             measured = evaluation.leave_one_out(alpha)
             yield {
@@ -104,10 +103,10 @@ def synthetic_set(noise: str, run: int, methods: list[str]) -> Iterator[Record]:
             "noise": (synthetic.NOISE[noise](x) * test.y / sample.y[parts.test_rows])[order],
         }
         for name in names:
-            start = time.perf_counter()
+            start = processor_seconds()
             fitted = METHODS[name](parts.localizer, seed_of(name, run))
             sizes = Evaluation(fitted, test).half_widths(SYNTHETIC_ALPHA)
-            seconds = time.perf_counter() - start
+            seconds = processor_seconds() - start
             picture[name] = sizes[order]
             yield {
                 "kind": "synthetic",

@@ -91,7 +91,7 @@ def made_up_records(narrow=0.4, splits=SPLITS):
 
 def test_the_page_is_written_from_the_records(tmp_path):
     records.write(tmp_path / "field.json", made_up_records())
-    about = records.environment() | {"seconds": 60, "workers": 2}
+    about = records.environment() | {"processor_seconds": 60, "workers": 2}
     records.write_environment(tmp_path / "field.json", about)
     checks = report.write(tmp_path)
     assert all(check.passed for check in checks), [str(check) for check in checks]

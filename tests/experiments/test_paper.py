@@ -160,7 +160,7 @@ def test_seeds_are_all_different():
     assert len(set(seeds)) == len(seeds)
 
 
-CIRCUMSTANCES = records.environment() | {"workers": 2, "seconds": 60}
+CIRCUMSTANCES = records.environment() | {"workers": 2, "processor_seconds": 60}
 
 
 def made_up_records(runs, ours=0.3):
