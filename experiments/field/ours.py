@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from widthwise import Calibration, Localizer, Predictor
-from widthwise.torch import WidthLoss
 
 from .. import program
+from ..averaging import MeanLocalizer
 from ..records import processor_seconds
 from .protocol import LEVELS, Floats, Split
 
@@ -75,28 +75,9 @@ def intervals_of(split: Split, localizer: Localizer) -> Floats:
 
 
 def averaged_intervals(split: Split, *localizers: Localizer) -> Floats:
-    """Intervals by the mean of the parameters of several localizers for the goal narrow."""
-    loss = WidthLoss("narrow", two_sided=localizers[0].two_sided, unit=np.abs(split.y_fit - split.oof).mean())
-
-    def mean(X: Floats, f: Floats) -> Floats:
-        return np.mean([_in_common_terms(split, one, X, f) for one in localizers], axis=0)
-
-    scores = loss.scores(mean(split.X_cal, split.f_cal), split.y_cal - split.f_cal)
-    calibration = Calibration().add(scores)
+    """Intervals by the mean of localizers for the goal narrow."""
+    mean = MeanLocalizer(list(localizers), split.X_fit, split.y_fit, split.oof)
+    calibration = Calibration().add(mean.scores(split.X_cal, split.y_cal, split.f_cal))
     quantiles = np.array([calibration.quantile(level) for level in LEVELS])
-    lower, upper = loss.half_widths(mean(split.X_test, split.f_test), quantiles)
+    lower, upper = mean.half_widths(split.X_test, split.f_test, quantiles)
     return np.stack([split.f_test[:, None] - lower, split.f_test[:, None] + upper], axis=1)
-
-
-def _in_common_terms(split: Split, localizer: Localizer, X: Floats, f: Floats) -> Floats:
-    """Parameters, for r / b + c in such units that b is 1 on average and the score of the level 0.9 is 0.
-
-    Intervals do not change with the units of a score, but a mean of parameters would.
-    """
-    parameters = localizer.parameters(X, f)
-    scales = np.exp(localizer.parameters(split.X_fit, split.oof)[:, 0::2]).mean()
-    middle = np.quantile(localizer.scores(split.X_fit, split.y_fit, split.oof), 0.9)
-    out = np.empty_like(parameters)
-    out[:, 0::2] = parameters[:, 0::2] - np.log(scales)
-    out[:, 1::2] = (parameters[:, 1::2] - middle) * scales
-    return out

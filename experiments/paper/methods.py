@@ -9,6 +9,7 @@ import numpy as np
 from widthwise import Localizer
 
 from .. import program
+from ..averaging import MeanLocalizer
 from . import nets
 from .protocol import Fitted, Floats, Rows
 
@@ -28,16 +29,16 @@ class Fixed:
 
 
 class Localized:
-    """A one-sided localizer of the package. It sees x and f(x), as always."""
+    """A one-sided localizer of the package, or a mean of some. It sees x and f(x), as always."""
 
-    def __init__(self, localizer: Localizer) -> None:
-        self._localizer = localizer
+    def __init__(self, localizer: Localizer | MeanLocalizer) -> None:
+        self.localizer = localizer
 
     def scores(self, rows: Rows) -> Floats:
-        return self._localizer.scores(rows.X, rows.y, rows.f)
+        return self.localizer.scores(rows.X, rows.y, rows.f)
 
     def half_widths(self, rows: Rows, scores: Floats) -> Floats:
-        return self._localizer.half_widths(rows.X, rows.f, scores)[1]
+        return self.localizer.half_widths(rows.X, rows.f, scores)[1]
 
 
 def fit_net(rows: Rows, transform: str, net: str, seed: int) -> Localized:
@@ -81,6 +82,16 @@ OURS: dict[str, Method] = {
     **{f"{transform}, trees": _trees(transform) for transform in ("density", "affine")},
 }
 METHODS = PAPER | FUTURE | OURS
+
+# The mean of two rows, without training anything.
+MEAN = "affine, trees and net"
+MEAN_OF = ("affine, trees", "affine, net")
+
+
+def mean_of(fitted: list[Localized], rows: Rows) -> Localized:
+    """The mean of what was fitted on these rows."""
+    return Localized(MeanLocalizer([one.localizer for one in fitted], rows.X, rows.y, rows.f))
+
 
 # What needs no program: the quick form has these alone, because the program takes long to build.
 WITHOUT_PROGRAM = ("erc (error fit)", "fixed", "density, trees", "affine, trees")

@@ -20,7 +20,7 @@ from ..records import (
 )
 from . import figure
 from .authors import TEST_ROWS
-from .methods import METHODS, MIXTURE_ROWS, OURS, PAPER, PAPER_NET_ROWS
+from .methods import MEAN, METHODS, MIXTURE_ROWS, OURS, PAPER, PAPER_NET_ROWS
 from .printed import TABLE
 from .protocol import ALPHAS
 from .suite import DATASETS, RUNS, SYNTHETIC_METHODS
@@ -54,7 +54,7 @@ class Table:
     def __init__(self, records: list[Record]) -> None:
         self._records = [record for record in records if "kind" not in record]
         self.datasets = [name for name in DATASETS if select(self._records, dataset=name)]
-        self.methods = [name for name in METHODS if select(self._records, method=name)]
+        self.methods = [name for name in (*METHODS, MEAN) if select(self._records, method=name)]
 
     def cell(self, dataset: str, method: str, alpha: float) -> list[Record]:
         return select(self._records, dataset=dataset, method=method, alpha=alpha)
@@ -123,7 +123,7 @@ def best_check(table: Table) -> Check:
 
 def best_row(table: Table, dataset: str) -> str:
     """Ours with the smallest ratio to `fixed`, as the geometric mean over the alphas."""
-    ours = [method for method in table.methods if method in OURS]
+    ours = [method for method in table.methods if method in OURS or method == MEAN]
     return min(ours, key=lambda method: math.prod(mean(table.ratios(dataset, method, alpha)) for alpha in LEVELS))
 
 
@@ -168,7 +168,8 @@ all the others. ± is the standard deviation over runs.
   (`--localizer paper-net`: 5 x 100, Adam at 1e-4, batches of 16), on at most {PAPER_NET_ROWS:,} of the localizer's rows, because steps of 16
   rows take long. `mixture` is the paper's future work, by implicit gradients, on at most {MIXTURE_ROWS:,}. `erc (error fit)` is the same network, with g² fitted to the
   squared error.
-- `density` and `affine` are ours, on our net (`--localizer net`) and on trees, trained on all of the localizer's rows.
+- `density` and `affine` are ours, on our net (`--localizer net`) and on trees, trained on all of the localizer's rows;
+  `{MEAN}` is the mean of two of these rows' parameters.
 - All localizers see x and f(x), as the package has it; those of the paper see x alone.
 - `linear`, `exp` and `sigma` are one method: with one seed they give the same intervals. Each row of the table has a seed of its own, so what
   differs between them is the noise of the optimiser, here as in the paper."""

@@ -10,8 +10,8 @@ import numpy as np
 from .. import data
 from ..records import Record, processor_seconds
 from . import authors, synthetic
-from .methods import METHODS, WITHOUT_PROGRAM, seed_of
-from .protocol import ALPHAS, Evaluation, split
+from .methods import MEAN, MEAN_OF, METHODS, WITHOUT_PROGRAM, mean_of, seed_of
+from .protocol import ALPHAS, Evaluation, Fitted, Parts, split
 
 DATASETS = ("energy", "concrete", "homes", "casp", "facebook_1")  # as in the paper's table
 RUNS = 5
@@ -57,27 +57,37 @@ def table(dataset: str, run: int, methods: list[str]) -> Iterator[Record]:
     """A run of the paper's table: every method on the same rows."""
     loaded = data.load(dataset)
     parts = split(loaded.X, loaded.y, run)
+    fitted: dict[str, Fitted] = {}
     for name in methods:
         start = processor_seconds()
-        fitted = METHODS[name](parts.localizer, seed_of(name, run))
-        evaluation = Evaluation(fitted, parts.test)
-        seconds = processor_seconds() - start
-        for alpha in ALPHAS:
-            measured = evaluation.leave_one_out(alpha)
-            yield {
-                "dataset": dataset,
-                "method": name,
-                "alpha": float(alpha),
-                "run": run,
-                "width": measured.size,
-                "coverage": measured.coverage,
-                "worst_slab": evaluation.worst_slab(alpha),
-                "coverage_of_halves": evaluation.coverage_of_halves(alpha),
-                "test_rows": len(parts.test.y),
-                "neighbours": parts.neighbours,
-                "seconds": round(seconds, 2),
-            }
+        fitted[name] = METHODS[name](parts.localizer, seed_of(name, run))
+        yield from cells(dataset, run, name, fitted[name], parts, start)
+    if set(MEAN_OF) <= set(methods):
+        start = processor_seconds()
+        fitted[MEAN] = mean_of([fitted[name] for name in MEAN_OF], parts.localizer)
+        yield from cells(dataset, run, MEAN, fitted[MEAN], parts, start)
     yield from authors.tested(dataset, run, parts)
+
+
+def cells(dataset: str, run: int, name: str, fitted: Fitted, parts: Parts, start: float) -> Iterator[Record]:
+    """The records of a method for all alphas."""
+    evaluation = Evaluation(fitted, parts.test)
+    seconds = processor_seconds() - start
+    for alpha in ALPHAS:
+        measured = evaluation.leave_one_out(alpha)
+        yield {
+            "dataset": dataset,
+            "method": name,
+            "alpha": float(alpha),
+            "run": run,
+            "width": measured.size,
+            "coverage": measured.coverage,
+            "worst_slab": evaluation.worst_slab(alpha),
+            "coverage_of_halves": evaluation.coverage_of_halves(alpha),
+            "test_rows": len(parts.test.y),
+            "neighbours": parts.neighbours,
+            "seconds": round(seconds, 2),
+        }
 
 
 def differences(dataset: str, run: int) -> Iterator[Record]:
