@@ -9,7 +9,7 @@ from experiments import records
 from experiments.data import Dataset
 from experiments.field import ours, report
 from experiments.field.peers import PEERS
-from experiments.field.protocol import LEVELS, SPLITS, decile_gap, make_split, measure
+from experiments.field.protocol import LEVELS, decile_gap, make_split, measure
 from widthwise import Localizer
 
 
@@ -65,7 +65,7 @@ def test_the_gap_orders_equal_widths_by_the_prediction():
     assert decile_gap(np.ones(100), predictions, even, 0.9) == pytest.approx(0)
 
 
-def made_up_records(narrow=0.4, splits=SPLITS):
+def made_up_records(narrow=0.4, splits=20):
     found = []
     names = [*ours.FRONTIER, "narrow, one-sided", *PEERS]
     for dataset in ("bike", "concrete"):
