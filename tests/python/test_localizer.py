@@ -203,6 +203,7 @@ def test_other_threads_run_during_long_calls(predictor, fresh):
 INTERRUPT = """
 import os, signal, sys, threading, time
 import numpy as np
+import xgboost  # not while the signal comes: Python loses some that come during imports
 from widthwise import Localizer
 
 rng = np.random.default_rng(0)
