@@ -28,6 +28,9 @@ from .synthetic import NOISE
 
 LEVELS = [float(alpha) for alpha in ALPHAS]
 
+# Sizes beyond are those of a net that made something absurd of a row far from all others.
+UNSTABLE = 1000
+
 # Half-widths of our best row as ratios to `fixed`, for the alphas: what is to be reached.
 TARGETS = {
     "energy": (0.82, 0.82, 0.86),
@@ -190,6 +193,8 @@ def _checked(item: Check) -> str:
 
 
 def _number(value: float, spread: float) -> str:
+    if value > UNSTABLE:
+        return f"{value:.0e}"
     return f"{value:.3f}" + ("" if math.isnan(spread) else f" ± {spread:.3f}")
 
 
@@ -218,7 +223,7 @@ def size_table(table: Table, dataset: str) -> str:
 
 
 def _triple(values: list[float]) -> str:
-    return " / ".join(f"{value:.2f}".lstrip("0") for value in values)
+    return " / ".join(f"{value:.0e}" if value > UNSTABLE else f"{value:.2f}".lstrip("0") for value in values)
 
 
 def _printed_ratios(dataset: str, method: str) -> list[float]:
