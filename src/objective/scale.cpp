@@ -73,7 +73,9 @@ WIDTHWISE_VECTORISED void sum_scale(const ScaleEntries& entries, double p, Scale
   sums.ratio = ratio_sum.total();
 }
 
-/// gradient = slope (softmax(p u) - softmax(log r - u)), hessian = slope^2 (p softmax(p u) + softmax(log r - u)).
+/// gradient = slope (softmax(p u) - softmax(log r - u)), hessian = slope^2 (p softmax(p u) + the mean of
+/// softmax(log r - u) and of what that is where u is right, 1 / N). Its own value alone is ruled by a few rows where
+/// errors have heavy tails: steps are then too short everywhere else, and training stops before coverage is even.
 WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, double p, const ScaleSums& sums,
                                               double* gradient, double* hessian) {
   const double width_unit = p == 0 ? 1 / sums.weight : 1 / sums.width;
@@ -97,7 +99,8 @@ WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, doubl
     deliver(gradient, first, n);
     if (hessian == nullptr) continue;
     for (std::size_t i = 0; i < n; ++i) {
-      const double curvature = p * width[i] * width_unit + ratio[i] * ratio_unit;
+      const double weight = entries.weights == nullptr ? 1.0 : entries.weights[first + i];
+      const double curvature = p * width[i] * width_unit + 0.5 * (ratio[i] * ratio_unit + weight / sums.weight);
       block[i] = slope * slope * (curvature > least ? curvature : least);
     }
     deliver(hessian, first, n);
