@@ -72,6 +72,11 @@ class Check:
         return f"{'pass' if self.passed else 'FAIL'}: {self.name}" + "".join(f"\n  - {text}" for text in self.failures)
 
 
+def check_list(checks: Iterable[Check]) -> str:
+    """Checks as a list of Markdown."""
+    return "\n".join(f"- {check}" for check in checks)
+
+
 def select(records: Iterable[Record], **wanted: Any) -> list[Record]:
     """The records that have all these values."""
     return [record for record in records if all(record.get(key) == value for key, value in wanted.items())]

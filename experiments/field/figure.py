@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
-from ..records import mean
 from .ours import FRONTIER
 from .peers import PEERS
-
-if TYPE_CHECKING:
-    from .report import Table
+from .table import ALPHA, SLAB_DATASETS, Table, evenness, known_mean
 
 OURS_COLOUR = "#c1440e"
 PEER_COLOUR = "#3a5a78"
@@ -24,16 +21,12 @@ PEER_COLOUR = "#3a5a78"
 
 def draw(path: Path, datasets: list[str], table: Table) -> None:
     """Draw a panel for each data set; up is even, left is narrow."""
-    from .report import ALPHA, SLAB_DATASETS, values
-
     figure, panels = plt.subplots(1, len(datasets), figsize=(6.4 * len(datasets), 4.6), squeeze=False)
     for panel, dataset in zip(panels[0], datasets, strict=True):
         by_slab = dataset in SLAB_DATASETS
 
-        def point(method: str, dataset: str = dataset, by_slab: bool = by_slab) -> tuple[float, float]:
-            evenness = values(table, dataset, method, "worst_slab" if by_slab else "gap")
-            known = [number for number in evenness if not math.isnan(number)]
-            return mean(values(table, dataset, method, "width")), mean(known) if known else math.nan
+        def point(method: str, dataset: str = dataset) -> tuple[float, float]:
+            return known_mean(table, dataset, method, "width"), known_mean(table, dataset, method, evenness(dataset))
 
         path_of_goals = [point(goal) for goal in FRONTIER]
         panel.plot(*zip(*path_of_goals, strict=True), "-o", color=OURS_COLOUR, linewidth=2, zorder=3)

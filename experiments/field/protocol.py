@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +36,6 @@ class Split:
     y_test: Floats
     f_test: Floats
     base: XGBRegressor  # fitted on all fitting rows
-    base_factory: Callable[[], XGBRegressor]  # a fresh one
     seed: int
 
 
@@ -63,13 +61,9 @@ def make_split(data: Dataset, number: int) -> Split:
     test, rest = order[: n // 5], order[n // 5 :]
     cal, fit = rest[: len(rest) // 4], rest[len(rest) // 4 :]
     X, y = data.X, data.y / np.abs(data.y[fit]).mean()
-
-    def factory() -> XGBRegressor:
-        return base_model(number)
-
     folds = KFold(FOLDS, shuffle=True, random_state=number)
-    oof = cross_val_predict(factory(), X[fit], y[fit], cv=folds)
-    base = factory().fit(X[fit], y[fit])
+    oof = cross_val_predict(base_model(number), X[fit], y[fit], cv=folds)
+    base = base_model(number).fit(X[fit], y[fit])
     return Split(
         X_fit=X[fit],
         y_fit=y[fit],
@@ -81,7 +75,6 @@ def make_split(data: Dataset, number: int) -> Split:
         y_test=y[test],
         f_test=base.predict(X[test]).astype(float),
         base=base,
-        base_factory=factory,
         seed=number,
     )
 
@@ -101,13 +94,12 @@ def measure(split: Split, intervals: Floats) -> list[Record]:
             calibration_rows=len(split.y_cal),
             X=split.X_test if level == SLAB_LEVEL else None,
         )["levels"][0]
-        slab = about["worst_slab"]["coverage"] if about["worst_slab"] else {"trials": 0}
         records.append(
             {
                 "alpha": round(1 - level, 10),
                 "width": about["mean_width"],
                 "coverage": about["coverage"]["share"],
-                "worst_slab": slab["share"] if slab["trials"] else np.nan,
+                "worst_slab": about["worst_slab"]["coverage"]["share"] if about["worst_slab"] else np.nan,
                 "gap": decile_gap(
                     upper - lower, split.f_test, (lower <= split.y_test) & (split.y_test <= upper), level
                 ),

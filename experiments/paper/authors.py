@@ -10,7 +10,7 @@ import torch
 
 from ..records import Record
 from . import nets
-from .protocol import ALPHAS, Evaluation, Floats, Parts, rank
+from .protocol import ALPHAS, Evaluation, Floats, Parts, kth_of_the_others, rank
 
 # A hundred test rows, less the last, incomplete batch of 16.
 TEST_ROWS = 96
@@ -38,8 +38,8 @@ def code_rank(rows: int, alpha: str) -> int:
 
 def one_width(residuals: Floats, k: int) -> tuple[float, float]:
     """Mean size and coverage of `fixed` when each row gets the k-th smallest residual of the others."""
-    ordered = np.append(np.sort(residuals), math.inf)
-    mine = np.where(residuals <= ordered[k - 1], ordered[k], ordered[k - 1])
+    pair, is_next = kth_of_the_others(residuals, k)
+    mine = np.where(is_next, pair[1], pair[0])
     return float(mine.mean()), float((residuals <= mine).mean())
 
 

@@ -98,6 +98,15 @@ class Measured(NamedTuple):
     coverage: float
 
 
+def kth_of_the_others(scores: Floats, k: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """The two values that the k-th smallest score of the other rows can have, and whether a row gets the second.
+
+    It is the k-th of all, or the next one for rows that are themselves among the first k.
+    """
+    ordered = np.append(np.sort(scores), math.inf)
+    return ordered[k - 1 : k + 1], scores <= ordered[k - 1]
+
+
 class Evaluation:
     """Measures what a method has learnt on test rows."""
 
@@ -107,14 +116,10 @@ class Evaluation:
         self._scores = fitted.scores(test)
 
     def half_widths(self, alpha: str) -> Floats:
-        """The half-width of each row when it is calibrated with all the others, in O(n log n).
-
-        The k-th smallest of the others is the k-th of all, or the next one for rows that are themselves among the first k.
-        """
-        k = rank(len(self._scores) - 1, alpha)
-        ordered = np.append(np.sort(self._scores), math.inf)
-        both = self._fitted.half_widths(self._test, ordered[k - 1 : k + 1])
-        return np.where(self._scores <= ordered[k - 1], both[:, 1], both[:, 0])
+        """The half-width of each row when it is calibrated with all the others, in O(n log n)."""
+        pair, is_next = kth_of_the_others(self._scores, rank(len(self._scores) - 1, alpha))
+        both = self._fitted.half_widths(self._test, pair)
+        return np.where(is_next, both[:, 1], both[:, 0])
 
     def leave_one_out(self, alpha: str) -> Measured:
         """Mean half-width and coverage when each row is calibrated with all the others."""

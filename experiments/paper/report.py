@@ -8,6 +8,7 @@ from pathlib import Path
 from ..records import (
     Check,
     Record,
+    check_list,
     deviation,
     environment_line,
     markdown_table,
@@ -142,7 +143,7 @@ def page(records: list[Record], checks: list[Check], environment: str) -> str:
         environment,
         PROTOCOL,
         "## What it must show",
-        "\n".join(_checked(item) for item in checks),
+        check_list(checks),
         "## Size and validity",
         SIZES,
         *(size_table(table, dataset) for dataset in table.datasets),
@@ -186,10 +187,6 @@ RATIOS = "Half-width as a ratio to `fixed` in the same run, mean over runs, for 
 SYNTHETIC = """\
 1000 rows of a random parabola with noise that depends on x, drawn on [-1, 1] as the paper's text says, alpha 0.05. Sizes as ratios to `fixed`
 in the same run, mean ± standard error."""
-
-
-def _checked(item: Check) -> str:
-    return f"- {'Yes' if item.passed else '**No**'}: {item.name}." + "".join(f"\n  - {text}" for text in item.failures)
 
 
 def _number(value: float, spread: float) -> str:

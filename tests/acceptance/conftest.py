@@ -28,15 +28,6 @@ def serve():
 
 
 @pytest.fixture(scope="session")
-def data():
-    """The folder of data sets."""
-    value = os.environ.get("WIDTHWISE_DATA")
-    if not value:
-        pytest.skip("set WIDTHWISE_DATA to the folder of datasets.json to test on real data")
-    return Path(value)
-
-
-@pytest.fixture(scope="session")
 def run(program):
     """Run a command of the program; the answer of --json is parsed."""
 

@@ -48,11 +48,11 @@ def coverage_bounds(calibration_rows, test_rows):
 
 
 @pytest.fixture(scope="module", params=list(NARROW))
-def results(request, data, run, tmp_path_factory):
+def results(request, data_folder, run, tmp_path_factory):
     """For each goal, what `evaluate` says of every split, with what `fit` said."""
     name = request.param
     folder = tmp_path_factory.mktemp(name)
-    splits = [split(data, name, folder, seed) for seed in range(SPLITS[name])]
+    splits = [split(data_folder, name, folder, seed) for seed in range(SPLITS[name])]
 
     def measure(goal, seed):
         fit_file, test_file, target = splits[seed]

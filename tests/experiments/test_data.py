@@ -2,22 +2,12 @@
 
 import io
 import json
-import os
 import urllib.request
 import zipfile
-from pathlib import Path
 
 import pytest
 
 from experiments import data
-
-
-@pytest.fixture(scope="session")
-def folder():
-    value = os.environ.get("WIDTHWISE_DATA")
-    if not value:
-        pytest.skip("set WIDTHWISE_DATA to the folder of datasets.json to test on real data")
-    return Path(value)
 
 
 def text_of(columns, rows):
@@ -85,8 +75,8 @@ PUBLIC = {
 }
 
 
-def prepared(name, folder):
-    return data.read_csv((folder / data.FACTS[name]["file"]).read_text())
+def prepared(name, data_folder):
+    return data.read_csv((data_folder / data.FACTS[name]["file"]).read_text())
 
 
 @pytest.fixture
@@ -105,19 +95,19 @@ def internet(monkeypatch):
 
 
 @pytest.mark.parametrize("name", data.NAMES)
-def test_a_public_file_is_prepared_to_the_values_of_the_experiments(name, folder, tmp_path, internet):
-    internet[data.FACTS[name]["urls"][0]] = PUBLIC[name](prepared(name, folder))
+def test_a_public_file_is_prepared_to_the_values_of_the_experiments(name, data_folder, tmp_path, internet):
+    internet[data.FACTS[name]["urls"][0]] = PUBLIC[name](prepared(name, data_folder))
     data.prepare(name, tmp_path)
     again = data.load(name, tmp_path)
-    first = data.load(name, folder)
+    first = data.load(name, data_folder)
     assert again.features == first.features
     assert again.target == first.target == data.FACTS[name]["target"]
     assert (again.X == first.X).all() and (again.y == first.y).all()
     assert first.X.shape == (data.FACTS[name]["rows"], data.FACTS[name]["features"])
 
 
-def test_the_facts_are_those_of_the_data(folder):
-    given = json.loads((folder / "datasets.json").read_text())
+def test_the_facts_are_those_of_the_data(data_folder):
+    given = json.loads((data_folder / "datasets.json").read_text())
     for name, facts in data.FACTS.items():
         about = given[name]
         assert {key: facts[key] for key in about if key != "sha256"} == {
@@ -126,8 +116,8 @@ def test_the_facts_are_those_of_the_data(folder):
         assert all(url.startswith("https://") for url in facts["urls"])
 
 
-def test_the_next_source_is_tried_when_one_fails_or_differs(folder, tmp_path, internet, monkeypatch):
-    table = prepared("energy", folder)
+def test_the_next_source_is_tried_when_one_fails_or_differs(data_folder, tmp_path, internet, monkeypatch):
+    table = prepared("energy", data_folder)
     monkeypatch.setitem(data.FACTS, "energy", data.FACTS["energy"] | {"urls": ["https://a", "https://b", "https://c"]})
     changed = data.Table(table.columns, [["1.5", *row[1:]] for row in table.rows])
     internet["https://b"] = public_energy(changed)
@@ -140,8 +130,8 @@ def test_the_next_source_is_tried_when_one_fails_or_differs(folder, tmp_path, in
     assert data.prepare("energy", tmp_path) == tmp_path / "energy.csv"
 
 
-def test_the_command_writes_what_it_can_and_says_what_is_missing(folder, tmp_path, internet, capsys):
-    internet[data.FACTS["energy"]["urls"][0]] = public_energy(prepared("energy", folder))
+def test_the_command_writes_what_it_can_and_says_what_is_missing(data_folder, tmp_path, internet, capsys):
+    internet[data.FACTS["energy"]["urls"][0]] = public_energy(prepared("energy", data_folder))
     assert data.main([str(tmp_path)]) == 1
     said = capsys.readouterr()
     assert "energy.csv: 768 rows, 9 features, checked" in said.out
@@ -159,8 +149,8 @@ def test_loading_without_a_folder_names_the_variable_and_the_remedy(monkeypatch,
         data.load("energy")
 
 
-def test_a_file_with_other_values_is_refused(folder, tmp_path):
-    table = prepared("energy", folder)
+def test_a_file_with_other_values_is_refused(data_folder, tmp_path):
+    table = prepared("energy", data_folder)
     (tmp_path / "energy.csv").write_text(text_of(table.columns, [["9", *row[1:]] for row in table.rows]))
     with pytest.raises(data.DataError, match="energy: the values are not those"):
         data.load("energy", tmp_path)

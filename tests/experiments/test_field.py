@@ -10,6 +10,7 @@ from experiments.data import Dataset
 from experiments.field import ours, report
 from experiments.field.peers import PEERS
 from experiments.field.protocol import LEVELS, decile_gap, make_split, measure
+from experiments.field.table import by_cell
 from widthwise import Localizer
 
 
@@ -101,14 +102,14 @@ def test_the_page_is_written_from_the_records(tmp_path):
 
 
 def test_checks_fail_with_the_numbers_that_failed():
-    checks = report.check(report.by_cell(made_up_records(narrow=0.6)))
+    checks = report.check(by_cell(made_up_records(narrow=0.6)))
     assert checks[1].failures[0] == "bike: mapie absolute is narrower by 0.1000, standard error 0.0000"
     assert "bike: 0.605, wanted 0.48" in checks[2].failures
 
 
 def test_few_splits_are_asked_for_validity_and_order_alone():
-    valid, order = report.check(report.by_cell(made_up_records(splits=2)))
+    valid, order = report.check(by_cell(made_up_records(splits=2)))
     assert valid.passed
     assert order.failures == ["bike, worst slab: even 0.850, mapie absolute 0.850"]
-    _, order = report.check(report.by_cell(made_up_records(splits=2, narrow=0.6)))
+    _, order = report.check(by_cell(made_up_records(splits=2, narrow=0.6)))
     assert order.failures[0] == "bike: narrow 0.6050, even 0.4550, mapie absolute 0.5050"

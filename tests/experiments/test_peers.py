@@ -28,14 +28,11 @@ def split():
     X_fit, X_cal, X_test = np.split(X, [600, 600 + CALIBRATION_ROWS])
     y_fit, y_cal, y_test = np.split(y, [600, 600 + CALIBRATION_ROWS])
 
-    def base_factory():
-        return xgboost.XGBRegressor(n_estimators=50, max_depth=3, learning_rate=0.1, n_jobs=1)
-
-    base = base_factory().fit(X_fit, y_fit)
+    base = xgboost.XGBRegressor(n_estimators=50, max_depth=3, learning_rate=0.1, n_jobs=1).fit(X_fit, y_fit)
     return Split(
         X_fit=X_fit,
         y_fit=y_fit,
-        oof=cross_val_predict(base_factory(), X_fit, y_fit, cv=5).astype(float),
+        oof=cross_val_predict(base, X_fit, y_fit, cv=5).astype(float),
         X_cal=X_cal,
         y_cal=y_cal,
         f_cal=base.predict(X_cal).astype(float),
@@ -43,7 +40,6 @@ def split():
         y_test=y_test,
         f_test=base.predict(X_test).astype(float),
         base=base,
-        base_factory=base_factory,
         seed=0,
     )
 

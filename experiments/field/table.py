@@ -1,0 +1,52 @@
+"""The records of the field by cell, and what page and pictures ask of them."""
+
+from __future__ import annotations
+
+import math
+
+from ..records import Record, mean, standard_error
+
+ALPHA = 0.1  # what the figures are demanded at
+
+# Large enough to measure the coverage of a slab; on the others evenness is the gap over deciles of width.
+SLAB_DATASETS = ("bike", "homes", "casp", "facebook_1")
+
+Table = dict[tuple[str, str, float], list[Record]]
+
+
+def by_cell(records: list[Record]) -> Table:
+    """Records by data set, method and alpha, in the order of the splits."""
+    table: Table = {}
+    for record in sorted(records, key=lambda record: record["split"]):
+        table.setdefault((record["dataset"], record["method"], record["alpha"]), []).append(record)
+    return table
+
+
+def values(table: Table, dataset: str, method: str, value: str, alpha: float = ALPHA) -> list[float]:
+    return [record[value] for record in table[dataset, method, alpha]]
+
+
+def known_mean(table: Table, dataset: str, method: str, value: str) -> float:
+    """The mean over the splits that have the value; NaN when none has."""
+    known = [number for number in values(table, dataset, method, value) if not math.isnan(number)]
+    return mean(known) if known else math.nan
+
+
+def evenness(dataset: str) -> str:
+    """What says how even coverage is on this data set."""
+    return "worst_slab" if dataset in SLAB_DATASETS else "gap"
+
+
+def methods_of(table: Table, dataset: str) -> list[str]:
+    return [method for name, method, alpha in table if name == dataset and alpha == ALPHA]
+
+
+def difference(table: Table, dataset: str, one: str, other: str, value: str) -> tuple[float, float]:
+    """The mean of a value of one method less that of the other, over the splits of both, and its standard error."""
+    others = {record["split"]: record[value] for record in table[dataset, other, ALPHA]}
+    differences = [
+        record[value] - others[record["split"]]
+        for record in table[dataset, one, ALPHA]
+        if record["split"] in others and not math.isnan(record[value] - others[record["split"]])
+    ]
+    return mean(differences), standard_error(differences)
