@@ -161,7 +161,7 @@ def test_coverage_that_is_too_high(one_width, fresh):
 
 @pytest.mark.filterwarnings("ignore:intervals of level 0.99 are infinite")
 def test_infinite_intervals(model, fresh):
-    few = Rows(30, seed=5)
+    few = Rows(30, seed=6)
     small = Predictor._of(model.predictor_._model).calibrated(few.X, few.y, replace=True)
     made = report(small, fresh.X, fresh.y, confidence_level=0.99)
     assert made.verdict == "The intervals are infinite: the level 99 % takes 99 calibration rows, and there are 30."
@@ -178,7 +178,7 @@ def test_infinite_intervals(model, fresh):
     assert some.headline.startswith("The intervals of 80 % and 90 % are valid; ")
     assert some.headline.endswith(" Those of 99 % are infinite.")
     assert "Add at least 69 calibration rows" in some.advice[-1]
-    assert some.level["level"] in (0.8, 0.9)
+    assert some.level["level"] == 0.9
 
 
 def test_few_rows(model, fresh):
