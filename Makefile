@@ -20,12 +20,12 @@ build: ## build the library, tests and benchmarks with assertions (PRESET=dev)
 
 .PHONY: test
 test: build ## run every test but the slow ones
-	ctest --preset $(PRESET) --label-exclude '^(slow|acceptance)$$' --parallel $(JOBS)
+	ctest --preset $(PRESET) --label-exclude '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
 
 .PHONY: slow
-slow: ## run the slow and the acceptance tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the former)
+slow: ## run the slow, the acceptance and the distributed tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the former)
 	$(call configure_and_build,release)
-	ctest --preset release --label-regex '^(slow|acceptance)$$' --parallel $(JOBS)
+	WIDTHWISE_FULL=1 ctest --preset release --label-regex '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
 
 .PHONY: bench
 bench: ## run the benchmarks on the release build; only their table goes to stdout

@@ -14,6 +14,14 @@ struct Command {
   std::function<void()> run;
 };
 
+/// Thrown to end the program with this code when all has been said.
+struct ExitWith {
+  int code;
+};
+
+/// The exit code when a worker of a team is gone: worth another try.
+inline constexpr int kLostWorkerExit = 3;
+
 // Each declares one command's options and returns it. They stand in files of the same names.
 [[nodiscard]] Command add_fit(CLI::App& program);
 [[nodiscard]] Command add_calibrate(CLI::App& program);

@@ -8,32 +8,28 @@
 
 namespace widthwise::cli {
 
-namespace {
-
-// XGBoost's threads wait for each other by spinning unless told otherwise before it is loaded. Where other programs use
-// the processors too, that makes a fit a hundred times slower.
-std::shared_ptr<const XgboostLibrary> load_xgboost(const std::string& path) {
+std::shared_ptr<const XgboostLibrary> load_xgboost(const EngineChoice& choice) {
+  // XGBoost's threads wait for each other by spinning unless told otherwise before it is loaded. Where other programs
+  // use the processors too, that makes a fit a hundred times slower.
   setenv("OMP_WAIT_POLICY", "passive", 0);  // NOLINT(concurrency-mt-unsafe): no other thread reads variables yet
-  return XgboostLibrary::load(path);
+  return XgboostLibrary::load(choice.xgboost);
 }
-
-}  // namespace
 
 std::vector<std::string> base_names() { return {"xgboost", "knn"}; }
 
 std::vector<std::string> localizer_names() { return {"trees", "net", "paper-net"}; }
 
-Engines make_engines(const EngineChoice& choice, bool with_localizer) {
+Engines make_engines(const EngineChoice& choice, bool with_localizer, const TrainingContext& context) {
   const bool trees = with_localizer && choice.localizer == "trees";
   std::shared_ptr<const XgboostLibrary> xgboost;
-  if (choice.base == "xgboost" || trees) xgboost = load_xgboost(choice.xgboost);
+  if (choice.base == "xgboost" || trees) xgboost = load_xgboost(choice);
 
   Engines engines;
   if (choice.base == "xgboost") {
     TreeBaseOptions options;
     options.threads = choice.threads;
     options.seed = choice.seed;
-    engines.base = make_tree_base_trainer(xgboost, options);
+    engines.base = make_tree_base_trainer(xgboost, options, context);
   } else if (choice.base == "knn") {
     NeighbourOptions options;
     options.seed = choice.seed;
@@ -43,7 +39,7 @@ Engines make_engines(const EngineChoice& choice, bool with_localizer) {
     TreeOptions options;
     options.threads = choice.threads;
     options.seed = choice.seed;
-    engines.localizer = make_tree_trainer(xgboost, options);
+    engines.localizer = make_tree_trainer(xgboost, options, context);
   } else if (with_localizer) {
     NetOptions options = choice.localizer == "paper-net" ? NetOptions::paper() : NetOptions();
     options.threads = choice.threads;

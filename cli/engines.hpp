@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <widthwise/train/trainer.hpp>
+#include <widthwise/train/xgboost.hpp>
 
 namespace widthwise::cli {
 
@@ -27,6 +28,10 @@ struct Engines {
   std::unique_ptr<const BaseTrainer> base;            ///< null when the table brings predictions
   std::unique_ptr<const LocalizerTrainer> localizer;  ///< null when not wanted
 };
-[[nodiscard]] Engines make_engines(const EngineChoice& choice, bool with_localizer);
+[[nodiscard]] Engines make_engines(const EngineChoice& choice, bool with_localizer,
+                                   const TrainingContext& context = {});
+
+/// XGBoost's library, as chosen.
+[[nodiscard]] std::shared_ptr<const XgboostLibrary> load_xgboost(const EngineChoice& choice);
 
 }  // namespace widthwise::cli

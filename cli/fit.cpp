@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -11,25 +13,25 @@
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/plan.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/transform.hpp>
+#include <widthwise/version.hpp>
 
 #include "command.hpp"
 #include "engines.hpp"
+#include "fit_tables.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"
+#include "team.hpp"
 
 namespace widthwise::cli {
 namespace {
 
 struct FitArguments {
-  std::string table;
+  FitColumnChoice columns;
   std::string output;
-  std::string target;
-  std::string prediction;
-  std::vector<std::string> features;
-  std::vector<std::string> exclude;
   std::string goal;
   bool one_sided = false;
   bool two_sided = false;
@@ -39,86 +41,16 @@ struct FitArguments {
   bool no_compare = false;
   bool json = false;
   EngineChoice engines;
+  TeamChoice team;
+  bool threads_given = false;
   FitOptions options;
+
+  /// The tables as words for messages.
+  [[nodiscard]] std::string tables() const {
+    const auto& names = columns.tables;
+    return names.size() == 1 ? names.front() : names.front() + " and " + count_of(names.size() - 1, "other table");
+  }
 };
-
-/// The columns to fit with.
-struct FitColumns {
-  std::vector<std::string> features;
-  std::vector<std::string> left_out;  ///< columns that do not hold numbers, when the user named no features
-};
-
-FitColumns choose_columns(const FitArguments& arguments, const TableReader& reader) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorCode::kInvalidArgument, arguments.table + ": " + why);
-  };
-  require_column(reader, arguments.table, arguments.target, ErrorCode::kInvalidArgument);
-  if (!arguments.prediction.empty()) {
-    require_column(reader, arguments.table, arguments.prediction, ErrorCode::kInvalidArgument);
-    if (arguments.prediction == arguments.target) refuse("--prediction and --target name the same column");
-  }
-  FitColumns chosen;
-  if (!arguments.features.empty()) {
-    chosen.features = parse_columns(reader, arguments.table, arguments.features);
-    for (const auto& name : chosen.features) {
-      if (name == arguments.target) refuse("the target '" + name + "' cannot be a feature");
-      if (name == arguments.prediction) {
-        refuse("the prediction '" + name + "' is used as a feature anyway; leave it out of --features");
-      }
-    }
-    return chosen;
-  }
-  std::vector<std::string> excluded = parse_columns(reader, arguments.table, arguments.exclude);
-  excluded.push_back(arguments.target);
-  excluded.push_back(arguments.prediction);
-  for (const auto& [name, kind] : reader.columns()) {
-    if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
-    (kind == ColumnKind::kNumber ? chosen.features : chosen.left_out).push_back(name);
-  }
-  if (chosen.features.empty()) refuse("no column of numbers is left to be a feature");
-  return chosen;
-}
-
-/// A whole table in memory.
-struct FitData {
-  std::vector<double> x;
-  std::vector<double> y;
-  std::vector<double> predictions;
-};
-
-FitData read_rows(const FitArguments& arguments, const std::vector<std::string>& features, TableReader& reader) {
-  std::vector<std::string> selected = features;
-  selected.push_back(arguments.target);
-  if (!arguments.prediction.empty()) selected.push_back(arguments.prediction);
-  reader.select(std::move(selected), {});
-
-  FitData data;
-  if (const auto rows = reader.rows()) {
-    data.x.reserve(static_cast<std::size_t>(*rows) * features.size());
-    data.y.reserve(static_cast<std::size_t>(*rows));
-  }
-  ProgressBar bar("rows");
-  TableBatch batch;
-  bar.show("reading", 0, 0);
-  while (reader.next(batch)) {
-    const MatrixView numbers = batch.numbers();
-    const std::size_t before = data.y.size();
-    for (std::size_t i = 0; i < numbers.rows(); ++i) {
-      const auto row = numbers.row(i);
-      data.x.insert(data.x.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(features.size()));
-      data.y.push_back(row[features.size()]);
-      if (!arguments.prediction.empty()) data.predictions.push_back(row[features.size() + 1]);
-    }
-    require_finite(std::span(data.y).subspan(before), arguments.table, arguments.target, before,
-                   "remove the rows without an outcome");
-    if (!arguments.prediction.empty()) {
-      require_finite(std::span(data.predictions).subspan(before), arguments.table, arguments.prediction, before,
-                     "remove the rows without a prediction");
-    }
-    bar.show("reading", data.y.size(), reader.progress());
-  }
-  return data;
-}
 
 FitOptions fit_options(const FitArguments& arguments) {
   FitOptions options = arguments.options;
@@ -138,11 +70,58 @@ FitOptions fit_options(const FitArguments& arguments) {
   return options;
 }
 
-/// The model with the file it was fitted on noted, so that nobody calibrates with that file.
-Model with_origin(const Model& model, const TableReader& reader) {
+/// What was read, by whomever: the fingerprints of all tables, with blanks between.
+std::string origin_of(const FitData& data, const Team* team) {
+  std::string own;
+  for (const auto& text : data.fingerprints) own += text + " ";
+  std::set<std::string> all(data.fingerprints.begin(), data.fingerprints.end());
+  if (team != nullptr) {
+    for (const auto& bytes : gather(*team, std::as_bytes(std::span(own)))) {
+      std::istringstream words(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      for (std::string word; words >> word;) all.insert(word);
+    }
+  }
+  std::string text;
+  for (const auto& word : all) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// The model with the files it was fitted on noted, so that nobody calibrates with them.
+Model with_origin(const Model& model, const std::string& origin) {
   ModelParts parts = model.parts();
-  parts.notes[kFittedOn] = fingerprint_text(reader);
+  parts.notes[kFittedOn] = origin;
   return Model(std::move(parts));
+}
+
+/// A number that tells fits apart, for a checkpoint: what is fitted, on what, how, by how many.
+std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& columns, const std::string& origin,
+                         const std::string& engine) {
+  const FitOptions& options = arguments.options;
+  std::vector<std::string> words = {kVersion,
+                                    engine,
+                                    origin,
+                                    arguments.columns.target,
+                                    arguments.goal,
+                                    arguments.columns.prediction,
+                                    arguments.window,
+                                    arguments.range,
+                                    options.transform,
+                                    arguments.engines.base,
+                                    std::to_string(arguments.one_sided),
+                                    std::to_string(arguments.two_sided),
+                                    std::to_string(arguments.no_compare),
+                                    std::to_string(options.folds),
+                                    std::to_string(arguments.engines.seed),
+                                    std::to_string(arguments.team.world),
+                                    internal::text_of(options.calibration_share)};
+  words.insert(words.end(), columns.features.begin(), columns.features.end());
+  words.insert(words.end(), arguments.levels.begin(), arguments.levels.end());
+  std::uint64_t number = 0;
+  for (const auto& word : words) {
+    for (const char letter : word) number = mix_bits(number ^ static_cast<unsigned char>(letter));
+    number = mix_bits(number + 256);
+  }
+  return number;
 }
 
 void require_folder_of(const std::filesystem::path& file) {
@@ -168,12 +147,12 @@ std::string goal_name(const GoalReport& report) {
 std::string to_text(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
   const FitReport& report = result.report;
   const Level& level = result.model.parts().levels.front();
-  std::string text = arguments.output + ": fitted on " + arguments.table + ", " +
+  std::string text = arguments.output + ": fitted on " + arguments.tables() + ", " +
                      count_of(columns.features.size(), "feature") + "\n\n";
   text += "  rows to fit        " + count(report.fit_rows) + ", " + count(report.hold_rows) +
           " of them held out to stop in time and for this report\n";
   text += "  rows to calibrate  " + count(report.calibration_rows) + "\n";
-  text += "  base error         " + significant(report.base_error) + ", the mean |" + arguments.target +
+  text += "  base error         " + significant(report.base_error) + ", the mean |" + arguments.columns.target +
           " - prediction| out of sample\n\n";
   text += "On the rows held out, at level " + level.text() + ":\n\n";
   TextTable table;
@@ -190,13 +169,13 @@ std::string to_text(const FitArguments& arguments, const FitColumns& columns, co
 
 Json to_json(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
   const FitReport& report = result.report;
-  return {{"model", arguments.output},        {"table", arguments.table},
-          {"target", arguments.target},       {"features", columns.features},
-          {"left_out", columns.left_out},     {"fit_rows", report.fit_rows},
-          {"hold_rows", report.hold_rows},    {"calibration_rows", report.calibration_rows},
-          {"base_error", report.base_error},  {"level", result.model.parts().levels.front().value()},
-          {"chosen", to_json(report.chosen)}, {"other", report.other ? to_json(*report.other) : Json(nullptr)},
-          {"fixed", to_json(report.fixed)},   {"in_words", report.in_words()},
+  return {{"model", arguments.output},          {"table", arguments.tables()},
+          {"target", arguments.columns.target}, {"features", columns.features},
+          {"left_out", columns.left_out},       {"fit_rows", report.fit_rows},
+          {"hold_rows", report.hold_rows},      {"calibration_rows", report.calibration_rows},
+          {"base_error", report.base_error},    {"level", result.model.parts().levels.front().value()},
+          {"chosen", to_json(report.chosen)},   {"other", report.other ? to_json(*report.other) : Json(nullptr)},
+          {"fixed", to_json(report.fixed)},     {"in_words", report.in_words()},
           {"warnings", report.warnings}};
 }
 
@@ -214,44 +193,108 @@ void warn_of_small_calibration(const Model& model) {
   }
 }
 
-void run(const FitArguments& arguments) {
-  if (arguments.prediction.empty() == arguments.engines.base.empty()) {
+void check_arguments(const FitArguments& arguments) {
+  const EngineChoice& engines = arguments.engines;
+  if (arguments.columns.prediction.empty() == engines.base.empty()) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "give either --prediction COL, your model's out-of-sample predictions, or --base xgboost|knn to train a "
         "base model here");
   }
-  const FitOptions options = fit_options(arguments);
+  if (arguments.team.any() || arguments.team.start > 0) {
+    if (engines.base == "knn") {
+      throw Error(ErrorCode::kInvalidArgument, "--base knn trains in one process; several workers train xgboost");
+    }
+    if (engines.localizer != "trees") {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "--localizer " + engines.localizer + " trains in one process; several workers train trees");
+    }
+  }
   require_folder_of(arguments.output);
-  const auto reader = TableReader::open(arguments.table);
-  const FitColumns columns = choose_columns(arguments, *reader);
-  const bool with_localizer = options.transform == "auto" || make_transform(options.transform)->parameter_count() > 0;
-  const Engines engines = make_engines(arguments.engines, with_localizer);
-  const FitData data = read_rows(arguments, columns.features, *reader);
+}
 
-  const FitTable table{.x = {data.x.data(), data.y.size(), columns.features.size()},
-                       .y = data.y,
-                       .predictions = data.predictions,
-                       .features = columns.features,
-                       .target = arguments.target,
-                       .prediction = arguments.prediction,
-                       .first_row = first_row_number(*reader)};
-  const FitResult result = [&] {
-    ProgressBar bar("rounds");
-    return fit(table, engines.base.get(), engines.localizer.get(), options, bar.callback());
-  }();
-  const Model model = with_origin(result.model, *reader);
-  save(model, arguments.output);
+void print_report(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
   if (arguments.json) {
     print_json(to_json(arguments, columns, result));
   } else {
     print(to_text(arguments, columns, result));
   }
   if (!columns.left_out.empty()) {
-    warn(arguments.table + ": left out what does not hold numbers: " + list(columns.left_out));
+    warn(arguments.tables() + ": left out what does not hold numbers: " + list(columns.left_out));
   }
   for (const auto& warning : result.report.warnings) warn(warning);
-  warn_of_small_calibration(model);
+  warn_of_small_calibration(result.model);
+}
+
+FitTable table_of(const FitArguments& arguments, const FitColumns& columns, const FitData& data) {
+  return {.x = {data.x.data(), data.y.size(), columns.features.size()},
+          .y = data.y,
+          .predictions = data.predictions,
+          .features = columns.features,
+          .target = arguments.columns.target,
+          .prediction = arguments.columns.prediction,
+          .row_numbers = data.row_numbers};
+}
+
+bool needs_localizer(const FitOptions& options) {
+  return options.transform == "auto" || make_transform(options.transform)->parameter_count() > 0;
+}
+
+/// Fit as one of a team.
+void run_in_team(const FitArguments& arguments) {
+  const FitOptions options = fit_options(arguments);
+  const TeamOptions meeting = team_options(arguments.team);
+  const auto library = load_xgboost(arguments.engines);
+  const auto team = join_team(library, meeting);
+
+  FitColumns columns;
+  FitData data;
+  all_or_none(*team, [&] {
+    columns = choose_columns(arguments.columns);
+    const RowShare all;
+    data = read_rows(arguments.columns, columns.features,
+                     arguments.team.own_tables ? all : RowShare{meeting.rank, meeting.workers});
+  });
+  const std::string origin = origin_of(data, team.get());
+  Checkpoint checkpoint(arguments.output + ".checkpoint", fit_number(arguments, columns, origin, library->version()),
+                        team.get());
+  const Engines engines = make_engines(arguments.engines, needs_localizer(options), {team.get(), &checkpoint});
+  const FitResult result = [&] {
+    ProgressBar bar("rounds");
+    return fit(table_of(arguments, columns, data), engines.base.get(), engines.localizer.get(), options, bar.callback(),
+               team.get());
+  }();
+  all_or_none(*team, [&] { save(with_origin(result.model, origin), arguments.output); });
+  checkpoint.remove();
+  if (meeting.rank == 0) {
+    print_report(arguments, columns, result);
+  } else {
+    print(arguments.output + ": written by worker " + std::to_string(meeting.rank) + " of " +
+          std::to_string(meeting.workers) + ", the same as by the others.\n");
+  }
+}
+
+void run(const FitArguments& arguments) {
+  check_arguments(arguments);
+  if (arguments.team.start > 0) {
+    run_workers(arguments.team, arguments.threads_given);
+    return;
+  }
+  if (arguments.team.any()) {
+    run_in_team(arguments);
+    return;
+  }
+  const FitOptions options = fit_options(arguments);
+  const FitColumns columns = choose_columns(arguments.columns);
+  const Engines engines = make_engines(arguments.engines, needs_localizer(options));
+  const FitData data = read_rows(arguments.columns, columns.features, {});
+  const FitResult result = [&] {
+    ProgressBar bar("rounds");
+    return fit(table_of(arguments, columns, data), engines.base.get(), engines.localizer.get(), options,
+               bar.callback());
+  }();
+  save(with_origin(result.model, origin_of(data, nullptr)), arguments.output);
+  print_report(arguments, columns, result);
 }
 
 }  // namespace
@@ -264,18 +307,23 @@ Command add_fit(CLI::App& program) {
       add_command(program, "fit", "Fit a model to a table: base model, localizer and calibration.",
                   "widthwise fit homes.csv --target price --base xgboost -o homes.safetensors\n"
                   "  widthwise fit homes.csv --target price --prediction forecast --goal narrow -o homes.safetensors");
-  command.add_option("TABLE", arguments->table, "CSV or Parquet file")->required()->type_name("FILE");
-  command.add_option("--target", arguments->target, "column of outcomes")->required()->type_name("COL")->group("Data");
+  command.add_option("TABLE", arguments->columns.tables, "CSV or Parquet file, or several that follow each other")
+      ->required()
+      ->type_name("FILE");
+  command.add_option("--target", arguments->columns.target, "column of outcomes")
+      ->required()
+      ->type_name("COL")
+      ->group("Data");
   command
-      .add_option("--prediction", arguments->prediction,
+      .add_option("--prediction", arguments->columns.prediction,
                   "column of your own model's predictions, of rows it was not trained on; or --base")
       ->type_name("COL")
       ->group("Data");
   add_choice(command, "--base", engines.base, base_names(), "base model to train here; or --prediction")->group("Data");
-  CLI::Option* features =
-      add_list(command, "--features", arguments->features, "A,B,...", "columns of x; default: all columns of numbers")
-          ->group("Data");
-  add_list(command, "--exclude", arguments->exclude, "A,B,...", "columns that are no features")
+  CLI::Option* features = add_list(command, "--features", arguments->columns.features, "A,B,...",
+                                   "columns of x; default: all columns of numbers")
+                              ->group("Data");
+  add_list(command, "--exclude", arguments->columns.exclude, "A,B,...", "columns that are no features")
       ->group("Data")
       ->excludes(features);
   command.add_option("--range", arguments->range, "what is known of the target, as 0,100 or 0, for at least 0")
@@ -320,9 +368,9 @@ Command add_fit(CLI::App& program) {
       ->capture_default_str()
       ->group("Training");
   add_count(command, "--seed", engines.seed, "of every random choice")->capture_default_str()->group("Training");
-  add_count(command, "--threads", engines.threads, "0 for as many as there are processors")
-      ->capture_default_str()
-      ->group("Training");
+  CLI::Option* const threads = add_count(command, "--threads", engines.threads, "0 for as many as there are processors")
+                                   ->capture_default_str()
+                                   ->group("Training");
   command
       .add_option("--xgboost", engines.xgboost,
                   "XGBoost's library file; default: $WIDTHWISE_XGBOOST, else that of python3's xgboost package")
@@ -332,12 +380,17 @@ Command add_fit(CLI::App& program) {
       .add_flag("--no-compare", arguments->no_compare, "do not train the other end of the dial for the report; faster")
       ->group("Training");
 
+  add_team_options(command, arguments->team, "Several processes");
+
   command.add_option("-o,--output", arguments->output, "model file to write")
       ->required()
       ->type_name("MODEL")
       ->group("Output");
   add_json(command, arguments->json)->group("Output");
-  return {&command, [=] { run(*arguments); }};
+  return {&command, [=] {
+            arguments->threads_given = threads->count() > 0;
+            run(*arguments);
+          }};
 }
 
 }  // namespace widthwise::cli

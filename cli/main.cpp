@@ -29,6 +29,7 @@ constexpr const char* kFooter =
     "  0    done\n"
     "  1    bad data: a file that cannot be read or written, or does not hold what it should\n"
     "  2    bad usage: arguments that cannot be\n"
+    "  3    a worker of several is gone (fit --workers, --tracker); the same command goes on where it was\n"
     "  130  interrupted (Ctrl-C); no file is left half-written\n"
     "\n"
     "Example:\n"
@@ -42,6 +43,8 @@ int exit_code(const Error& error) {
     case ErrorCode::kInvalidArgument:
     case ErrorCode::kMissingEngine:
       return kBadUsage;
+    case ErrorCode::kLostWorker:
+      return kLostWorkerExit;
     default:
       return kBadData;
   }
@@ -88,6 +91,8 @@ int run(int argc, const char* const* argv) {
       std::find_if(commands.begin(), commands.end(), [&](const Command& known) { return known.options == &chosen(); });
   try {
     command->run();
+  } catch (const ExitWith& exit) {
+    return exit.code;
   } catch (const Error& error) {
     complain(error.code() == ErrorCode::kCancelled ? "interrupted" : message_of(error, chosen().get_name()));
     return exit_code(error);

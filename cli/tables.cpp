@@ -64,7 +64,16 @@ std::string fingerprint_text(const TableReader& reader) {
 bool fitted_on(const Model& model, const TableReader& reader) {
   const auto& notes = model.parts().notes;
   const auto note = notes.find(kFittedOn);
-  return note != notes.end() && note->second == fingerprint_text(reader);
+  if (note == notes.end()) return false;
+  // Several tables stand there one after the other.
+  const std::string wanted = fingerprint_text(reader);
+  const std::string& all = note->second;
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = std::min(all.find(' ', begin), all.size());
+    if (all.substr(begin, end - begin) == wanted) return true;
+    begin = end + 1;
+  }
+  return false;
 }
 
 void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,

@@ -37,7 +37,7 @@ void require_column(const TableReader& reader, const std::filesystem::path& file
 /// The file's fingerprint as text, for the notes of a model.
 [[nodiscard]] std::string fingerprint_text(const TableReader& reader);
 
-/// The note of a model that tells which file it was fitted on, by fingerprint_text.
+/// The note of a model that tells which files it was fitted on, by fingerprint_text, with blanks between.
 inline constexpr const char* kFittedOn = "fitted_on";
 [[nodiscard]] bool fitted_on(const Model& model, const TableReader& reader);
 

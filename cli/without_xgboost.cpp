@@ -20,12 +20,19 @@ XgboostLibrary::~XgboostLibrary() = default;
 std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem::path& /*path*/) { refuse(); }
 
 std::unique_ptr<const LocalizerTrainer> make_tree_trainer(std::shared_ptr<const XgboostLibrary> /*library*/,
-                                                          const TreeOptions& /*options*/) {
+                                                          const TreeOptions& /*options*/,
+                                                          const TrainingContext& /*context*/) {
   refuse();
 }
 
 std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> /*library*/,
-                                                          const TreeBaseOptions& /*options*/) {
+                                                          const TreeBaseOptions& /*options*/,
+                                                          const TrainingContext& /*context*/) {
+  refuse();
+}
+
+std::unique_ptr<const Team> join_team(std::shared_ptr<const XgboostLibrary> /*library*/,
+                                      const TeamOptions& /*options*/) {
   refuse();
 }
 

@@ -2,19 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
 #include "objective/summary.hpp"
+#include "thread_team.hpp"
 
 namespace widthwise {
 namespace {
@@ -505,49 +503,6 @@ TEST(LevelWindow, ReachesATenthAroundTheLevelsButNeverToTheEnds) {
 // --- several workers
 // ------------------------------------------------------------------------------------------------------
 
-/// Workers as threads of one process; adds up in the order of the ranks, and counts what is sent.
-class ThreadWorkers {
- public:
-  explicit ThreadWorkers(std::size_t workers)
-      : parts_(workers), barrier_(static_cast<std::ptrdiff_t>(workers)), sent_(workers, 0) {}
-
-  void run(const std::function<void(std::size_t, const Reducer&)>& work) {
-    std::vector<std::jthread> threads;
-    for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
-      threads.emplace_back([&, rank] { work(rank, Worker(*this, rank)); });
-    }
-  }
-
-  /// Bytes the first worker has handed over so far.
-  [[nodiscard]] std::size_t bytes_sent() const { return sent_[0]; }
-
- private:
-  class Worker final : public Reducer {
-   public:
-    Worker(ThreadWorkers& all, std::size_t rank) : all_(all), rank_(rank) {}
-    void sum(std::span<double> values) const override {
-      all_.sent_[rank_] += values.size() * sizeof(double);
-      all_.parts_[rank_].assign(values.begin(), values.end());
-      all_.barrier_.arrive_and_wait();
-      std::fill(values.begin(), values.end(), 0.0);
-      for (const auto& part : all_.parts_) {
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] += part[i];
-      }
-      all_.barrier_.arrive_and_wait();
-    }
-    [[nodiscard]] std::size_t rank() const override { return rank_; }
-    [[nodiscard]] std::size_t workers() const override { return all_.parts_.size(); }
-
-   private:
-    ThreadWorkers& all_;
-    std::size_t rank_;
-  };
-
-  std::vector<std::vector<double>> parts_;
-  std::barrier<> barrier_;
-  std::vector<std::size_t> sent_;
-};
-
 /// Cut a problem into uneven shards, an empty one among them, and evaluate it on as many workers.
 Evaluation evaluate_sharded(const Objective& objective, const Problem& problem, std::size_t workers,
                             std::size_t* bytes = nullptr) {
@@ -558,8 +513,9 @@ Evaluation evaluate_sharded(const Objective& objective, const Problem& problem, 
   cuts.push_back(n);
   Evaluation result{0, std::vector<double>(n * columns), std::vector<double>(n * columns)};
   std::vector<double> losses(workers);
-  ThreadWorkers threads(workers);
-  threads.run([&](std::size_t rank, const Reducer& reducer) {
+  ThreadTeam threads(workers);
+  threads.run([&](const Team& team) {
+    const std::size_t rank = team.rank();
     const std::size_t first = cuts[rank];
     const std::size_t count = cuts[rank + 1] - first;
     ResidualRows rows{std::span(problem.residuals).subspan(first, count)};
@@ -567,7 +523,7 @@ Evaluation evaluate_sharded(const Objective& objective, const Problem& problem, 
     Workspace workspace;
     losses[rank] = objective.evaluate(rows, problem.matrix().slice(first, count),
                                       {result.gradient.data() + first * columns, count, columns},
-                                      {result.hessian.data() + first * columns, count, columns}, workspace, reducer);
+                                      {result.hessian.data() + first * columns, count, columns}, workspace, team);
   });
   for (const double loss : losses) EXPECT_EQ(loss, losses[0]);
   result.loss = losses[0];
@@ -722,6 +678,22 @@ TEST_P(SummaryObjective, TheBoundItGivesHolds) {
 
 TEST(SummaryObjectives, SendAtMost64KilobytesWhateverTheRows) {
   Random random(89);
+  for (const PairMethod method : {PairMethod::kAuto, PairMethod::kSummary}) {
+    for (const Case& form : {Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, method},
+                             Case{"exp", Score::kAbsolute, Sides::kOne, 0.15, LevelWindow{0.8, 0.95}, method}}) {
+      const auto objective = form.fast();
+      for (const std::size_t rows : {10U, 1000U, 2000U, 5000U}) {
+        std::size_t bytes = 0;
+        evaluate_sharded(*objective, make_problem(objective->parameter_count(), rows, Flavour::kPlain, random), 2,
+                         &bytes);
+        EXPECT_LE(bytes, 65'536) << form.name() << ", rows " << rows;
+      }
+    }
+  }
+}
+
+TEST(SummaryObjectives, SendTheSameWhateverTheRows) {
+  Random random(89);
   for (const Case& form :
        {Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, PairMethod::kSummary},
         Case{"exp", Score::kAbsolute, Sides::kOne, 0.85}}) {
@@ -734,6 +706,21 @@ TEST(SummaryObjectives, SendAtMost64KilobytesWhateverTheRows) {
                      &bytes_of_many);
     EXPECT_EQ(bytes_of_few, bytes_of_many) << form.name();
     EXPECT_LE(bytes_of_many, 65536) << form.name();
+  }
+}
+
+TEST(SlowSummaryObjectives, AThousandWorkersAreOne) {
+  Random random(101);
+  for (const Case& form : {Case{"affine", Score::kAbsolute, Sides::kOne, 0, std::nullopt, PairMethod::kSummary},
+                           Case{"exp", Score::kAbsolute, Sides::kOne, 0.85}}) {
+    const auto objective = form.fast();
+    const Problem problem = make_problem(objective->parameter_count(), 20'000, Flavour::kPlain, random);
+    const Evaluation single = evaluate(*objective, problem);
+    std::size_t bytes = 0;
+    const Evaluation sharded = evaluate_sharded(*objective, problem, 1000, &bytes);
+    EXPECT_NEAR(sharded.loss, single.loss, 1e-12 * std::max(1.0, std::abs(single.loss))) << form.name();
+    expect_near(sharded.gradient, single.gradient, 1e-10 * greatest(single.gradient), "gradient");
+    EXPECT_LE(bytes, 65'536) << form.name();
   }
 }
 

@@ -76,7 +76,7 @@ struct LevelWindow {
 
 /// How the sums over all pairs of rows are done where the transform has an offset.
 enum class PairMethod {
-  kAuto,     ///< exact up to WidthOptions::exact_rows rows, then the summary
+  kAuto,     ///< exact for few rows, else the summary; several workers never send more than 64 kB each
   kExact,    ///< O(N log N); several workers gather all rows
   kSummary,  ///< O(N), and at most 64 kB a worker whatever N; within 1e-3 of exact (docs/mathematics.md)
 };
@@ -86,7 +86,7 @@ struct WidthOptions {
   double evenness = 0;  ///< 0: narrowest mean width; 1: coverage even over x; scale transforms only
   std::optional<LevelWindow> window = std::nullopt;  ///< empty: all levels count the same, the paper's l_all
   PairMethod method = PairMethod::kAuto;
-  std::size_t exact_rows = 100'000;  ///< over all workers
+  std::size_t exact_rows = 100'000;  ///< how many rows are few
   std::size_t nodes = 256;           ///< transforms without affine form: quantile nodes; O(N nodes)
 };
 

@@ -52,4 +52,12 @@ std::size_t total_rows(std::size_t own, const Reducer& reducer) {
   return static_cast<std::size_t>(rows);
 }
 
+bool exactly(const WidthOptions& options, std::size_t own_rows, std::size_t columns, const Reducer& reducer) {
+  if (options.method != PairMethod::kAuto) return options.method == PairMethod::kExact;
+  const std::size_t rows = total_rows(own_rows, reducer);
+  if (rows > options.exact_rows) return false;
+  constexpr std::size_t kMostBytes = 65'536;
+  return reducer.workers() == 1 || rows * (2 + columns) * sizeof(double) <= kMostBytes;
+}
+
 }  // namespace widthwise::internal

@@ -14,4 +14,9 @@ double evaluate_gathered(const Objective& objective, const ResidualRows& rows, M
 /// The number of rows over all workers.
 std::size_t total_rows(std::size_t own, const Reducer& reducer);
 
+/// Whether an objective with this many columns of parameters is to be evaluated exactly: when it must be, or when rows
+/// are few. For several workers few means that all rows are no more to send than a summary of them would be.
+[[nodiscard]] bool exactly(const WidthOptions& options, std::size_t own_rows, std::size_t columns,
+                           const Reducer& reducer);
+
 }  // namespace widthwise::internal

@@ -43,8 +43,7 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
                                  MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const {
   check_shapes(parameter_count(), rows, parameters, gradient, hessian);
   const std::size_t n = rows.residuals.size();
-  const bool exact = options_.method == PairMethod::kExact ||
-                     (options_.method == PairMethod::kAuto && total_rows(n, reducer) <= options_.exact_rows);
+  const bool exact = exactly(options_, n, parameter_count(), reducer);
   if (exact && reducer.workers() > 1) {
     return evaluate_gathered(*this, rows, parameters, gradient, hessian, workspace, reducer);
   }

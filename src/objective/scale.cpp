@@ -150,7 +150,7 @@ double ScaleObjective::evaluate(const ResidualRows& rows, MatrixView parameters,
                                 MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const {
   check_shapes(parameter_count(), rows, parameters, gradient, hessian);
   const std::size_t n = rows.residuals.size();
-  if (options_.window && reducer.workers() > 1 && total_rows(n, reducer) <= options_.exact_rows) {
+  if (options_.window && reducer.workers() > 1 && exactly(options_, n, parameter_count(), reducer)) {
     return evaluate_gathered(*this, rows, parameters, gradient, hessian, workspace, reducer);
   }
   const double p = 1 - options_.evenness;

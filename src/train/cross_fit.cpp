@@ -8,6 +8,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
+#include "train/cross_fit/dealt.hpp"
+
 namespace widthwise {
 
 void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double> y, std::size_t folds,
@@ -27,26 +29,38 @@ void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double>
   Random random(seed);
   random.shuffle(std::span(order));
 
+  std::vector<std::size_t> fold_of(n);
+  for (std::size_t i = 0; i < n; ++i) fold_of[i] = i % folds;
+  internal::cross_fit_dealt(trainer, x, y, order, fold_of, folds, out, progress);
+}
+
+void internal::cross_fit_dealt(const BaseTrainer& trainer, MatrixView x, std::span<const double> y,
+                               std::span<const std::size_t> order, std::span<const std::size_t> fold_of,
+                               std::size_t folds, std::span<double> out, const ProgressCallback& progress) {
   const std::size_t columns = x.columns();
   std::vector<double> fold_x;
   std::vector<double> fold_y;
+  std::vector<std::size_t> held;
   const auto append_row = [&](std::size_t row) { fold_x.insert(fold_x.end(), x.row(row).begin(), x.row(row).end()); };
   for (std::size_t fold = 0; fold < folds; ++fold) {
     fold_x.clear();
     fold_y.clear();
-    for (std::size_t i = 0; i < n; ++i) {
-      if (i % folds == fold) continue;
+    held.clear();
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (fold_of[i] == fold) {
+        held.push_back(order[i]);
+        continue;
+      }
       append_row(order[i]);
       fold_y.push_back(y[order[i]]);
     }
     const std::string stage = "base model, fold " + std::to_string(fold + 1) + " of " + std::to_string(folds);
     const auto model = trainer.train({fold_x.data(), fold_y.size(), columns}, fold_y, stage, progress);
     fold_x.clear();
-    for (std::size_t i = fold; i < n; i += folds) append_row(order[i]);
-    const std::size_t count = (n - fold + folds - 1) / folds;
-    std::vector<double> predictions(count);
-    model->evaluate({fold_x.data(), count, columns}, {predictions.data(), count, 1});
-    for (std::size_t i = 0; i < count; ++i) out[order[fold + i * folds]] = predictions[i];
+    for (const std::size_t row : held) append_row(row);
+    std::vector<double> predictions(held.size());
+    model->evaluate({fold_x.data(), held.size(), columns}, {predictions.data(), held.size(), 1});
+    for (std::size_t i = 0; i < held.size(); ++i) out[held[i]] = predictions[i];
   }
 }
 

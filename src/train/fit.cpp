@@ -16,12 +16,15 @@
 #include <widthwise/version.hpp>
 
 #include "text.hpp"
+#include "train/cross_fit/dealt.hpp"
+#include "train/fit/dealer.hpp"
 #include "train/fit/goal_report.hpp"
 #include "train/fit/residual_quantiles.hpp"
 
 namespace widthwise {
 namespace {
 
+using internal::Dealer;
 using internal::text_of;
 
 /// Random choices of one fit are independent of each other: each has its own stream of the seed.
@@ -29,18 +32,6 @@ enum class Stream : std::uint64_t { kSplit = 1, kFolds, kHold, kReport };
 
 std::uint64_t stream_seed(std::uint64_t seed, Stream stream) {
   return mix_bits(seed ^ mix_bits(static_cast<std::uint64_t>(stream)));
-}
-
-std::vector<std::size_t> shuffled(std::size_t n, std::uint64_t seed) {
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  Random random(seed);
-  random.shuffle(std::span(order));
-  return order;
-}
-
-std::size_t share_of(double share, std::size_t n) {
-  return static_cast<std::size_t>(std::lround(share * static_cast<double>(n)));
 }
 
 /// Rows taken from a matrix, with room for one more column.
@@ -83,18 +74,22 @@ void check_finite(std::span<const double> values, const std::string& name) {
   }
 }
 
-void check_table(const FitTable& table, const BaseTrainer* base, const FitOptions& options, bool trains) {
+void check_table(const FitTable& table, const BaseTrainer* base, const FitOptions& options) {
   const std::size_t n = table.x.rows();
   if (table.y.size() != n || (!table.predictions.empty() && table.predictions.size() != n)) {
     throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(n) + " rows of x, " +
                                                std::to_string(table.y.size()) + " of y, " +
                                                std::to_string(table.predictions.size()) + " of predictions");
   }
+  if (!table.row_numbers.empty() && table.row_numbers.size() != n) {
+    throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(n) + " rows of x but " +
+                                               std::to_string(table.row_numbers.size()) + " row numbers");
+  }
   if (table.features.size() != table.x.columns()) {
     throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(table.x.columns()) + " columns of x but " +
                                                std::to_string(table.features.size()) + " names");
   }
-  if (table.predictions.empty() && base == nullptr) {
+  if (table.predictions.empty() && base == nullptr && n > 0) {
     throw Error(ErrorCode::kInvalidArgument, "fit: neither predictions nor a base model to make them");
   }
   if (!(options.calibration_share >= 0 && options.calibration_share < 1)) {
@@ -106,62 +101,100 @@ void check_table(const FitTable& table, const BaseTrainer* base, const FitOption
                 "fit: hold_share is " + text_of(options.hold_share) + ", expected between 0 and 1");
   }
   if (options.levels.empty()) throw Error(ErrorCode::kInvalidArgument, "fit: no level given");
-  const std::size_t least_rows = trains ? 20 : 2;
-  if (n < least_rows) {
-    throw Error(ErrorCode::kTooFewRows, "fit: " + std::to_string(n) + " rows; at least " + std::to_string(least_rows) +
-                                            " are needed" + (trains ? ", or 2 with the transform identity" : ""));
-  }
   check_finite(table.y, table.target);
   check_finite(table.predictions, table.prediction);
 }
+
+/// All workers fit the same columns with the same options, and none is without rows. What differs is an error on all.
+void check_team(const Team& team, const FitTable& table, const FitOptions& options) {
+  std::string columns;
+  for (const auto& name : table.features) columns += name + ", ";
+  columns += "target " + table.target + (table.prediction.empty() ? "" : ", prediction " + table.prediction);
+  std::string settings = options.transform;
+  const auto add = [&](const std::string& text) { settings.append(1, ' ').append(text); };
+  if (options.goal) add(options.goal->text());
+  for (const Level& level : options.levels) add(level.text());
+  for (const double number : {options.calibration_share, options.hold_share, options.range.low, options.range.high,
+                              static_cast<double>(options.folds), static_cast<double>(options.seed),
+                              options.sides ? (*options.sides == Sides::kTwo ? 2.0 : 1.0) : 0.0,
+                              options.window ? options.window->lower.value() : -1.0,
+                              options.window ? options.window->upper.value() : -1.0, options.compare ? 1.0 : 0.0}) {
+    add(text_of(number));
+  }
+  const auto all_columns = gather(team, std::as_bytes(std::span(columns)));
+  const auto all_settings = gather(team, std::as_bytes(std::span(settings)));
+  std::vector<double> rows(team.workers(), 0.0);
+  rows[team.rank()] = static_cast<double>(table.x.rows());
+  team.sum(rows);
+  const auto text = [](const std::vector<std::byte>& bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  for (std::size_t worker = 0; worker < team.workers(); ++worker) {
+    const std::string name = "fit: worker " + std::to_string(worker);
+    if (all_columns[worker] != all_columns.front()) {
+      throw Error(ErrorCode::kShapeMismatch, name + " has other columns than worker 0: " + text(all_columns[worker]) +
+                                                 "; expected " + text(all_columns.front()));
+    }
+    if (all_settings[worker] != all_settings.front()) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  name + " was started with other options than worker 0; start all with the same but their rank");
+    }
+    if (rows[worker] == 0) {
+      throw Error(ErrorCode::kTooFewRows, name + " has no rows; use fewer workers");
+    }
+  }
+}
+
+void check_rows(double rows, bool trains) {
+  const double least = trains ? 20 : 2;
+  if (rows >= least) return;
+  throw Error(ErrorCode::kTooFewRows, "fit: " + text_of(rows) + " rows; at least " + text_of(least) + " are needed" +
+                                          (trains ? ", or 2 with the transform identity" : ""));
+}
+
+/// Rows of the hold-out that reports are made from: all, or of a large team a sample.
+constexpr std::size_t kReportRows = 20'000;
 
 /// The fitting rows, in units, and what is made of them for each goal.
 class Fitting {
  public:
   Fitting(const Rows& rows, std::span<const double> y, std::span<const double> predictions, double unit,
-          const FitOptions& options, const LocalizerTrainer* trainer, const ProgressCallback& progress)
-      : options_(options), trainer_(trainer), progress_(progress), all_(rows.all()) {
-    const std::size_t n = y.size();
-    for (std::size_t i = 0; i < n; ++i) residuals_.push_back((y[i] - predictions[i]) / unit);
-    const auto order = shuffled(n, stream_seed(options.seed, Stream::kHold));
-    const std::size_t hold = std::clamp<std::size_t>(share_of(options.hold_share, n), 1, n - 1);
-    const std::span hold_rows(order.data(), hold);
-    const std::span train_rows(order.data() + hold, n - hold);
-    hold_x_ = matrix_of(hold_rows);
-    train_x_ = matrix_of(train_rows);
-    hold_residuals_ = taken(residuals_, hold_rows);
-    train_residuals_ = taken(residuals_, train_rows);
-    for (const std::size_t row : hold_rows) {
-      hold_predictions_.push_back(predictions[row] / unit);
-      hold_outcomes_.push_back(y[row] / unit);
+          const FitOptions& options, const LocalizerTrainer* trainer, const ProgressCallback& progress,
+          const Dealer& dealer, const Team* team)
+      : options_(options), trainer_(trainer), progress_(progress), all_(rows.all()), unit_(unit) {
+    for (std::size_t i = 0; i < y.size(); ++i) residuals_.push_back((y[i] - predictions[i]) / unit);
+    const auto [hold, train] = dealer.split(options.hold_share, 1, stream_seed(options.seed, Stream::kHold));
+    hold_x_ = matrix_of(hold);
+    train_x_ = matrix_of(train);
+    hold_residuals_ = taken(residuals_, hold);
+    train_residuals_ = taken(residuals_, train);
+    all_hold_rows_ = static_cast<std::size_t>(internal::total(team, static_cast<double>(hold.size())));
+    if (all_hold_rows_ == 0) throw Error(ErrorCode::kTooFewRows, "fit: no row is left to hold out; give more rows");
+    if (team == nullptr) {
+      report_on_own(rows, y, hold);
+    } else {
+      report_on_all(*team, y, hold, dealer.of(hold).numbers());
     }
-    slab_features_ = standardised(rows.features());
-    const std::size_t columns = rows.features().columns();
-    std::vector<double> hold_features;
-    for (const std::size_t row : hold_rows) {
-      hold_features.insert(hold_features.end(), slab_features_.data() + row * columns,
-                           slab_features_.data() + (row + 1) * columns);
-    }
-    slab_features_ = std::move(hold_features);
-    unit_ = unit;
   }
 
-  [[nodiscard]] std::size_t hold_rows() const { return hold_residuals_.size(); }
+  /// Over all workers.
+  [[nodiscard]] std::size_t hold_rows() const { return all_hold_rows_; }
 
   /// Train for a plan without the hold-out, and say what it gives there.
   [[nodiscard]] std::pair<GoalReport, Trained> try_out(const GoalPlan& plan) const {
     Trained trained;
     const std::size_t columns = all_.columns();
-    const std::size_t n = hold_rows();
+    const std::size_t n = report_outcomes_.size();
     const ConformalRule rule = plan.rule;
     std::vector<double> parameters(n * rule.parameter_count());
     if (plan.objective != nullptr) {
       trained = trainer_->train({{train_x_.data(), train_residuals_.size(), columns}, {train_residuals_, {}}},
-                                {{hold_x_.data(), n, columns}, {hold_residuals_, {}}}, *plan.objective, progress_);
-      trained.function->evaluate({hold_x_.data(), n, columns}, {parameters.data(), n, rule.parameter_count()});
+                                {{hold_x_.data(), hold_residuals_.size(), columns}, {hold_residuals_, {}}},
+                                *plan.objective, progress_);
+      trained.function->evaluate(report_x_, {parameters.data(), n, rule.parameter_count()});
     }
-    const internal::HoldOut hold{{hold_predictions_, {parameters.data(), n, rule.parameter_count()}},
-                                 hold_outcomes_,
+    const internal::HoldOut hold{{report_predictions_, {parameters.data(), n, rule.parameter_count()}},
+                                 report_outcomes_,
                                  {slab_features_.data(), n, columns - 1}};
     GoalReport report = internal::measure_goal(rule, hold, options_.levels.front(),
                                                {options_.range.low / unit_, options_.range.high / unit_}, unit_,
@@ -179,6 +212,43 @@ class Fitting {
   }
 
  private:
+  /// Reports are made from the own hold-out.
+  void report_on_own(const Rows& rows, std::span<const double> y, std::span<const std::size_t> hold) {
+    const std::vector<double> features = standardised(rows.features());
+    const std::size_t columns = rows.features().columns();
+    for (const std::size_t row : hold) {
+      slab_features_.insert(slab_features_.end(), features.data() + row * columns,
+                            features.data() + (row + 1) * columns);
+    }
+    report_x_ = {hold_x_.data(), hold.size(), columns + 1};
+    set_report_outcomes(taken(y, hold));
+  }
+
+  /// They are made from rows of all workers, the same on each.
+  void report_on_all(const Team& team, std::span<const double> y, std::span<const std::size_t> hold,
+                     std::span<const std::uint64_t> numbers) {
+    const std::size_t columns = all_.columns();
+    std::vector<double> own;  // the outcome after the columns of x
+    for (const std::size_t row : hold) {
+      own.insert(own.end(), all_.row(row).begin(), all_.row(row).end());
+      own.push_back(y[row]);
+    }
+    sample_ = internal::sample_of_all(team, own, columns + 1, numbers, kReportRows);
+    const std::size_t n = sample_.size() / (columns + 1);
+    slab_features_ = standardised({sample_.data(), n, columns - 1, columns + 1});
+    report_x_ = {sample_.data(), n, columns, columns + 1};
+    std::vector<double> outcomes;
+    for (std::size_t i = 0; i < n; ++i) outcomes.push_back(sample_[i * (columns + 1) + columns]);
+    set_report_outcomes(outcomes);
+  }
+
+  void set_report_outcomes(std::span<const double> outcomes) {
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      report_predictions_.push_back(report_x_(i, report_x_.columns() - 1) / unit_);
+      report_outcomes_.push_back(outcomes[i] / unit_);
+    }
+  }
+
   [[nodiscard]] std::vector<double> matrix_of(std::span<const std::size_t> rows) const {
     std::vector<double> out;
     out.reserve(rows.size() * all_.columns());
@@ -190,14 +260,18 @@ class Fitting {
   const LocalizerTrainer* trainer_;
   const ProgressCallback& progress_;
   MatrixView all_;
-  double unit_ = 1;
+  double unit_;
   std::vector<double> residuals_;
   std::vector<double> train_x_;
   std::vector<double> train_residuals_;
   std::vector<double> hold_x_;
   std::vector<double> hold_residuals_;
-  std::vector<double> hold_predictions_;
-  std::vector<double> hold_outcomes_;
+  std::size_t all_hold_rows_ = 0;
+  // Rows that reports are made from: the hold-out, or a sample of all workers'.
+  std::vector<double> sample_;
+  MatrixView report_x_;
+  std::vector<double> report_predictions_;
+  std::vector<double> report_outcomes_;
   std::vector<double> slab_features_;
 };
 
@@ -217,10 +291,37 @@ GoalPlan plan_with(const FitOptions& options, const std::optional<Goal>& goal, c
 /// falls with the root of the rows.
 double least_gain(std::size_t hold_rows) { return 0.35 / std::sqrt(static_cast<double>(hold_rows)); }
 
+std::vector<std::uint64_t> row_numbers_of(const FitTable& table) {
+  if (!table.row_numbers.empty()) return {table.row_numbers.begin(), table.row_numbers.end()};
+  std::vector<std::uint64_t> numbers(table.x.rows());
+  std::iota(numbers.begin(), numbers.end(), table.first_row);
+  return numbers;
+}
+
+std::size_t checked_folds(const FitOptions& options) {
+  if (options.folds >= 2) return options.folds;
+  throw Error(ErrorCode::kInvalidArgument, "fit: " + std::to_string(options.folds) + " folds; at least 2 are needed");
+}
+
+/// Residuals of this process or, in a team, a sample of everybody's.
+std::vector<double> of_all(const Team* team, const std::vector<double>& residuals, const Dealer& dealer) {
+  if (team == nullptr) return residuals;
+  constexpr std::size_t kMost = 100'000;
+  return internal::sample_of_all(*team, residuals, 1, dealer.numbers(), kMost);
+}
+
+Calibration merged(const Team& team, const Calibration& own) {
+  Calibration all(own.options());
+  for (const auto& bytes : gather(team, own.serialise())) all.merge(Calibration::deserialise(bytes));
+  return all;
+}
+
 std::map<std::string, std::string> notes_of(const GoalPlan& plan, const BaseTrainer* base,
-                                            const LocalizerTrainer* localizer, const FitOptions& options) {
+                                            const LocalizerTrainer* localizer, const FitOptions& options,
+                                            const Team* team) {
   const auto window = window_for(plan.goal, options);
   std::map<std::string, std::string> notes{{"goal", plan.goal.text()}, {"seed", std::to_string(options.seed)}};
+  if (team != nullptr) notes["workers"] = std::to_string(team->workers());
   if (base != nullptr) {
     notes["base"] = std::string(base->name());
     notes["base_engine"] = base->engine();
@@ -239,66 +340,22 @@ std::map<std::string, std::string> notes_of(const GoalPlan& plan, const BaseTrai
 
 }  // namespace
 
-// --- Goal
-// ------------------------------------------------------------------------------------------------------------------
-
-Goal Goal::evenness(double value) {
-  if (!(value >= 0 && value <= 1)) {
-    throw Error(ErrorCode::kInvalidArgument, "goal: an evenness of " + text_of(value) + "; expected 0 to 1");
-  }
-  return Goal(value, text_of(value));
-}
-
-Goal Goal::parse(std::string_view text) {
-  if (text == "even") return even();
-  if (text == "narrow") return narrow();
-  const auto value = internal::read_whole<double>(text);
-  if (!value) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "goal: '" + std::string(text) + "' is not even, narrow or a number from 0 to 1");
-  }
-  return evenness(*value);
-}
-
-// --- GoalPlan
-// --------------------------------------------------------------------------------------------------------------
-
-GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform, Sides sides,
-                   const std::optional<LevelWindow>& window) {
-  const bool automatic = transform == "auto";
-  const Goal wish = goal.value_or(Goal::by_default());
-  const std::shared_ptr<const Transform> phi =
-      make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform);
-  const ConformalRule rule(phi, Score::kAbsolute, sides);
-  if (phi->parameter_count() == 0) return {wish, rule, nullptr};
-  const AffineForm* form = phi->affine_form();
-  const bool has_evenness = form != nullptr && !form->has_offset();
-  if (!has_evenness && goal && !goal->is_narrow()) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(phi->name()) +
-                                                 " is for the goal narrow; for " + goal->text() +
-                                                 " leave the transform out, or use exp");
-  }
-  const Goal served = has_evenness ? wish : Goal::narrow();
-  WidthOptions width;
-  width.sides = sides;
-  width.evenness = has_evenness ? served.evenness() : 0;
-  if (window && window->outside < 1) width.window = window;
-  return {served, rule, make_width_objective(phi, Score::kAbsolute, width)};
-}
-
-double unit_near(double typical_residual) {
-  if (!(typical_residual > 0)) return 1;
-  return std::exp2(std::clamp(std::round(std::log2(typical_residual)), -500.0, 500.0));
-}
-
-// --- fit
-// -------------------------------------------------------------------------------------------------------------------
-
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& options, const ProgressCallback& progress) {
+              const FitOptions& options, const ProgressCallback& progress, const Team* team) {
   const Sides sides = options.sides.value_or(Sides::kOne);
   GoalPlan plan = plan_with(options, options.goal, options.transform, sides);
-  check_table(table, base, options, plan.objective != nullptr);
+  const auto check = [&] { check_table(table, base, options); };
+  if (team == nullptr) {
+    check();
+  } else {
+    all_or_none(*team, check);
+    check_team(*team, table, options);
+    if (plan.objective != nullptr && plan.rule.transform().affine_form() == nullptr) {
+      throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(plan.rule.transform().name()) +
+                                                   " has to see all rows at once; fit it in one process");
+    }
+  }
+  check_rows(internal::total(team, static_cast<double>(table.x.rows())), plan.objective != nullptr);
   if (plan.objective != nullptr && localizer == nullptr) {
     throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(plan.rule.transform().name()) +
                                                  " needs a trainer for its localizer");
@@ -306,19 +363,24 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   if (!table.predictions.empty()) base = nullptr;
 
   // Calibration rows are put aside before anything is fitted.
-  const std::size_t n = table.x.rows();
-  const auto order = shuffled(n, stream_seed(options.seed, Stream::kSplit));
-  const std::size_t calibration_rows = share_of(options.calibration_share, n);
-  const std::span calibration_part(order.data(), calibration_rows);
-  const std::span fit_part(order.data() + calibration_rows, n - calibration_rows);
+  const Dealer dealer(row_numbers_of(table), team);
+  const auto [calibration_part, fit_part] =
+      dealer.split(options.calibration_share, 0, stream_seed(options.seed, Stream::kSplit));
+  const Dealer fit_dealer = dealer.of(fit_part);
 
   Rows rows(table.x, fit_part);
   const std::vector<double> y = taken(table.y, fit_part);
   std::vector<double> predictions(fit_part.size());
   std::shared_ptr<const RowFunction> base_model;
   if (base != nullptr) {
-    cross_fit(*base, rows.features(), y, options.folds, stream_seed(options.seed, Stream::kFolds), predictions,
-              progress);
+    const std::uint64_t seed = stream_seed(options.seed, Stream::kFolds);
+    if (team == nullptr) {
+      cross_fit(*base, rows.features(), y, options.folds, seed, predictions, progress);
+    } else {
+      const Dealer::Folds folds = fit_dealer.folds(checked_folds(options), seed);
+      internal::cross_fit_dealt(*base, rows.features(), y, folds.order, folds.fold_of, options.folds, predictions,
+                                progress);
+    }
     base_model = base->train(rows.features(), y, "base model", progress);
   } else {
     predictions = taken(table.predictions, fit_part);
@@ -326,13 +388,18 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   rows.set_last(predictions);
 
   FitReport report;
-  report.fit_rows = fit_part.size();
-  report.calibration_rows = calibration_rows;
+  const auto total_count = [&](std::size_t own) {
+    return static_cast<std::uint64_t>(internal::total(team, static_cast<double>(own)));
+  };
+  report.fit_rows = total_count(fit_part.size());
+  report.calibration_rows = total_count(calibration_part.size());
   std::vector<double> residuals;
+  double absolute = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
     residuals.push_back(y[i] - predictions[i]);
-    report.base_error += std::abs(residuals.back()) / static_cast<double>(y.size());
+    absolute += std::abs(residuals.back()) / static_cast<double>(report.fit_rows);
   }
+  report.base_error = internal::total(team, absolute);
   if (report.base_error == 0) {
     if (base == nullptr && !options.may_be_exact) {
       throw Error(ErrorCode::kInvalidArgument,
@@ -343,7 +410,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   }
   const double unit = unit_near(report.base_error);
 
-  const Fitting fitting(rows, y, predictions, unit, options, localizer, progress);
+  const Fitting fitting(rows, y, predictions, unit, options, localizer, progress, fit_dealer, team);
   report.hold_rows = fitting.hold_rows();
   auto [chosen, trained] = fitting.try_out(plan);
   // A root-finder for every row (mixture) is too slow to train twice.
@@ -364,36 +431,41 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
     report.other = fitting.try_out(plan_with(options, other, "auto", sides)).first;
   }
 
-  const Model uncalibrated(ModelParts{.features = table.features,
-                                      .target = table.target,
-                                      .prediction = base_model != nullptr ? "" : table.prediction,
-                                      .base = base_model,
-                                      .localizer = fitting.finish(plan, trained),
-                                      .rule = plan.rule,
-                                      .unit = unit,
-                                      .range = options.range,
-                                      .levels = options.levels,
-                                      .calibration = {},
-                                      .fit_residuals = internal::residual_quantiles(residuals),
-                                      .fit_rows = fit_part.size(),
-                                      .notes = notes_of(plan, base, localizer, options)});
+  const Model uncalibrated(
+      ModelParts{.features = table.features,
+                 .target = table.target,
+                 .prediction = base_model != nullptr ? "" : table.prediction,
+                 .base = base_model,
+                 .localizer = fitting.finish(plan, trained),
+                 .rule = plan.rule,
+                 .unit = unit,
+                 .range = options.range,
+                 .levels = options.levels,
+                 .calibration = {},
+                 .fit_residuals = internal::residual_quantiles(of_all(team, residuals, fit_dealer)),
+                 .fit_rows = report.fit_rows,
+                 .notes = notes_of(plan, base, localizer, options, team)});
 
   const Rows calibration_x(table.x, calibration_part);
+  const Dealer calibration_dealer = dealer.of(calibration_part);
   const std::vector<double> calibration_y = taken(table.y, calibration_part);
-  std::vector<double> calibration_predictions(calibration_rows);
+  std::vector<double> calibration_predictions(calibration_part.size());
   if (base_model == nullptr) calibration_predictions = taken(table.predictions, calibration_part);
   const ModelRows model_rows{calibration_x.features(),
                              base_model != nullptr ? std::span<const double>() : calibration_predictions};
-  std::vector<double> scores(calibration_rows);
+  std::vector<double> scores(calibration_part.size());
   uncalibrated.scores(model_rows, calibration_y, scores);
   if (base_model != nullptr) uncalibrated.predictions(model_rows, calibration_predictions);
   Calibration calibration(Calibration::Options{.seed = options.seed});
-  for (std::size_t i = 0; i < calibration_rows; ++i) {
-    calibration.add(table.first_row + calibration_part[i],
+  std::vector<double> fresh_residuals;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    calibration.add(calibration_dealer.numbers()[i],
                     {.score = scores[i], .above = calibration_y[i] > calibration_predictions[i]});
-    calibration_predictions[i] = calibration_y[i] - calibration_predictions[i];
+    fresh_residuals.push_back(calibration_y[i] - calibration_predictions[i]);
   }
-  if (check_in_sample(uncalibrated, calibration_predictions).suspicious()) {
+  if (team != nullptr) calibration = merged(*team, calibration);
+  fresh_residuals = of_all(team, fresh_residuals, calibration_dealer);
+  if (check_in_sample(uncalibrated, fresh_residuals).suspicious()) {
     report.warnings.emplace_back(
         "the residuals of the fitting rows are smaller than those of the calibration rows by more than chance allows: "
         "were the predictions made by a model that had seen some of these rows? Intervals stay valid, but narrower and "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string_view>
 #include <thread>
@@ -51,15 +52,76 @@ Parameters common_parameters(const Options& options) {
           {"disable_default_eval_metric", "1"}};
 }
 
+/// The parameters of a training that is done with others, or in parts: its random choices must not depend on what this
+/// process has done before.
+Parameters with_context(Parameters parameters, const TrainingContext& context) {
+  if (context.team != nullptr || context.checkpoint != nullptr) parameters.emplace_back("seed_per_iteration", "1");
+  return parameters;
+}
+
+/// How far a training is, beside what the booster has learnt.
+struct Position {
+  std::uint64_t round = 0;  ///< rounds done
+  std::uint64_t best_length = 0;
+  double best = std::numeric_limits<double>::infinity();
+};
+
+/// The way of a booster through its rounds. It begins where the checkpoint says, and is kept there now and then.
+class Course {
+ public:
+  Course(Booster& booster, Checkpoint* checkpoint) : booster_(booster), checkpoint_(checkpoint) {
+    if (checkpoint_ == nullptr) return;
+    const std::span<const std::byte> state = checkpoint_->begin();
+    if (state.size() <= sizeof(Position)) return;
+    std::memcpy(&position_, state.data(), sizeof(Position));
+    booster_.load(state.subspan(sizeof(Position)));
+  }
+
+  [[nodiscard]] const Position& position() const { return position_; }
+
+  void end_round() {
+    ++position_.round;
+    if (checkpoint_ != nullptr && checkpoint_->due()) keep();
+  }
+  void end_round(double loss) {
+    if (loss < position_.best) {
+      position_.best = loss;
+      position_.best_length = position_.round + 1;
+    }
+    end_round();
+  }
+
+  /// After the last round.
+  void keep() {
+    if (checkpoint_ == nullptr) return;
+    std::vector<std::byte> state(sizeof(Position));
+    std::memcpy(state.data(), &position_, sizeof(Position));
+    const std::vector<std::byte> learnt = booster_.save();
+    state.insert(state.end(), learnt.begin(), learnt.end());
+    checkpoint_->keep(std::move(state));
+  }
+
+ private:
+  Booster& booster_;
+  Checkpoint* checkpoint_;
+  Position position_;
+};
+
 /// Rows with the memory an evaluation of the objective on them needs.
 class ObjectiveRows {
  public:
   /// The booster's outputs are added to `first` (one for each output).
   ObjectiveRows(const std::shared_ptr<const XgboostLibrary>& library, const TrainingRows& rows,
-                std::span<const float> first, std::size_t threads)
-      : matrix_(library, rows.x, threads), rows_(rows.residuals), first_(first), outputs_(first.size()) {
+                std::span<const float> first, std::size_t threads, const Reducer& reducer)
+      : matrix_(library, rows.x, threads),
+        rows_(rows.residuals),
+        first_(first),
+        outputs_(first.size()),
+        reducer_(reducer),
+        total_rows_(static_cast<double>(rows.x.rows())) {
     // XGBoost learns the number of outputs from the labels; it does not use them for anything else here.
     matrix_.set_labels(std::vector<double>(rows.x.rows(), 0.0));
+    reducer.sum({&total_rows_, 1});
   }
 
   [[nodiscard]] const TrainingMatrix& matrix() const { return matrix_; }
@@ -67,7 +129,7 @@ class ObjectiveRows {
   /// The loss of the booster's outputs on these rows.
   double loss(const Booster& booster, const Objective& objective) {
     read_margins(booster, false);
-    return objective.evaluate(rows_, {parameters_.data(), matrix_.rows(), outputs_}, {}, {}, workspace_, worker_);
+    return objective.evaluate(rows_, {parameters_.data(), matrix_.rows(), outputs_}, {}, {}, workspace_, reducer_);
   }
 
   /// Take one round on the objective's derivatives.
@@ -77,14 +139,13 @@ class ObjectiveRows {
     gradient_.resize(n * outputs_);
     hessian_.resize(n * outputs_);
     objective.evaluate(rows_, {parameters_.data(), n, outputs_}, {gradient_.data(), n, outputs_},
-                       {hessian_.data(), n, outputs_}, workspace_, worker_);
+                       {hessian_.data(), n, outputs_}, workspace_, reducer_);
     // XGBoost's settings are meant for losses that are a sum over rows; ours is a mean.
     float_gradient_.resize(n * outputs_);
     float_hessian_.resize(n * outputs_);
-    const auto scale = static_cast<double>(n);
     for (std::size_t i = 0; i < gradient_.size(); ++i) {
-      float_gradient_[i] = static_cast<float>(scale * gradient_[i]);
-      float_hessian_[i] = static_cast<float>(std::max(scale * hessian_[i], kLeastHessian));
+      float_gradient_[i] = static_cast<float>(total_rows_ * gradient_[i]);
+      float_hessian_[i] = static_cast<float>(std::max(total_rows_ * hessian_[i], kLeastHessian));
     }
     booster.update(matrix_, round, float_gradient_, float_hessian_, outputs_);
   }
@@ -105,8 +166,9 @@ class ObjectiveRows {
   ResidualRows rows_;
   std::span<const float> first_;
   std::size_t outputs_;
+  const Reducer& reducer_;
+  double total_rows_;  // of all workers
   Workspace workspace_;
-  SingleWorker worker_;
   std::vector<double> parameters_;
   std::vector<double> gradient_;
   std::vector<double> hessian_;
@@ -116,8 +178,11 @@ class ObjectiveRows {
 
 class TreeTrainer final : public LocalizerTrainer {
  public:
-  TreeTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeOptions& options)
-      : library_(std::move(library)), options_(options), parameters_(common_parameters(options)) {
+  TreeTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeOptions& options, const TrainingContext& context)
+      : library_(std::move(library)),
+        options_(options),
+        context_(context),
+        parameters_(with_context(common_parameters(options), context)) {
     require(options.lambda >= 0, "lambda must not be negative");
     require(options.max_rounds >= 1, "max_rounds must be at least 1");
     require(options.retrain_factor >= 1, "retrain_factor must be at least 1");
@@ -130,38 +195,47 @@ class TreeTrainer final : public LocalizerTrainer {
 
   [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& hold, const Objective& objective,
                               const ProgressCallback& progress) const override {
-    const std::vector<float> first = internal::first_outputs(rows.residuals, objective);
-    ObjectiveRows fit(library_, rows, first, thread_count(options_.threads));
-    ObjectiveRows check(library_, hold, first, thread_count(options_.threads));
+    const std::vector<float> first = internal::first_outputs(rows.residuals, objective, reducer());
+    ObjectiveRows fit = objective_rows(rows, first);
+    ObjectiveRows check = objective_rows(hold, first);
     Booster booster = make_booster({&fit.matrix(), &check.matrix()}, first.size());
-    double best = std::numeric_limits<double>::infinity();
-    std::size_t best_length = 0;
-    for (std::size_t round = 0; round < options_.max_rounds && round < best_length + options_.patience; ++round) {
-      fit.step(booster, objective, round);
-      const double loss = check.loss(booster, objective);
-      if (loss < best) {
-        best = loss;
-        best_length = round + 1;
-      }
-      report(progress, {"training trees", round + 1, options_.max_rounds, best});
+    Course course(booster, context_.checkpoint);
+    const Position& at = course.position();
+    while (at.round < options_.max_rounds && at.round < at.best_length + options_.patience) {
+      fit.step(booster, objective, at.round);
+      course.end_round(check.loss(booster, objective));
+      report(progress, {"training trees", at.round, options_.max_rounds, at.best});
     }
-    return {forest_of(booster, rows, first, best_length), best_length, best};
+    course.keep();
+    return {forest_of(booster, rows, first, at.best_length), at.best_length, at.best};
   }
 
   [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t length,
                                 const ProgressCallback& progress) const override {
-    const std::vector<float> first = internal::first_outputs(rows.residuals, objective);
+    const std::vector<float> first = internal::first_outputs(rows.residuals, objective, reducer());
     const auto rounds = static_cast<std::size_t>(std::lround(options_.retrain_factor * static_cast<double>(length)));
-    ObjectiveRows fit(library_, rows, first, thread_count(options_.threads));
+    ObjectiveRows fit = objective_rows(rows, first);
     Booster booster = make_booster({&fit.matrix()}, first.size());
-    for (std::size_t round = 0; round < rounds; ++round) {
-      fit.step(booster, objective, round);
-      report(progress, {"training trees on all rows", round + 1, rounds, std::numeric_limits<double>::quiet_NaN()});
+    Course course(booster, context_.checkpoint);
+    const Position& at = course.position();
+    while (at.round < rounds) {
+      fit.step(booster, objective, at.round);
+      course.end_round();
+      report(progress, {"training trees on all rows", at.round, rounds, std::numeric_limits<double>::quiet_NaN()});
     }
+    course.keep();
     return {forest_of(booster, rows, first, rounds), rounds, std::numeric_limits<double>::quiet_NaN()};
   }
 
  private:
+  [[nodiscard]] const Reducer& reducer() const {
+    return context_.team != nullptr ? static_cast<const Reducer&>(*context_.team) : single_;
+  }
+
+  [[nodiscard]] ObjectiveRows objective_rows(const TrainingRows& rows, std::span<const float> first) const {
+    return {library_, rows, first, thread_count(options_.threads), reducer()};
+  }
+
   [[nodiscard]] Booster make_booster(const std::vector<const TrainingMatrix*>& matrices, std::size_t outputs) const {
     Parameters parameters = parameters_;
     if (outputs > 1) parameters.emplace_back("num_target", std::to_string(outputs));
@@ -177,13 +251,19 @@ class TreeTrainer final : public LocalizerTrainer {
 
   std::shared_ptr<const XgboostLibrary> library_;
   TreeOptions options_;
+  TrainingContext context_;
+  SingleWorker single_;
   Parameters parameters_;
 };
 
 class TreeBaseTrainer final : public BaseTrainer {
  public:
-  TreeBaseTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeBaseOptions& options)
-      : library_(std::move(library)), options_(options), parameters_(common_parameters(options)) {
+  TreeBaseTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeBaseOptions& options,
+                  const TrainingContext& context)
+      : library_(std::move(library)),
+        options_(options),
+        context_(context),
+        parameters_(with_context(common_parameters(options), context)) {
     // The median: symmetric intervals are narrowest around it.
     parameters_.emplace_back("objective", "reg:absoluteerror");
   }
@@ -198,29 +278,35 @@ class TreeBaseTrainer final : public BaseTrainer {
     matrix.set_labels(y);
     const TrainingMatrix* const matrices[] = {&matrix};
     Booster booster(library_, matrices, parameters_);
-    for (std::size_t round = 0; round < options_.rounds; ++round) {
-      booster.update(matrix, round);
-      report(progress, {stage, round + 1, options_.rounds, std::numeric_limits<double>::quiet_NaN()});
+    Course course(booster, context_.checkpoint);
+    const Position& at = course.position();
+    while (at.round < options_.rounds) {
+      booster.update(matrix, at.round);
+      course.end_round();
+      report(progress, {stage, at.round, options_.rounds, std::numeric_limits<double>::quiet_NaN()});
     }
+    course.keep();
     return std::make_shared<const Forest>(booster.forest(x.columns(), 1, options_.rounds));
   }
 
  private:
   std::shared_ptr<const XgboostLibrary> library_;
   TreeBaseOptions options_;
+  TrainingContext context_;
   Parameters parameters_;
 };
 
 }  // namespace
 
 std::unique_ptr<const LocalizerTrainer> make_tree_trainer(std::shared_ptr<const XgboostLibrary> library,
-                                                          const TreeOptions& options) {
-  return std::make_unique<TreeTrainer>(std::move(library), options);
+                                                          const TreeOptions& options, const TrainingContext& context) {
+  return std::make_unique<TreeTrainer>(std::move(library), options, context);
 }
 
 std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
-                                                          const TreeBaseOptions& options) {
-  return std::make_unique<TreeBaseTrainer>(std::move(library), options);
+                                                          const TreeBaseOptions& options,
+                                                          const TrainingContext& context) {
+  return std::make_unique<TreeBaseTrainer>(std::move(library), options, context);
 }
 
 }  // namespace widthwise

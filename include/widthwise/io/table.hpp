@@ -49,9 +49,16 @@ class TableBatch {
   std::unique_ptr<State> state_;
 };
 
+/// Some of the row groups that a Parquet file is made of.
+struct RowGroups {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
 struct ReadOptions {
   std::size_t batch_rows = 65'536;  ///< rows a batch at most
   bool threads = true;              ///< decode in parallel, on Arrow's pool of threads, which the whole process shares
+  std::optional<RowGroups> row_groups = std::nullopt;  ///< of a Parquet file; empty: all
 };
 
 /// Reads a table batch by batch in constant memory. The name's ending tells the format: .csv, .csv.gz (with a header
@@ -83,8 +90,11 @@ class TableReader {
   /// what cannot be read as a number.
   virtual bool next(TableBatch& batch) = 0;
 
-  /// Rows in the file where the file tells (Parquet).
+  /// Rows to read where the file tells (Parquet).
   [[nodiscard]] virtual std::optional<std::uint64_t> rows() const = 0;
+
+  /// Row groups in the file; none where the format has no such parts (CSV).
+  [[nodiscard]] virtual std::optional<std::size_t> row_groups() const { return std::nullopt; }
 
   /// The share of the file read so far, in [0, 1].
   [[nodiscard]] virtual double progress() const = 0;

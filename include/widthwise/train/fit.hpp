@@ -17,6 +17,7 @@
 #include <widthwise/objective.hpp>
 #include <widthwise/predictor.hpp>
 #include <widthwise/train/progress.hpp>
+#include <widthwise/train/team.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {
@@ -89,7 +90,8 @@ struct FitTable {
   std::vector<std::string> features;    ///< their names
   std::string target;
   std::string prediction;
-  std::uint64_t first_row = 0;  ///< number of the first row, for the calibration
+  std::uint64_t first_row = 0;                      ///< number of the first row, for the calibration
+  std::span<const std::uint64_t> row_numbers = {};  ///< n, each once in the world; or empty: on from first_row
 };
 
 /// What one goal gives on the hold-out at the first of FitOptions::levels: calibrated on one half, measured on the
@@ -125,8 +127,13 @@ struct FitResult {
 /// Fit a model: set calibration rows aside, cross-fit the base model (when there are no predictions), train the
 /// localizer on out-of-sample residuals, calibrate. No fit ever sees a calibration row.
 /// `base` is needed when the table has no predictions, `localizer` when the transform has parameters.
+///
+/// With a team, the table holds the rows of this worker, row numbers are unique over all of them, and the trainers are
+/// of the same team (TrainingContext). All workers get the same model, to the last bit. Which rows calibrate, which are
+/// held out and which fold a row is in follow from its number, whoever holds it.
 [[nodiscard]] FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-                            const FitOptions& options, const ProgressCallback& progress = {});
+                            const FitOptions& options, const ProgressCallback& progress = {},
+                            const Team* team = nullptr);
 
 /// Say whether residuals that trained look like in-sample ones: smaller than those of rows nobody has fitted, by more
 /// than chance allows. The one-sided Smirnov distance between the two, with its bound at `failure`.

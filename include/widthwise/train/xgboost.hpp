@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -8,6 +9,8 @@
 #include <string>
 
 #include <widthwise/forest.hpp>
+#include <widthwise/train/checkpoint.hpp>
+#include <widthwise/train/team.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {
@@ -37,6 +40,28 @@ class XgboostLibrary {
   std::unique_ptr<Functions> functions_;
 };
 
+/// Where the processes of a team meet.
+struct TeamOptions {
+  std::string host = "127.0.0.1";  ///< address of the first worker, which introduces the others to each other
+  std::uint16_t port = 0;
+  std::size_t rank = 0;  ///< of this worker, from 0
+  std::size_t workers = 1;
+  /// How long to wait for workers: to come, and then for each other, longer than any of them takes to read its rows.
+  std::chrono::seconds timeout{300};
+};
+
+/// Join the team of all processes that call this with the same options but their rank; return when all are there. While
+/// the team lives, all that XGBoost does in this process is done by all workers together. One team a process.
+/// Throws kLostWorker, saying who was waited for where, after the timeout.
+[[nodiscard]] std::unique_ptr<const Team> join_team(std::shared_ptr<const XgboostLibrary> library,
+                                                    const TeamOptions& options);
+
+/// What trainers need to train as one of several, or to go on with what was begun. Borrowed.
+struct TrainingContext {
+  const Team* team = nullptr;
+  Checkpoint* checkpoint = nullptr;
+};
+
 /// Settings of the trees of a localizer.
 struct TreeOptions {
   double learning_rate = 0.05;  ///< shrinkage per tree, in (0, 1]
@@ -54,7 +79,8 @@ struct TreeOptions {
 
 /// Train forests on any objective of this library.
 [[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_tree_trainer(std::shared_ptr<const XgboostLibrary> library,
-                                                                        const TreeOptions& options = {});
+                                                                        const TreeOptions& options = {},
+                                                                        const TrainingContext& context = {});
 
 /// Settings of a base model of trees.
 struct TreeBaseOptions {
@@ -70,7 +96,8 @@ struct TreeBaseOptions {
 
 /// Train forests that predict the median of y: what symmetric intervals are narrowest around.
 [[nodiscard]] std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
-                                                                        const TreeBaseOptions& options = {});
+                                                                        const TreeBaseOptions& options = {},
+                                                                        const TrainingContext& context = {});
 
 /// Read the trees of a model that XGBoost saved as UBJSON (Booster.save_raw in Python): a localizer that somebody
 /// trained with their own loop. Needs no XGBoost. Throws kBadData, saying why, for what is not a forest of plain trees.

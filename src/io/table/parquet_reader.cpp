@@ -46,9 +46,23 @@ class ParquetReader final : public FileTableReader {
     check(builder.Open(input, reading), ErrorCode::kBadData, file());
     builder.properties(decoding);
     reader_ = value_of(builder.Build(), ErrorCode::kBadData, file());
-    const std::int64_t rows = reader_->parquet_reader()->metadata()->num_rows();
-    if (rows < 0) refuse(ErrorCode::kBadData, file(), "the number of rows is negative");
-    rows_ = static_cast<std::uint64_t>(rows);
+    const parquet::FileMetaData& metadata = *reader_->parquet_reader()->metadata();
+    const RowGroups all{0, static_cast<std::size_t>(metadata.num_row_groups())};
+    row_groups_ = options.row_groups.value_or(all);
+    if (row_groups_.first > all.count || row_groups_.count > all.count - row_groups_.first) {
+      refuse(ErrorCode::kInvalidArgument, file(), "there are " + std::to_string(all.count) + " row groups, not more");
+    }
+    std::uint64_t before = 0;
+    for (std::size_t group = 0; group < row_groups_.first + row_groups_.count; ++group) {
+      const std::int64_t rows = metadata.RowGroup(static_cast<int>(group))->num_rows();
+      if (rows < 0) refuse(ErrorCode::kBadData, file(), "the number of rows is negative");
+      (group < row_groups_.first ? before : rows_) += static_cast<std::uint64_t>(rows);
+    }
+    if (!options.row_groups && rows_ != static_cast<std::uint64_t>(metadata.num_rows())) {
+      refuse(ErrorCode::kBadData, file(),
+             "expected " + std::to_string(metadata.num_rows()) + " rows, found " + std::to_string(rows_));
+    }
+    set_first_row(before);
 
     std::vector<ColumnInfo> columns;
     for (const parquet::arrow::SchemaField& field : reader_->manifest().schema_fields) {
@@ -61,6 +75,10 @@ class ParquetReader final : public FileTableReader {
 
   [[nodiscard]] std::optional<std::uint64_t> rows() const override { return rows_; }
 
+  [[nodiscard]] std::optional<std::size_t> row_groups() const override {
+    return static_cast<std::size_t>(reader_->num_row_groups());
+  }
+
   [[nodiscard]] double progress() const override {
     return rows_ == 0 ? 1 : static_cast<double>(rows_read()) / static_cast<double>(rows_);
   }
@@ -72,8 +90,8 @@ class ParquetReader final : public FileTableReader {
     return with_errors_of(file(), ErrorCode::kBadData, [&] {
       std::vector<int> leaves;
       for (const std::size_t column : wanted) add_leaves(reader_->manifest().schema_fields[column], leaves);
-      std::vector<int> row_groups(static_cast<std::size_t>(reader_->num_row_groups()));
-      std::iota(row_groups.begin(), row_groups.end(), 0);
+      std::vector<int> row_groups(row_groups_.count);
+      std::iota(row_groups.begin(), row_groups.end(), static_cast<int>(row_groups_.first));
       batches_ = value_of(reader_->GetRecordBatchReader(row_groups, leaves), ErrorCode::kBadData, file());
       std::shared_ptr<arrow::Schema> schema = batches_->schema();
       for (std::size_t j = 0; j < wanted.size(); ++j) {
@@ -109,6 +127,7 @@ class ParquetReader final : public FileTableReader {
  private:
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;  // after reader_, which has to outlive it
+  RowGroups row_groups_;                               // to read
   std::uint64_t rows_ = 0;
 };
 

@@ -162,7 +162,7 @@ bool FileTableReader::next(TableBatch& batch) {
 void FileTableReader::fill(TableBatch::State& batch, const arrow::RecordBatch& rows) const {
   batch.rows = static_cast<std::size_t>(rows.num_rows());
   batch.columns = number_columns_.size();
-  batch.first_row = rows_read_;
+  batch.first_row = first_row_ + rows_read_;
   arrow::ArrayVector carried;
   carried.reserve(carried_columns_.size());
   for (const int column : carried_columns_) carried.push_back(rows.column(column));
@@ -178,7 +178,8 @@ void FileTableReader::fill(TableBatch::State& batch, const arrow::RecordBatch& r
       double* const out = batch.numbers.data() + static_cast<std::size_t>(begin) * batch.columns + j;
       if (const std::optional<std::int64_t> bad = fill_numbers(*numbers[j], begin, end, out, batch.columns)) {
         const std::string_view cell = static_cast<const arrow::BinaryArray&>(*numbers[j]).GetView(*bad);
-        refuse_cell(ErrorCode::kBadData, file_, number_names_[j], rows_read_ + static_cast<std::uint64_t>(*bad), cell);
+        refuse_cell(ErrorCode::kBadData, file_, number_names_[j], batch.first_row + static_cast<std::uint64_t>(*bad),
+                    cell);
       }
     }
   }

@@ -45,6 +45,8 @@ class FileTableReader : public TableReader {
  protected:
   /// To be called once, when the format knows them. Throws kBadData for names that come twice.
   void set_columns(std::vector<ColumnInfo> columns);
+  /// The number of the first row that will be read.
+  void set_first_row(std::uint64_t row) { first_row_ = row; }
   /// Prepare to read columns of these indices, at least one; return what the blocks will be like.
   virtual std::shared_ptr<arrow::Schema> start(const std::vector<std::size_t>& columns) = 0;
   /// The next rows, null at the end.
@@ -70,6 +72,7 @@ class FileTableReader : public TableReader {
   std::shared_ptr<arrow::Schema> carried_;
   std::shared_ptr<arrow::RecordBatch> block_;
   std::int64_t rows_of_block_used_ = 0;
+  std::uint64_t first_row_ = 0;
   std::uint64_t rows_read_ = 0;
 };
 

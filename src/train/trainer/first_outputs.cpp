@@ -4,16 +4,18 @@
 
 namespace widthwise::internal {
 
-std::vector<float> first_outputs(const ResidualRows& rows, const Objective& objective) {
+std::vector<float> first_outputs(const ResidualRows& rows, const Objective& objective, const Reducer& reducer) {
   const std::size_t n = rows.residuals.size();
   const std::size_t columns = objective.parameter_count();
   const std::vector<double> zeros(n * columns);
   std::vector<double> gradient(n * columns);
-  objective.evaluate(rows, {zeros.data(), n, columns}, {gradient.data(), n, columns});
-  std::vector<float> outputs(columns, 1);
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    if (gradient[i] != 0) outputs[i % columns] = 0;
-  }
+  Workspace workspace;
+  objective.evaluate(rows, {zeros.data(), n, columns}, {gradient.data(), n, columns}, {}, workspace, reducer);
+  std::vector<double> slopes(columns, 0.0);  // how many rows have one
+  for (std::size_t i = 0; i < gradient.size(); ++i) slopes[i % columns] += gradient[i] != 0 ? 1 : 0;
+  reducer.sum(slopes);
+  std::vector<float> outputs;
+  for (const double slope : slopes) outputs.push_back(slope > 0 ? 0 : 1);
   return outputs;
 }
 

@@ -13,17 +13,6 @@ namespace {
 using Functions = XgboostLibrary::Functions;
 using Json = nlohmann::json;
 
-/// Throw XGBoost's own words: the first line, without the time and the place in its source that it puts before.
-void check(const Functions& f, int status, const char* what) {
-  if (status == 0) return;
-  std::string words = f.XGBGetLastError();
-  if (const auto end = words.find('\n'); end != std::string::npos) words.resize(end);
-  if (words.starts_with('[')) {
-    if (const auto place = words.find(": "); place != std::string::npos) words.erase(0, place + 2);
-  }
-  throw Error(ErrorCode::kInvalidArgument, std::string("XGBoost: ") + what + ": " + words);
-}
-
 /// An array as the array interface of NumPy describes it, in JSON: how XGBoost borrows memory.
 template <class T>
 std::string borrow(const T* data, const std::vector<std::size_t>& shape) {
@@ -50,21 +39,19 @@ TrainingMatrix::TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, Ma
   const Json config = {{"missing", std::numeric_limits<double>::quiet_NaN()}, {"nthread", threads}};
   std::string config_text = config.dump();  // NaN becomes null in JSON; XGBoost wants the word
   config_text.replace(config_text.find("null"), 4, "NaN");
-  check(library_->functions(),
-        library_->functions().XGDMatrixCreateFromDense(
-            borrow(x.contiguous() ? x.data() : copy.data(), {x.rows(), x.columns()}).c_str(), config_text.c_str(),
-            &handle_),
-        "rows");
+  library_->functions().check(library_->functions().XGDMatrixCreateFromDense(
+                                  borrow(x.contiguous() ? x.data() : copy.data(), {x.rows(), x.columns()}).c_str(),
+                                  config_text.c_str(), &handle_),
+                              "rows");
 }
 
 TrainingMatrix::~TrainingMatrix() { library_->functions().XGDMatrixFree(handle_); }
 
 void TrainingMatrix::set_labels(std::span<const double> y) {
   const std::vector<float> labels(y.begin(), y.end());
-  check(library_->functions(),
-        library_->functions().XGDMatrixSetInfoFromInterface(handle_, "label",
-                                                            borrow(labels.data(), {labels.size()}).c_str()),
-        "labels");
+  library_->functions().check(library_->functions().XGDMatrixSetInfoFromInterface(
+                                  handle_, "label", borrow(labels.data(), {labels.size()}).c_str()),
+                              "labels");
 }
 
 // --- Booster
@@ -72,15 +59,13 @@ void TrainingMatrix::set_labels(std::span<const double> y) {
 
 Booster::Booster(std::shared_ptr<const XgboostLibrary> library, std::span<const TrainingMatrix* const> matrices,
                  const Parameters& parameters)
-    : library_(std::move(library)) {
+    : library_(std::move(library)), parameters_(parameters) {
   const Functions& f = library_->functions();
   std::vector<Functions::Handle> handles;
   for (const TrainingMatrix* matrix : matrices) handles.push_back(matrix->handle());
-  check(f, f.XGBoosterCreate(handles.data(), handles.size(), &handle_), "create");
+  f.check(f.XGBoosterCreate(handles.data(), handles.size(), &handle_), "create");
   try {
-    for (const auto& [name, value] : parameters) {
-      check(f, f.XGBoosterSetParam(handle_, name.c_str(), value.c_str()), name.c_str());
-    }
+    set_parameters();
   } catch (...) {
     f.XGBoosterFree(handle_);
     throw;
@@ -91,17 +76,16 @@ Booster::~Booster() { library_->functions().XGBoosterFree(handle_); }
 
 void Booster::update(const TrainingMatrix& matrix, std::size_t round) {
   const Functions& f = library_->functions();
-  check(f, f.XGBoosterUpdateOneIter(handle_, static_cast<int>(round), matrix.handle()), "training");
+  f.check(f.XGBoosterUpdateOneIter(handle_, static_cast<int>(round), matrix.handle()), "training");
 }
 
 void Booster::update(const TrainingMatrix& matrix, std::size_t round, std::span<const float> gradient,
                      std::span<const float> hessian, std::size_t outputs) {
   const Functions& f = library_->functions();
   const std::vector<std::size_t> shape{matrix.rows(), outputs};
-  check(f,
-        f.XGBoosterTrainOneIter(handle_, matrix.handle(), static_cast<int>(round),
-                                borrow(gradient.data(), shape).c_str(), borrow(hessian.data(), shape).c_str()),
-        "training");
+  f.check(f.XGBoosterTrainOneIter(handle_, matrix.handle(), static_cast<int>(round),
+                                  borrow(gradient.data(), shape).c_str(), borrow(hessian.data(), shape).c_str()),
+          "training");
 }
 
 std::span<const float> Booster::margins(const TrainingMatrix& matrix, bool training) const {
@@ -111,20 +95,39 @@ std::span<const float> Booster::margins(const TrainingMatrix& matrix, bool train
   const Functions::Size* shape = nullptr;
   Functions::Size dimensions = 0;
   const float* out = nullptr;
-  check(f, f.XGBoosterPredictFromDMatrix(handle_, matrix.handle(), config.dump().c_str(), &shape, &dimensions, &out),
-        "prediction");
+  f.check(f.XGBoosterPredictFromDMatrix(handle_, matrix.handle(), config.dump().c_str(), &shape, &dimensions, &out),
+          "prediction");
   std::size_t size = 1;
   for (std::size_t d = 0; d < dimensions; ++d) size *= shape[d];
   return {out, size};
 }
 
-ForestArrays Booster::forest(std::size_t inputs, std::size_t outputs, std::size_t rounds) const {
+void Booster::set_parameters() {
+  const Functions& f = library_->functions();
+  for (const auto& [name, value] : parameters_) {
+    f.check(f.XGBoosterSetParam(handle_, name.c_str(), value.c_str()), name);
+  }
+}
+
+std::vector<std::byte> Booster::save() const {
   const Functions& f = library_->functions();
   Functions::Size length = 0;
   const char* bytes = nullptr;
-  check(f, f.XGBoosterSaveModelToBuffer(handle_, R"({"format": "ubj"})", &length, &bytes), "model");
-  return read_trees({reinterpret_cast<const std::byte*>(bytes), static_cast<std::size_t>(length)}, inputs, outputs,
-                    rounds * outputs);
+  f.check(f.XGBoosterSaveModelToBuffer(handle_, R"({"format": "ubj"})", &length, &bytes), "model");
+  const auto* const begin = reinterpret_cast<const std::byte*>(bytes);
+  return {begin, begin + length};
+}
+
+void Booster::load(std::span<const std::byte> saved) {
+  // XGBoost trusts what it loads; read_forest does not.
+  (void)read_forest(saved);
+  const Functions& f = library_->functions();
+  f.check(f.XGBoosterLoadModelFromBuffer(handle_, saved.data(), saved.size()), "model");
+  set_parameters();
+}
+
+ForestArrays Booster::forest(std::size_t inputs, std::size_t outputs, std::size_t rounds) const {
+  return read_trees(save(), inputs, outputs, rounds * outputs);
 }
 
 }  // namespace widthwise::internal

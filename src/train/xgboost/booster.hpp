@@ -54,11 +54,19 @@ class Booster {
   /// Margins of a matrix (n x outputs), valid until the next call.
   [[nodiscard]] std::span<const float> margins(const TrainingMatrix& matrix, bool training) const;
 
+  /// What it has learnt so far, as UBJSON, and the way back: load goes on with what another booster of the same
+  /// parameters saved. Throws kBadData for bytes that are not a forest of plain trees.
+  [[nodiscard]] std::vector<std::byte> save() const;
+  void load(std::span<const std::byte> saved);
+
   /// The trees of the first `rounds` rounds, for `outputs` outputs.
   [[nodiscard]] ForestArrays forest(std::size_t inputs, std::size_t outputs, std::size_t rounds) const;
 
  private:
+  void set_parameters();
+
   std::shared_ptr<const XgboostLibrary> library_;
+  Parameters parameters_;
   XgboostLibrary::Functions::Handle handle_ = nullptr;
 };
 

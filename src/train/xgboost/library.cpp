@@ -99,6 +99,17 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
   WIDTHWISE_BIND(XGBoosterTrainOneIter);
   WIDTHWISE_BIND(XGBoosterPredictFromDMatrix);
   WIDTHWISE_BIND(XGBoosterSaveModelToBuffer);
+  WIDTHWISE_BIND(XGBoosterLoadModelFromBuffer);
+  WIDTHWISE_BIND(XGBRegisterLogCallback);
+  WIDTHWISE_BIND(XGBSetGlobalConfig);
+  WIDTHWISE_BIND(XGTrackerCreate);
+  WIDTHWISE_BIND(XGTrackerRun);
+  WIDTHWISE_BIND(XGTrackerWaitFor);
+  WIDTHWISE_BIND(XGTrackerFree);
+  WIDTHWISE_BIND(XGCommunicatorInit);
+  WIDTHWISE_BIND(XGCommunicatorFinalize);
+  WIDTHWISE_BIND(XGCommunicatorAllreduce);
+  WIDTHWISE_BIND(XGCommunicatorBroadcast);
 #undef WIDTHWISE_BIND
   int major = 0;
   int minor = 0;
@@ -110,6 +121,27 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
                                                std::to_string(kMajor) + ".x; `pip install xgboost-cpu==3.2.0`");
   }
   return library;
+}
+
+std::string XgboostLibrary::Functions::last_error() const {
+  std::string text = XGBGetLastError();
+  if (const auto stack = text.find("Stack trace:"); stack != std::string::npos) text.resize(stack);
+  // One line, or several of which the last is the cause. Each begins with a place in XGBoost's source:
+  // "[14:53:24] /src/data.h:501: No rows" or "- [socket.cc:189|14:53:24]: Connection refused".
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  if (const auto line = text.rfind('\n'); line != std::string::npos) text.erase(0, line + 1);
+  if (text.starts_with('[') || text.starts_with("- [")) {
+    if (const auto place = text.find(": "); place != std::string::npos) text.erase(0, place + 2);
+  }
+  return text;
+}
+
+void XgboostLibrary::Functions::check(int status, const std::string& what) const {
+  if (status == 0) return;
+  if (std::string_view(XGBGetLastError()).find("/collective/") != std::string_view::npos) {
+    throw Error(ErrorCode::kLostWorker, "another worker is gone or does not answer: " + what + ": " + last_error());
+  }
+  throw Error(ErrorCode::kInvalidArgument, "XGBoost: " + what + ": " + last_error());
 }
 
 const std::string& XgboostLibrary::version() const { return functions_->version; }

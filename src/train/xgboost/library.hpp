@@ -28,10 +28,27 @@ struct XgboostLibrary::Functions {
   int (*XGBoosterPredictFromDMatrix)(Handle booster, Handle matrix, const char* config, const Size** shape,
                                      Size* dimensions, const float** out);
   int (*XGBoosterSaveModelToBuffer)(Handle booster, const char* config, Size* length, const char** out);
+  int (*XGBoosterLoadModelFromBuffer)(Handle booster, const void* bytes, Size length);
+  int (*XGBRegisterLogCallback)(void (*callback)(const char* text));
+  int (*XGBSetGlobalConfig)(const char* config);
+  int (*XGTrackerCreate)(const char* config, Handle* out);
+  int (*XGTrackerRun)(Handle tracker, const char* config);
+  int (*XGTrackerWaitFor)(Handle tracker, const char* config);
+  int (*XGTrackerFree)(Handle tracker);
+  int (*XGCommunicatorInit)(const char* config);
+  int (*XGCommunicatorFinalize)();
+  int (*XGCommunicatorAllreduce)(void* values, std::size_t count, int type, int operation);
+  int (*XGCommunicatorBroadcast)(void* bytes, std::size_t count, int root);
   // NOLINTEND(readability-identifier-naming)
 
   std::filesystem::path path;
   std::string version;
+
+  /// XGBoost's own words on what went wrong last: without the time and the place in its source, and without the stack.
+  [[nodiscard]] std::string last_error() const;
+
+  /// Throw them unless the status is 0: as kLostWorker where a team is the trouble, else as kInvalidArgument.
+  void check(int status, const std::string& what) const;
 };
 
 }  // namespace widthwise

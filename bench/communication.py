@@ -1,0 +1,70 @@
+"""The time that a team spends sending, from a model of the network and from a simulation of every message.
+
+XGBoost adds numbers up in a ring: each of w workers sends a w-th of them to its neighbour, 2 (w - 1) times. With a latency
+of a seconds a message and b bytes a second, m bytes take 2 (w - 1) (a + m / (w b)). That is the model; the simulation
+moves each message by itself, with workers that are not equally fast, as a real round has them.
+
+    python bench/communication.py        prints the table of docs/scale.md
+"""
+
+from __future__ import annotations
+
+import random
+
+
+def modelled(workers: int, size: float, latency: float, bandwidth: float) -> float:
+    """Seconds to add up `size` bytes over a ring."""
+    return 2 * (workers - 1) * (latency + size / (workers * bandwidth))
+
+
+def simulated(starts: list[float], size: float, latency: float, bandwidth: float) -> float:
+    """The same, message by message: worker i is ready at starts[i]; return when the last one has the sum.
+
+    In each step a worker sends a part to the next one and waits for a part from the one before.
+    """
+    workers = len(starts)
+    clock = list(starts)
+    transfer = latency + size / (workers * bandwidth)
+    for _ in range(2 * (workers - 1)):
+        # A part arrives when its sender was ready and the way is done; both ends then go on.
+        clock = [max(clock[i], clock[i - 1] + transfer) for i in range(workers)]
+    return max(clock)
+
+
+HISTOGRAM_BINS = 256
+BYTES_OF_BIN = 16  # gradient and Hessian, double precision
+
+
+def histogram_bytes(features: int, depth: int, outputs: int) -> float:
+    """What XGBoost adds up in a round: of two siblings the smaller, at each depth."""
+    nodes = sum(max(1, 2 ** (level - 1)) for level in range(depth))
+    return outputs * nodes * features * HISTOGRAM_BINS * BYTES_OF_BIN
+
+
+def round_seconds(workers: int, *, features: int, depth: int = 4, outputs: int = 2, summary: float = 51_264) -> dict[str, float]:
+    """Seconds a round spends sending, over a network of a data centre: 50 us a message, 10 Gbit/s."""
+    latency, bandwidth = 50e-6, 1.25e9
+    own = modelled(workers, summary, latency, bandwidth)
+    calls = depth * outputs
+    engine = calls * modelled(workers, histogram_bytes(features, depth, outputs) / calls, latency, bandwidth)
+    return {"summary": own, "histograms": engine}
+
+
+def main() -> None:
+    latency, bandwidth = 50e-6, 1.25e9
+    draw = random.Random(0)
+    print("| workers | model, ms | simulated, ms | with workers up to 10 ms late | 50 features: a round sends, ms |")
+    print("|---|---|---|---|---|")
+    for workers in (2, 4, 16, 64, 256, 1000):
+        model = modelled(workers, 51_264, latency, bandwidth)
+        exact = simulated([0.0] * workers, 51_264, latency, bandwidth)
+        late = [draw.uniform(0, 0.010) for _ in range(workers)]
+        jittered = simulated(late, 51_264, latency, bandwidth)
+        whole = sum(round_seconds(workers, features=50).values())
+        print(f"| {workers} | {1e3 * model:.2f} | {1e3 * exact:.2f} | {1e3 * jittered:.2f} | {1e3 * whole:.1f} |")
+        assert abs(exact / model - 1) < 1e-9
+        assert jittered <= max(late) + model + 1e-12
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+#include "fit_tables.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <span>
+
+#include <widthwise/error.hpp>
+
+#include "output.hpp"
+#include "progress_bar.hpp"
+#include "tables.hpp"
+
+namespace widthwise::cli {
+namespace {
+
+/// Row groups of one table.
+struct Piece {
+  std::string table;
+  std::optional<RowGroups> row_groups;  ///< empty: all
+};
+
+std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowShare& share) {
+  std::vector<Piece> pieces;
+  if (share.workers == 1) {
+    for (const auto& table : tables) pieces.push_back({table, std::nullopt});
+    return pieces;
+  }
+  std::vector<std::size_t> counts;
+  std::size_t all = 0;
+  for (const auto& table : tables) {
+    const auto groups = TableReader::open(table)->row_groups();
+    if (!groups) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  table + ": several workers share the row groups of Parquet files, which this is not");
+    }
+    counts.push_back(*groups);
+    all += *groups;
+  }
+  if (all < share.workers) {
+    throw Error(ErrorCode::kInvalidArgument, count_of(share.workers, "worker") + " but " + count_of(all, "row group") +
+                                                 " to read; use fewer workers, or write files with more row groups");
+  }
+  const std::size_t begin = all * share.rank / share.workers;
+  const std::size_t end = all * (share.rank + 1) / share.workers;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < tables.size(); first += counts[i], ++i) {
+    const std::size_t from = std::max(begin, first);
+    const std::size_t to = std::min(end, first + counts[i]);
+    if (from < to) pieces.push_back({tables[i], RowGroups{from - first, to - from}});
+  }
+  return pieces;
+}
+
+void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& features, const Piece& piece,
+                ProgressBar& bar, FitData& data) {
+  const auto reader = TableReader::open(piece.table, {.row_groups = piece.row_groups});
+  std::vector<std::string> selected = features;
+  selected.push_back(choice.target);
+  if (!choice.prediction.empty()) selected.push_back(choice.prediction);
+  for (const auto& name : selected) require_column(*reader, piece.table, name, ErrorCode::kBadData);
+  reader->select(std::move(selected), {});
+  if (const auto rows = reader->rows()) {
+    data.x.reserve(data.x.size() + static_cast<std::size_t>(*rows) * features.size());
+    data.y.reserve(data.y.size() + static_cast<std::size_t>(*rows));
+  }
+  const std::uint64_t first_number = first_row_number(*reader);
+  TableBatch batch;
+  bar.show("reading", data.y.size(), 0);
+  while (reader->next(batch)) {
+    const MatrixView numbers = batch.numbers();
+    const std::size_t before = data.y.size();
+    for (std::size_t i = 0; i < numbers.rows(); ++i) {
+      const auto row = numbers.row(i);
+      data.x.insert(data.x.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(features.size()));
+      data.y.push_back(row[features.size()]);
+      if (!choice.prediction.empty()) data.predictions.push_back(row[features.size() + 1]);
+      data.row_numbers.push_back(first_number + batch.first_row() + i);
+    }
+    require_finite(std::span(data.y).subspan(before), piece.table, choice.target, batch.first_row(),
+                   "remove the rows without an outcome");
+    if (!choice.prediction.empty()) {
+      require_finite(std::span(data.predictions).subspan(before), piece.table, choice.prediction, batch.first_row(),
+                     "remove the rows without a prediction");
+    }
+    bar.show("reading", data.y.size(), reader->progress());
+  }
+  data.fingerprints.push_back(fingerprint_text(*reader));
+}
+
+}  // namespace
+
+FitColumns choose_columns(const FitColumnChoice& choice) {
+  const std::string& table = choice.tables.front();
+  const auto reader = TableReader::open(table);
+  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::kInvalidArgument, table + ": " + why); };
+  require_column(*reader, table, choice.target, ErrorCode::kInvalidArgument);
+  if (!choice.prediction.empty()) {
+    require_column(*reader, table, choice.prediction, ErrorCode::kInvalidArgument);
+    if (choice.prediction == choice.target) refuse("--prediction and --target name the same column");
+  }
+  FitColumns chosen;
+  if (!choice.features.empty()) {
+    chosen.features = parse_columns(*reader, table, choice.features);
+    for (const auto& name : chosen.features) {
+      if (name == choice.target) refuse("the target '" + name + "' cannot be a feature");
+      if (name == choice.prediction) {
+        refuse("the prediction '" + name + "' is used as a feature anyway; leave it out of --features");
+      }
+    }
+    return chosen;
+  }
+  std::vector<std::string> excluded = parse_columns(*reader, table, choice.exclude);
+  excluded.push_back(choice.target);
+  excluded.push_back(choice.prediction);
+  for (const auto& [name, kind] : reader->columns()) {
+    if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
+    (kind == ColumnKind::kNumber ? chosen.features : chosen.left_out).push_back(name);
+  }
+  if (chosen.features.empty()) refuse("no column of numbers is left to be a feature");
+  return chosen;
+}
+
+FitData read_rows(const FitColumnChoice& choice, const std::vector<std::string>& features, const RowShare& share) {
+  FitData data;
+  ProgressBar bar("rows");
+  for (const Piece& piece : pieces_of(choice.tables, share)) read_piece(choice, features, piece, bar, data);
+  return data;
+}
+
+}  // namespace widthwise::cli

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <widthwise/io/table.hpp>
+
+namespace widthwise::cli {
+
+/// What the user said about the tables to fit and their columns.
+struct FitColumnChoice {
+  std::vector<std::string> tables;
+  std::string target;
+  std::string prediction;
+  std::vector<std::string> features;
+  std::vector<std::string> exclude;
+};
+
+/// Which rows of the tables to read: this worker's.
+struct RowShare {
+  std::size_t rank = 0;
+  std::size_t workers = 1;
+};
+
+/// The columns to fit with.
+struct FitColumns {
+  std::vector<std::string> features;
+  std::vector<std::string> left_out;  ///< columns that do not hold numbers, when the user named no features
+};
+[[nodiscard]] FitColumns choose_columns(const FitColumnChoice& choice);
+
+/// The rows of one worker, in memory.
+struct FitData {
+  std::vector<double> x;
+  std::vector<double> y;
+  std::vector<double> predictions;
+  std::vector<std::uint64_t> row_numbers;
+  std::vector<std::string> fingerprints;  ///< of the tables
+};
+
+/// Read all rows, or of Parquet files the row groups that fall to this worker: runs of row groups that follow each
+/// other, of about equal numbers of them.
+[[nodiscard]] FitData read_rows(const FitColumnChoice& choice, const std::vector<std::string>& features,
+                                const RowShare& share);
+
+}  // namespace widthwise::cli

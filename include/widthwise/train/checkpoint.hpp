@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace widthwise {
+
+class Team;
+
+/// What a fit has trained so far, in a file, so that the same fit goes on from there after it was stopped. A fit trains
+/// several things one after the other, always in the same order: each is known by its number.
+///
+/// The first worker of a team has the file; the others are told what was in it. The file is replaced whole. What it
+/// holds is checked like a model file before it is used, and what another fit has left is not used.
+/// Thread safety: none.
+class Checkpoint {
+ public:
+  /// `fit` tells fits apart: the data, the columns, the options. All workers of a team (null: there is only this
+  /// process) construct theirs together.
+  Checkpoint(std::filesystem::path file, std::uint64_t fit, const Team* team);
+
+  /// Begin the next training; return the state that was last kept of it, empty when there is none. Valid until keep.
+  [[nodiscard]] std::span<const std::byte> begin();
+
+  /// Whether it is time to keep the state again: keeping takes a twentieth of the time at most.
+  [[nodiscard]] bool due() const;
+
+  /// Keep the state of the training that was begun last. Throws kFile.
+  void keep(std::vector<std::byte> state);
+
+  /// The fit is done: delete the file.
+  void remove() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::filesystem::path file_;
+  std::uint64_t fit_;
+  bool writes_;
+  std::size_t next_ = 0;
+  std::map<std::size_t, std::vector<std::byte>> states_;
+  Clock::time_point kept_;
+  Clock::duration cost_{};
+};
+
+}  // namespace widthwise

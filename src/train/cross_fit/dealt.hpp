@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <widthwise/train/cross_fit.hpp>
+
+namespace widthwise::internal {
+
+/// cross_fit with folds that somebody else has dealt: the i-th row of `order` (n) is in fold fold_of[i] (n).
+void cross_fit_dealt(const BaseTrainer& trainer, MatrixView x, std::span<const double> y,
+                     std::span<const std::size_t> order, std::span<const std::size_t> fold_of, std::size_t folds,
+                     std::span<double> out, const ProgressCallback& progress);
+
+}  // namespace widthwise::internal

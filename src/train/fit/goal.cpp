@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include <widthwise/error.hpp>
+#include <widthwise/train/fit.hpp>
+#include <widthwise/transform.hpp>
+
+#include "text.hpp"
+
+namespace widthwise {
+
+using internal::text_of;
+
+// --- Goal
+// ------------------------------------------------------------------------------------------------------------------
+
+Goal Goal::evenness(double value) {
+  if (!(value >= 0 && value <= 1)) {
+    throw Error(ErrorCode::kInvalidArgument, "goal: an evenness of " + text_of(value) + "; expected 0 to 1");
+  }
+  return Goal(value, text_of(value));
+}
+
+Goal Goal::parse(std::string_view text) {
+  if (text == "even") return even();
+  if (text == "narrow") return narrow();
+  const auto value = internal::read_whole<double>(text);
+  if (!value) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "goal: '" + std::string(text) + "' is not even, narrow or a number from 0 to 1");
+  }
+  return evenness(*value);
+}
+
+// --- GoalPlan
+// --------------------------------------------------------------------------------------------------------------
+
+GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform, Sides sides,
+                   const std::optional<LevelWindow>& window) {
+  const bool automatic = transform == "auto";
+  const Goal wish = goal.value_or(Goal::by_default());
+  const std::shared_ptr<const Transform> phi =
+      make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform);
+  const ConformalRule rule(phi, Score::kAbsolute, sides);
+  if (phi->parameter_count() == 0) return {wish, rule, nullptr};
+  const AffineForm* form = phi->affine_form();
+  const bool has_evenness = form != nullptr && !form->has_offset();
+  if (!has_evenness && goal && !goal->is_narrow()) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(phi->name()) +
+                                                 " is for the goal narrow; for " + goal->text() +
+                                                 " leave the transform out, or use exp");
+  }
+  const Goal served = has_evenness ? wish : Goal::narrow();
+  WidthOptions width;
+  width.sides = sides;
+  width.evenness = has_evenness ? served.evenness() : 0;
+  if (window && window->outside < 1) width.window = window;
+  return {served, rule, make_width_objective(phi, Score::kAbsolute, width)};
+}
+
+double unit_near(double typical_residual) {
+  if (!(typical_residual > 0)) return 1;
+  return std::exp2(std::clamp(std::round(std::log2(typical_residual)), -500.0, 500.0));
+}
+
+}  // namespace widthwise

@@ -1,0 +1,45 @@
+#include <widthwise/train/team.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include <widthwise/error.hpp>
+
+namespace widthwise {
+
+std::vector<std::vector<std::byte>> gather(const Team& team, std::span<const std::byte> own) {
+  std::vector<double> lengths(team.workers(), 0.0);
+  lengths[team.rank()] = static_cast<double>(own.size());
+  team.sum(lengths);
+  std::vector<std::vector<std::byte>> all(team.workers());
+  for (std::size_t worker = 0; worker < all.size(); ++worker) {
+    all[worker].resize(static_cast<std::size_t>(lengths[worker]));
+    if (worker == team.rank()) std::copy(own.begin(), own.end(), all[worker].begin());
+    if (!all[worker].empty()) team.broadcast(all[worker], worker);
+  }
+  return all;
+}
+
+void all_or_none(const Team& team, const std::function<void()>& work) {
+  std::exception_ptr failure;
+  std::string report;  // a byte for the code, then the message
+  try {
+    work();
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    report = static_cast<char>(error.code()) + std::string(error.what());
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    report = static_cast<char>(ErrorCode::kLostWorker) + std::string(error.what());
+  }
+  const auto reports = gather(team, std::as_bytes(std::span(report)));
+  if (failure) std::rethrow_exception(failure);
+  for (std::size_t worker = 0; worker < reports.size(); ++worker) {
+    if (reports[worker].empty()) continue;
+    const std::string text(reinterpret_cast<const char*>(reports[worker].data()), reports[worker].size());
+    throw Error(static_cast<ErrorCode>(text.front()), "worker " + std::to_string(worker) + ": " + text.substr(1));
+  }
+}
+
+}  // namespace widthwise

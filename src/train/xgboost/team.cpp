@@ -1,0 +1,157 @@
+#include <widthwise/train/team.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <widthwise/error.hpp>
+
+#include "train/xgboost/library.hpp"
+
+namespace widthwise {
+namespace {
+
+using Json = nlohmann::json;
+using Functions = XgboostLibrary::Functions;
+using Clock = std::chrono::steady_clock;
+
+// XGBoost's numbers for types and operations.
+constexpr int kDouble = 2;
+constexpr int kSum = 2;
+constexpr int kSortByTask = 1;
+
+/// Tasks are ranked by the order of their names as texts.
+std::string task_name(std::size_t rank) {
+  const std::string digits = std::to_string(rank);
+  return std::string(std::numeric_limits<std::size_t>::digits10 + 1 - digits.size(), '0') + digits;
+}
+
+std::string place_of(const TeamOptions& options) { return options.host + ":" + std::to_string(options.port); }
+
+[[noreturn]] void refuse(const TeamOptions& options, const std::string& why) {
+  throw Error(ErrorCode::kLostWorker,
+              "worker " + std::to_string(options.rank) + " of " + std::to_string(options.workers) + ": " + why);
+}
+
+/// Try until it works or the time is up; false then.
+template <class Try>
+bool persist(Clock::time_point until, const Try& attempt) {
+  while (!attempt()) {
+    constexpr auto kPause = std::chrono::milliseconds(200);
+    if (Clock::now() + kPause >= until) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+/// Introduces workers to each other, on a thread of XGBoost's own.
+class Tracker {
+ public:
+  Tracker(const Functions& f, const TeamOptions& options, Clock::time_point until) : f_(f), timeout_(options.timeout) {
+    const Json config = {{"dmlc_communicator", "rabit"}, {"n_workers", options.workers}, {"host", options.host},
+                         {"port", options.port},         {"sortby", kSortByTask},        {"timeout", timeout_.count()}};
+    // A port that was in use a moment ago is free again after a minute.
+    if (!persist(until, [&] { return f.XGTrackerCreate(config.dump().c_str(), &handle_) == 0; })) {
+      refuse(options, "cannot listen at " + place_of(options) + ": " + f.last_error());
+    }
+    f.check(f.XGTrackerRun(handle_, "{}"), "tracker");
+  }
+
+  /// After all workers have left.
+  void close() {
+    const Json config = {{"timeout", timeout_.count()}};
+    f_.XGTrackerWaitFor(handle_, config.dump().c_str());
+    f_.XGTrackerFree(handle_);
+  }
+
+ private:
+  const Functions& f_;
+  std::chrono::seconds timeout_;
+  Functions::Handle handle_ = nullptr;
+};
+
+class XgboostTeam final : public Team {
+ public:
+  XgboostTeam(std::shared_ptr<const XgboostLibrary> library, const TeamOptions& options)
+      : library_(std::move(library)), options_(options) {
+    const Functions& f = library_->functions();
+    // What goes wrong is told by errors; XGBoost would also write of workers that come and go.
+    f.XGBRegisterLogCallback([](const char*) {});
+    f.XGBSetGlobalConfig(R"({"verbosity": 0})");
+    const auto until = Clock::now() + options.timeout;
+    if (options.rank == 0) tracker_ = std::make_unique<Tracker>(f, options, until);
+    const Json config = {{"dmlc_communicator", "rabit"},
+                         {"dmlc_tracker_uri", options.host},
+                         {"dmlc_tracker_port", options.port},
+                         {"dmlc_task_id", task_name(options.rank)},
+                         {"dmlc_timeout", options.timeout.count()},
+                         {"dmlc_retry", 1}};
+    const auto connect = [&] {
+      if (f.XGCommunicatorInit(config.dump().c_str()) == 0) return true;
+      // The first worker may not be there yet. When it is, it waits for the others by itself.
+      if (std::string(f.XGBGetLastError()).find("Failed to connect to the tracker") != std::string::npos) return false;
+      refuse(options, "the workers did not all come to " + place_of(options) + " within " +
+                          std::to_string(options.timeout.count()) + " s, or one left again: " + f.last_error());
+    };
+    if (!persist(until, connect)) {
+      refuse(options, "worker 0 does not answer at " + place_of(options) + ": " + f.last_error() +
+                          "; start it there, or give its address as --tracker");
+    }
+  }
+
+  ~XgboostTeam() override {
+    // To take leave of workers that are gone would only take time.
+    if (broken_) return;
+    library_->functions().XGCommunicatorFinalize();
+    if (tracker_) tracker_->close();
+  }
+
+  void sum(std::span<double> values) const override {
+    bytes_ += values.size_bytes();
+    check(library_->functions().XGCommunicatorAllreduce(values.data(), values.size(), kDouble, kSum));
+  }
+
+  void broadcast(std::span<std::byte> bytes, std::size_t root) const override {
+    if (root == options_.rank) bytes_ += bytes.size();
+    check(library_->functions().XGCommunicatorBroadcast(bytes.data(), bytes.size(), static_cast<int>(root)));
+  }
+
+  [[nodiscard]] std::uint64_t bytes_shared() const override { return bytes_; }
+  [[nodiscard]] std::size_t rank() const override { return options_.rank; }
+  [[nodiscard]] std::size_t workers() const override { return options_.workers; }
+
+ private:
+  void check(int status) const {
+    if (status == 0) return;
+    broken_ = true;
+    refuse(options_, "another worker is gone or does not answer: " + library_->functions().last_error());
+  }
+
+  std::shared_ptr<const XgboostLibrary> library_;
+  TeamOptions options_;
+  std::unique_ptr<Tracker> tracker_;
+  mutable std::uint64_t bytes_ = 0;
+  mutable bool broken_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<const Team> join_team(std::shared_ptr<const XgboostLibrary> library, const TeamOptions& options) {
+  if (options.workers == 0 || options.rank >= options.workers) {
+    throw Error(ErrorCode::kInvalidArgument, "team: there is no worker " + std::to_string(options.rank) + " of " +
+                                                 std::to_string(options.workers) + "; ranks begin with 0");
+  }
+  if (options.port == 0) throw Error(ErrorCode::kInvalidArgument, "team: no port given to meet at");
+  if (options.timeout < std::chrono::seconds(1)) {
+    throw Error(ErrorCode::kInvalidArgument, "team: the timeout must be at least 1 s");
+  }
+  return std::make_unique<XgboostTeam>(std::move(library), options);
+}
+
+}  // namespace widthwise

@@ -1,0 +1,200 @@
+"""Workers that die, never come, or bring the wrong rows: a clear error in time, no half-written model, and a way on."""
+
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+from conftest import FULL, Here, program, write_table
+from pyarrow import csv, parquet
+
+KILLS = 50 if FULL else 6
+LOST = 3  # the exit code
+TIMEOUT = 10  # seconds; a worker that dies while the team meets is missed only then
+
+
+class Fit:
+    """A fit by two workers with a rank each."""
+
+    def __init__(self, tables, output, *, world=2, timeout=TIMEOUT, options=()):
+        self.world = world
+        self.address = Here().address()
+        words = [program("WIDTHWISE_PROGRAM"), "fit", "--target", "y", "--prediction", "f", "--threads", 1]
+        words += ["--tracker", self.address, "--world", world, "--timeout", timeout, "-o", output, *options]
+        if isinstance(tables, list):
+            words.append("--own-tables")
+        self.processes = [
+            subprocess.Popen(
+                [str(word) for word in [*words, "--rank", rank, tables[rank] if isinstance(tables, list) else tables]],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )  # fmt: skip
+            for rank in range(world)
+        ]
+
+    def end(self, timeout=120):
+        """Exit codes and complaints, by rank."""
+        try:
+            errors = [process.communicate(timeout=timeout)[1] for process in self.processes]
+        finally:
+            for process in self.processes:
+                process.kill()
+        return [process.returncode for process in self.processes], errors
+
+
+def test_a_killed_worker_stops_the_others_and_the_same_command_goes_on(table, tmp_path):
+    options = ("--goal", "even", "--no-compare")
+    undisturbed = tmp_path / "undisturbed"
+    started = time.monotonic()
+    assert Fit(table, undisturbed, options=options).end()[0] == [0, 0]
+    duration = time.monotonic() - started
+    model, checkpoint = tmp_path / "model", tmp_path / "model.checkpoint"
+    draw = random.Random(4)
+    resumed = 0
+    for kill in range(KILLS):
+        fit = Fit(table, model, options=options)
+        time.sleep(duration * draw.uniform(0.05, 0.95))
+        victim = draw.randrange(2)
+        fit.processes[victim].send_signal(signal.SIGKILL)
+        before = time.monotonic()
+        codes, errors = fit.end()
+        if codes[victim] == 0:  # it was through already
+            assert model.read_bytes() == undisturbed.read_bytes()
+            model.unlink()
+            continue
+        assert codes[victim] == -signal.SIGKILL
+        other = 1 - victim
+        if codes[other] != 0:
+            assert codes[other] == LOST, errors[other]
+            assert "worker" in errors[other] and errors[other].count("\n") == 1, errors[other]
+            assert time.monotonic() - before < TIMEOUT + 10
+        assert not model.exists() or model.read_bytes() == undisturbed.read_bytes(), "a model is whole or not there"
+        resumed += checkpoint.exists()
+        codes, errors = Fit(table, model, options=options).end()
+        assert codes == [0, 0], errors
+        assert model.read_bytes() == undisturbed.read_bytes(), f"kill {kill}: another model after the restart"
+        assert not checkpoint.exists()
+        model.unlink()
+    print(f"{KILLS} kills, {resumed} of them after a first checkpoint")
+    assert resumed > 0
+
+
+def test_the_command_that_starts_workers_says_which_was_killed(table, tmp_path):
+    words = [program("WIDTHWISE_PROGRAM"), "fit", table, "--target", "y", "--prediction", "f", "--workers", 2]
+    words += ["-o", tmp_path / "model"]
+    process = subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, text=True)
+    children = []
+    deadline = time.monotonic() + 60
+    while len(children) < 2 and time.monotonic() < deadline:
+        listed = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+        children = [int(child) for child in listed]
+        time.sleep(0.05)
+    subprocess.run(["kill", "-9", str(children[1])], check=True)
+    errors = process.communicate(timeout=120)[1]
+    assert process.returncode == LOST
+    assert "worker 1 of 2 was killed (signal 9); no model is written" in errors
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_shard_without_rows_is_an_error_on_all(table, tmp_path):
+    empty = tmp_path / "empty.parquet"
+    parquet.write_table(parquet.read_table(table).slice(0, 0), empty)
+    codes, errors = Fit([table, empty], tmp_path / "model").end()
+    assert codes == [1, 1]
+    for error in errors:
+        assert error == "widthwise fit: worker 1 has no rows; use fewer workers\n"
+
+
+def test_a_shard_with_other_columns_is_an_error_on_all(table, tmp_path):
+    other = tmp_path / "other.parquet"
+    rows = parquet.read_table(table)
+    parquet.write_table(rows.rename_columns(["a", "b", "d", "f", "y"]), other)
+    codes, errors = Fit([table, other], tmp_path / "model").end()
+    assert codes == [1, 1]
+    for error in errors:
+        assert "worker 1 has other columns than worker 0: a, b, d, target y" in error
+
+
+def test_a_file_that_one_worker_cannot_read_is_an_error_on_all(table, tmp_path):
+    codes, errors = Fit([table, tmp_path / "missing.parquet"], tmp_path / "model").end()
+    assert codes == [1, 1]
+    assert "worker 1: " in errors[0] and "missing.parquet: there is no such file" in errors[0]
+    assert "missing.parquet: there is no such file" in errors[1]
+
+
+def test_a_constant_shard_is_fitted_with_the_others(table, tmp_path):
+    constant = tmp_path / "constant.parquet"
+    columns = {"a": 1.0, "b": 2.0, "c": 3.0, "f": 3.0, "y": 3.5}
+    parquet.write_table(pa.table({name: [value] * 300 for name, value in columns.items()}), constant)
+    codes, errors = Fit([table, constant], tmp_path / "model", options=("--goal", "0.85", "--no-compare")).end()
+    assert codes == [0, 0], errors
+
+
+def test_a_worker_that_never_comes_is_an_error_in_time(table, tmp_path):
+    fit = Fit(table, tmp_path / "model", timeout=3)
+    fit.processes[1].kill()
+    started = time.monotonic()
+    codes, errors = fit.end()
+    assert time.monotonic() - started < 30
+    assert codes[0] == LOST
+    assert "widthwise fit: worker 0 of 2: " in errors[0]
+
+
+@pytest.mark.parametrize("kind", ["nobody", "silent"])
+def test_a_tracker_that_never_answers_is_an_error_in_time(kind, table, tmp_path):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        if kind == "silent":
+            listener.listen()
+            threading.Thread(target=lambda: [listener.accept() for _ in range(2)], daemon=True).start()
+        words = [
+            program("WIDTHWISE_PROGRAM"),
+            "fit",
+            table,
+            "--target",
+            "y",
+            "--prediction",
+            "f",
+            "-o",
+            tmp_path / "model",
+        ]
+        words += ["--tracker", f"127.0.0.1:{listener.getsockname()[1]}", "--rank", 1, "--world", 2, "--timeout", 3]
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == LOST
+    assert done.stderr.startswith("widthwise fit: worker 1 of 2: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--workers", "99"], "99 workers but 16 row groups to read; use fewer workers"),
+        (["--workers", "2", "--localizer", "net"], "--localizer net trains in one process"),
+        (["--tracker", "nowhere", "--rank", "0", "--world", "2"], "--tracker: 'nowhere' is not HOST:PORT"),
+        (["--tracker", "127.0.0.1:9091", "--rank", "2", "--world", "2"], "--rank: there is no worker 2 of 2"),
+        (["--rank", "1"], "--rank requires --tracker"),
+        (["--workers", "2", "--transform", "mixture"], "the transform mixture has to see all rows at once"),
+    ],
+)
+def test_what_cannot_be_is_said_at_once(options, complaint, table, tmp_path):
+    words = [program("WIDTHWISE_PROGRAM"), "fit", table, "--target", "y", "--prediction", "f", "-o", tmp_path / "model"]
+    done = subprocess.run([*map(str, words), *options], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2, done.stderr
+    assert complaint in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_csv_files_have_no_row_groups_to_share(tmp_path):
+    file = write_table(tmp_path / "rows.parquet", 100)
+    csv.write_csv(parquet.read_table(file), tmp_path / "rows.csv")
+    words = [program("WIDTHWISE_PROGRAM"), "fit", tmp_path / "rows.csv", "--target", "y", "--prediction", "f"]
+    done = subprocess.run(
+        [*map(str, words), "--workers", "2", "-o", str(tmp_path / "model")], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2
+    assert "rows.csv: several workers share the row groups of Parquet files, which this is not" in done.stderr

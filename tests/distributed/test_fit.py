@@ -1,0 +1,123 @@
+"""widthwise fit in several processes: the model is the same on all of them, and as good as that of one."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import FULL, program, run_team
+from pyarrow import csv, parquet
+
+ROUNDS = ["--goal", "narrow", "--no-compare", "--threads", "1"]
+
+
+def run(*words):
+    done = subprocess.run([program("WIDTHWISE_PROGRAM"), *map(str, words)], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout) if "--json" in words else done.stdout
+
+
+@pytest.mark.parametrize("world", [1, 2, 4])
+def test_all_workers_write_the_same_model(world, network, table, tmp_path):
+    def words(rank, address):
+        team = ["--tracker", address, "--rank", rank, "--world", world, "--timeout", 60]
+        output = tmp_path / f"model-{rank}.safetensors"
+        return [
+            program("WIDTHWISE_PROGRAM"),
+            "fit",
+            table,
+            "--target",
+            "y",
+            "--prediction",
+            "f",
+            *ROUNDS,
+            *team,
+            "-o",
+            output,
+        ]
+
+    run_team(network, world, words)
+    models = [(tmp_path / f"model-{rank}.safetensors").read_bytes() for rank in range(world)]
+    assert all(model == models[0] for model in models)
+    assert not list(tmp_path.glob("*.checkpoint"))
+
+
+def test_processes_of_one_machine_are_started_by_one_command(table, tmp_path):
+    out = run(
+        "fit",
+        table,
+        "--target",
+        "y",
+        "--base",
+        "xgboost",
+        "--goal",
+        "0.85",
+        "--no-compare",
+        "--workers",
+        2,
+        "-o",
+        tmp_path / "model",
+    )
+    assert "fitted on" in out
+    assert run("inspect", tmp_path / "model", "--json")["notes"]["workers"] == "2"
+    evaluation = run("evaluate", tmp_path / "model", table, "--json")
+    assert evaluation["rows"] == 4000
+
+
+def test_several_files_are_one_table(table, tmp_path):
+    whole = parquet.read_table(table)
+    parts = [tmp_path / f"part-{i}.parquet" for i in range(2)]
+    parquet.write_table(whole.slice(0, 2000), parts[0], row_group_size=250)
+    parquet.write_table(whole.slice(2000), parts[1], row_group_size=250)
+    answer = run(
+        "fit", *parts, "--target", "y", "--prediction", "f", *ROUNDS, "--workers", 2, "--json", "-o", tmp_path / "model"
+    )
+    assert answer["fit_rows"] + answer["calibration_rows"] == 4000
+    done = subprocess.run(
+        [program("WIDTHWISE_PROGRAM"), "calibrate", str(tmp_path / "model"), str(parts[1])],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "the model was fitted on this very file" in done.stderr
+
+
+@pytest.mark.parametrize("goal", ["0.85", "narrow"] if FULL else ["0.85"])
+def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
+    rows = csv.read_csv(data_folder / "casp.csv")
+    # Predictions by a model of the first part; the rest fits, calibrates and tests.
+    rows = rows.take(np.random.default_rng(0).permutation(rows.num_rows))
+    parquet.write_table(rows.slice(0, 9000), tmp_path / "base.parquet")
+    target = json.loads((data_folder / "datasets.json").read_text())["casp"]["target"]
+    run(
+        "fit",
+        tmp_path / "base.parquet",
+        "--target",
+        target,
+        "--base",
+        "xgboost",
+        "--transform",
+        "identity",
+        "-o",
+        tmp_path / "base",
+    )
+    for name, first, count in [("fit", 9000, 24_000), ("calibrate", 33_000, 6000), ("test", 39_000, None)]:
+        parquet.write_table(rows.slice(first, count), tmp_path / f"{name}.raw.parquet")
+        run("predict", tmp_path / "base", tmp_path / f"{name}.raw.parquet", "-o", tmp_path / f"{name}.all.parquet")
+        columns = parquet.read_table(tmp_path / f"{name}.all.parquet").drop(["lower_0.9", "upper_0.9"])
+        parquet.write_table(columns, tmp_path / f"{name}.parquet", row_group_size=1000)
+
+    def mean_width(*workers):
+        model = tmp_path / "model"
+        run("fit", tmp_path / "fit.parquet", "--target", target, "--prediction", "prediction", "--goal", goal,
+            "--no-compare", "--calibration-share", 0, *workers, "-o", model)  # fmt: skip
+        run("calibrate", model, tmp_path / "calibrate.parquet")
+        return run("evaluate", model, tmp_path / "test.parquet", "--json")["levels"][0]["mean_width"]
+
+    alone = mean_width()
+    for world in (1, 2, 4) if FULL else (2,):
+        together = mean_width("--workers", world)
+        print(
+            f"casp, {goal}: mean width {together:.4f} by {world} workers, {alone:.4f} by one process: {together / alone - 1:+.2%}"
+        )
+        assert together < 1.005 * alone

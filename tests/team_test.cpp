@@ -1,0 +1,240 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/random.hpp>
+#include <widthwise/train/checkpoint.hpp>
+#include <widthwise/train/fit.hpp>
+#include <widthwise/train/team.hpp>
+
+#include "message_of.hpp"
+#include "thread_team.hpp"
+
+namespace widthwise {
+namespace {
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+// --- teams
+
+TEST(Team, GathersWhatEveryWorkerHasAlsoNothing) {
+  ThreadTeam threads(3);
+  threads.run([](const Team& team) {
+    const auto all = gather(team, bytes_of(team.rank() == 1 ? "" : "worker " + std::to_string(team.rank())));
+    ASSERT_EQ(all.size(), 3U);
+    EXPECT_EQ(all[0], bytes_of("worker 0"));
+    EXPECT_TRUE(all[1].empty());
+    EXPECT_EQ(all[2], bytes_of("worker 2"));
+  });
+}
+
+TEST(Team, FailsAsOne) {
+  ThreadTeam threads(3);
+  threads.run([](const Team& team) {
+    const auto message = message_of(
+        [&] {
+          all_or_none(team, [&] {
+            if (team.rank() == 1) throw Error(ErrorCode::kBadData, "homes.parquet: no column 'price'");
+          });
+        },
+        ErrorCode::kBadData);
+    EXPECT_EQ(message,
+              team.rank() == 1 ? "homes.parquet: no column 'price'" : "worker 1: homes.parquet: no column 'price'");
+  });
+}
+
+TEST(Team, GoesOnWhenAllDo) {
+  ThreadTeam threads(2);
+  std::atomic<int> done = 0;
+  threads.run([&](const Team& team) { all_or_none(team, [&] { ++done; }); });
+  EXPECT_EQ(done, 2);
+}
+
+// --- checkpoints
+
+class Checkpoints : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::path file_ = folder_ / "model.checkpoint";
+};
+
+std::vector<std::byte> begun(Checkpoint& checkpoint) {
+  const auto state = checkpoint.begin();
+  return {state.begin(), state.end()};
+}
+
+TEST_F(Checkpoints, GoOnWithWhatWasKeptLast) {
+  {
+    Checkpoint first(file_, 7, nullptr);
+    EXPECT_TRUE(begun(first).empty());
+    first.keep(bytes_of("half"));
+    first.keep(bytes_of("whole"));
+    EXPECT_TRUE(begun(first).empty());
+    first.keep(bytes_of("second"));
+  }
+  Checkpoint again(file_, 7, nullptr);
+  EXPECT_EQ(begun(again), bytes_of("whole"));
+  EXPECT_EQ(begun(again), bytes_of("second"));
+  EXPECT_TRUE(begun(again).empty());
+  again.remove();
+  EXPECT_FALSE(std::filesystem::exists(file_));
+}
+
+TEST_F(Checkpoints, OfAnotherFitAreNotUsed) {
+  Checkpoint first(file_, 7, nullptr);
+  (void)first.begin();
+  first.keep(bytes_of("state"));
+  Checkpoint other(file_, 8, nullptr);
+  EXPECT_TRUE(begun(other).empty());
+}
+
+TEST_F(Checkpoints, ThatAreDamagedAreNotUsed) {
+  Checkpoint first(file_, 7, nullptr);
+  (void)first.begin();
+  first.keep(bytes_of("what was trained"));
+  std::ifstream in(file_, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), {});
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 1);
+    std::ofstream(file_, std::ios::binary) << bad;
+    Checkpoint again(file_, 7, nullptr);
+    const auto state = begun(again);
+    EXPECT_TRUE(state.empty() || state == bytes_of("what was trained")) << "byte " << i;
+  }
+}
+
+TEST_F(Checkpoints, OfATeamAreThoseOfTheFirstWorker) {
+  {
+    Checkpoint first(file_, 7, nullptr);
+    (void)first.begin();
+    first.keep(bytes_of("state"));
+  }
+  ThreadTeam threads(3);
+  threads.run([&](const Team& team) {
+    // The others have another disk.
+    const auto file = team.rank() == 0 ? file_ : folder_ / ("of_" + std::to_string(team.rank()));
+    Checkpoint checkpoint(file, 7, &team);
+    EXPECT_EQ(begun(checkpoint), bytes_of("state"));
+    checkpoint.keep(bytes_of("more"));
+    EXPECT_EQ(std::filesystem::exists(file), team.rank() == 0);
+  });
+}
+
+// --- fits of a team that trains nothing: who holds which row does not matter
+
+struct Rows {
+  std::vector<double> x, y, predictions;
+  std::vector<std::uint64_t> numbers;
+};
+
+Rows some_rows(std::size_t n) {
+  Random random(5);
+  Rows rows;
+  for (std::size_t i = 0; i < n; ++i) {
+    rows.x.push_back(random.uniform());
+    rows.predictions.push_back(rows.x.back());
+    rows.y.push_back(rows.x.back() + random.normal());
+    rows.numbers.push_back(1000 + 3 * i);
+  }
+  return rows;
+}
+
+FitOptions untrained() {
+  FitOptions options;
+  options.transform = "identity";
+  return options;
+}
+
+FitResult fit_part(const Rows& rows, std::size_t first, std::size_t count, const Team& team,
+                   const FitOptions& options = untrained()) {
+  return fit({.x = {rows.x.data() + first, count, 1},
+              .y = std::span(rows.y).subspan(first, count),
+              .predictions = std::span(rows.predictions).subspan(first, count),
+              .features = {"x"},
+              .target = "y",
+              .prediction = "f",
+              .row_numbers = std::span(rows.numbers).subspan(first, count)},
+             nullptr, nullptr, options, {}, &team);
+}
+
+std::vector<std::byte> without_workers(const Model& model) {
+  ModelParts parts = model.parts();
+  parts.notes.erase("workers");
+  return serialise(Model(std::move(parts)));
+}
+
+TEST(TeamFit, IsTheSameHoweverTheRowsAreShared) {
+  const std::size_t n = 3000;
+  const Rows rows = some_rows(n);
+  std::vector<std::vector<std::byte>> models;
+  std::vector<std::string> reports;
+  for (const std::size_t workers : {1U, 2U, 5U}) {
+    std::vector<std::vector<std::byte>> own(workers);
+    std::vector<std::string> words(workers);
+    ThreadTeam(workers).run([&](const Team& team) {
+      const std::size_t first = n * team.rank() * team.rank() / (workers * workers);
+      const std::size_t end = n * (team.rank() + 1) * (team.rank() + 1) / (workers * workers);
+      const FitResult result = fit_part(rows, first, end - first, team);
+      EXPECT_EQ(result.report.fit_rows + result.report.calibration_rows, n);
+      EXPECT_EQ(result.model.parts().notes.at("workers"), std::to_string(workers));
+      own[team.rank()] = without_workers(result.model);
+      words[team.rank()] = result.report.in_words();
+    });
+    for (const auto& bytes : own) EXPECT_EQ(bytes, own[0]);
+    models.push_back(own[0]);
+    reports.push_back(words[0]);
+  }
+  EXPECT_EQ(models[1], models[0]);
+  EXPECT_EQ(models[2], models[0]);
+  EXPECT_EQ(reports[2], reports[0]);
+}
+
+TEST(TeamFit, SaysWhichWorkerHasNoRows) {
+  const Rows rows = some_rows(100);
+  ThreadTeam(3).run([&](const Team& team) {
+    const auto message = message_of(
+        [&] { (void)fit_part(rows, team.rank() == 1 ? 0 : 50 * team.rank() / 2, team.rank() == 1 ? 0 : 50, team); },
+        ErrorCode::kTooFewRows);
+    EXPECT_EQ(message, "fit: worker 1 has no rows; use fewer workers");
+  });
+}
+
+TEST(TeamFit, SaysWhichWorkerHasOtherOptions) {
+  const Rows rows = some_rows(100);
+  ThreadTeam(2).run([&](const Team& team) {
+    FitOptions options = untrained();
+    options.seed = team.rank();
+    const auto message =
+        message_of([&] { (void)fit_part(rows, 50 * team.rank(), 50, team, options); }, ErrorCode::kInvalidArgument);
+    EXPECT_TRUE(message.starts_with("fit: worker 1 was started with other options than worker 0")) << message;
+  });
+}
+
+TEST(TeamFit, RefusesATransformThatMustSeeAllRows) {
+  const Rows rows = some_rows(100);
+  ThreadTeam(2).run([&](const Team& team) {
+    FitOptions options;
+    options.transform = "mixture";
+    const auto message =
+        message_of([&] { (void)fit_part(rows, 50 * team.rank(), 50, team, options); }, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(message, "fit: the transform mixture has to see all rows at once; fit it in one process");
+  });
+}
+
+}  // namespace
+}  // namespace widthwise
