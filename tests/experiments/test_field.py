@@ -107,6 +107,13 @@ def test_checks_fail_with_the_numbers_that_failed():
     assert "bike: 0.605, wanted 0.48" in checks[2].failures
 
 
+def test_coverage_is_judged_by_what_chance_allows_so_many_rows():
+    found = [record | {"coverage": record["coverage"] - 0.015} for record in made_up_records()]
+    failures = report.coverage_holds(by_cell(found)).failures
+    assert "bike, narrow, level 0.9: 0.8850, standard error 0.0020" in failures
+    assert not any(failure.startswith("concrete, narrow, level 0.9:") for failure in failures)
+
+
 def test_few_splits_are_asked_for_validity_and_order_alone():
     valid, order = report.check(by_cell(made_up_records(splits=2)))
     assert valid.passed
