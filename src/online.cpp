@@ -70,8 +70,10 @@ bool has_twice(Levels levels) {
 
 /// A level's decimals and their number: 0.95 is 95 and 2.
 std::pair<std::uint64_t, std::uint64_t> decimals_of(const Level& level) {
-  const std::string digits = level.text().substr(2);
-  return {internal::read_whole<std::uint64_t>(digits).value(), digits.size()};
+  const std::uint64_t decimals = level.text().size() - 2;  // at most 19, after "0."
+  std::uint64_t power = 1;
+  for (std::uint64_t i = 0; i < decimals; ++i) power *= 10;
+  return {level.numerator() * (power / level.denominator()), decimals};
 }
 
 Level level_of(std::uint64_t number, std::uint64_t decimals) {
