@@ -26,6 +26,7 @@ inline constexpr int kLostWorkerExit = 3;
 [[nodiscard]] Command add_fit(CLI::App& program);
 [[nodiscard]] Command add_calibrate(CLI::App& program);
 [[nodiscard]] Command add_predict(CLI::App& program);
+[[nodiscard]] Command add_track(CLI::App& program);
 [[nodiscard]] Command add_evaluate(CLI::App& program);
 [[nodiscard]] Command add_plan(CLI::App& program);
 [[nodiscard]] Command add_inspect(CLI::App& program);

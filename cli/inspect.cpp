@@ -52,6 +52,19 @@ std::string describe_in_words(const RowFunction* function) {
   return kind;
 }
 
+Json describe(const std::optional<OnlineCalibration>& online) {
+  if (!online) return nullptr;
+  Json levels = Json::array();
+  for (std::size_t j = 0; j < online->levels().size(); ++j) {
+    levels.push_back({{"level", online->levels()[j].value()}, {"step", online->step(j)}});
+    levels.back().update(cli::to_json(online->coverage(j)));
+  }
+  return {{"method", name_of(online->method())},
+          {"window", online->window()},
+          {"rows", online->rows()},
+          {"levels", levels}};
+}
+
 Json to_json(const Model& model, const std::string& file) {
   const ModelParts& parts = model.parts();
   Json levels = Json::array();
@@ -79,6 +92,7 @@ Json to_json(const Model& model, const std::string& file) {
             {"groups", parts.calibration.groups().size()},
             {"weighted", parts.calibration.weighted()}}},
           {"levels", levels},
+          {"online", describe(parts.online)},
           {"notes", parts.notes}};
 }
 
@@ -115,6 +129,16 @@ std::string to_text(const Model& model, const std::string& file) {
          calibration.rows_kept() < level.least_rows()
              ? "infinite until there are " + count_of(level.least_rows(), "calibration row")
              : "covers " + percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence");
+  }
+  if (const auto& online = parts.online) {
+    line("stream", std::string(name_of(online->method())) + ", " + count_of(online->rows(), "row") + " observed");
+    for (std::size_t j = 0; j < online->levels().size() && online->rows() > 0; ++j) {
+      const OnlineCoverage coverage = online->coverage(j);
+      line("  at level " + online->levels()[j].text(),
+           "covered " + percent(share(coverage.covered, coverage.rows)) + ", and " +
+               percent(share(coverage.recent_covered, coverage.recent_rows)) + " of the last " +
+               count_of(coverage.recent_rows, "row"));
+    }
   }
   if (!parts.notes.empty()) {
     text += "\n";

@@ -17,6 +17,8 @@ std::string& speaker() {
 
 }  // namespace
 
+double share(std::uint64_t part, std::uint64_t whole) { return static_cast<double>(part) / static_cast<double>(whole); }
+
 std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
   const std::string nearest = internal::nearest_name(name, names);
   return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
@@ -87,6 +89,15 @@ Json to_json(const Proportion& proportion) {
 
 Json to_json(const CoverageSpread& spread) {
   return {{"rows", spread.rows}, {"mean", spread.mean}, {"low", spread.low}, {"high", spread.high}};
+}
+
+// Without confidence intervals: they are for rows that are alike, and these need not be.
+Json to_json(const OnlineCoverage& coverage) {
+  return {{"rows", coverage.rows},
+          {"coverage", share(coverage.covered, coverage.rows)},
+          {"recent_rows", coverage.recent_rows},
+          {"recent_coverage", share(coverage.recent_covered, coverage.recent_rows)},
+          {"fixed_coverage", share(coverage.covered_fixed, coverage.rows)}};
 }
 
 void print_json(const Json& json) { print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }

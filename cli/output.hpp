@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <widthwise/diagnostics.hpp>
+#include <widthwise/online.hpp>
 #include <widthwise/plan.hpp>
 
 #include "text.hpp"
@@ -22,6 +23,9 @@ using internal::count_of;
 using internal::percent;
 using internal::percent_range;
 using internal::significant;
+
+/// part / whole; NaN of nothing.
+[[nodiscard]] double share(std::uint64_t part, std::uint64_t whole);
 
 /// "; did you mean 'price'?", or nothing when no name is near.
 [[nodiscard]] std::string suggestion(std::string_view name, const std::vector<std::string>& names);
@@ -50,6 +54,7 @@ using Json = nlohmann::ordered_json;
 
 [[nodiscard]] Json to_json(const Proportion& proportion);
 [[nodiscard]] Json to_json(const CoverageSpread& spread);
+[[nodiscard]] Json to_json(const OnlineCoverage& coverage);
 
 /// Print one JSON object to stdout, in full precision; what is not finite is null.
 void print_json(const Json& json);

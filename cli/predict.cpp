@@ -1,15 +1,13 @@
-#include <algorithm>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 
 #include "command.hpp"
+#include "interval_columns.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"
@@ -26,60 +24,7 @@ struct PredictArguments {
   bool json = false;
 };
 
-constexpr const char* kPredictionColumn = "prediction";
-
-/// The columns added to the table: f(x) when the model makes it, then the bounds of each level.
-class AddedColumns {
- public:
-  AddedColumns(const Model& model, const std::vector<Level>& levels)
-      : model_(model), levels_(levels), infinite_(levels.size()) {
-    if (!model.needs_predictions()) names_.emplace_back(kPredictionColumn);
-    for (const Level& level : levels) {
-      names_.push_back("lower_" + level.text());
-      names_.push_back("upper_" + level.text());
-    }
-  }
-
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-
-  /// Rows of infinite intervals so far, for each level.
-  [[nodiscard]] const std::vector<std::uint64_t>& infinite() const { return infinite_; }
-
-  /// The columns of some rows; valid until the next call.
-  [[nodiscard]] MatrixView of(const ModelRows& rows) {
-    const std::size_t n = rows.x.rows();
-    const std::size_t k = levels_.size();
-    predictions_.resize(n);
-    lower_.resize(n * k);
-    upper_.resize(n * k);
-    model_.intervals(rows, levels_, predictions_, {lower_.data(), n, k}, {upper_.data(), n, k});
-    added_.clear();
-    added_.reserve(n * names_.size());
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!model_.needs_predictions()) added_.push_back(predictions_[i]);
-      for (std::size_t j = 0; j < k; ++j) {
-        const double lower = lower_[i * k + j];
-        const double upper = upper_[i * k + j];
-        added_.push_back(lower);
-        added_.push_back(upper);
-        if (!std::isfinite(upper - lower)) ++infinite_[j];
-      }
-    }
-    return {added_.data(), n, names_.size()};
-  }
-
- private:
-  const Model& model_;
-  const std::vector<Level>& levels_;
-  std::vector<std::string> names_;
-  std::vector<std::uint64_t> infinite_;
-  std::vector<double> predictions_;
-  std::vector<double> lower_;
-  std::vector<double> upper_;
-  std::vector<double> added_;
-};
-
-void warn_of_infinite(const Model& model, const std::vector<Level>& levels, const AddedColumns& added) {
+void warn_of_infinite(const Model& model, const std::vector<Level>& levels, const IntervalColumns& added) {
   const std::uint64_t rows = model.parts().calibration.rows_kept();
   for (std::size_t j = 0; j < levels.size(); ++j) {
     if (added.infinite()[j] == 0) continue;
@@ -100,17 +45,18 @@ void run(const PredictArguments& arguments) {
   auto reader = TableReader::open(arguments.table);
   const std::vector<std::string> carried =
       arguments.columns.empty() ? column_names(*reader) : parse_columns(*reader, arguments.table, arguments.columns);
-  AddedColumns added(model, levels);
-  for (const auto& name : added.names()) {
-    if (std::find(carried.begin(), carried.end(), name) == carried.end()) continue;
-    throw Error(ErrorCode::kInvalidArgument, arguments.table + ": there is a column '" + name +
-                                                 "' already; choose the columns to carry along with --columns");
-  }
+  IntervalColumns added(model, levels);
+  added.require_free(carried, arguments.table);
   ModelTable table(model, arguments.table, std::move(reader), {}, carried);
   const auto writer = TableWriter::open(arguments.output, table.reader(), added.names());
   {
     ProgressBar bar("rows");
-    while (table.next(bar, "predicting")) writer->write(table.batch(), added.of(table.rows()));
+    while (table.next(bar, "predicting")) {
+      const ModelRows rows = table.rows();
+      writer->write(table.batch(), added.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
+        model.intervals(rows, levels, predictions, lower, upper);
+      }));
+    }
   }
   writer->close();
   if (arguments.json) {

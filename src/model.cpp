@@ -135,6 +135,12 @@ Model Model::with_calibration(Calibration calibration) const {
   return Model(std::move(parts));
 }
 
+Model Model::with_online(std::optional<OnlineCalibration> online) const {
+  ModelParts parts = parts_;
+  parts.online = std::move(online);
+  return Model(std::move(parts));
+}
+
 void Model::check(const ModelRows& rows) const {
   const std::size_t n = rows.x.rows();
   expect_count("columns of x, one a feature", rows.x.columns(), parts_.features.size());
@@ -190,28 +196,66 @@ void Model::predictions(const ModelRows& rows, std::span<double> out) const {
   }
 }
 
-void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
-                      MutableMatrixView lower, MutableMatrixView upper) const {
+void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
+                         const MutableMatrixView& lower, const MutableMatrixView& upper) const {
   const std::size_t n = rows.x.rows();
   expect_count("places for predictions, one a row", predictions.size(), n);
   for (const MutableMatrixView& bounds : {lower, upper}) {
     expect_count("rows of bounds", bounds.rows(), n);
-    expect_count("columns of bounds, one a level", bounds.columns(), levels.size());
+    expect_count("columns of bounds, one a level", bounds.columns(), k);
   }
+}
+
+void Model::from_units(MutableMatrixView lower, MutableMatrixView upper) const {
+  for (std::size_t i = 0; i < lower.rows(); ++i) {
+    for (std::size_t j = 0; j < lower.columns(); ++j) {
+      const Interval interval = in_range(lower(i, j), upper(i, j), parts_.unit, parts_.range);
+      lower(i, j) = interval.lower;
+      upper(i, j) = interval.upper;
+    }
+  }
+}
+
+void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+                      MutableMatrixView lower, MutableMatrixView upper) const {
+  check_bounds(rows, levels.size(), predictions, lower, upper);
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
     std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
     const MutableMatrixView low = lower.slice(block.first, count);
     const MutableMatrixView high = upper.slice(block.first, count);
     predictor_.intervals(block.rows, levels, low, high);
-    for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t j = 0; j < levels.size(); ++j) {
-        const Interval interval = in_range(low(i, j), high(i, j), parts_.unit, parts_.range);
-        low(i, j) = interval.lower;
-        high(i, j) = interval.upper;
-      }
-    }
+    from_units(low, high);
   });
+}
+
+void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions,
+                         MutableMatrixView lower, MutableMatrixView upper) const {
+  expect_count("rows of scores", scores.rows(), rows.x.rows());
+  check_bounds(rows, scores.columns(), predictions, lower, upper);
+  for_each_block(rows, [&](const Block& block) {
+    const std::size_t count = block.predictions.size();
+    std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
+    const MutableMatrixView low = lower.slice(block.first, count);
+    const MutableMatrixView high = upper.slice(block.first, count);
+    parts_.rule.intervals(block.rows, scores.slice(block.first, count), low, high);
+    from_units(low, high);
+  });
+}
+
+void Model::track(OnlineCalibration& online, const ModelRows& rows, std::span<const double> outcomes,
+                  std::span<double> predictions, MutableMatrixView lower, MutableMatrixView upper) const {
+  const std::size_t n = rows.x.rows();
+  const std::size_t k = online.levels().size();
+  check_bounds(rows, k, predictions, lower, upper);
+  std::vector<double> seen(n);
+  scores(rows, outcomes, seen);
+  std::vector<double> quantiles(n * k);
+  for (std::size_t i = 0; i < n; ++i) {
+    online.quantiles({quantiles.data() + i * k, k});
+    if (!std::isnan(seen[i])) online.observe(seen[i]);
+  }
+  intervals_at(rows, {quantiles.data(), n, k}, predictions, lower, upper);
 }
 
 Interval Model::interval(std::span<const double> x, const Level& level, std::optional<double> prediction) const {

@@ -19,6 +19,8 @@
 // "transform" with "transform.gamma" and "transform.epsilon" where it takes them, "score" and "sides" of the rule; the
 // kind of the base model and the localizer ("none", "forest", "net", "neighbours") and their numbers; "note.<name>".
 // Arrays: "calibration", "fit_residuals" and those of the base model and the localizer.
+// Format 2 is a model that follows a stream: the same, and the array "online". A model that does not is written as
+// format 1, which older programs read; one that does they would take for one that stands still.
 namespace widthwise {
 namespace {
 
@@ -28,6 +30,7 @@ using internal::SafetensorsReader;
 using internal::SafetensorsWriter;
 using internal::text_of;
 
+constexpr std::uint64_t kFormatWithOnline = 2;
 constexpr std::size_t kMostMessage = 500;
 constexpr const char* kNotePrefix = "note.";
 
@@ -64,7 +67,7 @@ ConformalRule take_rule(SafetensorsReader& reader) {
                        sides == "two" ? Sides::kTwo : Sides::kOne);
 }
 
-void check_format(std::span<const std::byte> bytes) {
+std::uint64_t format_of(std::span<const std::byte> bytes) {
   // Before anything else is read, which may look different in a later format.
   const auto texts = SafetensorsReader::texts_of(bytes);
   const auto format = texts.find("format");
@@ -75,10 +78,11 @@ void check_format(std::span<const std::byte> bytes) {
            "); update widthwise");
   }
   if (number == 0) refuse("there is no format 0");
+  return number;
 }
 
 Model read_model(std::span<const std::byte> bytes) {
-  check_format(bytes);
+  const std::uint64_t format = format_of(bytes);
   SafetensorsReader reader(bytes);
   (void)reader.take_text("format");
   (void)reader.take_text("widthwise");
@@ -93,6 +97,7 @@ Model read_model(std::span<const std::byte> bytes) {
   parts.range.high = number_of(reader.take_text("range.high"), "range.high");
   parts.levels = internal::levels_of(reader.take_text("levels"));
   parts.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
+  if (format == kFormatWithOnline) parts.online = OnlineCalibration::deserialise(reader.take<std::byte>("online"));
   parts.fit_residuals = reader.take<double>("fit_residuals");
   parts.fit_rows = count_of(reader.take_text("fit_rows"), "fit_rows");
   parts.notes = reader.take_texts(kNotePrefix);
@@ -118,7 +123,7 @@ std::vector<std::byte> serialise(const Model& model) {
   const ModelParts& parts = model.parts();
   SafetensorsWriter writer;
   try {
-    writer.put_text("format", std::to_string(kModelFormat));
+    writer.put_text("format", std::to_string(parts.online ? kFormatWithOnline : 1));
     writer.put_text("widthwise", kVersion);
     put_rule(writer, parts.rule);
     writer.put_text("features", internal::text_of_names(parts.features));
@@ -131,6 +136,7 @@ std::vector<std::byte> serialise(const Model& model) {
     writer.put_text("range.high", text_of(parts.range.high));
     writer.put_text("levels", internal::text_of_levels(parts.levels));
     writer.put("calibration", parts.calibration.serialise());
+    if (parts.online) writer.put("online", parts.online->serialise());
     writer.put("fit_residuals", parts.fit_residuals);
     writer.put_text("fit_rows", std::to_string(parts.fit_rows));
     for (const auto& [name, text] : parts.notes) writer.put_text(kNotePrefix + name, text);

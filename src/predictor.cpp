@@ -98,6 +98,67 @@ void check_range(const OutcomeRange& range) {
                                                "]");
 }
 
+void check_bounds(const PredictionRows& rows, std::size_t k, const MutableMatrixView& lower,
+                  const MutableMatrixView& upper, const OutcomeRange& range) {
+  check_range(range);
+  const std::size_t n = rows.predictions.size();
+  for (const MutableMatrixView& out : {lower, upper}) {
+    if (out.rows() != n || out.columns() != k) {
+      throw Error(ErrorCode::kShapeMismatch, "Predictor: bounds are " + std::to_string(out.rows()) + " x " +
+                                                 std::to_string(out.columns()) + ", expected " + std::to_string(n) +
+                                                 " rows x " + std::to_string(k) + " levels");
+    }
+  }
+}
+
+/// Rows whose intervals at k levels are made at a time.
+std::size_t block_rows(std::size_t k) { return std::max<std::size_t>(1, kBlock / k); }
+
+/// Write the intervals of n > 0 rows at k > 0 levels. quantiles_of(first, count) gives the quantiles of some rows
+/// (count x k), valid until the next call.
+template <class QuantilesOf>
+void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std::size_t k, MutableMatrixView lower,
+                     MutableMatrixView upper, const OutcomeRange& range, const QuantilesOf& quantiles_of) {
+  const std::size_t n = rows.predictions.size();
+  const std::size_t block = block_rows(k);
+  const bool two_sided = rule.sides() == Sides::kTwo;
+  std::vector<double> below(block * k);
+  std::vector<double> above(two_sided ? block * k : 0);
+  std::vector<double> repeated(k);
+
+  // One level goes to the outputs a block at a time, past the cache when they are too large for it.
+  const bool by_block = k == 1 && lower.contiguous() && upper.contiguous();
+  const bool streamed = by_block && n * sizeof(double) >= internal::kStreamedBytes;
+  std::vector<double> block_bounds(streamed ? 2 * block : 0);
+
+  for (std::size_t first = 0; first < n; first += block) {
+    const std::size_t count = std::min(block, n - first);
+    const MatrixView quantiles = quantiles_of(first, count);
+    rule.transform().inverses(quantiles, side_parameters(rule, rows, false, first, count), {below.data(), count, k});
+    if (two_sided) {
+      rule.transform().inverses(quantiles, side_parameters(rule, rows, true, first, count), {above.data(), count, k});
+    }
+    const double* upper_scores = two_sided ? above.data() : below.data();
+    const double* f = rows.predictions.data() + first;
+    if (streamed) {
+      write_bounds(rule.score(), f, below.data(), upper_scores, count, range, block_bounds.data(),
+                   block_bounds.data() + block);
+      internal::stream_out(block_bounds.data(), count, lower.data() + first);
+      internal::stream_out(block_bounds.data() + block, count, upper.data() + first);
+    } else if (by_block) {
+      write_bounds(rule.score(), f, below.data(), upper_scores, count, range, lower.data() + first,
+                   upper.data() + first);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::fill(repeated.begin(), repeated.end(), f[i]);
+        write_bounds(rule.score(), repeated.data(), below.data() + i * k, upper_scores + i * k, k, range,
+                     lower.row(first + i).data(), upper.row(first + i).data());
+      }
+    }
+  }
+  if (streamed) internal::end_streaming();
+}
+
 }  // namespace
 
 // --- ConformalRule
@@ -163,6 +224,17 @@ void ConformalRule::half_widths(MatrixView scores, MatrixView parameters, Mutabl
   }
 }
 
+void ConformalRule::intervals(const PredictionRows& rows, MatrixView scores, MutableMatrixView lower,
+                              MutableMatrixView upper, const OutcomeRange& range) const {
+  check_rows(*this, rows);
+  expect_size("rows of scores", scores.rows(), rows.predictions.size());
+  const std::size_t k = scores.columns();
+  check_bounds(rows, k, lower, upper, range);
+  if (scores.rows() == 0 || k == 0) return;
+  write_intervals(*this, rows, k, lower, upper, range,
+                  [&](std::size_t first, std::size_t count) { return scores.slice(first, count); });
+}
+
 void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,
                               std::uint64_t first_row) const {
   const std::size_t n = rows.predictions.size();
@@ -206,37 +278,18 @@ void Predictor::check(const PredictionRows& rows) const {
 void Predictor::intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,
                           MutableMatrixView upper, const OutcomeRange& range, WhenTooFew when_too_few) const {
   check(rows);
-  check_range(range);
+  check_bounds(rows, levels.size(), lower, upper, range);
   const std::size_t n = rows.predictions.size();
   const std::size_t k = levels.size();
-  for (const MutableMatrixView& out : {lower, upper}) {
-    if (out.rows() != n || out.columns() != k) {
-      throw Error(ErrorCode::kShapeMismatch, "Predictor: bounds are " + std::to_string(out.rows()) + " x " +
-                                                 std::to_string(out.columns()) + ", expected " + std::to_string(n) +
-                                                 " rows x " + std::to_string(k) + " levels");
-    }
-  }
   if (n == 0 || k == 0) return;
 
   // Without groups and weights all rows share their quantiles: one row of them, with a stride of 0.
   const bool shared = rows.groups.empty() && rows.test_weights.empty();
-  const std::size_t block = std::max<std::size_t>(1, kBlock / k);
-  std::vector<double> quantiles(shared ? k : block * k);
+  std::vector<double> quantiles(shared ? k : block_rows(k) * k);
   if (shared) {
     for (std::size_t j = 0; j < k; ++j) quantiles[j] = sorted_.quantile(levels[j], 0, 1, when_too_few);
   }
-  const bool two_sided = rule_.sides() == Sides::kTwo;
-  std::vector<double> below(block * k);
-  std::vector<double> above(two_sided ? block * k : 0);
-  std::vector<double> repeated(k);
-
-  // One level goes to the outputs a block at a time, past the cache when they are too large for it.
-  const bool by_block = k == 1 && lower.contiguous() && upper.contiguous();
-  const bool streamed = by_block && n * sizeof(double) >= internal::kStreamedBytes;
-  std::vector<double> block_bounds(streamed ? 2 * block : 0);
-
-  for (std::size_t first = 0; first < n; first += block) {
-    const std::size_t count = std::min(block, n - first);
+  write_intervals(rule_, rows, k, lower, upper, range, [&](std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < count && !shared; ++i) {
       const std::int64_t group = rows.groups.empty() ? 0 : rows.groups[first + i];
       const double weight = rows.test_weights.empty() ? 1.0 : rows.test_weights[first + i];
@@ -244,32 +297,8 @@ void Predictor::intervals(const PredictionRows& rows, std::span<const Level> lev
         quantiles[i * k + j] = sorted_.quantile(levels[j], group, weight, when_too_few);
       }
     }
-    const MatrixView block_quantiles(quantiles.data(), count, k, shared ? 0 : k);
-    rule_.transform().inverses(block_quantiles, side_parameters(rule_, rows, false, first, count),
-                               {below.data(), count, k});
-    if (two_sided) {
-      rule_.transform().inverses(block_quantiles, side_parameters(rule_, rows, true, first, count),
-                                 {above.data(), count, k});
-    }
-    const double* upper_scores = two_sided ? above.data() : below.data();
-    const double* f = rows.predictions.data() + first;
-    if (streamed) {
-      write_bounds(rule_.score(), f, below.data(), upper_scores, count, range, block_bounds.data(),
-                   block_bounds.data() + block);
-      internal::stream_out(block_bounds.data(), count, lower.data() + first);
-      internal::stream_out(block_bounds.data() + block, count, upper.data() + first);
-    } else if (by_block) {
-      write_bounds(rule_.score(), f, below.data(), upper_scores, count, range, lower.data() + first,
-                   upper.data() + first);
-    } else {
-      for (std::size_t i = 0; i < count; ++i) {
-        std::fill(repeated.begin(), repeated.end(), f[i]);
-        write_bounds(rule_.score(), repeated.data(), below.data() + i * k, upper_scores + i * k, k, range,
-                     lower.row(first + i).data(), upper.row(first + i).data());
-      }
-    }
-  }
-  if (streamed) internal::end_streaming();
+    return MatrixView(quantiles.data(), count, k, shared ? 0 : k);
+  });
 }
 
 Interval Predictor::interval(double prediction, std::span<const double> parameters, const Level& level,

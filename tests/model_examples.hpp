@@ -171,6 +171,18 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
     const Interval alone = model.interval(rows.x.row(2), model.parts().levels[0], prediction);
     if (alone.upper < alone.lower) throw std::logic_error("an interval that is none");
   }
+  if (model.parts().online) {
+    OnlineCalibration online = *model.parts().online;
+    const std::size_t k = online.levels().size();
+    std::vector<double> predictions(kRows);
+    std::vector<double> lower(kRows * k);
+    std::vector<double> upper(kRows * k);
+    model.track(online, {.x = rows.x, .predictions = rows.predictions}, kValues, predictions, {lower.data(), kRows, k},
+                {upper.data(), kRows, k});
+    for (std::size_t i = 0; i < lower.size(); ++i) {
+      if (!(lower[i] <= upper[i])) throw std::logic_error("an interval that is none");
+    }
+  }
   const std::vector<std::byte> again = serialise(model);
   if (serialise(deserialise(again)) != again) throw std::logic_error("not read as it was written");
   return true;

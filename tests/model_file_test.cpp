@@ -130,6 +130,7 @@ void expect_round_trip(const Model& model) {
   EXPECT_EQ(b.fit_residuals, a.fit_residuals);
   EXPECT_EQ(b.fit_rows, a.fit_rows);
   EXPECT_EQ(b.notes, a.notes);
+  EXPECT_EQ(b.online, a.online);
   const examples::Table table(50, 3, 25);
   ASSERT_EQ(examples::answers(read, table.for_model(read), b.levels),
             examples::answers(model, table.for_model(model), a.levels));
@@ -184,7 +185,9 @@ TEST(ModelFile, ACalibrationWithGroupsIsKept) {
 
 // --- golden files
 
-fs::path golden_file() { return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / "model-1.safetensors"; }
+fs::path golden_file(int format = 1) {
+  return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / ("model-" + std::to_string(format) + ".safetensors");
+}
 
 /// The model of golden/model-1.safetensors: trees below and above, missing values, a unit, a range.
 Model golden_model() {
@@ -202,8 +205,21 @@ Model golden_model() {
   return examples::calibrated(Model(parts), examples::Table(60, 3, 33));
 }
 
+/// The model of golden/model-2.safetensors: the same, in the middle of a stream.
+Model golden_online_model() {
+  const Model model = golden_model();
+  OnlineCalibration online(model.parts().calibration, {0.8, 0.9}, {.window = 50});
+  const examples::Table table(80, 3, 34);
+  const std::size_t n = table.rows();
+  std::vector<double> unused(5 * n);
+  model.track(online, table.for_model(model), table.y, {unused.data(), n}, {unused.data() + n, n, 2},
+              {unused.data() + 3 * n, n, 2});
+  return model.with_online(online);
+}
+
 /// Written once, when the format was new, and never again: it stands for the files that people have.
 TEST(ModelFile, DISABLED_WriteTheGoldenFile) { save(golden_model(), golden_file()); }
+TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat2) { save(golden_online_model(), golden_file(2)); }
 
 TEST(ModelFile, TheGoldenFileOfFormat1IsReadForEver) {
   const std::vector<std::byte> bytes = internal::read_file(golden_file());
@@ -254,6 +270,43 @@ TEST(ModelFile, TheGoldenFileOfFormat1IsReadForEver) {
   }
 }
 
+TEST(ModelFile, TheGoldenFileOfFormat2IsReadForEver) {
+  const std::vector<std::byte> bytes = internal::read_file(golden_file(2));
+  ASSERT_LT(bytes.size(), 20'000U);
+  const Model model = load(golden_file(2));
+  Pieces again(serialise(model));
+  const Pieces golden(bytes);
+  again.text("widthwise") = golden.header.at("__metadata__").at("widthwise");
+  EXPECT_EQ(again.header, golden.header);
+  EXPECT_EQ(again.data, golden.data);
+
+  ASSERT_TRUE(model.parts().online.has_value());
+  const OnlineCalibration& online = *model.parts().online;
+  EXPECT_EQ(online.method(), OnlineMethod::kAdaptive);
+  EXPECT_EQ(online.levels(), (std::vector<Level>{0.8, 0.9}));
+  EXPECT_EQ(online.window(), 50U);
+  EXPECT_EQ(online.rows(), 80U);
+  EXPECT_EQ(online.coverage(0).covered, 62U);
+  EXPECT_EQ(online.coverage(1).covered, 71U);
+  EXPECT_EQ(online.coverage(1).covered_fixed, 72U);
+  EXPECT_EQ(online.coverage(1).recent_covered, 42U);
+  EXPECT_DOUBLE_EQ(online.quantile(0), 20.855861586114109);
+  EXPECT_DOUBLE_EQ(online.quantile(1), 37.785615526989062);
+  // Apart from its place in a stream it is the model of format 1.
+  EXPECT_EQ(serialise(model.with_online(std::nullopt)), serialise(load(golden_file())));
+}
+
+TEST(ModelFile, OnlyAModelInAStreamNeedsTheNewerFormat) {
+  EXPECT_EQ(Pieces(serialise(golden_model())).text("format"), "1");
+  EXPECT_EQ(Pieces(serialise(golden_online_model())).text("format"), "2");
+  Pieces without(serialise(golden_model()));
+  without.text("format") = "2";
+  EXPECT_NE(refusal_of(without.together()).find("online"), std::string::npos);
+  Pieces with(serialise(golden_online_model()));
+  with.text("format") = "1";
+  EXPECT_NE(refusal_of(with.together()).find("online"), std::string::npos);
+}
+
 // --- files
 
 TEST(ModelFile, SavingAndLoadingNameTheFile) {
@@ -283,7 +336,7 @@ TEST(ModelFile, SavingAndLoadingNameTheFile) {
   newer.append("new", "F4", {1}, "x");
   internal::write_file_atomically(file, newer.together());
   EXPECT_EQ(refusal(ErrorCode::kBadData),
-            file.string() + ": format 3 is newer than this program (1); update widthwise");
+            file.string() + ": format 3 is newer than this program (2); update widthwise");
   fs::remove(file);
   EXPECT_EQ(refusal(ErrorCode::kFile), file.string() + ": cannot be read: No such file or directory");
   EXPECT_THROW(save(model, folder / "no" / "model"), Error);
@@ -332,9 +385,11 @@ TEST(ModelFile, WhatAFileCannotHoldIsNotWritten) {
 // --- bytes that are not a model
 
 TEST(ModelFile, EveryTruncationIsRefused) {
-  const std::vector<std::byte> bytes = internal::read_file(golden_file());
-  for (std::size_t size = 0; size < bytes.size(); ++size) {
-    ASSERT_NE(refusal_of({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}), "") << size;
+  for (const int format : {1, 2}) {
+    const std::vector<std::byte> bytes = internal::read_file(golden_file(format));
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      ASSERT_NE(refusal_of({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}), "") << size;
+    }
   }
 }
 
@@ -364,11 +419,13 @@ std::vector<std::byte> net_bytes() {
 
 TEST(ModelFile, RandomChangesAreRefusedOrHarmless) {
   flip_bytes(internal::read_file(golden_file()), 2000, 41);
+  flip_bytes(internal::read_file(golden_file(2)), 2000, 45);
   flip_bytes(net_bytes(), 1000, 42);
 }
 
 TEST(SlowModelFile, RandomChangesAreRefusedOrHarmless) {
   flip_bytes(internal::read_file(golden_file()), 70'000, 43);
+  flip_bytes(internal::read_file(golden_file(2)), 70'000, 46);
   flip_bytes(net_bytes(), 30'000, 44);
 }
 
@@ -467,6 +524,13 @@ TEST(ModelFile, NothingInTheArraysIsTrusted) {
       const std::size_t at = p.header.at("calibration").at("data_offsets").at(0).get<std::size_t>() + i;
       p.data[at] = static_cast<char>(p.data[at] ^ 1);
     });
+  }
+  const std::vector<std::byte> in_a_stream = serialise(golden_online_model());
+  for (std::size_t i = 0; i < golden_online_model().parts().online->serialise().size(); ++i) {
+    Pieces pieces(in_a_stream);
+    const std::size_t at = pieces.header.at("online").at("data_offsets").at(0).get<std::size_t>() + i;
+    pieces.data[at] = static_cast<char>(pieces.data[at] ^ 1);
+    EXPECT_NE(refusal_of(pieces.together()), "") << "the place in a stream";
   }
 }
 

@@ -12,6 +12,7 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/online.hpp>
 #include <widthwise/predictor.hpp>
 #include <widthwise/row_function.hpp>
 
@@ -25,12 +26,13 @@ struct ModelParts {
   std::shared_ptr<const RowFunction> base = {};       ///< x -> f(x), or null: the rows bring their predictions
   std::shared_ptr<const RowFunction> localizer = {};  ///< (x, f(x)) -> parameters, or null when the rule has none
   ConformalRule rule;
-  double unit = 1;                         ///< the rule sees y and f(x) divided by this; a power of two, see Model
-  OutcomeRange range = {};                 ///< what is known of y; intervals are cut to it
-  std::vector<Level> levels = {0.9};       ///< what to predict when nobody says; at least one, none twice
-  Calibration calibration = {};            ///< of scores in units; without weights
-  std::vector<double> fit_residuals = {};  ///< quantiles of |y - f(x)| over the rows that trained, ascending
-  std::uint64_t fit_rows = 0;              ///< rows that trained
+  double unit = 1;                    ///< the rule sees y and f(x) divided by this; a power of two, see Model
+  OutcomeRange range = {};            ///< what is known of y; intervals are cut to it
+  std::vector<Level> levels = {0.9};  ///< what to predict when nobody says; at least one, none twice
+  Calibration calibration = {};       ///< of scores in units; without weights
+  std::optional<OnlineCalibration> online = {};   ///< where the model is in a stream it follows, of scores in units
+  std::vector<double> fit_residuals = {};         ///< quantiles of |y - f(x)| over the rows that trained, ascending
+  std::uint64_t fit_rows = 0;                     ///< rows that trained
   std::map<std::string, std::string> notes = {};  ///< how it was made: goal, seed, engines; nothing depends on them
 };
 
@@ -59,12 +61,25 @@ class Model {
   /// The same model with another calibration.
   [[nodiscard]] Model with_calibration(Calibration calibration) const;
 
+  /// The same model elsewhere in a stream, or in none.
+  [[nodiscard]] Model with_online(std::optional<OnlineCalibration> online) const;
+
   /// Write f(x) of n rows: the base model's, or a copy of what the rows bring.
   void predictions(const ModelRows& rows, std::span<double> out) const;
 
   /// Write f(x) (n) and the intervals at k levels (n x k each).
   void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
                  MutableMatrixView lower, MutableMatrixView upper) const;
+
+  /// The same from k quantiles of scores for each row (n x k) instead of levels; groups do not matter.
+  void intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
+                    MutableMatrixView upper) const;
+
+  /// Follow a stream: of n rows in the order of time, write f(x) and the intervals at the k levels of `online` that
+  /// each had before its outcome was seen (n x k each), and observe the outcomes y (n). A row without a score, for want
+  /// of an outcome (NaN) or a prediction, gets its interval and teaches nothing.
+  void track(OnlineCalibration& online, const ModelRows& rows, std::span<const double> outcomes,
+             std::span<double> predictions, MutableMatrixView lower, MutableMatrixView upper) const;
 
   /// The interval of one row; `prediction` is for models without a base model, and for them only. No allocation up to
   /// 512 features.
@@ -94,6 +109,9 @@ class Model {
   struct Block;
 
   void check(const ModelRows& rows) const;
+  void check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
+                    const MutableMatrixView& lower, const MutableMatrixView& upper) const;
+  void from_units(MutableMatrixView lower, MutableMatrixView upper) const;
   template <class Use>
   void for_each_block(const ModelRows& rows, const Use& use) const;
 

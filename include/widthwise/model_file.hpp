@@ -9,8 +9,9 @@
 
 namespace widthwise {
 
-/// The format that save writes; load reads this one and all before it, for ever.
-inline constexpr int kModelFormat = 1;
+/// The newest format that save writes, when the model follows a stream; one that does not is still written as format 1.
+/// load reads this one and all before it, for ever.
+inline constexpr int kModelFormat = 2;
 
 /// The bytes of a model: a safetensors file, which any safetensors reader opens. Equal models give equal bytes.
 [[nodiscard]] std::vector<std::byte> serialise(const Model& model);

@@ -55,6 +55,12 @@ class ConformalRule {
   /// parameters (n x parameter_count()). Rounded up, and infinite where an input is NaN.
   void half_widths(MatrixView scores, MatrixView parameters, MutableMatrixView lower, MutableMatrixView upper) const;
 
+  /// Write the intervals that k scores of each of n rows give: scores, lower and upper are n x k. A score of +infinity
+  /// is the whole range, one of -infinity the prediction alone. Groups and weights do not matter. No allocation per
+  /// row.
+  void intervals(const PredictionRows& rows, MatrixView scores, MutableMatrixView lower, MutableMatrixView upper,
+                 const OutcomeRange& range = {}) const;
+
   /// Add n rows that nothing was fitted on to a calibration, numbered from first_row. PredictionRows::test_weights
   /// holds the rows' likelihood ratios here. Throws kNotFinite, naming the row, when a score is NaN.
   void calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,

@@ -14,6 +14,7 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/nearest_neighbours.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/online.hpp>
 #include <widthwise/plan.hpp>
 #include <widthwise/predictor.hpp>
 #include <widthwise/random.hpp>

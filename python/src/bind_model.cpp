@@ -10,6 +10,7 @@
 #include <widthwise/train/xgboost.hpp>
 
 #include "bindings.hpp"
+#include "rows.hpp"
 #include "table.hpp"
 #include "train/fit/residual_quantiles.hpp"
 
@@ -18,40 +19,6 @@ namespace {
 
 using OptionalDoubles = std::optional<Doubles>;
 using OptionalIntegers = std::optional<Integers>;
-
-/// A table beside what a model also wants to know of its rows.
-struct Rows {
-  const Table& table;
-  std::span<const double> predictions;
-  std::span<const std::int64_t> groups;
-
-  void check() const {
-    const auto fits = [&](std::size_t size, const char* what) {
-      if (size == 0 || size == table.rows()) return;
-      throw Error(ErrorCode::kShapeMismatch,
-                  "X has " + std::to_string(table.rows()) + " rows, " + what + " has " + std::to_string(size));
-    };
-    fits(predictions.size(), "y_pred");
-    fits(groups.size(), "groups");
-  }
-
-  /// Call use(rows, number of the first) part by part, without Python's lock.
-  template <class Use>
-  void for_each_part(const Use& use) const {
-    check();
-    const nb::gil_scoped_release release;
-    table.for_each_part([&](MatrixView x, std::size_t first) {
-      const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, x.rows()); };
-      use(ModelRows{x, part(predictions), part(groups)}, first);
-    });
-  }
-};
-
-void check_outcomes(const Table& table, const Doubles& outcomes) {
-  if (outcomes.size() == table.rows()) return;
-  throw Error(ErrorCode::kShapeMismatch,
-              "X has " + std::to_string(table.rows()) + " rows, y has " + std::to_string(outcomes.size()));
-}
 
 std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const OptionalDoubles& predictions,
                                   const OptionalIntegers& groups, const std::vector<double>& level_values) {
@@ -297,6 +264,8 @@ void bind_model(nb::module_& module) {
       .def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base); })
       .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer); })
       .def("with_calibration", &Model::with_calibration, nb::arg("calibration"))
+      .def_prop_ro("online", [](const Model& self) { return self.parts().online; })
+      .def("with_online", &Model::with_online, nb::arg("online").none())
       .def("with_notes", &with_notes, nb::arg("notes"))
       .def("predictions", &predictions, nb::arg("table"))
       .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),

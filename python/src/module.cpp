@@ -38,6 +38,7 @@ NB_MODULE(_core, module) {
   module.attr("VERSION") = widthwise::kVersion;
   bind_table(module);
   bind_calibration(module);
+  bind_online(module);
   bind_model(module);
   bind_objective(module);
   bind_diagnostics(module);

@@ -5,9 +5,10 @@
 >>> y_pred, intervals = model.predict_interval(X_new, confidence_level=0.9)     # doctest: +SKIP
 
 People with a fitted model and a table want `WidthwiseRegressor`. People without an estimator, with predictions from
-anywhere, want `Localizer`, `Calibration` and `Predictor`. `report` writes a page that says whether intervals keep their
-promise, `evaluate_intervals` says it of intervals from anywhere, `plan` says how many rows a promise needs. `widthwise.xgboost`, `widthwise.torch`, `widthwise.mapie`,
-`widthwise.crepes` and `widthwise.onnx` meet those packages; `widthwise.plot` has the pictures.
+anywhere, want `Localizer`, `Calibration` and `Predictor`; for rows that come in the order of time and drift,
+`OnlinePredictor`. `report` writes a page that says whether intervals keep their promise, `evaluate_intervals` says it of
+intervals from anywhere, `plan` says how many rows a promise needs. `widthwise.xgboost`, `widthwise.torch`,
+`widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` meet those packages; `widthwise.plot` has the pictures.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ._evaluation import Evaluation as Evaluation
     from ._evaluation import evaluate_intervals as evaluate_intervals
     from ._localizer import Localizer as Localizer
+    from ._online import OnlinePredictor as OnlinePredictor
     from ._plan import Plan as Plan
     from ._plan import plan as plan
     from ._predictor import Predictor as Predictor
@@ -32,6 +34,7 @@ _HOME = {
     "Calibration": "_calibration",
     "Evaluation": "_evaluation",
     "Localizer": "_localizer",
+    "OnlinePredictor": "_online",
     "Plan": "_plan",
     "Predictor": "_predictor",
     "WidthwiseRegressor": "_regressor",
@@ -45,6 +48,7 @@ __all__ = [  # noqa: F822 - found by __getattr__
     "Calibration",
     "Evaluation",
     "Localizer",
+    "OnlinePredictor",
     "Plan",
     "Predictor",
     "WidthwiseRegressor",

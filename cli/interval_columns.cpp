@@ -1,0 +1,53 @@
+#include "interval_columns.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <widthwise/error.hpp>
+
+namespace widthwise::cli {
+namespace {
+
+constexpr const char* kPredictionColumn = "prediction";
+
+}  // namespace
+
+IntervalColumns::IntervalColumns(const Model& model, const std::vector<Level>& levels)
+    : with_predictions_(!model.needs_predictions()), infinite_(levels.size()) {
+  if (with_predictions_) names_.emplace_back(kPredictionColumn);
+  for (const Level& level : levels) {
+    names_.push_back("lower_" + level.text());
+    names_.push_back("upper_" + level.text());
+  }
+}
+
+void IntervalColumns::require_free(const std::vector<std::string>& carried, const std::filesystem::path& table) const {
+  for (const auto& name : names_) {
+    if (std::find(carried.begin(), carried.end(), name) == carried.end()) continue;
+    throw Error(ErrorCode::kInvalidArgument, table.string() + ": there is a column '" + name +
+                                                 "' already; choose the columns to carry along with --columns");
+  }
+}
+
+MatrixView IntervalColumns::of(std::size_t n, const Write& write) {
+  const std::size_t k = infinite_.size();
+  predictions_.resize(n);
+  lower_.resize(n * k);
+  upper_.resize(n * k);
+  write(predictions_, {lower_.data(), n, k}, {upper_.data(), n, k});
+  columns_.clear();
+  columns_.reserve(n * names_.size());
+  for (std::size_t i = 0; i < n; ++i) {
+    if (with_predictions_) columns_.push_back(predictions_[i]);
+    for (std::size_t j = 0; j < k; ++j) {
+      const double lower = lower_[i * k + j];
+      const double upper = upper_[i * k + j];
+      columns_.push_back(lower);
+      columns_.push_back(upper);
+      if (!std::isfinite(upper - lower)) ++infinite_[j];
+    }
+  }
+  return {columns_.data(), n, names_.size()};
+}
+
+}  // namespace widthwise::cli

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <widthwise/error.hpp>
+#include <widthwise/model.hpp>
+
+#include "bindings.hpp"
+#include "table.hpp"
+
+namespace widthwise::python {
+
+/// A table beside what a model also wants to know of its rows.
+struct Rows {
+  const Table& table;
+  std::span<const double> predictions;
+  std::span<const std::int64_t> groups;
+
+  void check() const {
+    const auto fits = [&](std::size_t size, const char* what) {
+      if (size == 0 || size == table.rows()) return;
+      throw Error(ErrorCode::kShapeMismatch,
+                  "X has " + std::to_string(table.rows()) + " rows, " + what + " has " + std::to_string(size));
+    };
+    fits(predictions.size(), "y_pred");
+    fits(groups.size(), "groups");
+  }
+
+  /// Call use(rows, number of the first) part by part, in order, without Python's lock.
+  template <class Use>
+  void for_each_part(const Use& use) const {
+    check();
+    const nb::gil_scoped_release release;
+    table.for_each_part([&](MatrixView x, std::size_t first) {
+      const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, x.rows()); };
+      use(ModelRows{x, part(predictions), part(groups)}, first);
+    });
+  }
+};
+
+inline void check_outcomes(const Table& table, const Doubles& outcomes) {
+  if (outcomes.size() == table.rows()) return;
+  throw Error(ErrorCode::kShapeMismatch,
+              "X has " + std::to_string(table.rows()) + " rows, y has " + std::to_string(outcomes.size()));
+}
+
+}  // namespace widthwise::python

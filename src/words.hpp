@@ -1,0 +1,123 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
+
+/// Bytes made of 64-bit words and closed by a checksum: what calibrations are written as.
+namespace widthwise::internal {
+
+inline constexpr std::size_t kWordBytes = 8;
+
+/// Words that hold one bit for each of n rows.
+[[nodiscard]] inline std::size_t bit_words(std::size_t n) { return n / 64 + (n % 64 == 0 ? 0 : 1); }
+
+/// Writes 64-bit words, low byte first, and closes them with a checksum: a chain of bijections, so no change of a
+/// single word can go unseen.
+class WordWriter {
+ public:
+  explicit WordWriter(std::size_t words) : bytes_((words + 1) * kWordBytes) {}
+
+  void put(std::uint64_t word) {
+    checksum_ = mix_bits(checksum_ ^ word);
+    store(word);
+  }
+  void put(double number) { put(std::bit_cast<std::uint64_t>(number)); }
+
+  /// n bits, bit(i) each, in bit_words(n) words.
+  template <class Bit>
+  void put_bits(std::size_t n, const Bit& bit) {
+    for (std::size_t i = 0; i < n; i += 64) {
+      std::uint64_t bits = 0;
+      for (std::size_t j = i; j < n && j < i + 64; ++j) bits |= std::uint64_t{bit(j)} << (j - i);
+      put(bits);
+    }
+  }
+
+  [[nodiscard]] std::vector<std::byte> finish() && {
+    store(checksum_);
+    return std::move(bytes_);
+  }
+
+ private:
+  void store(std::uint64_t word) {
+    for (std::size_t i = 0; i < kWordBytes; ++i) bytes_[position_ + i] = static_cast<std::byte>(word >> (8 * i));
+    position_ += kWordBytes;
+  }
+
+  std::vector<std::byte> bytes_;
+  std::size_t position_ = 0;
+  std::uint64_t checksum_ = 0;
+};
+
+/// Reads what WordWriter wrote, and nothing past its end. Errors are kBadData and begin with `where`.
+class WordReader {
+ public:
+  WordReader(std::span<const std::byte> bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {
+    check(!bytes.empty() && bytes.size() % kWordBytes == 0,
+          "expected whole 64-bit words, found " + std::to_string(bytes.size()) + " bytes");
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const { throw Error(ErrorCode::kBadData, where_ + ": " + what); }
+  void check(bool holds, const std::string& what) const {
+    if (!holds) refuse(what);
+  }
+
+  /// Words left before the checksum.
+  [[nodiscard]] std::size_t words_left() const { return bytes_.size() / kWordBytes - 1 - next_; }
+
+  std::uint64_t get() {
+    if (words_left() == 0) refuse("the bytes end too early");
+    return load(next_++);
+  }
+  double get_number() { return std::bit_cast<double>(get()); }
+
+  /// n bits to set(i, bit); false when a bit after the last is not 0.
+  template <class Set>
+  [[nodiscard]] bool get_bits(std::size_t n, const Set& set) {
+    for (std::size_t i = 0; i < n; i += 64) {
+      const std::uint64_t bits = get();
+      const std::size_t used = n - i < 64 ? n - i : 64;
+      for (std::size_t j = 0; j < used; ++j) set(i + j, ((bits >> j) & 1U) != 0);
+      if (used < 64 && bits >> used != 0) return false;
+    }
+    return true;
+  }
+
+  /// The first two words must be these.
+  void expect_header(std::uint64_t magic, std::uint64_t version, const char* thing) {
+    if (get() != magic) refuse(std::string("these bytes are not ") + thing);
+    if (const std::uint64_t found = get(); found != version) {
+      refuse("expected format " + std::to_string(version) + ", found " + std::to_string(found));
+    }
+  }
+
+  void verify_checksum() const {
+    const std::size_t last = bytes_.size() / kWordBytes - 1;
+    std::uint64_t checksum = 0;
+    for (std::size_t i = 0; i < last; ++i) checksum = mix_bits(checksum ^ load(i));
+    if (checksum != load(last)) refuse("the checksum does not match: the bytes were changed or cut");
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t load(std::size_t index) const {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < kWordBytes; ++i) {
+      word |= std::to_integer<std::uint64_t>(bytes_[index * kWordBytes + i]) << (8 * i);
+    }
+    return word;
+  }
+
+  std::span<const std::byte> bytes_;
+  std::string where_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace widthwise::internal

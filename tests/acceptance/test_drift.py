@@ -1,0 +1,46 @@
+"""A stream that drifts, on real data: bike rentals by date, fitted on the first months of a service that then grew.
+
+Level and stream are fixed; nothing of the method was chosen on them.
+"""
+
+import json
+
+import pytest
+
+LEVEL = 0.9
+
+
+@pytest.fixture(scope="module")
+def bikes(data_folder, run, tmp_path_factory):
+    """A model of the first 35 % of the hours, calibrated with the next 10 %, and the table of the rest, in order."""
+    folder = tmp_path_factory.mktemp("bikes")
+    about = json.loads((data_folder / "datasets.json").read_text())["bike"]
+    header, *lines = (data_folder / about["file"]).read_text().splitlines()
+    year, month = (header.split(",").index(name) for name in ("year", "month"))
+    dates = [tuple(int(line.split(",")[column]) for column in (year, month)) for line in lines]
+    assert dates == sorted(dates), "the file is not in the order of time"
+    fitted, calibrated = int(0.35 * len(lines)), int(0.45 * len(lines))
+    parts = {"fit": lines[:fitted], "calibrate": lines[fitted:calibrated], "stream": lines[calibrated:]}
+    for name, rows in parts.items():
+        (folder / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
+    model = folder / "bikes.safetensors"
+    run("fit", folder / "fit.csv", "--target", about["target"], "--base", "xgboost", "--calibration-share", 0,
+        "--no-compare", "--threads", 1, "-o", model)  # fmt: skip
+    run("calibrate", model, folder / "calibrate.csv")
+    return model, folder / "stream.csv"
+
+
+@pytest.mark.parametrize("method", ["adaptive", "decaying"])
+def test_the_long_run_keeps_the_level_where_a_fixed_calibration_does_not(bikes, run, tmp_path, method):
+    model, stream = bikes
+    report = run("track", model, stream, "--level", LEVEL, "--method", method, "-o", tmp_path / "out.csv", "--json")
+    (found,) = report["levels"]
+    print(
+        f"{method}: {found['coverage']:.4f}, recent {found['recent_coverage']:.4f}, fixed {found['fixed_coverage']:.4f}"
+    )
+    assert found["rows"] > 5000
+    assert abs(found["coverage"] - LEVEL) <= 0.01
+    assert found["fixed_coverage"] < LEVEL - 0.03
+    # The fixed one is what predict gives.
+    evaluated = run("evaluate", model, stream, "--level", LEVEL, "--json")["levels"][0]
+    assert found["fixed_coverage"] == pytest.approx(evaluated["coverage"]["share"], abs=1e-9)

@@ -1,0 +1,152 @@
+"""Following a stream whose errors change: track."""
+
+import filecmp
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import make_table, read, write
+
+LEVELS = ["--level", "0.8,0.9"]
+
+
+def drifting(rows, seed, factor=1.7):
+    """Rows as in make_table whose errors grow by `factor` after the first third."""
+    table = make_table(rows, seed)
+    forecast = np.array(table["forecast"])
+    errors = np.array(table["price"]) - forecast
+    errors[rows // 3 :] *= factor
+    return table.set_column(5, "price", [forecast + errors])
+
+
+@pytest.fixture(scope="module")
+def stream(tables):
+    """stream.csv of 6,000 rows, and the same in two files."""
+    table = drifting(6000, 11)
+    write(table, tables / "stream.csv")
+    write(table.slice(0, 2500), tables / "stream_1.csv")
+    write(table.slice(2500), tables / "stream_2.csv")
+    return table
+
+
+@pytest.mark.parametrize("method", ["adaptive", "decaying"])
+def test_coverage_is_kept_where_the_calibration_as_it_was_loses_it(homes, stream, method):
+    arguments = ["track", "homes.safetensors", "stream.csv", *LEVELS, "--method", method, "-o", "tracked.parquet"]
+    report = homes.ok(*arguments, "--json").json
+    assert (report["rows"], report["observed"], report["saved"], report["method"]) == (6000, 6000, None, method)
+    out = read(homes.folder / "tracked.parquet")
+    assert out.column_names == [*stream.column_names, "lower_0.8", "upper_0.8", "lower_0.9", "upper_0.9"]
+    y = np.array(out["price"])
+    for level in report["levels"]:
+        assert level["coverage"] == pytest.approx(level["level"], abs=0.01)
+        assert level["fixed_coverage"] < level["level"] - 0.03
+        assert level["recent_rows"] == 1000 and level["recent_coverage"] == pytest.approx(level["level"], abs=0.03)
+        # What the file holds is what the report says.
+        inside = (np.array(out[f"lower_{level['level']}"]) <= y) & (y <= np.array(out[f"upper_{level['level']}"]))
+        assert inside.mean() == pytest.approx(level["coverage"], abs=1e-9)
+    text = homes.ok(*arguments).out
+    for part in ["tracked.parquet: 6,000 rows", "coverage of 6,000 rows", "of the last 1,000", "calibration as it was"]:
+        assert part in text
+
+
+def test_the_first_interval_is_that_of_the_calibration(homes, stream):
+    homes.ok("track", "homes.safetensors", "stream.csv", "--level", "0.9", "-o", "tracked.parquet")
+    homes.ok("predict", "homes.safetensors", "stream.csv", "--level", "0.9", "-o", "predicted.parquet")
+    tracked, predicted = (read(homes.folder / f"{name}.parquet") for name in ("tracked", "predicted"))
+    assert tracked["lower_0.9"][0] == predicted["lower_0.9"][0]
+    # The calibration of 750 rows fills no window of 1,000, so the rows after it are not those of another quantile yet.
+    assert tracked["lower_0.9"][5999] != predicted["lower_0.9"][5999]
+
+
+@pytest.mark.parametrize("method", ["adaptive", "decaying"])
+def test_two_tables_one_after_the_other_are_as_one(homes, stream, tmp_path, method):
+    options = [*LEVELS, "--method", method, "--window", "300"]
+    whole, one, two = (tmp_path / f"{name}.safetensors" for name in ("whole", "one", "two"))
+    homes.ok("track", "homes.safetensors", "stream.csv", *options, "-o", tmp_path / "whole.csv", "--save", whole)
+    homes.ok("track", "homes.safetensors", "stream_1.csv", *options, "-o", tmp_path / "1.csv", "--save", one)
+    report = homes.ok("track", one, "stream_2.csv", "-o", tmp_path / "2.csv", "--save", two, "--json").json
+    assert (report["observed"], report["levels"][0]["rows"], report["window"]) == (3500, 6000, 300)
+    parts = pa.concat_tables([read(tmp_path / "1.csv"), read(tmp_path / "2.csv")])
+    assert parts.equals(read(tmp_path / "whole.csv"))
+    states = [homes.ok("inspect", file, "--json").json["online"] for file in (whole, two)]
+    assert states[0] == states[1] and states[0]["rows"] == 6000
+    assert "adaptive" in homes.ok("inspect", whole).out or method == "decaying"
+
+
+def test_a_model_is_changed_only_where_it_is_saved(homes, stream, tmp_path):
+    copy = tmp_path / "copy.safetensors"
+    copy.write_bytes((homes.folder / "homes.safetensors").read_bytes())
+    homes.ok("track", copy, "stream_1.csv", "-o", tmp_path / "out.csv")
+    assert filecmp.cmp(copy, homes.folder / "homes.safetensors", shallow=False)
+    homes.ok("track", copy, "stream_1.csv", "-o", tmp_path / "out.csv", "--save", copy)
+    # Everything else still takes it, with the calibration as it was.
+    homes.ok("predict", copy, "test.csv", "-o", tmp_path / "after.csv")
+    homes.ok("predict", "homes.safetensors", "test.csv", "-o", tmp_path / "before.csv")
+    assert filecmp.cmp(tmp_path / "after.csv", tmp_path / "before.csv", shallow=False)
+
+    message = homes.fails(1, "track", copy, "stream_1.csv", "-o", tmp_path / "out.csv")
+    assert "stream_1.csv: the model has observed these very rows" in message
+    restarted = homes.ok("track", copy, "stream_1.csv", "--restart", "-o", tmp_path / "out.csv", "--json").json
+    assert restarted["levels"][0]["rows"] == 2500
+    for option, value in [("--level", "0.8"), ("--method", "decaying"), ("--step", "0.1"), ("--window", "50")]:
+        message = homes.fails(2, "track", copy, "stream_2.csv", option, value, "-o", tmp_path / "out.csv")
+        assert message.startswith(f"widthwise track: {option}: ") and "--restart" in message
+    homes.ok("track", copy, "stream_2.csv", "--level", "0.9", "--step", "0.005", "-o", tmp_path / "out.csv")
+
+
+def test_rows_without_an_outcome_get_intervals_and_teach_nothing(homes, stream, tmp_path):
+    price = np.array(stream["price"])
+    known = np.arange(len(price)) % 4 != 0
+    write(stream.set_column(5, "price", pa.array(price, mask=~known)), tmp_path / "some.csv")
+    write(stream.filter(pa.array(known)), tmp_path / "known.csv")
+    some = homes.ok("track", "homes.safetensors", tmp_path / "some.csv", "-o", tmp_path / "out_some.csv", "--json").json
+    all_known = homes.ok(
+        "track", "homes.safetensors", tmp_path / "known.csv", "-o", tmp_path / "out_known.csv", "--json"
+    ).json
+    assert (some["rows"], some["observed"]) == (6000, 4500)
+    assert some["levels"][0] == {**all_known["levels"][0], "infinite": some["levels"][0]["infinite"]}
+    out = read(tmp_path / "out_some.csv").filter(pa.array(known))
+    assert out["lower_0.9"].equals(read(tmp_path / "out_known.csv")["lower_0.9"])
+
+
+def test_a_table_of_rows_to_come_needs_no_column_of_outcomes(homes, stream, tmp_path):
+    model = tmp_path / "model.safetensors"
+    homes.ok("track", "homes.safetensors", "stream.csv", "-o", tmp_path / "out.csv", "--save", model)
+    write(stream.drop_columns(["price"]).slice(0, 50), tmp_path / "next.csv")
+    outcome = homes("track", model, tmp_path / "next.csv", "-o", tmp_path / "next_out.csv")
+    assert outcome.code == 0 and "no column 'price', so there was nothing to learn" in outcome.err
+    tracked = read(tmp_path / "next_out.csv")
+    homes.ok("predict", "homes.safetensors", tmp_path / "next.csv", "-o", tmp_path / "fixed.csv")
+    fixed = read(tmp_path / "fixed.csv")
+    widths = [np.array(t["upper_0.9"]) - np.array(t["lower_0.9"]) for t in (tracked, fixed)]
+    # Errors were 1.7 times as large at the end of the stream.
+    assert 1.4 < np.mean(widths[0]) / np.mean(widths[1]) < 2
+
+
+@pytest.mark.parametrize(
+    "code, arguments, message",
+    [
+        (2, ["--step", "0"], "expected a step above 0 and up to 10, found 0"),
+        (2, ["--step", "much"], "--step: 'much' is not a number"),
+        (2, ["--window", "0"], "expected a window of 1 to 1,000,000 rows, found 0"),
+        (2, ["--window", "99999999999999999999999"], "expected a window of 1 to 1,000,000 rows"),
+        (2, ["--window", "5"], "a window of 5 rows is too short for level 0.9, which needs 9 rows"),
+        (2, ["--method", "adaptiv"], "did you mean 'adaptive'?"),
+        (2, ["--columns", "nothing"], "no column 'nothing'"),
+    ],
+)
+def test_what_cannot_be_is_said(homes, stream, code, arguments, message):
+    assert message in homes.fails(code, "track", "homes.safetensors", "stream.csv", "-o", "x.csv", *arguments)
+
+
+def test_the_file_the_model_was_fitted_on_teaches_nothing(homes):
+    assert "fitted on this very file" in homes.fails(1, "track", "homes.safetensors", "train.csv", "-o", "x.csv")
+
+
+def test_infinite_outcomes_are_refused(homes, stream, tmp_path):
+    price = np.array(stream["price"]).copy()
+    price[4321] = np.inf
+    write(stream.set_column(5, "price", [price]), tmp_path / "bad.parquet")
+    message = homes.fails(1, "track", "homes.safetensors", tmp_path / "bad.parquet", "-o", tmp_path / "x.csv")
+    assert "row 4322: 'price' is infinite" in message
+    assert not (tmp_path / "x.csv").exists()
