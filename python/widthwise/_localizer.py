@@ -257,7 +257,14 @@ class Localizer(HasModel):
         return self._model.half_widths(table, predictions, q)
 
     def calibrate(
-        self, X: Any, y: Any, y_pred: Any, *, groups: Any = None, calibration: Calibration | None = None
+        self,
+        X: Any,
+        y: Any,
+        y_pred: Any,
+        *,
+        groups: Any = None,
+        key: Any = None,
+        calibration: Calibration | None = None,
     ) -> Calibration:
         """Score rows that nothing was fitted on.
 
@@ -267,11 +274,14 @@ class Localizer(HasModel):
             Fresh rows, with outcomes and predictions.
         groups : array-like of int, optional
             Categories that get a promise each (Mondrian).
+        key : array-like of int, optional
+            A number for each row that no other row has, in this call or another: then the order of the rows and their
+            partition into calls do not matter.
         calibration : Calibration, optional
             To add to; by default a new one.
         """
         calibration = calibration if calibration is not None else Calibration()
-        add_rows(self._model, calibration._core, *self._inputs(X, y_pred), groups, y)
+        add_rows(self._model, calibration._core, *self._inputs(X, y_pred), groups, y, key)
         return calibration
 
     def __repr__(self) -> str:
