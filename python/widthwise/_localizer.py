@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
-from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of, load_model
+from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of, first_row_of, load_model
 from ._options import Goal, Levels, Window, goal_text, levels_of, window_of
 from ._tables import Floats
 
@@ -157,6 +157,7 @@ class Localizer(HasModel):
                 stacklevel=3,
             )
             options["transform"] = "identity"
+        fingerprint = fingerprint_of(table, y)
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
             self._model, self.fit_report_ = _core.fit(
@@ -165,6 +166,7 @@ class Localizer(HasModel):
                 predictions=y_pred,
                 target=target,
                 prediction=prediction,
+                first_row=first_row_of(fingerprint),
                 base=base,
                 calibration_share=calibration_share,
                 folds=folds,
@@ -174,7 +176,7 @@ class Localizer(HasModel):
                 progress=callback,
                 **options,
             )
-        self._model = self._model.with_notes({FITTED_ON: fingerprint_of(table, y)})
+        self._model = self._model.with_notes({FITTED_ON: fingerprint})
         for warning in self.fit_report_["warnings"]:
             warnings.warn(warning, UserWarning, stacklevel=3)
         logger.info("%s", self.fit_report_["in_words"])

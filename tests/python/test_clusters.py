@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import widthwise
 from examples import N_JOBS, Rows
@@ -136,6 +137,14 @@ def test_keys_are_whole_numbers_each_once(predictors, table):
     assert negative == widthwise.Calibration().add([1.0], key=np.array([2**64 - 1], dtype=np.uint64))
     with pytest.raises(ValueError, match="either first_row or key"):
         widthwise.Calibration().add([1.0], key=[1], first_row=0)
+
+
+def test_keys_that_count_up_are_not_taken_for_rows_of_the_fit(model, rows, fresh):
+    n = len(fresh.y)
+    assert model.predictor_.calibrated(fresh.X, fresh.y, key=np.arange(n)).calibration.rows_seen > n
+    own = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=N_JOBS)
+    own.fit(np.nan_to_num(rows.X), rows.y)
+    assert own.predictor_.calibrated(fresh.X, fresh.y, fresh.y_pred, key=np.arange(n)).calibration.rows_seen > n
 
 
 def test_the_command_line_makes_the_same_of_the_keys(program, predictors, table, tmp_path):
