@@ -1,17 +1,18 @@
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include <widthwise/calibration_part.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/plan.hpp>
 #include <widthwise/train/fit.hpp>
 
+#include "calibration_report.hpp"
 #include "command.hpp"
 #include "options.hpp"
 #include "output.hpp"
@@ -23,7 +24,9 @@ namespace {
 struct CalibrateArguments {
   std::string model;
   std::string table;
+  std::string key;
   std::string output;
+  std::string emit;
   bool replace = false;
   bool json = false;
 };
@@ -68,6 +71,8 @@ class ResidualSample {
   std::vector<double> outcomes_;
 };
 
+constexpr const char* kOneRowOneKey = "a key is a whole number that no other row has";
+
 Model with_new_rows(const Model& model, Calibration calibration, const std::filesystem::path& file) {
   try {
     return model.with_calibration(std::move(calibration));
@@ -80,34 +85,47 @@ Model with_new_rows(const Model& model, Calibration calibration, const std::file
   }
 }
 
-void report(const CalibrateArguments& arguments, const Model& before, const Model& after, std::uint64_t added,
-            const std::string& written) {
-  const Calibration& calibration = after.parts().calibration;
-  Json levels = Json::array();
-  std::string text = written + ": calibrated with " + count_of(calibration.rows_seen(), "row");
-  if (!arguments.replace && before.parts().calibration.rows_seen() > 0) text += ", " + count(added) + " of them new";
-  text += ".\n";
-  for (const Level& level : after.parts().levels) {
-    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept());
-    Json entry = {{"level", level.value()}};
-    entry.update(to_json(spread));
-    levels.push_back(std::move(entry));
-    if (calibration.rows_kept() < level.least_rows()) {
-      text += "Intervals of level " + level.text() + " are infinite until there are " +
-              count_of(level.least_rows(), "calibration row") + ".\n";
-    } else {
-      text += "Intervals of level " + level.text() + " will cover " + percent_range(spread.low, spread.high) +
-              " of new outcomes, with 95 % confidence.\n";
+/// Throw when a key came twice. `alone`: the calibration holds rows of this table alone.
+void check_keys(const Calibration& calibration, const CalibrateArguments& arguments, bool alone) {
+  const std::optional<std::uint64_t> twice = calibration.duplicate();
+  if (!twice) return;
+  const std::string key = std::to_string(static_cast<std::int64_t>(*twice)) + " in '" + arguments.key + "'";
+  throw Error(ErrorCode::kDuplicateRows,
+              arguments.table + ": " +
+                  (alone ? "two rows have the key " + key + "; " + kOneRowOneKey
+                         : "the row of key " + key +
+                               " is already in the calibration, or comes twice here; counted twice it would make "
+                               "intervals too narrow. Use --replace to calibrate with this table alone"));
+}
+
+/// Add the table's rows to a calibration, and look at a sample of their errors.
+void read_rows(const Model& model, ModelTable& table, const std::string& target, Calibration& calibration,
+               ResidualSample& sample) {
+  const std::uint64_t first_row = first_row_number(table.reader());
+  ProgressBar bar("rows");
+  while (table.next(bar, "calibrating")) {
+    const auto outcomes = table.column(target);
+    const std::uint64_t row = table.batch().first_row();
+    require_finite(outcomes, table.file(), target, row, kRemoveRows);
+    const ModelRows rows = table.rows();
+    if (model.needs_predictions()) {
+      require_finite(rows.predictions, table.file(), model.parts().prediction, row, kRemoveRows);
     }
+    const auto keys = table.batch().keys();
+    model.calibrate(calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
+    if (!model.parts().fit_residuals.empty()) sample.add(rows, outcomes);
   }
+  if (table.rows_read() == 0) throw Error(ErrorCode::kBadData, table.file().string() + ": no rows");
+}
+
+void emit(const CalibrateArguments& arguments, const CalibrationPart& part) {
+  save_part(part, arguments.emit);
+  const std::uint64_t rows = part.calibration.rows_seen();
   if (arguments.json) {
-    print_json(Json{{"model", written},
-                    {"rows_added", added},
-                    {"rows_seen", calibration.rows_seen()},
-                    {"rows_kept", calibration.rows_kept()},
-                    {"levels", levels}});
+    print_json(Json{{"part", arguments.emit}, {"rows_seen", rows}, {"rows_kept", part.calibration.rows_kept()}});
   } else {
-    print(text);
+    print(arguments.emit + ": the scores of " + count_of(rows, "row") + ", for 'widthwise merge " + arguments.model +
+          "'.\n");
   }
 }
 
@@ -122,32 +140,29 @@ void run(const CalibrateArguments& arguments) {
                     "so intervals would be too narrow. Calibrate with rows the fit has not seen");
   }
   require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", the outcomes to calibrate with");
+  if (!arguments.key.empty()) reader->select_key(arguments.key);
   ModelTable table(model, arguments.table, std::move(reader), {target});
 
-  const Calibration& old = model.parts().calibration;
-  Calibration calibration = arguments.replace ? Calibration(old.options()) : old;
-  const std::uint64_t first_row = first_row_number(table.reader());
+  const bool alone = arguments.replace || !arguments.emit.empty();
+  CalibrationPart part = CalibrationPart::of(model);
+  if (!alone) part.calibration = model.parts().calibration;
   ResidualSample sample(model);
-  {
-    ProgressBar bar("rows");
-    while (table.next(bar, "calibrating")) {
-      const auto outcomes = table.column(target);
-      const std::uint64_t row = table.batch().first_row();
-      require_finite(outcomes, table.file(), target, row, kRemoveRows);
-      const ModelRows rows = table.rows();
-      if (model.needs_predictions()) {
-        require_finite(rows.predictions, table.file(), model.parts().prediction, row, kRemoveRows);
-      }
-      model.calibrate(calibration, rows, outcomes, first_row + row);
-      if (!model.parts().fit_residuals.empty()) sample.add(rows, outcomes);
-    }
-  }
-  if (table.rows_read() == 0) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
+  read_rows(model, table, target, part.calibration, sample);
+  if (!arguments.key.empty()) check_keys(part.calibration, arguments, alone);
 
-  const Model calibrated = with_new_rows(model, std::move(calibration), table.file());
-  const std::string written = arguments.output.empty() ? arguments.model : arguments.output;
-  save(calibrated, written);
-  report(arguments, model, calibrated, table.rows_read(), written);
+  if (!arguments.emit.empty()) {
+    emit(arguments, part);
+  } else {
+    const Model calibrated = with_new_rows(model, std::move(part.calibration), table.file());
+    const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
+    save(calibrated, written);
+    report_calibration({.before = model,
+                        .after = calibrated,
+                        .written = written,
+                        .rows_added = table.rows_read(),
+                        .replaced = arguments.replace},
+                       arguments.json);
+  }
   if (!sample.residuals().empty() && check_in_sample(model, sample.residuals()).suspicious()) {
     warn(InSampleCheck::kWarning);
   }
@@ -166,8 +181,21 @@ Command add_calibrate(CLI::App& program) {
       .add_option("TABLE", arguments->table, "CSV or Parquet file of rows that nothing was fitted on, with outcomes")
       ->required()
       ->type_name("FILE");
-  command.add_flag("--replace", arguments->replace, "forget the calibration there was, and use these rows alone");
-  command.add_option("-o,--output", arguments->output, "write here and leave MODEL as it is")->type_name("FILE");
+  command
+      .add_option("--key", arguments->key,
+                  "column of whole numbers, a different one for each row ever calibrated with: then neither the order "
+                  "of the rows nor their partition into tables changes the model; default: file and place")
+      ->type_name("COL");
+  CLI::Option* replace =
+      command.add_flag("--replace", arguments->replace, "forget the calibration there was, and use these rows alone");
+  CLI::Option* output =
+      command.add_option("-o,--output", arguments->output, "write here and leave MODEL as it is")->type_name("FILE");
+  command
+      .add_option("--emit", arguments->emit,
+                  "write these rows' scores alone to this file, for 'widthwise merge', and leave MODEL as it is")
+      ->type_name("FILE")
+      ->excludes(replace)
+      ->excludes(output);
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};
 }

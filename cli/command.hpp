@@ -25,6 +25,7 @@ inline constexpr int kLostWorkerExit = 3;
 // Each declares one command's options and returns it. They stand in files of the same names.
 [[nodiscard]] Command add_fit(CLI::App& program);
 [[nodiscard]] Command add_calibrate(CLI::App& program);
+[[nodiscard]] Command add_merge(CLI::App& program);
 [[nodiscard]] Command add_predict(CLI::App& program);
 [[nodiscard]] Command add_track(CLI::App& program);
 [[nodiscard]] Command add_evaluate(CLI::App& program);

@@ -151,7 +151,9 @@ std::string zsh_arguments(const CLI::App& app) {
     }
   }
   for (const CLI::Option* option : positionals(app)) {
-    text += " \\\n          ':" + zsh_escaped(option->get_name(true, false)) + ":" + zsh_values(*option) + "'";
+    const char* const begin = option->get_expected_max() > 1 ? "'*:" : "':";
+    text += std::string(" \\\n          ") + begin + zsh_escaped(option->get_name(true, false)) + ":" +
+            zsh_values(*option) + "'";
   }
   return text + " ;;\n";
 }

@@ -64,8 +64,9 @@ int run(int argc, const char* const* argv) {
   program.set_version_flag("--version", std::string("widthwise ") + kVersion, "print the version");
   program.require_subcommand(1);
   program.footer(kFooter);
-  const std::vector<Command> commands = {add_fit(program),     add_calibrate(program), add_predict(program),
-                                         add_track(program),   add_evaluate(program),  add_plan(program),
+  const std::vector<Command> commands = {add_fit(program),     add_calibrate(program), add_merge(program),
+                                         add_predict(program), add_track(program),     add_evaluate(program),
+                                         add_plan(program),
                                          add_inspect(program), add_completion(program)};
 
   const auto chosen = [&]() -> const CLI::App& {

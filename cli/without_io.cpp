@@ -20,6 +20,7 @@ TableBatch::TableBatch() = default;
 TableBatch::~TableBatch() = default;
 MatrixView TableBatch::numbers() const { return {}; }
 std::size_t TableBatch::rows() const { return 0; }
+std::span<const std::uint64_t> TableBatch::keys() const { return {}; }
 std::uint64_t TableBatch::first_row() const { return 0; }
 
 std::unique_ptr<TableReader> TableReader::open(const std::filesystem::path& /*file*/, const ReadOptions& /*options*/) {

@@ -325,13 +325,10 @@ void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std:
 }
 
 void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
-                      std::uint64_t first_row) const {
+                      RowNumbers numbers) const {
   const std::size_t n = rows.x.rows();
   expect_count("outcomes, one a row", outcomes.size(), n);
-  if (n > 0 && first_row > std::numeric_limits<std::uint64_t>::max() - (n - 1)) {
-    refuse(ErrorCode::kInvalidArgument, std::to_string(n) + " rows numbered from " + std::to_string(first_row) +
-                                            " need numbers of more than 64 bits");
-  }
+  numbers.check(n, "calibrate");
   Calibration added(calibration.options());
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
@@ -340,14 +337,14 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
       const double outcome = outcomes[block.first + i];
       // The rule would say so too, but in units.
       if (std::isnan(outcome) || std::isnan(block.rows.predictions[i])) {
-        throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(first_row + block.first + i) +
+        throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(numbers[block.first + i]) +
                                                " has no score: its outcome is " + text_of(outcome) +
                                                ", its prediction " + text_of(block.predictions[i]) +
                                                "; drop such rows from calibration and test alike, or impute them");
       }
       y[i] = outcome / parts_.unit;
     }
-    parts_.rule.calibrate(added, block.rows, {y.data(), count}, first_row + block.first);
+    parts_.rule.calibrate(added, block.rows, {y.data(), count}, numbers.part(block.first, count));
   });
   calibration.merge(added);
 }

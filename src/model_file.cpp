@@ -1,15 +1,16 @@
 #include <widthwise/model_file.hpp>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <typeinfo>
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/version.hpp>
 
 #include "file.hpp"
+#include "hash.hpp"
 #include "model_file/row_functions.hpp"
 #include "model_file/texts.hpp"
 #include "safetensors.hpp"
@@ -31,7 +32,6 @@ using internal::SafetensorsWriter;
 using internal::text_of;
 
 constexpr std::uint64_t kFormatWithOnline = 2;
-constexpr std::size_t kMostMessage = 500;
 constexpr const char* kNotePrefix = "note.";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
@@ -65,6 +65,17 @@ ConformalRule take_rule(SafetensorsReader& reader) {
   if (sides != "one" && sides != "two") refuse("sides: expected one or two, found '" + sides + "'");
   return ConformalRule(std::move(transform), score_of(reader.take_text("score")),
                        sides == "two" ? Sides::kTwo : Sides::kOne);
+}
+
+/// What the scores of rows depend on, and nothing else.
+void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
+  put_rule(writer, parts.rule);
+  writer.put_text("features", internal::text_of_names(parts.features));
+  writer.put_text("target", parts.target);
+  writer.put_text("prediction", parts.prediction);
+  internal::put_function(writer, "base", parts.base.get());
+  internal::put_function(writer, "localizer", parts.localizer.get());
+  writer.put_text("unit", text_of(parts.unit));
 }
 
 std::uint64_t format_of(std::span<const std::byte> bytes) {
@@ -105,15 +116,12 @@ Model read_model(std::span<const std::byte> bytes) {
   return Model(std::move(parts));
 }
 
-/// Read a model, or say what is wrong after `where`. What the message cites of the bytes cannot harm a terminal.
+/// Read a model, or say what is wrong after `where`.
 Model read_model(std::span<const std::byte> bytes, const std::string& where) {
   try {
     return read_model(bytes);
   } catch (const Error& error) {
-    std::string message = error.what();
-    if (message.size() > kMostMessage) message = message.substr(0, kMostMessage) + "...";
-    std::ranges::replace_if(message, [](char c) { return c < ' ' || c > '~'; }, '?');
-    throw Error(ErrorCode::kBadData, where + ": " + message);
+    throw Error(ErrorCode::kBadData, where + ": " + internal::harmless(error.what()));
   }
 }
 
@@ -125,13 +133,7 @@ std::vector<std::byte> serialise(const Model& model) {
   try {
     writer.put_text("format", std::to_string(parts.online ? kFormatWithOnline : 1));
     writer.put_text("widthwise", kVersion);
-    put_rule(writer, parts.rule);
-    writer.put_text("features", internal::text_of_names(parts.features));
-    writer.put_text("target", parts.target);
-    writer.put_text("prediction", parts.prediction);
-    internal::put_function(writer, "base", parts.base.get());
-    internal::put_function(writer, "localizer", parts.localizer.get());
-    writer.put_text("unit", text_of(parts.unit));
+    put_scoring(writer, parts);
     writer.put_text("range.low", text_of(parts.range.low));
     writer.put_text("range.high", text_of(parts.range.high));
     writer.put_text("levels", internal::text_of_levels(parts.levels));
@@ -144,6 +146,13 @@ std::vector<std::byte> serialise(const Model& model) {
   } catch (const Error& error) {
     throw Error(error.code(), std::string("serialise: ") + error.what());
   }
+}
+
+std::uint64_t score_fingerprint(const Model& model) {
+  SafetensorsWriter writer;
+  put_scoring(writer, model.parts());
+  const std::vector<std::byte> bytes = writer.finish();
+  return internal::hash_bytes(mix_bits(bytes.size()), bytes);
 }
 
 Model deserialise(std::span<const std::byte> bytes) { return read_model(bytes, "deserialise"); }

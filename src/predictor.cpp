@@ -236,21 +236,22 @@ void ConformalRule::intervals(const PredictionRows& rows, MatrixView scores, Mut
 }
 
 void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,
-                              std::uint64_t first_row) const {
+                              RowNumbers numbers) const {
   const std::size_t n = rows.predictions.size();
+  numbers.check(n, "calibrate");
   std::vector<double> values(n);
   scores(rows, outcomes, values);
   const auto above = std::make_unique_for_overwrite<bool[]>(n);
   for (std::size_t i = 0; i < n; ++i) {
     if (std::isnan(values[i])) {
-      throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(first_row + i) +
+      throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(numbers[i]) +
                                              " has no score: its outcome is " + internal::text_of(outcomes[i]) +
                                              ", its prediction " + internal::text_of(rows.predictions[i]) +
                                              "; drop such rows from calibration and test alike, or impute them");
     }
     above[i] = outcomes[i] > rows.predictions[i];
   }
-  calibration.add(first_row, values, {above.get(), n}, rows.test_weights, rows.groups);
+  calibration.add(numbers, values, {above.get(), n}, rows.test_weights, rows.groups);
 }
 
 // --- Predictor

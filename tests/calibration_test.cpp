@@ -354,6 +354,64 @@ TEST(Calibration, RefusesABadBatchWholeEvenWhereItsRowsWouldNotBeKept) {
   EXPECT_EQ(calibration.rows_seen(), 2 * kRows);
 }
 
+TEST(Calibration, RowsUnderKeysAreTheSameInAnyOrder) {
+  constexpr std::size_t kRows = 5000;
+  Random random(11);
+  const std::vector<double> scores = distinct_scores(kRows, random);
+  std::vector<std::size_t> order(kRows);
+  for (std::size_t i = 0; i < kRows; ++i) order[i] = i;
+  for (const bool grouped : {false, true}) {
+    const auto added = [&](std::size_t block) {
+      Calibration calibration({.capacity = 700, .seed = 3});
+      for (std::size_t first = 0; first < kRows; first += block) {
+        std::vector<std::uint64_t> keys;
+        std::vector<double> some;
+        std::vector<std::int64_t> groups;
+        for (std::size_t i = first; i < std::min(first + block, kRows); ++i) {
+          keys.push_back(std::numeric_limits<std::uint64_t>::max() - 3 * order[i]);
+          some.push_back(scores[order[i]]);
+          if (grouped) groups.push_back(static_cast<std::int64_t>(order[i] % 3));
+        }
+        calibration.add(keys, some, {}, {}, groups);
+      }
+      return calibration;
+    };
+    const Calibration expected = added(kRows);
+    for (const std::size_t block : {1U, 64U, 1999U}) {
+      random.shuffle(std::span(order));
+      EXPECT_EQ(added(block), expected) << block;
+    }
+  }
+}
+
+TEST(Calibration, KeysThatCountUpAreRowNumbers) {
+  const std::vector<double> scores = {3, 1, 2};
+  Calibration counted;
+  counted.add(7, scores);
+  Calibration keyed;
+  keyed.add(std::vector<std::uint64_t>{7, 8, 9}, scores);
+  EXPECT_EQ(keyed, counted);
+}
+
+TEST(Calibration, TellsTheKeyThatCameTwice) {
+  const std::vector<std::uint64_t> keys = {4, 0xffffffffffffffffU, 5};
+  Calibration calibration;
+  calibration.add(keys, std::vector<double>{1, 2, 3});
+  EXPECT_EQ(calibration.duplicate(), std::nullopt);
+  Calibration other;
+  other.add(keys[1], {.score = 9, .group = 2});
+  calibration.merge(other);
+  EXPECT_EQ(calibration.duplicate(), keys[1]);
+  expect_error(ErrorCode::kDuplicateRows, "18446744073709551615", [&] { (void)calibration.serialise(); });
+}
+
+TEST(Calibration, RefusesAsManyKeysAsThereAreNoRows) {
+  Calibration calibration;
+  expect_error(ErrorCode::kShapeMismatch, "3 rows but 2 row numbers",
+               [&] { calibration.add(std::vector<std::uint64_t>{1, 2}, std::vector<double>{1, 2, 3}); });
+  EXPECT_EQ(calibration.rows_seen(), 0U);
+}
+
 TEST(Calibration, RefusesToMergeOtherOptions) {
   Calibration calibration({.capacity = 10, .seed = 1});
   calibration.add(0, {.score = 1});

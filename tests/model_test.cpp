@@ -208,6 +208,24 @@ TEST(Model, CalibratingInPartsIsCalibratingAtOnce) {
   EXPECT_EQ(in_parts, at_once);
 }
 
+TEST(Model, CalibratingUnderKeysNeedsNoOrder) {
+  const examples::Table table(1500, 3, 8);
+  const Model model(forest_parts(3));
+  const ModelRows all = table.for_model(model);
+  std::vector<std::uint64_t> keys;
+  for (std::size_t i = 0; i < table.rows(); ++i) keys.push_back(10 + i);
+  Calibration counted({.capacity = 400, .seed = 3});
+  model.calibrate(counted, all, table.y, 10);
+  Calibration keyed({.capacity = 400, .seed = 3});
+  for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{700, 800}, {0, 1}, {1, 699}}) {
+    model.calibrate(keyed, {.x = all.x.slice(first, count)}, std::span(table.y).subspan(first, count),
+                    std::span<const std::uint64_t>(keys).subspan(first, count));
+  }
+  EXPECT_EQ(keyed, counted);
+  EXPECT_THROW(model.calibrate(keyed, all, table.y, std::span<const std::uint64_t>(keys).first(3)), Error);
+  EXPECT_EQ(keyed, counted);
+}
+
 TEST(Model, ARowWithoutAScoreIsNamedAndNoneIsAdded) {
   const Model model(parts_of(ConformalRule(make_transform("exp"))));
   examples::Table table(1000, 3, 9);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 #include <widthwise/level.hpp>
@@ -28,6 +29,31 @@ struct CalibrationRow {
   bool above = false;      ///< y lies above the prediction
   double weight = 1;       ///< likelihood ratio of test to calibration distribution; positive and finite
   std::int64_t group = 0;  ///< Mondrian category
+};
+
+/// The numbers of n rows: counted up from a first one, or one given for each. Borrows what it is given.
+class RowNumbers {
+ public:
+  // Implicit: a function that takes these takes either.
+  RowNumbers(std::uint64_t first) : first_(first) {}                                                        // NOLINT
+  RowNumbers(std::span<const std::uint64_t> each) : each_(each), given_(true) {}                            // NOLINT
+  RowNumbers(const std::vector<std::uint64_t>& each) : RowNumbers(std::span<const std::uint64_t>(each)) {}  // NOLINT
+
+  /// True when every row has a number of its own.
+  [[nodiscard]] bool given() const { return given_; }
+  [[nodiscard]] std::uint64_t operator[](std::size_t i) const { return given_ ? each_[i] : first_ + i; }
+
+  /// The numbers of the rows from `begin` on, `count` of them.
+  [[nodiscard]] RowNumbers part(std::size_t begin, std::size_t count) const;
+
+  /// Throw kShapeMismatch unless there are numbers for n rows, kInvalidArgument when they need more than 64 bits; the
+  /// message begins with `where`.
+  void check(std::size_t n, const char* where) const;
+
+ private:
+  std::uint64_t first_ = 0;
+  std::span<const std::uint64_t> each_;
+  bool given_ = false;
 };
 
 /// A uniform sample of calibration scores, exact up to `capacity` rows a group (docs/mathematics.md): it keeps the rows
@@ -56,9 +82,9 @@ class Calibration {
   /// sample as it was.
   void add(std::uint64_t row_number, const CalibrationRow& row);
 
-  /// Add scores.size() rows numbered from first_row: all of them or, when one is refused, none. The other spans are of
-  /// the same size, or empty for the default.
-  void add(std::uint64_t first_row, std::span<const double> scores, std::span<const bool> above = {},
+  /// Add scores.size() rows of these numbers, or numbered from a first: all of them or, when one is refused, none. The
+  /// other spans are of the same size, or empty for the default.
+  void add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above = {},
            std::span<const double> weights = {}, std::span<const std::int64_t> groups = {});
 
   /// Take in the rows of another sample with the same options.
@@ -83,6 +109,9 @@ class Calibration {
 
   /// True when any row added has a weight other than 1, kept or not.
   [[nodiscard]] bool weighted() const;
+
+  /// The number of a row that was added twice, if one is found: at least whenever reading the sample would throw.
+  [[nodiscard]] std::optional<std::uint64_t> duplicate() const;
 
   /// The rows kept of one group, by ascending priority; empty for a group never seen.
   [[nodiscard]] std::vector<CalibrationRow> rows(std::int64_t group) const;

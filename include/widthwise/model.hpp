@@ -99,11 +99,12 @@ class Model {
   /// is NaN.
   void scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
-  /// Add n rows that nothing was fitted on to a calibration, numbered from first_row: all of them or, when it throws,
-  /// none. Throws kNotFinite, naming the row, where there is no score. A table in many parts is added by one call for
-  /// each, each numbered on from where the one before ended.
+  /// Add n rows that nothing was fitted on to a calibration: all of them or, when it throws, none. Throws kNotFinite,
+  /// naming the row, where there is no score. A table in many parts is added by one call for each. Their numbers are
+  /// counted up from a first one, each part on from where the one before ended; or they are keys that the rows have
+  /// wherever they are, and then neither order nor partition changes the calibration.
   void calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
-                 std::uint64_t first_row) const;
+                 RowNumbers numbers) const;
 
  private:
   struct Block;

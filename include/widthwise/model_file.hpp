@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <vector>
@@ -27,5 +28,9 @@ void save(const Model& model, const std::filesystem::path& file);
 
 /// Throws kFile when the file cannot be read, kBadData when it is not a model; both begin with the file's name.
 [[nodiscard]] Model load(const std::filesystem::path& file);
+
+/// A number that tells apart models that give rows different scores: of the rule, the unit, the base model, the
+/// localizer and the names of their columns, and of nothing else. Calibrating a model does not change it.
+[[nodiscard]] std::uint64_t score_fingerprint(const Model& model);
 
 }  // namespace widthwise

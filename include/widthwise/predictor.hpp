@@ -61,10 +61,10 @@ class ConformalRule {
   void intervals(const PredictionRows& rows, MatrixView scores, MutableMatrixView lower, MutableMatrixView upper,
                  const OutcomeRange& range = {}) const;
 
-  /// Add n rows that nothing was fitted on to a calibration, numbered from first_row. PredictionRows::test_weights
-  /// holds the rows' likelihood ratios here. Throws kNotFinite, naming the row, when a score is NaN.
+  /// Add n rows that nothing was fitted on to a calibration, with their numbers. PredictionRows::test_weights holds the
+  /// rows' likelihood ratios here. Throws kNotFinite, naming the row, when a score is NaN.
   void calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,
-                 std::uint64_t first_row) const;
+                 RowNumbers numbers) const;
 
  private:
   std::shared_ptr<const Transform> transform_;

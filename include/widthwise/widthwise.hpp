@@ -3,6 +3,7 @@
 /// Everything of widthwise::core.
 
 #include <widthwise/calibration.hpp>
+#include <widthwise/calibration_part.hpp>
 #include <widthwise/dense_net.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>

@@ -15,9 +15,17 @@ Calibration from_bytes(const nb::bytes& bytes) {
 }
 
 void add(Calibration& calibration, const Doubles& scores, std::uint64_t first_row, const std::optional<Booleans>& above,
-         const std::optional<Doubles>& weights, const std::optional<Integers>& groups) {
+         const std::optional<Doubles>& weights, const std::optional<Integers>& groups,
+         const std::optional<Keys>& keys) {
   const nb::gil_scoped_release release;
-  calibration.add(first_row, span_of(scores), span_of(above), span_of(weights), span_of(groups));
+  calibration.add(numbers_of(first_row, keys), span_of(scores), span_of(above), span_of(weights), span_of(groups));
+}
+
+/// The scores kept of a group, in an order that tells nothing.
+nb::object scores(const Calibration& calibration, std::int64_t group) {
+  std::vector<double> values;
+  for (const CalibrationRow& row : calibration.rows(group)) values.push_back(row.score);
+  return array_of(values);
 }
 
 Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t group) {
@@ -40,13 +48,17 @@ void bind_calibration(nb::module_& module) {
           },
           nb::arg("capacity") = Calibration::Options().capacity, nb::arg("seed") = Calibration::Options().seed)
       .def("add", &add, nb::arg("scores"), nb::arg("first_row"), nb::arg("above").none(), nb::arg("weights").none(),
-           nb::arg("groups").none())
+           nb::arg("groups").none(), nb::arg("keys").none() = nb::none())
       .def("merge", &Calibration::merge, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
       .def("to_bytes", &to_bytes)
       .def_static("from_bytes", &from_bytes, nb::arg("data"))
       .def_prop_ro("rows_seen", &Calibration::rows_seen)
       .def_prop_ro("rows_kept", &Calibration::rows_kept)
       .def_prop_ro("groups", &Calibration::groups)
+      .def_prop_ro("capacity", [](const Calibration& self) { return self.options().capacity; })
+      .def_prop_ro("seed", [](const Calibration& self) { return self.options().seed; })
+      .def("duplicate", &Calibration::duplicate)
+      .def("scores", &scores, nb::arg("group") = 0)
       .def(
           "sorted", [](const Calibration& self) { return SortedScores(self); },
           nb::call_guard<nb::gil_scoped_release>());

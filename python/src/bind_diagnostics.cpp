@@ -147,6 +147,7 @@ void bind_diagnostics(nb::module_& module) {
         return rows_for_tolerance(level, tolerance, confidence);
       },
       nb::arg("level"), nb::arg("tolerance"), nb::arg("confidence") = 0.95);
+  module.def("level_text", [](double level) { return Level(level).text(); }, nb::arg("level"));
   module.def("least_rows", [](double level) { return Level(level).least_rows(); }, nb::arg("level"));
 }
 

@@ -79,8 +79,8 @@ Trainers make_trainers(const std::string& base, bool with_localizer, const std::
 }
 
 std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
-                                     const std::string& target, const std::string& prediction, const std::string& base,
-                                     const std::string& goal, const std::string& transform,
+                                     const std::string& target, const std::string& prediction, std::uint64_t first_row,
+                                     const std::string& base, const std::string& goal, const std::string& transform,
                                      std::optional<bool> two_sided,
                                      const std::optional<std::tuple<double, double, double>>& window,
                                      const std::vector<double>& levels, double calibration_share, std::size_t folds,
@@ -118,7 +118,8 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
                 .predictions = span_of(predictions),
                 .features = table.names(),
                 .target = target,
-                .prediction = prediction},
+                .prediction = prediction,
+                .first_row = first_row},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
   }();
   return {result.model, to_dict(result.report)};
@@ -129,10 +130,10 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
 void bind_fit(nb::module_& module) {
   const FitOptions options;
   module.def("fit", &fit_table, nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(),
-             nb::arg("target"), nb::arg("prediction"), nb::arg("base"), nb::arg("goal"), nb::arg("transform"),
-             nb::arg("two_sided").none(), nb::arg("window").none(), nb::arg("levels"), nb::arg("calibration_share"),
-             nb::arg("folds"), nb::arg("range"), nb::arg("may_be_exact"), nb::arg("compare"), nb::arg("seed"),
-             nb::arg("threads"), nb::arg("xgboost"), nb::arg("progress").none());
+             nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"), nb::arg("base"), nb::arg("goal"),
+             nb::arg("transform"), nb::arg("two_sided").none(), nb::arg("window").none(), nb::arg("levels"),
+             nb::arg("calibration_share"), nb::arg("folds"), nb::arg("range"), nb::arg("may_be_exact"),
+             nb::arg("compare"), nb::arg("seed"), nb::arg("threads"), nb::arg("xgboost"), nb::arg("progress").none());
   module.attr("CALIBRATION_SHARE") = options.calibration_share;
   module.attr("FOLDS") = options.folds;
 }

@@ -139,12 +139,16 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
 }
 
 void calibrate(const Model& model, Calibration& calibration, const Table& table, const OptionalDoubles& predictions,
-               const OptionalIntegers& groups, const Doubles& outcomes, std::uint64_t first_row) {
+               const OptionalIntegers& groups, const Doubles& outcomes, std::uint64_t first_row,
+               const std::optional<Keys>& keys) {
   check_outcomes(table, outcomes);
+  const RowNumbers numbers = numbers_of(first_row, keys);
+  numbers.check(table.rows(), "calibrate");
   // All rows or, when one is refused, none.
   Calibration added(calibration.options());
   Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& part, std::size_t first) {
-    model.calibrate(added, part, span_of(outcomes).subspan(first, part.x.rows()), first_row + first);
+    const std::size_t count = part.x.rows();
+    model.calibrate(added, part, span_of(outcomes).subspan(first, count), numbers.part(first, count));
   });
   calibration.merge(added);
 }
@@ -279,7 +283,7 @@ void bind_model(nb::module_& module) {
       .def("half_widths", &half_widths, nb::arg("table"), nb::arg("predictions").none(), nb::arg("scores"))
       .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
       .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
-           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"))
+           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none())
       .def("in_sample_warning", &in_sample_warning, nb::arg("fresh_residuals"))
       .def("to_bytes", &to_bytes)
       .def_static("from_bytes", &from_bytes, nb::arg("data"))

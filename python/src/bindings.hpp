@@ -17,6 +17,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <widthwise/calibration.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/level.hpp>
@@ -31,6 +32,7 @@ namespace nb = nanobind;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using DoubleMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Booleans = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
@@ -46,6 +48,11 @@ template <class Array>
 [[nodiscard]] auto span_of(const std::optional<Array>& array) {
   using Span = decltype(span_of(*array));
   return array ? span_of(*array) : Span();
+}
+
+/// Keys where there are some, else numbers from first_row on.
+[[nodiscard]] inline RowNumbers numbers_of(std::uint64_t first_row, const std::optional<Keys>& keys) {
+  return keys ? RowNumbers(span_of(*keys)) : RowNumbers(first_row);
 }
 
 [[nodiscard]] inline MatrixView view_of(const DoubleMatrix& matrix) {

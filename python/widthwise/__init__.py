@@ -8,7 +8,8 @@ People with a fitted model and a table want `WidthwiseRegressor`. People without
 anywhere, want `Localizer`, `Calibration` and `Predictor`; for rows that come in the order of time and drift,
 `OnlinePredictor`. `report` writes a page that says whether intervals keep their promise, `evaluate_intervals` says it of
 intervals from anywhere, `plan` says how many rows a promise needs. `widthwise.xgboost`, `widthwise.torch`,
-`widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` meet those packages; `widthwise.plot` has the pictures.
+`widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` meet those packages; `widthwise.spark`, `widthwise.dask`,
+`widthwise.ray` and `widthwise.duckdb` go where the rows are; `widthwise.plot` has the pictures.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _HOME = {
     "plan": "_plan",
     "report": "_report",
 }
-_MODULES = ("crepes", "mapie", "onnx", "plot", "torch", "xgboost")
+_MODULES = ("crepes", "dask", "duckdb", "mapie", "onnx", "plot", "ray", "spark", "torch", "xgboost")
 
 __all__ = [  # noqa: F822 - found by __getattr__
     "Calibration",

@@ -50,6 +50,7 @@ class Calibration:
         weights: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         first_row: int | None = None,
+        key: ArrayLike | None = None,
     ) -> Calibration:
         """Add scores, all of them or, when one is refused, none.
 
@@ -66,6 +67,8 @@ class Calibration:
         first_row : int, optional
             Number of the first row. Numbers are unique over everything that is ever merged; by default they go on from
             the rows added before.
+        key : array-like of int, optional
+            A number for each row instead, unique likewise: then the order of the rows does not matter, either.
 
         Returns
         -------
@@ -74,12 +77,15 @@ class Calibration:
         """
         values = _tables.numbers(scores, "scores")
         n = len(values)
+        if key is not None and first_row is not None:
+            raise ValueError("give either first_row or key: both number the rows")
         self._core.add(
             values,
             self.rows_seen if first_row is None else first_row,
             None if above is None else np.ascontiguousarray(above, dtype=bool),
             None if weights is None else _tables.numbers(weights, "weights", n),
             None if groups is None else _tables.integers(groups, "groups", n),
+            None if key is None else _tables.keys(key, n),
         )
         return self
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
-from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of, load_model
+from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of, first_row_of, load_model
 from ._options import Goal, Levels, Window, goal_text, levels_of, window_of
 from ._tables import Floats
 
@@ -157,6 +157,7 @@ class Localizer(HasModel):
                 stacklevel=3,
             )
             options["transform"] = "identity"
+        fingerprint = fingerprint_of(table, y)
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
             self._model, self.fit_report_ = _core.fit(
@@ -165,6 +166,7 @@ class Localizer(HasModel):
                 predictions=y_pred,
                 target=target,
                 prediction=prediction,
+                first_row=first_row_of(fingerprint),
                 base=base,
                 calibration_share=calibration_share,
                 folds=folds,
@@ -174,7 +176,7 @@ class Localizer(HasModel):
                 progress=callback,
                 **options,
             )
-        self._model = self._model.with_notes({FITTED_ON: fingerprint_of(table, y)})
+        self._model = self._model.with_notes({FITTED_ON: fingerprint})
         for warning in self.fit_report_["warnings"]:
             warnings.warn(warning, UserWarning, stacklevel=3)
         logger.info("%s", self.fit_report_["in_words"])
@@ -257,7 +259,14 @@ class Localizer(HasModel):
         return self._model.half_widths(table, predictions, q)
 
     def calibrate(
-        self, X: Any, y: Any, y_pred: Any, *, groups: Any = None, calibration: Calibration | None = None
+        self,
+        X: Any,
+        y: Any,
+        y_pred: Any,
+        *,
+        groups: Any = None,
+        key: Any = None,
+        calibration: Calibration | None = None,
     ) -> Calibration:
         """Score rows that nothing was fitted on.
 
@@ -267,11 +276,14 @@ class Localizer(HasModel):
             Fresh rows, with outcomes and predictions.
         groups : array-like of int, optional
             Categories that get a promise each (Mondrian).
+        key : array-like of int, optional
+            A number for each row that no other row has, in this call or another: then the order of the rows and their
+            partition into calls do not matter.
         calibration : Calibration, optional
             To add to; by default a new one.
         """
         calibration = calibration if calibration is not None else Calibration()
-        add_rows(self._model, calibration._core, *self._inputs(X, y_pred), groups, y)
+        add_rows(self._model, calibration._core, *self._inputs(X, y_pred), groups, y, key)
         return calibration
 
     def __repr__(self) -> str:

@@ -97,7 +97,13 @@ def groups_of(groups: Any, rows: int) -> NDArray[np.int64] | None:
 
 
 def add_rows(
-    model: _core.Model, core: _core.Calibration, table: _core.Table, y_pred: Floats | None, groups: Any, y: Any
+    model: _core.Model,
+    core: _core.Calibration,
+    table: _core.Table,
+    y_pred: Floats | None,
+    groups: Any,
+    y: Any,
+    key: Any = None,
 ) -> None:
     """Add rows to a calibration; the very rows that fitted the model are refused."""
     outcomes = _tables.numbers(y, "y", table.rows)
@@ -106,11 +112,17 @@ def add_rows(
         raise ValueError(
             "these very rows fitted the model, so their errors are too small: calibrate with rows it has not seen"
         )
-    # Numbered by their content, so that a table that is given twice is found.
-    model.calibrate(core, table, y_pred, groups_of(groups, table.rows), outcomes, int(fingerprint, 16) >> 1)
+    keys = None if key is None else _tables.keys(key, table.rows)
+    model.calibrate(core, table, y_pred, groups_of(groups, table.rows), outcomes, first_row_of(fingerprint), keys)
     residuals = outcomes - (model.predictions(table) if y_pred is None else y_pred)
     if warning := model.in_sample_warning(residuals):
         warnings.warn(warning, UserWarning, stacklevel=4)
+
+
+def first_row_of(fingerprint: str) -> int:
+    """The number of a table's first row, from its content: a table that is given twice is found, and no row of it is
+    taken for one that people number themselves."""
+    return int(fingerprint, 16) >> 1
 
 
 def fingerprint_of(table: _core.Table, y: Floats) -> str:

@@ -128,10 +128,25 @@ class Predictor(HasModel):
             )
         return evaluate(self._model, table, predictions, groups_of(groups, table.rows), outcomes, levels)
 
-    def calibrated(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, replace: bool = False) -> Predictor:
-        """This predictor with fresh rows added to its calibration, or with these rows alone."""
+    def calibrated(
+        self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, key: Any = None, replace: bool = False
+    ) -> Predictor:
+        """This predictor with fresh rows added to its calibration, or with these rows alone.
+
+        Parameters
+        ----------
+        X, y, y_pred
+            Rows that nothing was fitted on, with outcomes and, when the model does not make them, predictions.
+        groups : array-like of int, optional
+            Categories that get a promise each (Mondrian).
+        key : array-like of int, optional
+            A number for each row that no other row has, in this call or another. Then the result is the same to the
+            byte however the rows are ordered and dealt out to calls. By default rows are known by the whole table.
+        replace : bool, default=False
+            Forget the calibration there was, and use these rows alone.
+        """
         core = _core.Calibration() if replace else self._model.calibration
-        add_rows(self._model, core, *self._inputs(X, y_pred), groups, y)
+        add_rows(self._model, core, *self._inputs(X, y_pred), groups, y, key)
         return Predictor._of(self._model.with_calibration(core))
 
     def _checked_levels(self, confidence_level: Levels | None) -> list[float]:

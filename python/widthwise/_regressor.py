@@ -23,7 +23,7 @@ from . import _core, _tables
 from ._engine import logger
 from ._evaluation import Evaluation
 from ._localizer import Localizer
-from ._model import FITTED_ON, fingerprint_of, load_model, not_fitted
+from ._model import FITTED_ON, fingerprint_of, first_row_of, load_model, not_fitted
 from ._options import Goal, Levels
 from ._predictor import Predictor
 from ._tables import Floats
@@ -243,10 +243,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held_table, _ = _tables.read_numbers(held_X)
         core = _core.Calibration()
         held_pred = self._predictions(self.estimator_, held_X)
-        model.calibrate(core, held_table, held_pred, None, y[held], 0)
+        fingerprint = fingerprint_of(table, y)
+        model.calibrate(core, held_table, held_pred, None, y[held], first_row_of(fingerprint))
         localizer.fit_report_["calibration_rows"] = len(held)
         # The rows to refuse later are all of these, not only those that trained.
-        return model.with_notes({FITTED_ON: fingerprint_of(table, y)}).with_calibration(core)
+        return model.with_notes({FITTED_ON: fingerprint}).with_calibration(core)
 
     def conformalize(self, X: Any, y: Any, *, y_pred: Any = None, replace: bool = False) -> WidthwiseRegressor:
         """Add rows that nothing was fitted on to the calibration: what happened since, or rows you kept aside.

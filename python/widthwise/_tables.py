@@ -112,6 +112,19 @@ def integers(values: Any, name: str, rows: int) -> NDArray[np.int64]:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
+def keys(values: Any, rows: int, name: str = "key") -> NDArray[np.uint64]:
+    """Whole numbers as 64 bits each, never rounded; negative ones are their two's complement."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "ui":
+        raise ValueError(
+            f"{name} must be whole numbers of 64 bits, a different one for each row and none missing; found {array.dtype}"
+        )
+    if array.shape != (rows,):
+        raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
+    wide = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.kind == "u" else np.int64)
+    return wide.view(np.uint64)
+
+
 def name_of(values: Any, by_default: str) -> str:
     """The name of a column, where it has one."""
     name = getattr(values, "name", None)

@@ -51,6 +51,21 @@ static_assert(mix_bits(unmix_bits(0xfedcba9876543210U)) == 0xfedcba9876543210U);
 
 }  // namespace
 
+RowNumbers RowNumbers::part(std::size_t begin, std::size_t count) const {
+  return given_ ? RowNumbers(each_.subspan(begin, count)) : RowNumbers(first_ + begin);
+}
+
+void RowNumbers::check(std::size_t n, const char* where) const {
+  if (given_ && each_.size() != n) {
+    throw Error(ErrorCode::kShapeMismatch, std::string(where) + ": " + std::to_string(n) + " rows but " +
+                                               std::to_string(each_.size()) + " row numbers");
+  }
+  if (!given_ && n > 0 && first_ > std::numeric_limits<std::uint64_t>::max() - (n - 1)) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(where) + ": " + std::to_string(n) + " rows numbered from " +
+                                                 std::to_string(first_) + " need numbers of more than 64 bits");
+  }
+}
+
 Calibration::Calibration() : Calibration(Options{}) {}
 
 Calibration::Calibration(const Options& options) : options_(options) {
@@ -73,7 +88,7 @@ void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   sample.weighted = sample.weighted || row.weight != 1;
 }
 
-void Calibration::add(std::uint64_t first_row, std::span<const double> scores, std::span<const bool> above,
+void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
                       std::span<const double> weights, std::span<const std::int64_t> groups) {
   const std::size_t n = scores.size();
   const auto check_size = [n](std::size_t size, const char* name) {
@@ -85,14 +100,11 @@ void Calibration::add(std::uint64_t first_row, std::span<const double> scores, s
   check_size(above.size(), "above");
   check_size(weights.size(), "weights");
   check_size(groups.size(), "groups");
+  numbers.check(n, "Calibration::add");
   if (n == 0) return;
-  if (first_row > std::numeric_limits<std::uint64_t>::max() - (n - 1)) {
-    throw Error(ErrorCode::kInvalidArgument, "Calibration::add: " + std::to_string(n) + " rows numbered from " +
-                                                 std::to_string(first_row) + " need numbers of more than 64 bits");
-  }
-  if (const std::size_t i = internal::find_nan(scores); i != n) refuse_row(first_row + i, {.score = scores[i]});
+  if (const std::size_t i = internal::find_nan(scores); i != n) refuse_row(numbers[i], {.score = scores[i]});
   if (const auto found = std::ranges::find_if_not(weights, internal::valid_weight); found != weights.end()) {
-    refuse_row(first_row + static_cast<std::uint64_t>(found - weights.begin()), {.weight = *found});
+    refuse_row(numbers[static_cast<std::size_t>(found - weights.begin())], {.weight = *found});
   }
 
   const std::uint64_t key = this->key();
@@ -104,12 +116,20 @@ void Calibration::add(std::uint64_t first_row, std::span<const double> scores, s
     // Of many rows most are refused by this loop, which looks at nothing but their number.
     Sample& sample = samples_[0];
     std::uint64_t limit = sample.limit;
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::uint64_t priority = mix_bits((first_row + i) ^ key);
-      if (priority <= limit) {
-        append_row(sample, i, priority);
-        limit = sample.limit;
+    const auto add_all = [&](const auto& number_of) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t priority = mix_bits(number_of(i) ^ key);
+        if (priority <= limit) {
+          append_row(sample, i, priority);
+          limit = sample.limit;
+        }
       }
+    };
+    // Counting up needs no memory, so that the compiler makes vector code of it.
+    if (numbers.given()) {
+      add_all([&](std::size_t i) { return numbers[i]; });
+    } else {
+      add_all([first = numbers[0]](std::size_t i) { return first + i; });
     }
     sample.seen += n;
     sample.weighted = sample.weighted || std::ranges::any_of(weights, [](double weight) { return weight != 1; });
@@ -123,7 +143,7 @@ void Calibration::add(std::uint64_t first_row, std::span<const double> scores, s
       group = groups[i];
       sample = &samples_[group];
     }
-    const std::uint64_t priority = mix_bits((first_row + i) ^ key);
+    const std::uint64_t priority = mix_bits(numbers[i] ^ key);
     if (priority <= sample->limit) append_row(*sample, i, priority);
     ++sample->seen;
     if (!weights.empty() && weights[i] != 1) sample->weighted = true;
@@ -225,6 +245,17 @@ std::vector<std::int64_t> Calibration::groups() const {
 
 bool Calibration::weighted() const {
   return std::ranges::any_of(samples_, [](const auto& group) { return group.second.weighted; });
+}
+
+std::optional<std::uint64_t> Calibration::duplicate() const {
+  std::vector<std::uint64_t> priorities;
+  for (const auto& [group, sample] : samples_) {
+    for (const Entry& entry : sample.entries) priorities.push_back(entry.priority);
+  }
+  std::ranges::sort(priorities);
+  const auto found = std::ranges::adjacent_find(priorities);
+  if (found == priorities.end()) return std::nullopt;
+  return unmix_bits(*found) ^ key();
 }
 
 std::vector<CalibrationRow> Calibration::rows(std::int64_t group) const {

@@ -19,6 +19,8 @@ MatrixView TableBatch::numbers() const { return {state_->numbers.data(), state_-
 
 std::size_t TableBatch::rows() const { return state_->rows; }
 
+std::span<const std::uint64_t> TableBatch::keys() const { return state_->keys; }
+
 std::uint64_t TableBatch::first_row() const { return state_->first_row; }
 
 std::unique_ptr<TableReader> TableReader::open(const std::filesystem::path& file, const ReadOptions& options) {

@@ -1,5 +1,6 @@
 #include "model_file/texts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -31,7 +32,15 @@ class NamesSax final : public StrictSax {
   bool opened_ = false;
 };
 
+constexpr std::size_t kMostMessage = 500;
+
 }  // namespace
+
+std::string harmless(std::string message) {
+  if (message.size() > kMostMessage) message = message.substr(0, kMostMessage) + "...";
+  std::ranges::replace_if(message, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return message;
+}
 
 double number_of(std::string_view text, const std::string& what) {
   const auto number = read_whole<double>(text);

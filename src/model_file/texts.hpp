@@ -11,6 +11,9 @@
 /// Values as the texts of a model file. Reading throws kBadData, naming `what` was to be read.
 namespace widthwise::internal {
 
+/// A message about bytes that are not trusted, fit for a terminal whatever it cites of them: short, and ASCII.
+[[nodiscard]] std::string harmless(std::string message);
+
 /// Any double but NaN.
 [[nodiscard]] double number_of(std::string_view text, const std::string& what);
 

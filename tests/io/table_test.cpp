@@ -283,6 +283,65 @@ TEST_F(Table, EveryParquetTypeOfNumbersIsReadAsNumbers) {
   }
 }
 
+std::vector<std::uint64_t> keys_in(const path& file, const std::string& column, const ReadOptions& options = {}) {
+  const auto reader = TableReader::open(file, options);
+  reader->select_key(column);
+  reader->select({}, {});
+  std::vector<std::uint64_t> keys;
+  TableBatch batch;
+  while (reader->next(batch)) keys.insert(keys.end(), batch.keys().begin(), batch.keys().end());
+  return keys;
+}
+
+TEST_F(Table, KeysAreWholeNumbersOf64BitsToTheLast) {
+  const path csv = at("keys.csv");
+  write_bytes(csv, "id,x\n9007199254740993,1\n-1, 2\n 18446744073709551614 ,3\n007,4\n-9223372036854775808,5\n");
+  const std::vector<std::uint64_t> expected = {9007199254740993U, ~std::uint64_t{0}, ~std::uint64_t{1}, 7U,
+                                               std::uint64_t{1} << 63U};
+  EXPECT_EQ(keys_in(csv, "id"), expected);
+  EXPECT_EQ(keys_in(csv, "id", {.batch_rows = 2}), expected);
+
+  const path parquet = at("keys.parquet");
+  const auto table_of = [](const std::shared_ptr<arrow::DataType>& type, const std::string& json) {
+    return arrow::Table::Make(arrow::schema({arrow::field("id", type)}), {array_of(type, json)});
+  };
+  write_parquet(parquet, table_of(arrow::int64(), "[9007199254740993, -1]"));
+  EXPECT_EQ(keys_in(parquet, "id"), (std::vector<std::uint64_t>{9007199254740993U, ~std::uint64_t{0}}));
+  write_parquet(parquet, table_of(arrow::uint64(), "[18446744073709551614]"));
+  EXPECT_EQ(keys_in(parquet, "id"), (std::vector<std::uint64_t>{~std::uint64_t{1}}));
+  write_parquet(parquet, table_of(arrow::int8(), "[-1, 3]"));
+  EXPECT_EQ(keys_in(parquet, "id"), (std::vector<std::uint64_t>{~std::uint64_t{0}, 3U}));
+}
+
+TEST_F(Table, WhatIsNoWholeNumberIsRefusedAsAKey) {
+  const path csv = at("keys.csv");
+  for (const char* cell : {"1.5", "1.0", "1e3", "18446744073709551616", "-9223372036854775809", "true", "+-1"}) {
+    write_bytes(csv, std::string("id,x\n1,1\n") + cell + ",2\n");
+    const std::optional<Error> error = error_of([&] { (void)keys_in(csv, "id"); });
+    ASSERT_TRUE(error.has_value()) << cell;
+    EXPECT_NE(std::string(error->what()).find("row 2: '"), std::string::npos) << error->what();
+  }
+  write_bytes(csv, "id,x\n1,1\n,2\n");
+  expect_error(ErrorCode::kBadData, "column 'id', row 2: the key is missing", [&] { (void)keys_in(csv, "id"); });
+  write_bytes(csv, "id,x\nabc,1\n");
+  expect_error(ErrorCode::kInvalidArgument, "column 'id', row 1: 'abc' is not a number",
+               [&] { (void)keys_in(csv, "id"); });
+  expect_error(ErrorCode::kInvalidArgument, "no column 'ix'", [&] { (void)keys_in(csv, "ix"); });
+
+  const path parquet = at("keys.parquet");
+  for (const auto& type : {arrow::float64(), arrow::utf8(), arrow::boolean()}) {
+    const std::string json = type->id() == arrow::Type::BOOL     ? "[true]"
+                             : type->id() == arrow::Type::STRING ? R"(["1"])"
+                                                                 : "[1]";
+    write_parquet(parquet, arrow::Table::Make(arrow::schema({arrow::field("id", type)}), {array_of(type, json)}));
+    expect_error(ErrorCode::kInvalidArgument, "is not of whole numbers but of type " + type->ToString(),
+                 [&] { (void)keys_in(parquet, "id"); });
+  }
+  write_parquet(parquet, arrow::Table::Make(arrow::schema({arrow::field("id", arrow::int64())}),
+                                            {array_of(arrow::int64(), "[1, null]")}));
+  expect_error(ErrorCode::kBadData, "row 2: the key is missing", [&] { (void)keys_in(parquet, "id"); });
+}
+
 TEST_F(Table, BatchesOfAnySizeGiveTheSameRows) {
   Random random(1);
   std::string csv = "a,name,b\n";

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import widthwise
 from examples import N_JOBS, Rows
 from widthwise import WidthwiseRegressor
 
@@ -66,3 +67,66 @@ def run_python(tmp_path):
         )
 
     return run
+
+
+# ---- clusters on this machine
+
+
+@pytest.fixture(scope="session")
+def _workers_find_the_package():
+    """Processes that are started find the widthwise under test, and nothing but this machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        home = str(Path(widthwise.__file__).parent.parent)
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")])))
+        patch.setenv("OMP_NUM_THREADS", "1")
+        yield
+
+
+@pytest.fixture(scope="session")
+def client(_workers_find_the_package):
+    """Dask with two workers."""
+    distributed = pytest.importorskip("distributed", reason="dask and distributed are not installed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def spark(_workers_find_the_package):
+    """Spark with two workers."""
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java, which is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        session = (
+            sql.SparkSession.builder.master("local[2]")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.log.level", "ERROR")
+            .getOrCreate()
+        )
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+@pytest.fixture(scope="session")
+def ray(_workers_find_the_package):
+    """Ray with two workers."""
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_agent_register_timeout_ms", "120000")  # its processes start slowly on a busy machine
+        ray.init(num_cpus=2, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

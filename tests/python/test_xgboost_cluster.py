@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-import widthwise
 from widthwise import Localizer, Predictor
 
 xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
@@ -22,20 +17,12 @@ from xgboost.tracker import RabitTracker  # noqa: E402
 
 from widthwise.xgboost import WidthObjective, training_matrix  # noqa: E402
 
+pytestmark = pytest.mark.cluster
+
 GOALS = [("even", False, None), ("even", True, None), ("narrow", False, None), ("even", False, (0.8, 0.95))]
 NAMES = ["even", "two-sided", "narrow", "window"]
 TREES = {"tree_method": "hist", "eta": 0.1, "max_depth": 3, "min_child_weight": 5, "lambda": 5, "nthread": 1}
 ROUNDS = 15
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _workers_find_the_package() -> Iterator[None]:
-    """Processes that are started find the widthwise under test, and nothing but this machine."""
-    with pytest.MonkeyPatch.context() as patch:
-        home = str(Path(widthwise.__file__).parent.parent)
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")])))
-        patch.setenv("OMP_NUM_THREADS", "1")
-        yield
 
 
 def rows(n: int, seed: int) -> tuple[Any, Any, Any]:
@@ -133,18 +120,6 @@ def assert_valid(booster: Any, objective: WidthObjective, fit: Any) -> None:
 # ---- Dask
 
 
-@pytest.fixture(scope="module")
-def client(_workers_find_the_package: None) -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="dask and distributed are not installed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.mark.parametrize("goal", GOALS, ids=NAMES)
 def test_dask_trains_the_model_that_one_worker_trains(client: Any, goal: Any) -> None:
     import dask.array as da
@@ -189,29 +164,6 @@ def test_dask_workers_have_the_gradients_of_one(client: Any, goal: Any, split: i
 
 
 # ---- Spark
-
-
-@pytest.fixture(scope="module")
-def spark(_workers_find_the_package: None) -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java, which is not installed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
-        session = (
-            sql.SparkSession.builder.master("local[2]")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.log.level", "ERROR")
-            .getOrCreate()
-        )
-        try:
-            yield session
-        finally:
-            session.stop()
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")

@@ -38,6 +38,10 @@ class TableBatch {
   [[nodiscard]] MatrixView numbers() const;
   [[nodiscard]] std::size_t rows() const;
 
+  /// The column that TableReader::select_key named, as 64 bits a row; empty when there is none. Valid until the next
+  /// read into this.
+  [[nodiscard]] std::span<const std::uint64_t> keys() const;
+
   /// The number of the batch's first row in its file.
   [[nodiscard]] std::uint64_t first_row() const;
 
@@ -85,6 +89,11 @@ class TableReader {
   /// Columns in `carried` are kept for a writer as they are, also those that are read as numbers too. No others are
   /// read.
   virtual void select(std::vector<std::string> numbers, std::vector<std::string> carried) = 0;
+
+  /// Choose the column that TableBatch::keys gives: whole numbers, as they are and never rounded to floating point.
+  /// Negative ones are their two's complement. Once, before select. Throws kInvalidArgument for a column that is not
+  /// there or cannot hold whole numbers; `next` throws kBadData, naming the row, for a cell that is missing or not one.
+  virtual void select_key(const std::string& column) = 0;
 
   /// Read the next rows; false at the end. Throws kBadData, naming the file, the row where known and the column, for
   /// what cannot be read as a number.

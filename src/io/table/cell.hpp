@@ -23,4 +23,7 @@ enum class CellType { kMissing, kBoolean, kInteger, kReal, kText };
 /// The integer or truth value in a cell whose type is kInteger or kBoolean.
 [[nodiscard]] std::optional<std::int64_t> integer_in_cell(std::string_view cell);
 
+/// The whole number in a cell: from -2^63 to 2^64 - 1, negative ones as their two's complement.
+[[nodiscard]] std::optional<std::uint64_t> key_in_cell(std::string_view cell);
+
 }  // namespace widthwise::internal

@@ -222,6 +222,10 @@ class CsvReader final : public FileTableReader {
     refuse_cell(ErrorCode::kInvalidArgument, file(), columns()[column].name, text.row, text.cell);
   }
 
+  void check_as_key(std::size_t column) const override {
+    if (columns()[column].kind == ColumnKind::kOther) refuse_as_numbers(column);
+  }
+
  private:
   /// The first cell of a column that is not a number.
   struct Text {

@@ -49,6 +49,16 @@ std::optional<std::int64_t> fill_from_text(const arrow::BinaryArray& column, std
   return std::nullopt;
 }
 
+template <class Array>
+std::optional<std::int64_t> copy_keys(const arrow::Array& any_column, std::span<std::uint64_t> out) {
+  const auto& column = static_cast<const Array&>(any_column);
+  for (std::int64_t i = 0; i < column.length(); ++i) {
+    if (column.IsNull(i)) return i;
+    out[static_cast<std::size_t>(i)] = static_cast<std::uint64_t>(column.Value(i));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool is_number_type(const arrow::DataType& type) {
@@ -114,6 +124,38 @@ std::optional<std::int64_t> fill_numbers(const arrow::Array& column, std::int64_
       return std::nullopt;
     default:
       throw std::logic_error("fill_numbers: this type is not of numbers");
+  }
+}
+
+std::optional<std::int64_t> fill_keys(const arrow::Array& column, std::span<std::uint64_t> out) {
+  switch (column.type_id()) {
+    case arrow::Type::BINARY: {
+      const auto& cells = static_cast<const arrow::BinaryArray&>(column);
+      for (std::int64_t i = 0; i < cells.length(); ++i) {
+        const std::optional<std::uint64_t> key = key_in_cell(cells.GetView(i));
+        if (!key) return i;
+        out[static_cast<std::size_t>(i)] = *key;
+      }
+      return std::nullopt;
+    }
+    case arrow::Type::INT8:
+      return copy_keys<arrow::Int8Array>(column, out);
+    case arrow::Type::INT16:
+      return copy_keys<arrow::Int16Array>(column, out);
+    case arrow::Type::INT32:
+      return copy_keys<arrow::Int32Array>(column, out);
+    case arrow::Type::INT64:
+      return copy_keys<arrow::Int64Array>(column, out);
+    case arrow::Type::UINT8:
+      return copy_keys<arrow::UInt8Array>(column, out);
+    case arrow::Type::UINT16:
+      return copy_keys<arrow::UInt16Array>(column, out);
+    case arrow::Type::UINT32:
+      return copy_keys<arrow::UInt32Array>(column, out);
+    case arrow::Type::UINT64:
+      return copy_keys<arrow::UInt64Array>(column, out);
+    default:
+      throw std::logic_error("fill_keys: this type is not of whole numbers");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 namespace widthwise::internal {
 
@@ -16,5 +17,9 @@ namespace widthwise::internal {
 /// number, if any.
 [[nodiscard]] std::optional<std::int64_t> fill_numbers(const arrow::Array& column, std::int64_t begin, std::int64_t end,
                                                        double* out, std::size_t stride);
+
+/// Write a column of whole numbers, 64 bits each; negative ones as their two's complement. The column is of integers,
+/// or of bytes as above. Return the first row that is missing or not a whole number of 64 bits, if any.
+[[nodiscard]] std::optional<std::int64_t> fill_keys(const arrow::Array& column, std::span<std::uint64_t> out);
 
 }  // namespace widthwise::internal

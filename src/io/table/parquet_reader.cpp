@@ -1,6 +1,7 @@
 #include <arrow/io/file.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/file_reader.h>
@@ -122,6 +123,14 @@ class ParquetReader final : public FileTableReader {
     refuse(ErrorCode::kInvalidArgument, file(),
            "column " + in_quotes(columns()[column].name) + " is not of numbers but of type " +
                one_line(reader_->manifest().schema_fields[column].field->type()->ToString()));
+  }
+
+  void check_as_key(std::size_t column) const override {
+    const arrow::DataType& type = *reader_->manifest().schema_fields[column].field->type();
+    if (arrow::is_integer(type.id())) return;
+    refuse(ErrorCode::kInvalidArgument, file(),
+           "column " + in_quotes(columns()[column].name) + " is not of whole numbers but of type " +
+               one_line(type.ToString()) + "; a key is a whole number that no other row has");
   }
 
  private:

@@ -15,6 +15,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
+#include "hash.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/numbers.hpp"
 #include "text.hpp"
@@ -27,18 +28,6 @@ constexpr std::int64_t kRowsAtOnce = 256;
 
 constexpr std::uintmax_t kSampleBytes = 65'536;
 constexpr std::size_t kMostNamesListed = 8;
-
-/// A chain of bijections over 64-bit words, low byte first.
-std::uint64_t hash_bytes(std::uint64_t hash, const std::string& bytes) {
-  for (std::size_t i = 0; i < bytes.size(); i += 8) {
-    std::uint64_t word = 0;
-    for (std::size_t j = i; j < std::min(i + 8, bytes.size()); ++j) {
-      word |= std::uint64_t{static_cast<unsigned char>(bytes[j])} << (8 * (j - i));
-    }
-    hash = mix_bits(hash ^ word) + 0x9e3779b97f4a7c15U;
-  }
-  return hash;
-}
 
 std::uint64_t fingerprint_of(const std::filesystem::path& file, std::uintmax_t size) {
   std::ifstream in(file, std::ios::binary);
@@ -56,7 +45,7 @@ std::uint64_t fingerprint_of(const std::filesystem::path& file, std::uintmax_t s
     in.seekg(static_cast<std::streamoff>(from));
     in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     if (!in) refuse(ErrorCode::kFile, file, "cannot be read");
-    hash = hash_bytes(hash, bytes);
+    hash = hash_bytes(hash, std::as_bytes(std::span(bytes)));
   }
   return hash;
 }
@@ -111,6 +100,15 @@ std::size_t FileTableReader::index_of(const std::string& name) const {
   refuse(ErrorCode::kInvalidArgument, file_, message);
 }
 
+void FileTableReader::select_key(const std::string& column) {
+  if (carried_ || key_) {
+    refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select_key was called twice, or after select");
+  }
+  const std::size_t index = index_of(column);
+  check_as_key(index);
+  key_ = index;
+}
+
 void FileTableReader::select(std::vector<std::string> numbers, std::vector<std::string> carried) {
   if (carried_) refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select was called twice");
   // A column may be asked for several times, and is read once.
@@ -128,6 +126,7 @@ void FileTableReader::select(std::vector<std::string> numbers, std::vector<std::
   }
   std::vector<int> carried_columns;
   for (const std::string& name : carried) carried_columns.push_back(place_of(index_of(name)));
+  if (key_) key_column_ = place_of(*key_);
   // Without any column nothing would tell how many rows there are.
   if (wanted.empty()) wanted.push_back(0);
 
@@ -171,6 +170,7 @@ void FileTableReader::fill(TableBatch::State& batch, const arrow::RecordBatch& r
   arrow::ArrayVector numbers;
   numbers.reserve(number_columns_.size());
   for (const int column : number_columns_) numbers.push_back(rows.column(column));
+  fill_keys(batch, rows);
   batch.numbers.resize(std::max(batch.numbers.size(), batch.rows * batch.columns));
   for (std::int64_t begin = 0; begin < rows.num_rows(); begin += kRowsAtOnce) {
     const std::int64_t end = std::min(begin + kRowsAtOnce, rows.num_rows());
@@ -183,6 +183,22 @@ void FileTableReader::fill(TableBatch::State& batch, const arrow::RecordBatch& r
       }
     }
   }
+}
+
+void FileTableReader::fill_keys(TableBatch::State& batch, const arrow::RecordBatch& rows) const {
+  batch.keys.clear();
+  if (!key_) return;
+  const arrow::Array& column = *rows.column(key_column_);
+  batch.keys.resize(batch.rows);
+  const std::optional<std::int64_t> bad = internal::fill_keys(column, batch.keys);
+  if (!bad) return;
+  const bool text = column.type_id() == arrow::Type::BINARY;
+  const std::string cell = text ? static_cast<const arrow::BinaryArray&>(column).GetString(*bad) : "";
+  refuse(ErrorCode::kBadData, file_,
+         "column " + in_quotes(columns_[*key_].name) + ", row " +
+             std::to_string(rows_read_ + static_cast<std::uint64_t>(*bad) + 1) + ": " +
+             (cell.empty() ? "the key is missing" : in_quotes(cell) + " is not a whole number of 64 bits") +
+             "; a key is a whole number that no other row has");
 }
 
 }  // namespace widthwise::internal

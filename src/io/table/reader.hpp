@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 #include <widthwise/io/table.hpp>
@@ -15,6 +16,7 @@ namespace widthwise {
 /// Invariant: numbers holds at least rows x columns.
 struct TableBatch::State {
   std::vector<double> numbers;
+  std::vector<std::uint64_t> keys;  // one a row, or none
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::uint64_t first_row = 0;
@@ -32,6 +34,7 @@ class FileTableReader : public TableReader {
 
   [[nodiscard]] const std::vector<ColumnInfo>& columns() const final { return columns_; }
   void select(std::vector<std::string> numbers, std::vector<std::string> carried) final;
+  void select_key(const std::string& column) final;
   bool next(TableBatch& batch) final;
   [[nodiscard]] std::uint64_t fingerprint() const final { return fingerprint_; }
 
@@ -53,6 +56,8 @@ class FileTableReader : public TableReader {
   virtual std::shared_ptr<arrow::RecordBatch> read_block() = 0;
   /// Throw kInvalidArgument: the column holds something else.
   [[noreturn]] virtual void refuse_as_numbers(std::size_t column) const = 0;
+  /// Throw kInvalidArgument unless the column may hold whole numbers, which are read as they are.
+  virtual void check_as_key(std::size_t column) const = 0;
 
   [[nodiscard]] std::uintmax_t file_size() const { return file_size_; }
   [[nodiscard]] std::uint64_t rows_read() const { return rows_read_; }
@@ -60,6 +65,7 @@ class FileTableReader : public TableReader {
  private:
   [[nodiscard]] std::size_t index_of(const std::string& name) const;
   void fill(TableBatch::State& batch, const arrow::RecordBatch& rows) const;
+  void fill_keys(TableBatch::State& batch, const arrow::RecordBatch& rows) const;
 
   std::filesystem::path file_;
   ReadOptions options_;
@@ -69,6 +75,8 @@ class FileTableReader : public TableReader {
   std::vector<std::string> number_names_;
   std::vector<int> number_columns_;   // which of a block's columns they are
   std::vector<int> carried_columns_;  // likewise
+  std::optional<std::size_t> key_;    // its index among the table's columns
+  int key_column_ = 0;                // and in a block
   std::shared_ptr<arrow::Schema> carried_;
   std::shared_ptr<arrow::RecordBatch> block_;
   std::int64_t rows_of_block_used_ = 0;

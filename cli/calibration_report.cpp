@@ -1,0 +1,45 @@
+#include "calibration_report.hpp"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <widthwise/plan.hpp>
+
+#include "output.hpp"
+
+namespace widthwise::cli {
+
+void report_calibration(const CalibrationReport& report, bool json) {
+  const Calibration& calibration = report.after.parts().calibration;
+  Json levels = Json::array();
+  std::string text = report.written + ": calibrated with " + count_of(calibration.rows_seen(), "row");
+  if (!report.replaced && report.before.parts().calibration.rows_seen() > 0) {
+    text += ", " + count(report.rows_added) + " of them new";
+  }
+  text += ".\n";
+  for (const Level& level : report.after.parts().levels) {
+    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept());
+    Json entry = {{"level", level.value()}};
+    entry.update(to_json(spread));
+    levels.push_back(std::move(entry));
+    if (calibration.rows_kept() < level.least_rows()) {
+      text += "Intervals of level " + level.text() + " are infinite until there are " +
+              count_of(level.least_rows(), "calibration row") + ".\n";
+    } else {
+      text += "Intervals of level " + level.text() + " will cover " + percent_range(spread.low, spread.high) +
+              " of new outcomes, with 95 % confidence.\n";
+    }
+  }
+  if (json) {
+    print_json(Json{{"model", report.written},
+                    {"rows_added", report.rows_added},
+                    {"rows_seen", calibration.rows_seen()},
+                    {"rows_kept", calibration.rows_kept()},
+                    {"levels", levels}});
+  } else {
+    print(text);
+  }
+}
+
+}  // namespace widthwise::cli

@@ -1,0 +1,87 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <widthwise/calibration_part.hpp>
+#include <widthwise/error.hpp>
+#include <widthwise/model_file.hpp>
+
+#include "calibration_report.hpp"
+#include "command.hpp"
+#include "options.hpp"
+
+namespace widthwise::cli {
+namespace {
+
+struct MergeArguments {
+  std::string model;
+  std::vector<std::string> parts;
+  std::string output;
+  bool replace = false;
+  bool json = false;
+};
+
+/// The model's calibration, or an empty one, with the parts. `name_twice`: throw at the first part of which rows came
+/// before, which takes a sort for each part.
+Calibration merged(const Model& model, const MergeArguments& arguments, bool name_twice) {
+  Calibration calibration = model.parts().calibration;
+  if (arguments.replace) calibration = Calibration(calibration.options());
+  for (const std::string& file : arguments.parts) {
+    const CalibrationPart part = load_part(file);
+    try {
+      merge_part(calibration, part, model);
+    } catch (const Error& error) {
+      throw Error(error.code(), file + ": " + error.what());
+    }
+    if (!name_twice || !calibration.duplicate()) continue;
+    throw Error(ErrorCode::kDuplicateRows,
+                file + ": rows of this part are already in the calibration" +
+                    (arguments.parts.size() > 1 ? " or in a part before it" : "") +
+                    "; counted twice they would make intervals too narrow. Give every row once, or use --replace to " +
+                    "calibrate with these parts alone");
+  }
+  return calibration;
+}
+
+Model with_parts(const Model& model, const MergeArguments& arguments) {
+  try {
+    return model.with_calibration(merged(model, arguments, false));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kDuplicateRows) (void)merged(model, arguments, true);
+    throw;
+  }
+}
+
+void run(const MergeArguments& arguments) {
+  const Model model = load(arguments.model);
+  const Model calibrated = with_parts(model, arguments);
+  const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
+  save(calibrated, written);
+  const std::uint64_t before = arguments.replace ? 0 : model.parts().calibration.rows_seen();
+  report_calibration({.before = model,
+                      .after = calibrated,
+                      .written = written,
+                      .rows_added = calibrated.parts().calibration.rows_seen() - before,
+                      .replaced = arguments.replace},
+                     arguments.json);
+}
+
+}  // namespace
+
+Command add_merge(CLI::App& program) {
+  auto arguments = std::make_shared<MergeArguments>();
+  CLI::App& command = add_command(program, "merge", "Calibrate a model with parts that 'calibrate --emit' wrote.",
+                                  "widthwise merge homes.safetensors march.part april.part");
+  command.add_option("MODEL", arguments->model, "model file; written anew, whole or not at all")
+      ->required()
+      ->type_name("FILE");
+  command.add_option("PART", arguments->parts, "files that 'widthwise calibrate --emit' wrote with this model")
+      ->required()
+      ->type_name("FILE");
+  command.add_flag("--replace", arguments->replace, "forget the calibration there was, and use these parts alone");
+  command.add_option("-o,--output", arguments->output, "write here and leave MODEL as it is")->type_name("FILE");
+  add_json(command, arguments->json);
+  return {&command, [=] { run(*arguments); }};
+}
+
+}  // namespace widthwise::cli

@@ -1,0 +1,293 @@
+"""Models on batches of rows, wherever these are: what Spark, Dask, Ray and DuckDB share."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core, _tables
+from ._model import groups_of, load_model, not_fitted
+from ._options import Levels
+from ._predictor import Predictor
+from ._tables import Floats
+
+if TYPE_CHECKING:
+    from ._regressor import WidthwiseRegressor
+
+    AnyModel = WidthwiseRegressor | Predictor | str | os.PathLike[str] | bytes
+
+
+# ---- models that travel
+
+
+# The models that this process has read, by digest: a worker has one or two at a time.
+_READ: dict[str, _core.Model] = {}
+_MOST_READ = 4
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """A model on its way to other processes, each of which fetches and reads its bytes once."""
+
+    digest: str
+    fetch: Callable[[], bytes]
+
+    def model(self) -> _core.Model:
+        found = _READ.get(self.digest)
+        if found is None:
+            found = _core.Model.from_bytes(self.fetch())
+            for digest in list(_READ)[: max(0, len(_READ) - _MOST_READ + 1)]:
+                _READ.pop(digest, None)
+            _READ[self.digest] = found
+        return found
+
+
+def digest_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def predictor_of(model: AnyModel) -> Predictor:
+    """What people give for a model."""
+    if isinstance(model, Predictor):
+        return model
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return Predictor._of(_core.Model.from_bytes(bytes(model)))
+    if isinstance(model, (str, os.PathLike)):
+        return Predictor._of(load_model(model))
+    found = getattr(model, "predictor_", None)
+    if isinstance(found, Predictor):
+        return found
+    if hasattr(model, "conformalize"):
+        raise not_fitted("this WidthwiseRegressor is not fitted yet: call fit with X and y")
+    raise TypeError(f"expected a fitted model, the name of a model file or its bytes, found {type(model).__name__}")
+
+
+# ---- columns of a batch, which is anything with columns by name: Arrow's or pandas'
+
+
+def _numbers(batch: Any, names: Sequence[str]) -> _core.Table:
+    """Columns of numbers. Decimals and half precision, which the library does not borrow, are converted."""
+    if hasattr(batch, "schema"):
+        import pyarrow as pa
+
+        for name in names:
+            place = batch.schema.get_field_index(name)
+            kind = batch.schema.field(place).type if place >= 0 else None
+            if kind is not None and (pa.types.is_decimal(kind) or pa.types.is_float16(kind)):
+                batch = batch.set_column(place, name, batch.column(place).cast(pa.float64()))
+    table, _ = _tables.read(batch)
+    return _tables.select_names(table, names, True)
+
+
+def _number(batch: Any, name: str) -> Floats:
+    return _numbers(batch, [name]).to_matrix()[:, 0]
+
+
+def _predictions(model: _core.Model, batch: Any) -> Floats | None:
+    return _number(batch, model.prediction) if model.needs_predictions else None
+
+
+def _groups(batch: Any, column: str | None, rows: int) -> NDArray[np.int64] | None:
+    return None if column is None else groups_of(np.asarray(batch[column]), rows)
+
+
+def needed_columns(model: _core.Model, *more: str | None) -> list[str]:
+    names = [*model.features, *([model.prediction] if model.needs_predictions else []), *filter(None, more)]
+    return list(dict.fromkeys(names))
+
+
+def check_columns(there: Sequence[str], needed: Iterable[str]) -> None:
+    for name in needed:
+        if name not in there:
+            raise ValueError(f"there is no column {name!r}, which the model needs; there are {', '.join(there)}")
+
+
+# ---- intervals
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """The columns that predicting adds to a table: those of ``widthwise predict``."""
+
+    levels: list[float]
+    names: list[str]
+    groups: str | None = None
+
+    @classmethod
+    def of(cls, predictor: Predictor, confidence_level: Levels | None, groups: str | None) -> Intervals:
+        levels = list(dict.fromkeys(predictor._checked_levels(confidence_level)))
+        model = predictor._model
+        if groups is None and model.calibration.groups not in ([], [0]):
+            raise ValueError("the calibration has groups: name the column that holds those of the rows as groups=")
+        names = [] if model.needs_predictions else ["prediction"]
+        for level in map(_core.level_text, levels):
+            names += [f"lower_{level}", f"upper_{level}"]
+        return cls(levels, names, groups)
+
+    def check(self, model: _core.Model, there: Sequence[str]) -> None:
+        """Raise unless the columns needed are there, and those added are not."""
+        check_columns(there, needed_columns(model, self.groups))
+        for name in self.names:
+            if name in there:
+                raise ValueError(f"there is a column {name!r} already; drop or rename it first")
+
+    def columns(self, model: _core.Model, batch: Any) -> dict[str, Floats]:
+        table = _numbers(batch, model.features)
+        predictions = _predictions(model, batch)
+        made, bounds = model.intervals(table, predictions, _groups(batch, self.groups, table.rows), self.levels)
+        columns = [] if predictions is not None else [made]
+        for j in range(len(self.levels)):
+            columns += [bounds[:, 0, j], bounds[:, 1, j]]
+        return dict(zip(self.names, map(np.ascontiguousarray, columns), strict=True))
+
+    def add_to(self, model: _core.Model, batch: Any) -> Any:
+        """An Arrow batch or table with the columns added."""
+        import pyarrow as pa
+
+        for name, values in self.columns(model, batch).items():
+            batch = batch.append_column(name, pa.array(values))
+        return batch
+
+
+# ---- calibration
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one machine makes of its rows: a sample of scores, one of |y - prediction|, or what is wrong with them."""
+
+    scores: bytes = b""
+    residuals: bytes = b""
+    problem: str = ""
+
+
+# Of as many rows the model's errors are compared with those of its fit.
+_RESIDUALS = 10_000
+
+# Parts that are merged at once: each may hold a sample of a million rows.
+MERGED_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Calibrating:
+    """Which columns calibrate a model."""
+
+    key: str
+    target: str
+    groups: str | None = None
+
+    @classmethod
+    def of(cls, model: _core.Model, key: str | None, target: str | None, groups: str | None) -> Calibrating:
+        if key is None:
+            raise ValueError(
+                "name a column of whole numbers, a different one for each row, as key=: rows of a cluster have no "
+                "numbers of their own, and without them rows that come twice would not be found"
+            )
+        if not (target or model.target):
+            raise ValueError("the model does not say which column holds the outcomes: name it as target=")
+        return cls(key, target or model.target, groups)
+
+    def needed(self, model: _core.Model) -> list[str]:
+        return needed_columns(model, self.target, self.groups, self.key)
+
+    def part(self, model: _core.Model, batches: Iterable[Any]) -> Part:
+        """The scores of some rows. What is wrong with them travels, too: errors of workers are hard to read."""
+        scores, residuals = _empty(model)
+        try:
+            for batch in batches:
+                self._add(model, scores, residuals, batch)
+            return self._packed(scores, residuals)
+        except ValueError as error:
+            return Part(problem=str(error))
+
+    def merged(self, parts: Iterable[Part]) -> Part:
+        scores: _core.Calibration | None = None
+        residuals: _core.Calibration | None = None
+        for part in parts:
+            if part.problem:
+                return part
+            if not part.scores:  # of a task that had nothing to merge
+                continue
+            more = [_core.Calibration.from_bytes(part.scores), _core.Calibration.from_bytes(part.residuals)]
+            if scores is None or residuals is None:
+                scores, residuals = more
+            else:
+                scores.merge(more[0])
+                residuals.merge(more[1])
+        if scores is None or residuals is None:
+            return Part()
+        try:
+            return self._packed(scores, residuals)
+        except ValueError as error:
+            return Part(problem=str(error))
+
+    def finished(self, model: _core.Model, parts: Iterable[Part], replace: bool) -> Predictor:
+        """The model with the rows of all parts."""
+        part = self.merged(parts)
+        if part.problem:
+            raise ValueError(part.problem)
+        scores, residuals = _empty(model)
+        if part.scores:
+            scores = _core.Calibration.from_bytes(part.scores)
+            residuals = _core.Calibration.from_bytes(part.residuals)
+        if scores.rows_seen == 0:
+            raise ValueError("there are no rows to calibrate with")
+        if not replace:
+            before = model.calibration
+            before.merge(scores)
+            scores = before
+        self._check(scores)
+        if warning := model.in_sample_warning(residuals.scores()):
+            warnings.warn(warning, UserWarning, stacklevel=3)
+        return Predictor._of(model.with_calibration(scores))
+
+    def _add(self, model: _core.Model, scores: _core.Calibration, residuals: _core.Calibration, batch: Any) -> None:
+        table = _numbers(batch, model.features)
+        if not table.rows:
+            return
+        keys = _tables.keys(np.asarray(batch[self.key]), table.rows, f"column {self.key!r}, the key,")
+        outcomes = _number(batch, self.target)
+        predictions = _predictions(model, batch)
+        made = model.predictions(table) if predictions is None else predictions
+        _check_finite(keys, outcomes, self.target)
+        _check_finite(keys, made, model.prediction or "the prediction")
+        outcomes = np.ascontiguousarray(outcomes)
+        groups = _groups(batch, self.groups, table.rows)
+        model.calibrate(scores, table, predictions, groups, outcomes, 0, keys)
+        residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
+
+    def _packed(self, scores: _core.Calibration, residuals: _core.Calibration) -> Part:
+        self._check(scores)
+        return Part(scores.to_bytes(), residuals.to_bytes())
+
+    def _check(self, scores: _core.Calibration) -> None:
+        twice = scores.duplicate()
+        if twice is not None:
+            raise ValueError(
+                f"the key {_signed(twice)} in {self.key!r} comes twice, or its row is already in the calibration; rows "
+                "counted twice would make intervals too narrow: give every row once and a key of its own, or use "
+                "replace=True to calibrate with these rows alone"
+            )
+
+
+def _empty(model: _core.Model) -> tuple[_core.Calibration, _core.Calibration]:
+    like = model.calibration
+    return _core.Calibration(like.capacity, like.seed), _core.Calibration(_RESIDUALS, like.seed)
+
+
+def _check_finite(keys: NDArray[np.uint64], values: Floats, name: str) -> None:
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        what = "missing" if np.isnan(values[bad[0]]) else "infinite"
+        raise ValueError(f"the row of key {_signed(int(keys[bad[0]]))}: {name} is {what}; remove such rows")
+
+
+def _signed(key: int) -> int:
+    return key - (1 << 64) if key >= 1 << 63 else key

@@ -1,0 +1,91 @@
+"""Intervals in DuckDB's SQL.
+
+>>> import duckdb, widthwise.duckdb                                                      # doctest: +SKIP
+>>> connection = duckdb.connect()                                                        # doctest: +SKIP
+>>> widthwise.duckdb.register(connection, "homes.safetensors")                           # doctest: +SKIP
+>>> connection.sql("SELECT *, unnest(predict_interval(size, age)) FROM homes")           # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any
+
+try:
+    import duckdb
+    import pyarrow as pa
+except ImportError as error:
+    raise ImportError("widthwise.duckdb needs duckdb and pyarrow: pip install 'widthwise[duckdb]'") from error
+
+from . import _batches
+from ._batches import Intervals
+from ._options import Levels
+
+if TYPE_CHECKING:
+    from ._batches import AnyModel
+
+__all__ = ["register"]
+
+
+def register(
+    connection: Any,
+    model: AnyModel,
+    name: str = "predict_interval",
+    *,
+    confidence_level: Levels | None = None,
+    grouped: bool = False,
+) -> list[str]:
+    """Make a model a function of SQL.
+
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+    model : Predictor, fitted WidthwiseRegressor, path-like or bytes
+        Calibrated.
+    name : str
+        What the function is called.
+    confidence_level : float or list of floats, optional
+        By default the model's.
+    grouped : bool, default=False
+        Whether the rows' categories are given, too: as an integer, after all others.
+
+    Returns
+    -------
+    list of str
+        What the function takes, in order: the model's features, then the column of predictions when the model does not
+        make them. NULL is a missing value.
+
+    Notes
+    -----
+    The function returns a struct with the columns of ``widthwise predict``: ``prediction`` where the model makes it,
+    ``lower_0.9`` and ``upper_0.9`` for each level; ``unnest`` makes columns of it. Rows come in Arrow batches.
+    """
+    predictor = _batches.predictor_of(model)
+    group = "group" if grouped else None
+    core = predictor._model
+    if not grouped and core.calibration.groups not in ([], [0]):
+        raise ValueError("the calibration has groups: give those of the rows, too, with grouped=True")
+    names = _batches.needed_columns(core)
+    while group in names:
+        group = f"{group}_"
+    intervals = Intervals.of(predictor, confidence_level, group)
+
+    takes = names if group is None else [*names, group]
+
+    def scored(*columns: Any) -> Any:
+        batch = pa.table(list(columns), names=takes)
+        made = intervals.columns(core, batch)
+        return pa.StructArray.from_arrays([pa.array(values) for values in made.values()], names=list(made))
+
+    # DuckDB counts the parameters.
+    parameters = [Parameter(f"p{j}", Parameter.POSITIONAL_ONLY) for j in range(len(takes))]
+    scored.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    connection.create_function(
+        name,
+        scored,
+        ["DOUBLE"] * len(names) + (["BIGINT"] if grouped else []),
+        duckdb.struct_type(dict.fromkeys(intervals.names, "DOUBLE")),
+        type="arrow",
+        null_handling="special",  # else a row with a missing feature would have no interval
+    )
+    return names

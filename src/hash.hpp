@@ -1,0 +1,25 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <widthwise/random.hpp>
+
+namespace widthwise::internal {
+
+/// Go on with a hash over some bytes: a chain of bijections over 64-bit words, low byte first. Tells contents apart by
+/// all but chance; it is no protection against somebody who wants two to be alike.
+[[nodiscard]] inline std::uint64_t hash_bytes(std::uint64_t hash, std::span<const std::byte> bytes) {
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    std::uint64_t word = 0;
+    for (std::size_t j = i; j < std::min(i + 8, bytes.size()); ++j) {
+      word |= std::to_integer<std::uint64_t>(bytes[j]) << (8 * (j - i));
+    }
+    hash = mix_bits(hash ^ word) + 0x9e3779b97f4a7c15U;
+  }
+  return hash;
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,126 @@
+#include <widthwise/calibration_part.hpp>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/model_file.hpp>
+
+#include "message_of.hpp"
+#include "model_examples.hpp"
+
+namespace widthwise {
+namespace {
+
+Model model_of(std::uint64_t seed) {
+  return Model(ModelParts{.features = examples::names(3),
+                          .target = "y",
+                          .base = examples::forest(3, 1, 5, 2, seed),
+                          .localizer = examples::forest(4, 1, 6, 2, seed + 1),
+                          .rule = ConformalRule(make_transform("exp"))});
+}
+
+void expect_refusal(const std::function<void()>& action, const std::string& part) {
+  const std::string message = message_of(action, ErrorCode::kBadData);
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+CalibrationPart part_of(const Model& model, const examples::Table& table, std::size_t first, std::size_t count) {
+  CalibrationPart part = CalibrationPart::of(model);
+  std::vector<std::uint64_t> keys;
+  for (std::size_t i = first; i < first + count; ++i) keys.push_back(mix_bits(i));
+  model.calibrate(part.calibration, {.x = table.matrix().slice(first, count)}, std::span(table.y).subspan(first, count),
+                  keys);
+  return part;
+}
+
+TEST(CalibrationPart, AnyPartitionAndOrderGivesTheSameBytes) {
+  const Model model = model_of(1);
+  const examples::Table table(1000, 3, 2);
+  Calibration whole = model.parts().calibration;
+  merge_part(whole, part_of(model, table, 0, 1000), model);
+  Calibration dealt = model.parts().calibration;
+  for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{600, 400}, {0, 0}, {0, 1}, {1, 599}}) {
+    merge_part(dealt, deserialise_part(serialise_part(part_of(model, table, first, count))), model);
+  }
+  EXPECT_EQ(serialise(model.with_calibration(dealt)), serialise(model.with_calibration(whole)));
+}
+
+TEST(CalibrationPart, FilesAreReadAsTheyWereWritten) {
+  const Model model = model_of(1);
+  const CalibrationPart part = part_of(model, examples::Table(50, 3, 2), 0, 50);
+  const auto file = std::filesystem::temp_directory_path() / ("part-" + std::to_string(::getpid()));
+  save_part(part, file);
+  const CalibrationPart read = load_part(file);
+  std::filesystem::remove(file);
+  EXPECT_EQ(read.scores_of, part.scores_of);
+  EXPECT_EQ(read.calibration, part.calibration);
+}
+
+TEST(CalibrationPart, OfAnotherModelIsRefused) {
+  const examples::Table table(50, 3, 2);
+  Calibration calibration;
+  const Model model = model_of(1);
+  expect_refusal([&] { merge_part(calibration, part_of(model_of(3), table, 0, 50), model); },
+                 "scores of another model");
+  CalibrationPart other = CalibrationPart::of(model);
+  other.calibration = Calibration({.capacity = 5, .seed = 1});
+  expect_refusal([&] { merge_part(calibration, other, model); }, "found capacity 5 and seed 1");
+  EXPECT_EQ(calibration.rows_seen(), 0U);
+}
+
+TEST(CalibrationPart, DamagedBytesAreRefused) {
+  const std::vector<std::byte> bytes = serialise_part(part_of(model_of(1), examples::Table(50, 3, 2), 0, 50));
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THROW((void)deserialise_part(std::span(bytes).first(size)), Error) << size;
+  }
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::vector<std::byte> changed = bytes;
+    changed[i] ^= std::byte{1};
+    try {
+      // All that may change unseen is whose scores they say they are, which the model tells, and who wrote it.
+      EXPECT_EQ(deserialise_part(changed).calibration, deserialise_part(bytes).calibration) << i;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kBadData) << error.what();
+    }
+  }
+}
+
+TEST(CalibrationPart, ModelsAndPartsAreToldApart) {
+  const Model model = model_of(1);
+  expect_refusal([&] { (void)deserialise_part(serialise(model)); }, "a model, not a part");
+  expect_refusal([&] { (void)deserialise(serialise_part(CalibrationPart::of(model))); }, "not a widthwise model");
+}
+
+TEST(ScoreFingerprint, ChangesWithWhatScoresDependOnAndWithNothingElse) {
+  const Model model = model_of(1);
+  const std::uint64_t fingerprint = score_fingerprint(model);
+  EXPECT_EQ(score_fingerprint(examples::calibrated(model, examples::Table(50, 3, 2))), fingerprint);
+  EXPECT_EQ(score_fingerprint(deserialise(serialise(model))), fingerprint);
+  const auto changed = [&](const auto& change) {
+    ModelParts parts = model.parts();
+    change(parts);
+    return score_fingerprint(Model(std::move(parts)));
+  };
+  EXPECT_EQ(changed([](ModelParts& parts) {
+              parts.notes["by"] = "someone";
+              parts.levels = {0.5};
+              parts.range.low = 0;
+              parts.fit_rows = 7;
+            }),
+            fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.unit = 2; }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.target = "z"; }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.features[0] = "z"; }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.base = examples::forest(3, 1, 5, 2, 9); }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.localizer = examples::forest(4, 1, 6, 2, 9); }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.rule = ConformalRule(make_transform("linear")); }), fingerprint);
+}
+
+}  // namespace
+}  // namespace widthwise

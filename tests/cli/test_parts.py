@@ -1,0 +1,148 @@
+"""Calibration in parts: any partition and order of the rows gives the same model, and what does not fit is refused."""
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import FIT, make_table, write
+
+USAGE, DATA = 2, 1
+
+
+@pytest.fixture
+def folder(homes, tmp_path):
+    """The program in a folder with a copy of the model and rows with keys, whole and in parts."""
+    shutil.copy(homes.folder / "homes.safetensors", tmp_path / "homes.safetensors")
+    table = make_table(1000, 12)
+    # Beyond 2^53, where neighbours are one double; negative ones, too.
+    keys = (np.random.default_rng(0).permutation(1000) - 500).astype(np.int64) + np.int64(1 << 62)
+    keys[::7] *= -1
+    table = table.append_column("id", pa.array(keys))
+    write(table, tmp_path / "rows.csv")
+    write(table, tmp_path / "rows.parquet")
+    order = np.random.default_rng(1).permutation(1000)
+    for i, part in enumerate(np.split(order, [10, 400])):
+        write(table.take(part), tmp_path / f"part{i}.{'csv' if i == 1 else 'parquet'}")
+    homes.folder = tmp_path
+    return homes
+
+
+PARTS = ["part0.parquet", "part1.csv", "part2.parquet"]
+
+
+def bytes_of(program, name):
+    return (program.folder / name).read_bytes()
+
+
+def test_any_partition_and_order_gives_the_same_model_to_the_byte(folder):
+    folder.ok("calibrate", "homes.safetensors", "rows.csv", "--key", "id", "-o", "whole.safetensors")
+    whole = bytes_of(folder, "whole.safetensors")
+    folder.ok("calibrate", "homes.safetensors", "rows.parquet", "--key", "id", "-o", "again.safetensors")
+    assert bytes_of(folder, "again.safetensors") == whole
+
+    before = bytes_of(folder, "homes.safetensors")
+    for i, table in enumerate(PARTS):
+        folder.ok("calibrate", "homes.safetensors", table, "--key", "id", "--emit", f"{i}.part")
+    assert bytes_of(folder, "homes.safetensors") == before
+    for order in (["0.part", "1.part", "2.part"], ["2.part", "0.part", "1.part"]):
+        folder.ok("merge", "homes.safetensors", *order, "-o", "merged.safetensors")
+        assert bytes_of(folder, "merged.safetensors") == whole
+    for table in PARTS:
+        folder.ok("calibrate", "homes.safetensors", table, "--key", "id")
+    assert bytes_of(folder, "homes.safetensors") == whole
+
+
+def test_without_keys_the_order_of_the_parts_does_not_matter(folder):
+    for i, table in enumerate(PARTS):
+        folder.ok("calibrate", "homes.safetensors", table, "--emit", f"{i}.part")
+    folder.ok("merge", "homes.safetensors", "0.part", "1.part", "2.part", "-o", "one.safetensors")
+    folder.ok("merge", "homes.safetensors", "2.part", "-o", "two.safetensors")
+    folder.ok("merge", "two.safetensors", "1.part", "0.part")
+    assert bytes_of(folder, "one.safetensors") == bytes_of(folder, "two.safetensors")
+
+
+def test_merge_says_what_calibrate_says(folder):
+    told = folder.ok("calibrate", "homes.safetensors", "rows.csv", "--key", "id", "--emit", "rows.part").out
+    assert told == "rows.part: the scores of 1,000 rows, for 'widthwise merge homes.safetensors'.\n"
+    as_json = ["--json", "-o", "out.safetensors"]
+    part = folder.ok("calibrate", "homes.safetensors", "rows.csv", "--key", "id", "--emit", "rows.part", "--json").json
+    assert part == {"part": "rows.part", "rows_seen": 1000, "rows_kept": 1000}
+    calibrated = folder.ok("calibrate", "homes.safetensors", "rows.csv", "--key", "id", *as_json)
+    merged = folder.ok("merge", "homes.safetensors", "rows.part", *as_json)
+    assert merged.json == calibrated.json and merged.json["rows_added"] == 1000
+    replaced = folder.ok("merge", "homes.safetensors", "rows.part", "--replace", *as_json).json
+    assert (replaced["rows_added"], replaced["rows_seen"]) == (1000, 1000)
+    assert "1,000 of them new" in folder.ok("merge", "homes.safetensors", "rows.part").out
+
+
+def test_rows_that_come_twice_are_refused(folder):
+    folder.ok("calibrate", "homes.safetensors", "part0.parquet", "--key", "id", "--emit", "0.part")
+    folder.ok("calibrate", "homes.safetensors", "rows.csv", "--key", "id", "--emit", "all.part")
+    message = folder.fails(DATA, "merge", "homes.safetensors", "0.part", "all.part")
+    assert message.startswith("widthwise merge: all.part: rows of this part are already in the calibration")
+    folder.ok("merge", "homes.safetensors", "0.part")
+    before = bytes_of(folder, "homes.safetensors")
+    message = folder.fails(DATA, "merge", "homes.safetensors", "0.part")
+    assert "0.part: rows of this part are already in the calibration;" in message and "--replace" in message
+    message = folder.fails(DATA, "calibrate", "homes.safetensors", "rows.csv", "--key", "id")
+    assert "rows.csv: the row of key " in message and "--replace" in message
+    assert bytes_of(folder, "homes.safetensors") == before
+
+
+def test_a_key_that_two_rows_of_a_table_have_is_named(folder):
+    table = make_table(50, 5)
+    write(table.append_column("id", pa.array([*range(-48, 1), -7])), folder.folder / "twice.csv")
+    for more in (["--emit", "x.part"], ["--replace"]):
+        message = folder.fails(DATA, "calibrate", "homes.safetensors", "twice.csv", "--key", "id", *more)
+        assert message == (
+            "widthwise calibrate: twice.csv: two rows have the key -7 in 'id'; "
+            "a key is a whole number that no other row has"
+        )
+    assert not (folder.folder / "x.part").exists()
+
+
+@pytest.mark.parametrize("key, code, words", [("city", USAGE, "is not a number"), ("a", DATA, "is not a whole number")])
+def test_a_key_is_a_whole_number(folder, key, code, words):
+    message = folder.fails(code, "calibrate", "homes.safetensors", "rows.csv", "--key", key)
+    assert f"rows.csv: column '{key}', row 1: " in message and words in message
+
+
+def test_a_misspelt_key_suggests_the_nearest(folder):
+    message = folder.fails(USAGE, "calibrate", "homes.safetensors", "rows.csv", "--key", "idd")
+    assert message == "widthwise calibrate: rows.csv: no column 'idd'; did you mean 'id'?"
+
+
+def test_a_part_of_another_model_is_refused(folder):
+    shutil.copy(folder.folder / "rows.csv", folder.folder / "train.csv")
+    assert folder(*FIT, "--no-compare", "--seed", "5", "-o", "other.safetensors").code == 0
+    folder.ok("calibrate", "other.safetensors", "part1.csv", "--key", "id", "--emit", "other.part")
+    message = folder.fails(DATA, "merge", "homes.safetensors", "other.part")
+    assert message == (
+        "widthwise merge: other.part: these are scores of another model; make the part again with this one"
+    )
+
+
+def test_a_calibrated_model_still_takes_parts_that_were_made_before(folder):
+    folder.ok("calibrate", "homes.safetensors", "part0.parquet", "--key", "id", "--emit", "0.part")
+    folder.ok("calibrate", "homes.safetensors", "part1.csv", "--key", "id")
+    folder.ok("merge", "homes.safetensors", "0.part")
+
+
+def test_a_damaged_part_is_bad_data(folder):
+    folder.ok("calibrate", "homes.safetensors", "part0.parquet", "--emit", "0.part")
+    content = bytes_of(folder, "0.part")
+    before = bytes_of(folder, "homes.safetensors")
+    for size in (0, 7, 100, len(content) // 2, len(content) - 1):
+        (folder.folder / "cut.part").write_bytes(content[:size])
+        assert "cut.part" in folder.fails(DATA, "merge", "homes.safetensors", "cut.part")
+    assert "a model, not a part" in folder.fails(DATA, "merge", "homes.safetensors", "homes.safetensors")
+    assert "not a widthwise model" in folder.fails(DATA, "inspect", "0.part")
+    assert "nosuch.part" in folder.fails(DATA, "merge", "homes.safetensors", "nosuch.part")
+    assert bytes_of(folder, "homes.safetensors") == before
+
+
+def test_emit_writes_no_model(folder):
+    for more in (["--replace"], ["-o", "x.safetensors"]):
+        folder.fails(USAGE, "calibrate", "homes.safetensors", "rows.csv", "--emit", "x.part", *more)
+    folder.fails(USAGE, "merge", "homes.safetensors")

@@ -1,0 +1,359 @@
+"""Intervals and calibration where the rows are: Spark, Dask, Ray and DuckDB give the library's bits."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import widthwise
+from examples import N_JOBS, Rows
+from widthwise import Localizer, Predictor, WidthwiseRegressor, _batches
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pq = pytest.importorskip("pyarrow.parquet")
+
+LEVELS = [0.8, 0.95]
+ADDED = ["lower_0.8", "upper_0.8", "lower_0.95", "upper_0.95"]
+
+
+def table_of(rows, seed):
+    """Features, some of them null, forecasts, outcomes, keys beyond what a double tells apart, and a text."""
+    rng = np.random.default_rng(seed)
+    n = len(rows.y)
+    columns = {name: pa.array(rows.X[:, j], from_pandas=True) for j, name in enumerate(["size", "age", "noise"])}
+    columns["y_pred"] = rows.y_pred
+    columns["y"] = rows.y
+    columns["id"] = rng.permutation(n).astype(np.int64) * np.where(rng.random(n) < 0.5, 1, -1) + (seed << 55)
+    columns["kind"] = rng.integers(0, 2, n).astype(np.int32)
+    columns["name"] = [f"row {i}" for i in range(n)]
+    return pa.table(columns)
+
+
+@pytest.fixture(scope="module")
+def table(fresh):
+    return table_of(fresh, 1)
+
+
+@pytest.fixture(scope="module")
+def parquet(table, tmp_path_factory):
+    """The table in four files, its rows in another order."""
+    folder = tmp_path_factory.mktemp("parquet")
+    order = np.random.default_rng(3).permutation(table.num_rows)
+    for i, part in enumerate(np.array_split(order, 4)):
+        pq.write_table(table.take(part), folder / f"{i}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predictors(rows):
+    """One that makes its own predictions, one that does not, one with groups."""
+    frame = rows.frame()
+    regressor = WidthwiseRegressor(random_state=0, n_jobs=N_JOBS).fit(frame, rows.y)
+    more = Rows(900, seed=7)
+    localizer = Localizer(n_jobs=N_JOBS).fit(frame, rows.y, rows.y_pred)
+    calibrated = localizer.calibrate(more.frame(), more.y, more.y_pred)
+    grouped = localizer.calibrate(more.frame(), more.y, more.y_pred, groups=np.arange(900) % 2)
+    return {
+        "own": regressor.predictor_,
+        "forecasts": Predictor(localizer, calibrated),
+        "grouped": Predictor(localizer, grouped),
+    }
+
+
+@pytest.fixture(params=["own", "forecasts", "grouped"])
+def predictor(predictors, request):
+    return predictors[request.param]
+
+
+def groups_of(predictor):
+    return "kind" if predictor.calibration.groups == [0, 1] else None
+
+
+def expected(predictor, table):
+    """The columns to be added, from the library."""
+    y_pred, bounds = predictor.predict_interval(
+        table,
+        np.array(table["y_pred"]) if predictor.needs_predictions else None,
+        confidence_level=LEVELS,
+        groups=np.array(table["kind"]) if groups_of(predictor) else None,
+    )
+    columns = {} if predictor.needs_predictions else {"prediction": y_pred}
+    for j, level in enumerate(["0.8", "0.95"]):
+        columns[f"lower_{level}"] = bounds[:, 0, j]
+        columns[f"upper_{level}"] = bounds[:, 1, j]
+    return columns
+
+
+def assert_same(found, predictor, table):
+    """An Arrow table in any order has all rows as they were and the library's bits."""
+    columns = expected(predictor, table)
+    assert found.column_names == [*table.column_names, *columns]
+    found = found.sort_by("id")
+    order = np.argsort(np.array(table["id"]))
+    for name in table.column_names:
+        np.testing.assert_array_equal(found[name].to_numpy(), table[name].take(order).to_numpy())
+    for name, values in columns.items():
+        np.testing.assert_array_equal(found[name].to_numpy(), values[order])
+
+
+def calibrated_alone(predictor, table):
+    return predictor.calibrated(
+        table,
+        np.array(table["y"]),
+        np.array(table["y_pred"]) if predictor.needs_predictions else None,
+        key=np.array(table["id"]),
+        groups=np.array(table["kind"]) if groups_of(predictor) else None,
+    )
+
+
+def bytes_of(predictor):
+    return predictor._model.to_bytes()
+
+
+# ---- keys
+
+
+def test_any_order_and_partition_of_rows_with_keys_gives_the_same_bytes(predictor, table):
+    whole = bytes_of(calibrated_alone(predictor, table))
+    order = np.random.default_rng(0).permutation(table.num_rows)
+    dealt = predictor
+    for part in np.array_split(order, [1, 700]):
+        dealt = calibrated_alone(dealt, table.take(part))
+    assert bytes_of(dealt) == whole
+
+
+def test_keys_are_whole_numbers_each_once(predictors, table):
+    predictor = predictors["own"]
+    y = np.array(table["y"])
+    with pytest.raises(ValueError, match="key must be whole numbers of 64 bits.*found float64"):
+        predictor.calibrated(table, y, key=np.arange(len(y), dtype=float))
+    with pytest.raises(ValueError, match="2000 rows, key has shape"):
+        predictor.calibrated(table, y, key=np.arange(3))
+    with pytest.raises(ValueError, match="added twice"):
+        predictor.calibrated(table, y, key=np.zeros(len(y), dtype=int))
+    negative = widthwise.Calibration().add([1.0], key=np.array([-1]))
+    assert negative == widthwise.Calibration().add([1.0], key=np.array([2**64 - 1], dtype=np.uint64))
+    with pytest.raises(ValueError, match="either first_row or key"):
+        widthwise.Calibration().add([1.0], key=[1], first_row=0)
+
+
+def test_keys_that_count_up_are_not_taken_for_rows_of_the_fit(model, rows, fresh):
+    n = len(fresh.y)
+    assert model.predictor_.calibrated(fresh.X, fresh.y, key=np.arange(n)).calibration.rows_seen > n
+    own = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=N_JOBS)
+    own.fit(np.nan_to_num(rows.X), rows.y)
+    assert own.predictor_.calibrated(fresh.X, fresh.y, fresh.y_pred, key=np.arange(n)).calibration.rows_seen > n
+
+
+def test_the_command_line_makes_the_same_of_the_keys(program, predictors, table, tmp_path):
+    predictor = predictors["own"]
+    predictor.save(tmp_path / "model.safetensors")
+    pq.write_table(table, tmp_path / "rows.parquet")
+    done = program("calibrate", "model.safetensors", "rows.parquet", "--key", "id", cwd=tmp_path)
+    if "cannot read tables" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "model.safetensors").read_bytes() == bytes_of(calibrated_alone(predictor, table))
+
+
+# ---- what they share
+
+
+def test_a_model_is_read_once_in_a_process(predictors):
+    data = bytes_of(predictors["own"])
+    fetched = []
+
+    def fetch():
+        fetched.append(1)
+        return data
+
+    models = [_batches.Shipment("some digest", fetch).model() for _ in range(3)]
+    assert len(fetched) == 1 and all(model is models[0] for model in models)
+    for i in range(10):
+        _batches.Shipment(f"digest {i}", fetch).model()
+    assert len(_batches._READ) <= 4
+
+
+def test_what_travels_can_be_pickled(predictors):
+    intervals = _batches.Intervals.of(predictors["own"], LEVELS, None)
+    assert pickle.loads(pickle.dumps(intervals)) == intervals
+    assert intervals.names == ["prediction", *ADDED]
+
+
+def test_models_come_as_predictor_regressor_file_or_bytes(model, tmp_path):
+    model.save(tmp_path / "model.safetensors")
+    data = bytes_of(model.predictor_)
+    for given in (model, model.predictor_, tmp_path / "model.safetensors", data):
+        assert bytes_of(_batches.predictor_of(given)) == data
+    with pytest.raises(ValueError, match="not fitted"):
+        _batches.predictor_of(WidthwiseRegressor())
+    with pytest.raises(TypeError, match="found int"):
+        _batches.predictor_of(3)
+
+
+def test_columns_are_those_of_the_command_line(program, predictors, table, tmp_path):
+    for name in ("own", "forecasts"):
+        predictors[name].save(tmp_path / "model.safetensors")
+        pq.write_table(table, tmp_path / "rows.parquet")
+        arguments = ["model.safetensors", "rows.parquet", "--level", "0.8,0.95", "-o", "out.parquet"]
+        done = program("predict", *arguments, cwd=tmp_path)
+        if "cannot read tables" in done.stderr:
+            pytest.skip(done.stderr)
+        assert done.returncode == 0, done.stderr
+        assert_same(pq.read_table(tmp_path / "out.parquet"), predictors[name], table)
+
+
+def test_decimals_and_half_precision_are_numbers_in_batches(predictors, table):
+    predictor = predictors["own"]
+    age = table["age"].fill_null(1).cast(pa.float16()).combine_chunks()
+    size = table["size"].fill_null(1).cast(pa.decimal128(20, 4), safe=False).combine_chunks()
+    plain = table.set_column(1, "age", age.cast(pa.float64())).set_column(0, "size", size.cast(pa.float64()))
+    odd = table.set_column(1, "age", age).set_column(0, "size", size)
+    intervals = _batches.Intervals.of(predictor, LEVELS, None)
+    found = intervals.columns(predictor._model, odd)
+    for name, values in expected(predictor, plain).items():
+        np.testing.assert_array_equal(found[name], values)
+
+
+# ---- Spark
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_spark_gives_the_librarys_intervals(spark, predictor, table, parquet, tmp_path, partitions):
+    spark_module = pytest.importorskip("widthwise.spark")
+    frame = spark.read.parquet(str(parquet)).repartition(partitions)
+    scored = spark_module.predict_interval(frame, predictor, LEVELS, groups=groups_of(predictor))
+    scored.write.parquet(str(tmp_path / "out"))
+    assert_same(pq.read_table(tmp_path / "out"), predictor, table)
+
+
+@pytest.mark.cluster
+def test_spark_calibrates_to_the_same_bytes_however_rows_are_dealt_out(spark, predictor, table, parquet):
+    spark_module = pytest.importorskip("widthwise.spark")
+    whole = bytes_of(calibrated_alone(predictor, table))
+    frame = spark.read.parquet(str(parquet))
+    for dealt in (frame, frame.coalesce(1), frame.repartition(5, "kind"), frame.orderBy("id").repartition(20)):
+        found = spark_module.calibrate(dealt, predictor, key="id", groups=groups_of(predictor))
+        assert bytes_of(found) == whole
+
+
+@pytest.mark.cluster
+def test_spark_says_what_is_wrong(spark, predictors, parquet):
+    spark_module = pytest.importorskip("widthwise.spark")
+    frame = spark.read.parquet(str(parquet))
+    own = predictors["own"]
+    with pytest.raises(ValueError, match="as key="):
+        spark_module.calibrate(frame, own)
+    with pytest.raises(ValueError, match="no column 'ids'"):
+        spark_module.calibrate(frame, own, key="ids")
+    with pytest.raises(ValueError, match="the key -?[0-9]+ in 'id' comes twice"):
+        spark_module.calibrate(frame.union(frame), own, key="id")
+    with pytest.raises(ValueError, match="column 'y', the key, must be whole numbers"):
+        spark_module.calibrate(frame, own, key="y")
+    with pytest.raises(ValueError, match="no rows"):
+        spark_module.calibrate(frame.limit(0), own, key="id")
+    once = spark_module.calibrate(frame, own, key="id")
+    with pytest.raises(ValueError, match="already in the calibration"):
+        spark_module.calibrate(frame, once, key="id")
+    again = spark_module.calibrate(frame, once, key="id", replace=True)
+    assert again.calibration.rows_seen == 2000
+    with pytest.raises(ValueError, match="'lower_0.9' already"):
+        spark_module.predict_interval(frame.withColumn("lower_0.9", frame.y), own, 0.9)
+    with pytest.raises(ValueError, match="no column 'age', which the model needs"):
+        spark_module.predict_interval(frame.drop("age"), own)
+    with pytest.raises(ValueError, match="as groups="):
+        spark_module.predict_interval(frame, predictors["grouped"])
+
+
+# ---- Dask
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_dask_gives_the_librarys_intervals(client, predictor, table, partitions):
+    dask_module = pytest.importorskip("widthwise.dask")
+    import dask.dataframe
+
+    frame = dask.dataframe.from_pandas(table.to_pandas(), npartitions=partitions)
+    scored = dask_module.predict_interval(frame, predictor, LEVELS, groups=groups_of(predictor))
+    assert list(scored.columns) == [*table.column_names, *expected(predictor, table)]
+    assert_same(pa.Table.from_pandas(scored.compute(), preserve_index=False), predictor, table)
+
+
+@pytest.mark.cluster
+def test_dask_calibrates_to_the_same_bytes_however_rows_are_dealt_out(client, predictor, table):
+    dask_module = pytest.importorskip("widthwise.dask")
+    import dask.dataframe
+
+    whole = bytes_of(calibrated_alone(predictor, table))
+    for seed, partitions in itertools.product([0, 1], [1, 11]):
+        frame = table.to_pandas().sample(frac=1, random_state=seed)
+        dealt = dask.dataframe.from_pandas(frame, npartitions=partitions, sort=False)
+        found = dask_module.calibrate(dealt, predictor, key="id", groups=groups_of(predictor))
+        assert bytes_of(found) == whole
+
+
+@pytest.mark.cluster
+def test_dask_says_what_is_wrong(client, predictors, table):
+    dask_module = pytest.importorskip("widthwise.dask")
+    import dask.dataframe
+
+    frame = table.to_pandas()
+    own = predictors["own"]
+    dealt = dask.dataframe.from_pandas(frame, npartitions=3)
+    with pytest.raises(ValueError, match="as key="):
+        dask_module.calibrate(dealt, own)
+    with pytest.raises(ValueError, match="comes twice"):
+        dask_module.calibrate(dask.dataframe.concat([dealt, dealt]), own, key="id")
+    key = int(frame["id"][5])
+    frame.loc[5, "y"] = np.nan
+    with pytest.raises(ValueError, match=f"the row of key {key}: y is missing; remove such rows"):
+        dask_module.calibrate(dask.dataframe.from_pandas(frame, npartitions=3), own, key="id")
+
+
+# ---- Ray
+
+
+@pytest.mark.cluster
+def test_ray_gives_the_librarys_intervals(ray, predictor, table, parquet):
+    ray_module = pytest.importorskip("widthwise.ray")
+    dataset = ray.data.read_parquet(str(parquet))
+    scored = ray_module.predict_interval(dataset, predictor, LEVELS, groups=groups_of(predictor))
+    batches = list(scored.iter_batches(batch_size=None, batch_format="pyarrow"))
+    assert_same(pa.concat_tables(batches), predictor, table)
+
+
+# ---- DuckDB
+
+
+def test_duckdb_gives_the_librarys_intervals(predictor, table):
+    duckdb_module = pytest.importorskip("widthwise.duckdb")
+    import duckdb
+
+    with duckdb.connect() as connection:
+        grouped = groups_of(predictor) is not None
+        takes = duckdb_module.register(connection, predictor, confidence_level=LEVELS, grouped=grouped)
+        assert takes == [*predictor.features, *(["y_pred"] if predictor.needs_predictions else [])]
+        connection.register("homes", table)
+        arguments = ", ".join([*takes, *(["kind"] if grouped else [])])
+        found = connection.sql(f"SELECT *, unnest(predict_interval({arguments})) FROM homes").to_arrow_table()
+        assert_same(found, predictor, table)
+
+
+def test_duckdb_functions_have_names_of_their_own(predictors, table):
+    duckdb_module = pytest.importorskip("widthwise.duckdb")
+    import duckdb
+
+    with duckdb.connect() as connection:
+        duckdb_module.register(connection, predictors["own"], "wide", confidence_level=0.95)
+        duckdb_module.register(connection, predictors["own"], "narrow", confidence_level=0.5)
+        connection.register("homes", table)
+        found = connection.sql(
+            'SELECT bool_and(wide(size, age, noise)."upper_0.95" >= narrow(size, age, noise)."upper_0.5") FROM homes'
+        ).fetchall()
+        assert found == [(True,)]
+        with pytest.raises(ValueError, match="grouped=True"):
+            duckdb_module.register(connection, predictors["grouped"], "grouped")
