@@ -98,9 +98,11 @@ class Workers {
                        [](const Worker& worker) { return worker.status.has_value(); });
   }
 
-  void signal_all(int signal) const {
-    for (const Worker& worker : workers_) {
-      if (!worker.status) kill(worker.process, signal);
+  void signal_all(int signal) {
+    for (Worker& worker : workers_) {
+      if (worker.status) continue;
+      kill(worker.process, signal);
+      worker.signalled = true;
     }
   }
 
@@ -108,7 +110,7 @@ class Workers {
   [[nodiscard]] int conclude() const {
     for (const std::size_t rank : failed_) {
       const int status = *workers_[rank].status;
-      if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM) {
+      if (WIFSIGNALED(status) && !workers_[rank].signalled) {
         complain("worker " + std::to_string(rank) + " of " + std::to_string(workers_.size()) + " was killed (signal " +
                  std::to_string(WTERMSIG(status)) +
                  "); no model is written. The same command goes on from the last checkpoint");
@@ -132,6 +134,7 @@ class Workers {
     int messages = -1;  ///< what it writes to stderr, but for the first, which writes to ours
     std::string text;
     std::optional<int> status;
+    bool signalled = false;  ///< by us
   };
 
   void start(const std::vector<std::string>& arguments, bool first) {

@@ -1,6 +1,7 @@
 #include <widthwise/train/team.hpp>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -50,6 +51,14 @@ bool persist(Clock::time_point until, const Try& attempt) {
   return true;
 }
 
+/// Writing to a worker that is gone raises SIGPIPE, which would end this process without a word.
+void ignore_broken_pipes() {
+  struct sigaction action = {};
+  if (sigaction(SIGPIPE, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &action, nullptr);
+}
+
 /// Introduces workers to each other, on a thread of XGBoost's own.
 class Tracker {
  public:
@@ -81,6 +90,7 @@ class XgboostTeam final : public Team {
   XgboostTeam(std::shared_ptr<const XgboostLibrary> library, const TeamOptions& options)
       : library_(std::move(library)), options_(options) {
     const Functions& f = library_->functions();
+    ignore_broken_pipes();
     // What goes wrong is told by errors; XGBoost would also write of workers that come and go.
     f.XGBRegisterLogCallback([](const char*) {});
     f.XGBSetGlobalConfig(R"({"verbosity": 0})");
