@@ -119,7 +119,7 @@ class Workers {
     }
     // The reason is with the worker that did not fail just because another was gone.
     const auto code_of = [&](std::size_t rank) {
-      return WIFEXITED(*workers_[rank].status) ? WEXITSTATUS(*workers_[rank].status) : 1;
+      return WIFEXITED(*workers_[rank].status) ? WEXITSTATUS(*workers_[rank].status) : kLostWorkerExit;
     };
     const auto cause = std::find_if(failed_.begin(), failed_.end(),
                                     [&](std::size_t rank) { return code_of(rank) != kLostWorkerExit; });
