@@ -62,7 +62,7 @@ std::vector<std::string> own_arguments() {
 /// Several processes of this program. Those that are left at the end are killed.
 class Workers {
  public:
-  Workers(std::vector<std::string> arguments, std::size_t count) {
+  Workers(const std::vector<std::string>& arguments, std::size_t count) {
     for (std::size_t rank = 0; rank < count; ++rank) {
       auto with_rank = arguments;
       with_rank.insert(with_rank.end(), {"--rank", std::to_string(rank)});
@@ -109,7 +109,7 @@ class Workers {
   /// Say what the first worker has not said already, and return the exit code.
   [[nodiscard]] int conclude() const {
     for (const std::size_t rank : failed_) {
-      const int status = *workers_[rank].status;
+      const int status = workers_[rank].status.value_or(0);
       if (WIFSIGNALED(status) && !workers_[rank].signalled) {
         complain("worker " + std::to_string(rank) + " of " + std::to_string(workers_.size()) + " was killed (signal " +
                  std::to_string(WTERMSIG(status)) +
@@ -119,7 +119,8 @@ class Workers {
     }
     // The reason is with the worker that did not fail just because another was gone.
     const auto code_of = [&](std::size_t rank) {
-      return WIFEXITED(*workers_[rank].status) ? WEXITSTATUS(*workers_[rank].status) : kLostWorkerExit;
+      const int status = workers_[rank].status.value_or(0);
+      return WIFEXITED(status) ? WEXITSTATUS(status) : kLostWorkerExit;
     };
     const auto cause = std::find_if(failed_.begin(), failed_.end(),
                                     [&](std::size_t rank) { return code_of(rank) != kLostWorkerExit; });
@@ -231,7 +232,7 @@ void run_workers(const TeamChoice& choice, bool threads_given) {
     const std::size_t threads = std::thread::hardware_concurrency() / choice.start;
     arguments.insert(arguments.end(), {"--threads", std::to_string(std::max<std::size_t>(1, threads))});
   }
-  Workers workers(std::move(arguments), choice.start);
+  Workers workers(arguments, choice.start);
   using Clock = std::chrono::steady_clock;
   std::optional<Clock::time_point> deadline;  // once one has failed, for the others
   bool told = false;

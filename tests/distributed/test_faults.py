@@ -80,7 +80,7 @@ def test_a_killed_worker_stops_the_others_and_the_same_command_goes_on(table, tm
         assert model.read_bytes() == undisturbed.read_bytes(), f"kill {kill}: another model after the restart"
         assert not checkpoint.exists()
         model.unlink()
-    print(f"{KILLS} kills, {resumed} of them after a first checkpoint")
+    print(f"\n{KILLS} kills, {resumed} of them after a first checkpoint")
     assert resumed > 0
 
 

@@ -118,6 +118,6 @@ def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
     for world in (1, 2, 4) if FULL else (2,):
         together = mean_width("--workers", world)
         print(
-            f"casp, {goal}: mean width {together:.4f} by {world} workers, {alone:.4f} by one process: {together / alone - 1:+.2%}"
+            f"\ncasp, {goal}: mean width {together:.4f} by {world} workers, {alone:.4f} by one process: {together / alone - 1:+.2%}"
         )
         assert together < 1.005 * alone

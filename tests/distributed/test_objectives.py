@@ -51,7 +51,7 @@ def test_a_round_sends_the_same_bytes_whatever_the_number_of_rows(transform):
         done = subprocess.run(words, capture_output=True, text=True, timeout=1200)
         assert done.returncode == 0, done.stderr
         cost = json.loads(done.stdout.splitlines()[0])
-        print(f"{transform}, {rows} rows, 2 workers, a round: {cost}")
+        print(f"\n{transform}, {rows} rows, 2 workers, a round: {cost}")
         counts.append((cost["bytes"], cost["network"]))
     assert len({own for own, _ in counts}) == 1
     assert counts[0][0] <= 65_536

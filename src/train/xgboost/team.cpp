@@ -62,9 +62,11 @@ void ignore_broken_pipes() {
 /// Introduces workers to each other, on a thread of XGBoost's own.
 class Tracker {
  public:
-  Tracker(const Functions& f, const TeamOptions& options, Clock::time_point until) : f_(f), timeout_(options.timeout) {
-    const Json config = {{"dmlc_communicator", "rabit"}, {"n_workers", options.workers}, {"host", options.host},
-                         {"port", options.port},         {"sortby", kSortByTask},        {"timeout", timeout_.count()}};
+  Tracker(const Functions& f, const TeamOptions& options, Clock::time_point until)
+      : f_(f), patience_(Json{{"timeout", options.timeout.count()}}.dump()) {
+    const Json config = {{"dmlc_communicator", "rabit"}, {"n_workers", options.workers},
+                         {"host", options.host},         {"port", options.port},
+                         {"sortby", kSortByTask},        {"timeout", options.timeout.count()}};
     // A port that was in use a moment ago is free again after a minute.
     if (!persist(until, [&] { return f.XGTrackerCreate(config.dump().c_str(), &handle_) == 0; })) {
       refuse(options, "cannot listen at " + place_of(options) + ": " + f.last_error());
@@ -73,15 +75,14 @@ class Tracker {
   }
 
   /// After all workers have left.
-  void close() {
-    const Json config = {{"timeout", timeout_.count()}};
-    f_.XGTrackerWaitFor(handle_, config.dump().c_str());
+  void close() noexcept {
+    f_.XGTrackerWaitFor(handle_, patience_.c_str());
     f_.XGTrackerFree(handle_);
   }
 
  private:
   const Functions& f_;
-  std::chrono::seconds timeout_;
+  std::string patience_;  // in XGBoost's words
   Functions::Handle handle_ = nullptr;
 };
 
