@@ -12,6 +12,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -198,7 +199,7 @@ void add_team_options(CLI::App& command, TeamChoice& choice, const std::string& 
       ->group(group)
       ->needs(tracker);
   add_count(command, "--timeout", choice.timeout,
-            "seconds to wait for a worker: longer than any takes to read its rows")
+            "seconds to wait for a worker: longer than any takes to read its rows or to train a round")
       ->capture_default_str()
       ->group(group);
 }
@@ -217,6 +218,10 @@ TeamOptions team_options(const TeamChoice& choice) {
   options.rank = choice.rank;
   options.workers = choice.world;
   options.timeout = std::chrono::seconds(choice.timeout);
+  options.stuck = [](const std::string& complaint) {
+    complain(complaint);
+    std::_Exit(kLostWorkerExit);
+  };
   if (choice.world == 0 || choice.rank >= choice.world) {
     throw Error(ErrorCode::kInvalidArgument, "--rank: there is no worker " + std::to_string(choice.rank) + " of " +
                                                  std::to_string(choice.world) + "; ranks begin with 0");

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,8 +47,12 @@ struct TeamOptions {
   std::uint16_t port = 0;
   std::size_t rank = 0;  ///< of this worker, from 0
   std::size_t workers = 1;
-  /// How long to wait for workers: to come, and then for each other, longer than any of them takes to read its rows.
+  /// How long to wait for workers: to come, and then for each other, longer than any of them takes to read its rows or
+  /// to train a round.
   std::chrono::seconds timeout{300};
+  /// Called with a complaint, on another thread, when XGBoost itself does not notice that a worker is gone and goes on
+  /// waiting after the timeout: nothing but the end of the process ends that wait. None: it waits on.
+  std::function<void(const std::string&)> stuck;
 };
 
 /// Join the team of all processes that call this with the same options but their rank; return when all are there. While
