@@ -277,6 +277,7 @@ void run_in_team(const FitArguments& arguments) {
 void run(const FitArguments& arguments) {
   check_arguments(arguments);
   if (arguments.team.start > 0) {
+    check_row_groups(arguments.columns.tables, arguments.team.start);
     run_workers(arguments.team, arguments.threads_given);
     return;
   }

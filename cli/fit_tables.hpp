@@ -40,6 +40,9 @@ struct FitData {
   std::vector<std::string> fingerprints;  ///< of the tables
 };
 
+/// Throws kInvalidArgument when there are not row groups enough for so many workers.
+void check_row_groups(const std::vector<std::string>& tables, std::size_t workers);
+
 /// Read all rows, or of Parquet files the row groups that fall to this worker: runs of row groups that follow each
 /// other, of about equal numbers of them.
 [[nodiscard]] FitData read_rows(const FitColumnChoice& choice, const std::vector<std::string>& features,

@@ -12,6 +12,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -62,7 +63,7 @@ std::vector<std::string> own_arguments() {
 /// Several processes of this program. Those that are left at the end are killed.
 class Workers {
  public:
-  Workers(std::vector<std::string> arguments, std::size_t count) {
+  Workers(const std::vector<std::string>& arguments, std::size_t count) {
     for (std::size_t rank = 0; rank < count; ++rank) {
       auto with_rank = arguments;
       with_rank.insert(with_rank.end(), {"--rank", std::to_string(rank)});
@@ -98,17 +99,19 @@ class Workers {
                        [](const Worker& worker) { return worker.status.has_value(); });
   }
 
-  void signal_all(int signal) const {
-    for (const Worker& worker : workers_) {
-      if (!worker.status) kill(worker.process, signal);
+  void signal_all(int signal) {
+    for (Worker& worker : workers_) {
+      if (worker.status) continue;
+      kill(worker.process, signal);
+      worker.signalled = true;
     }
   }
 
   /// Say what the first worker has not said already, and return the exit code.
   [[nodiscard]] int conclude() const {
     for (const std::size_t rank : failed_) {
-      const int status = *workers_[rank].status;
-      if (WIFSIGNALED(status) && WTERMSIG(status) != SIGINT && WTERMSIG(status) != SIGTERM) {
+      const int status = workers_[rank].status.value_or(0);
+      if (WIFSIGNALED(status) && !workers_[rank].signalled) {
         complain("worker " + std::to_string(rank) + " of " + std::to_string(workers_.size()) + " was killed (signal " +
                  std::to_string(WTERMSIG(status)) +
                  "); no model is written. The same command goes on from the last checkpoint");
@@ -117,7 +120,8 @@ class Workers {
     }
     // The reason is with the worker that did not fail just because another was gone.
     const auto code_of = [&](std::size_t rank) {
-      return WIFEXITED(*workers_[rank].status) ? WEXITSTATUS(*workers_[rank].status) : 1;
+      const int status = workers_[rank].status.value_or(0);
+      return WIFEXITED(status) ? WEXITSTATUS(status) : kLostWorkerExit;
     };
     const auto cause = std::find_if(failed_.begin(), failed_.end(),
                                     [&](std::size_t rank) { return code_of(rank) != kLostWorkerExit; });
@@ -132,6 +136,7 @@ class Workers {
     int messages = -1;  ///< what it writes to stderr, but for the first, which writes to ours
     std::string text;
     std::optional<int> status;
+    bool signalled = false;  ///< by us
   };
 
   void start(const std::vector<std::string>& arguments, bool first) {
@@ -194,7 +199,7 @@ void add_team_options(CLI::App& command, TeamChoice& choice, const std::string& 
       ->group(group)
       ->needs(tracker);
   add_count(command, "--timeout", choice.timeout,
-            "seconds to wait for a worker: longer than any takes to read its rows")
+            "seconds to wait for a worker: longer than any takes to read its rows or to train a round")
       ->capture_default_str()
       ->group(group);
 }
@@ -213,6 +218,10 @@ TeamOptions team_options(const TeamChoice& choice) {
   options.rank = choice.rank;
   options.workers = choice.world;
   options.timeout = std::chrono::seconds(choice.timeout);
+  options.stuck = [](const std::string& complaint) {
+    complain(complaint);
+    std::_Exit(kLostWorkerExit);
+  };
   if (choice.world == 0 || choice.rank >= choice.world) {
     throw Error(ErrorCode::kInvalidArgument, "--rank: there is no worker " + std::to_string(choice.rank) + " of " +
                                                  std::to_string(choice.world) + "; ranks begin with 0");
@@ -228,7 +237,7 @@ void run_workers(const TeamChoice& choice, bool threads_given) {
     const std::size_t threads = std::thread::hardware_concurrency() / choice.start;
     arguments.insert(arguments.end(), {"--threads", std::to_string(std::max<std::size_t>(1, threads))});
   }
-  Workers workers(std::move(arguments), choice.start);
+  Workers workers(arguments, choice.start);
   using Clock = std::chrono::steady_clock;
   std::optional<Clock::time_point> deadline;  // once one has failed, for the others
   bool told = false;

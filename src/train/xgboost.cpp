@@ -59,6 +59,16 @@ Parameters with_context(Parameters parameters, const TrainingContext& context) {
   return parameters;
 }
 
+/// Do a round with the other workers, when there are any.
+template <class Round>
+void together(const TrainingContext& context, const Round& round) {
+  if (context.team != nullptr) {
+    context.team->together(round);
+  } else {
+    round();
+  }
+}
+
 /// How far a training is, beside what the booster has learnt.
 struct Position {
   std::uint64_t round = 0;  ///< rounds done
@@ -66,7 +76,8 @@ struct Position {
   double best = std::numeric_limits<double>::infinity();
 };
 
-/// The way of a booster through its rounds. It begins where the checkpoint says, and is kept there now and then.
+/// The way of a booster through its rounds. It begins where the checkpoint says, and is kept there now and then: a
+/// booster that was stopped and goes on learns what one learns that was not.
 class Course {
  public:
   Course(Booster& booster, Checkpoint* checkpoint) : booster_(booster), checkpoint_(checkpoint) {
@@ -81,7 +92,10 @@ class Course {
 
   void end_round() {
     ++position_.round;
-    if (checkpoint_ != nullptr && checkpoint_->due()) keep();
+    if (checkpoint_ == nullptr || position_.round % kStretch != 0) return;
+    const std::vector<std::byte> learnt = booster_.save();
+    booster_.load(learnt);
+    if (checkpoint_->due()) keep(learnt);
   }
   void end_round(double loss) {
     if (loss < position_.best) {
@@ -92,16 +106,23 @@ class Course {
   }
 
   /// After the last round.
-  void keep() {
-    if (checkpoint_ == nullptr) return;
+  void end() {
+    if (checkpoint_ != nullptr) keep(booster_.save());
+  }
+
+ private:
+  // XGBoost's choice of columns depends on how many it has chosen since it was loaded. So every booster is loaded anew
+  // after as many rounds, whether it was stopped there or not: else the two would go different ways. That costs the
+  // predictions of all its trees.
+  static constexpr std::uint64_t kStretch = 100;
+
+  void keep(const std::vector<std::byte>& learnt) {
     std::vector<std::byte> state(sizeof(Position));
     std::memcpy(state.data(), &position_, sizeof(Position));
-    const std::vector<std::byte> learnt = booster_.save();
     state.insert(state.end(), learnt.begin(), learnt.end());
     checkpoint_->keep(std::move(state));
   }
 
- private:
   Booster& booster_;
   Checkpoint* checkpoint_;
   Position position_;
@@ -202,11 +223,13 @@ class TreeTrainer final : public LocalizerTrainer {
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
     while (at.round < options_.max_rounds && at.round < at.best_length + options_.patience) {
-      fit.step(booster, objective, at.round);
-      course.end_round(check.loss(booster, objective));
+      together(context_, [&] {
+        fit.step(booster, objective, at.round);
+        course.end_round(check.loss(booster, objective));
+      });
       report(progress, {"training trees", at.round, options_.max_rounds, at.best});
     }
-    course.keep();
+    course.end();
     return {forest_of(booster, rows, first, at.best_length), at.best_length, at.best};
   }
 
@@ -219,11 +242,13 @@ class TreeTrainer final : public LocalizerTrainer {
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
     while (at.round < rounds) {
-      fit.step(booster, objective, at.round);
-      course.end_round();
+      together(context_, [&] {
+        fit.step(booster, objective, at.round);
+        course.end_round();
+      });
       report(progress, {"training trees on all rows", at.round, rounds, std::numeric_limits<double>::quiet_NaN()});
     }
-    course.keep();
+    course.end();
     return {forest_of(booster, rows, first, rounds), rounds, std::numeric_limits<double>::quiet_NaN()};
   }
 
@@ -281,11 +306,13 @@ class TreeBaseTrainer final : public BaseTrainer {
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
     while (at.round < options_.rounds) {
-      booster.update(matrix, at.round);
-      course.end_round();
+      together(context_, [&] {
+        booster.update(matrix, at.round);
+        course.end_round();
+      });
       report(progress, {stage, at.round, options_.rounds, std::numeric_limits<double>::quiet_NaN()});
     }
-    course.keep();
+    course.end();
     return std::make_shared<const Forest>(booster.forest(x.columns(), 1, options_.rounds));
   }
 

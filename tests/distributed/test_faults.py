@@ -9,8 +9,8 @@ import time
 
 import pyarrow as pa
 import pytest
-from conftest import FULL, Here, program, write_table
 from pyarrow import csv, parquet
+from teams import FULL, Here, fit_words, write_table
 
 KILLS = 50 if FULL else 6
 LOST = 3  # the exit code
@@ -23,13 +23,12 @@ class Fit:
     def __init__(self, tables, output, *, world=2, timeout=TIMEOUT, options=()):
         self.world = world
         self.address = Here().address()
-        words = [program("WIDTHWISE_PROGRAM"), "fit", "--target", "y", "--prediction", "f", "--threads", 1]
-        words += ["--tracker", self.address, "--world", world, "--timeout", timeout, "-o", output, *options]
-        if isinstance(tables, list):
-            words.append("--own-tables")
+        where = ["--tracker", self.address, "--world", world, "--timeout", timeout]
+        team = [*where, "--threads", 1, "-o", output, *options]
+        own = isinstance(tables, list)
         self.processes = [
             subprocess.Popen(
-                [str(word) for word in [*words, "--rank", rank, tables[rank] if isinstance(tables, list) else tables]],
+                fit_words(*team, "--rank", rank, *([tables[rank], "--own-tables"] if own else [tables])),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -47,7 +46,8 @@ class Fit:
         return [process.returncode for process in self.processes], errors
 
 
-def test_a_killed_worker_stops_the_others_and_the_same_command_goes_on(table, tmp_path):
+def test_a_killed_worker_stops_the_others_and_the_same_command_goes_on(tmp_path):
+    table = write_table(tmp_path / "rows.parquet", 20_000)
     options = ("--goal", "even", "--no-compare")
     undisturbed = tmp_path / "undisturbed"
     started = time.monotonic()
@@ -58,7 +58,12 @@ def test_a_killed_worker_stops_the_others_and_the_same_command_goes_on(table, tm
     resumed = 0
     for kill in range(KILLS):
         fit = Fit(table, model, options=options)
-        time.sleep(duration * draw.uniform(0.05, 0.95))
+        if kill % 2:
+            while not checkpoint.exists() and fit.processes[0].poll() is None:
+                time.sleep(0.01)
+            time.sleep(duration * draw.uniform(0, 0.4))
+        else:
+            time.sleep(duration * draw.uniform(0.05, 0.95))
         victim = draw.randrange(2)
         fit.processes[victim].send_signal(signal.SIGKILL)
         before = time.monotonic()
@@ -80,14 +85,13 @@ def test_a_killed_worker_stops_the_others_and_the_same_command_goes_on(table, tm
         assert model.read_bytes() == undisturbed.read_bytes(), f"kill {kill}: another model after the restart"
         assert not checkpoint.exists()
         model.unlink()
-    print(f"{KILLS} kills, {resumed} of them after a first checkpoint")
+    print(f"\n{KILLS} kills, {resumed} of them after a first checkpoint")
     assert resumed > 0
 
 
 def test_the_command_that_starts_workers_says_which_was_killed(table, tmp_path):
-    words = [program("WIDTHWISE_PROGRAM"), "fit", table, "--target", "y", "--prediction", "f", "--workers", 2]
-    words += ["-o", tmp_path / "model"]
-    process = subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, text=True)
+    words = fit_words(table, "--workers", 2, "-o", tmp_path / "model")
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     children = []
     deadline = time.monotonic() + 60
     while len(children) < 2 and time.monotonic() < deadline:
@@ -152,19 +156,9 @@ def test_a_tracker_that_never_answers_is_an_error_in_time(kind, table, tmp_path)
         if kind == "silent":
             listener.listen()
             threading.Thread(target=lambda: [listener.accept() for _ in range(2)], daemon=True).start()
-        words = [
-            program("WIDTHWISE_PROGRAM"),
-            "fit",
-            table,
-            "--target",
-            "y",
-            "--prediction",
-            "f",
-            "-o",
-            tmp_path / "model",
-        ]
-        words += ["--tracker", f"127.0.0.1:{listener.getsockname()[1]}", "--rank", 1, "--world", 2, "--timeout", 3]
-        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+        team = ["--tracker", f"127.0.0.1:{listener.getsockname()[1]}", "--rank", 1, "--world", 2, "--timeout", 3]
+        words = fit_words(table, *team, "-o", tmp_path / "model")
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == LOST
     assert done.stderr.startswith("widthwise fit: worker 1 of 2: ")
     assert done.stderr.count("\n") == 1
@@ -182,8 +176,8 @@ def test_a_tracker_that_never_answers_is_an_error_in_time(kind, table, tmp_path)
     ],
 )
 def test_what_cannot_be_is_said_at_once(options, complaint, table, tmp_path):
-    words = [program("WIDTHWISE_PROGRAM"), "fit", table, "--target", "y", "--prediction", "f", "-o", tmp_path / "model"]
-    done = subprocess.run([*map(str, words), *options], capture_output=True, text=True, timeout=120)
+    words = fit_words(table, *options, "-o", tmp_path / "model")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2, done.stderr
     assert complaint in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
@@ -192,9 +186,7 @@ def test_what_cannot_be_is_said_at_once(options, complaint, table, tmp_path):
 def test_csv_files_have_no_row_groups_to_share(tmp_path):
     file = write_table(tmp_path / "rows.parquet", 100)
     csv.write_csv(parquet.read_table(file), tmp_path / "rows.csv")
-    words = [program("WIDTHWISE_PROGRAM"), "fit", tmp_path / "rows.csv", "--target", "y", "--prediction", "f"]
-    done = subprocess.run(
-        [*map(str, words), "--workers", "2", "-o", str(tmp_path / "model")], capture_output=True, text=True, timeout=120
-    )
+    words = fit_words(tmp_path / "rows.csv", "--workers", 2, "-o", tmp_path / "model")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert "rows.csv: several workers share the row groups of Parquet files, which this is not" in done.stderr

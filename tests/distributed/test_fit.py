@@ -5,16 +5,11 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import FULL, program, run_team
+from programs import required_path, run_program
 from pyarrow import csv, parquet
+from teams import FULL, fit_words, run_team
 
 ROUNDS = ["--goal", "narrow", "--no-compare", "--threads", "1"]
-
-
-def run(*words):
-    done = subprocess.run([program("WIDTHWISE_PROGRAM"), *map(str, words)], capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout) if "--json" in words else done.stdout
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
@@ -22,19 +17,7 @@ def test_all_workers_write_the_same_model(world, network, table, tmp_path):
     def words(rank, address):
         team = ["--tracker", address, "--rank", rank, "--world", world, "--timeout", 60]
         output = tmp_path / f"model-{rank}.safetensors"
-        return [
-            program("WIDTHWISE_PROGRAM"),
-            "fit",
-            table,
-            "--target",
-            "y",
-            "--prediction",
-            "f",
-            *ROUNDS,
-            *team,
-            "-o",
-            output,
-        ]
+        return fit_words(table, *ROUNDS, *team, "-o", output)
 
     run_team(network, world, words)
     models = [(tmp_path / f"model-{rank}.safetensors").read_bytes() for rank in range(world)]
@@ -43,7 +26,7 @@ def test_all_workers_write_the_same_model(world, network, table, tmp_path):
 
 
 def test_processes_of_one_machine_are_started_by_one_command(table, tmp_path):
-    out = run(
+    out = run_program(
         "fit",
         table,
         "--target",
@@ -59,8 +42,8 @@ def test_processes_of_one_machine_are_started_by_one_command(table, tmp_path):
         tmp_path / "model",
     )
     assert "fitted on" in out
-    assert run("inspect", tmp_path / "model", "--json")["notes"]["workers"] == "2"
-    evaluation = run("evaluate", tmp_path / "model", table, "--json")
+    assert run_program("inspect", tmp_path / "model", "--json")["notes"]["workers"] == "2"
+    evaluation = run_program("evaluate", tmp_path / "model", table, "--json")
     assert evaluation["rows"] == 4000
 
 
@@ -69,12 +52,12 @@ def test_several_files_are_one_table(table, tmp_path):
     parts = [tmp_path / f"part-{i}.parquet" for i in range(2)]
     parquet.write_table(whole.slice(0, 2000), parts[0], row_group_size=250)
     parquet.write_table(whole.slice(2000), parts[1], row_group_size=250)
-    answer = run(
+    answer = run_program(
         "fit", *parts, "--target", "y", "--prediction", "f", *ROUNDS, "--workers", 2, "--json", "-o", tmp_path / "model"
     )
     assert answer["fit_rows"] + answer["calibration_rows"] == 4000
     done = subprocess.run(
-        [program("WIDTHWISE_PROGRAM"), "calibrate", str(tmp_path / "model"), str(parts[1])],
+        [str(required_path("WIDTHWISE_PROGRAM")), "calibrate", str(tmp_path / "model"), str(parts[1])],
         capture_output=True,
         text=True,
     )
@@ -89,7 +72,7 @@ def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
     rows = rows.take(np.random.default_rng(0).permutation(rows.num_rows))
     parquet.write_table(rows.slice(0, 9000), tmp_path / "base.parquet")
     target = json.loads((data_folder / "datasets.json").read_text())["casp"]["target"]
-    run(
+    run_program(
         "fit",
         tmp_path / "base.parquet",
         "--target",
@@ -103,21 +86,23 @@ def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
     )
     for name, first, count in [("fit", 9000, 24_000), ("calibrate", 33_000, 6000), ("test", 39_000, None)]:
         parquet.write_table(rows.slice(first, count), tmp_path / f"{name}.raw.parquet")
-        run("predict", tmp_path / "base", tmp_path / f"{name}.raw.parquet", "-o", tmp_path / f"{name}.all.parquet")
+        run_program(
+            "predict", tmp_path / "base", tmp_path / f"{name}.raw.parquet", "-o", tmp_path / f"{name}.all.parquet"
+        )
         columns = parquet.read_table(tmp_path / f"{name}.all.parquet").drop(["lower_0.9", "upper_0.9"])
         parquet.write_table(columns, tmp_path / f"{name}.parquet", row_group_size=1000)
 
     def mean_width(*workers):
         model = tmp_path / "model"
-        run("fit", tmp_path / "fit.parquet", "--target", target, "--prediction", "prediction", "--goal", goal,
+        run_program("fit", tmp_path / "fit.parquet", "--target", target, "--prediction", "prediction", "--goal", goal,
             "--no-compare", "--calibration-share", 0, *workers, "-o", model)  # fmt: skip
-        run("calibrate", model, tmp_path / "calibrate.parquet")
-        return run("evaluate", model, tmp_path / "test.parquet", "--json")["levels"][0]["mean_width"]
+        run_program("calibrate", model, tmp_path / "calibrate.parquet")
+        return run_program("evaluate", model, tmp_path / "test.parquet", "--json")["levels"][0]["mean_width"]
 
     alone = mean_width()
     for world in (1, 2, 4) if FULL else (2,):
         together = mean_width("--workers", world)
         print(
-            f"casp, {goal}: mean width {together:.4f} by {world} workers, {alone:.4f} by one process: {together / alone - 1:+.2%}"
+            f"\ncasp, {goal}: mean width {together:.4f} by {world} workers, {alone:.4f} by one process: {together / alone - 1:+.2%}"
         )
         assert together < 1.005 * alone

@@ -5,7 +5,8 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import FULL, Here, program, run_team
+from programs import required_path
+from teams import FULL, Here, run_team
 
 ROWS = 20_000
 
@@ -15,7 +16,7 @@ def evaluated(network, world, transform, method, tmp_path):
 
     def words(rank, address):
         file = tmp_path / f"{world}-{rank}"
-        return [program("WIDTHWISE_PROBE"), "evaluate", address, rank, world, ROWS, transform, method, file]
+        return [required_path("WIDTHWISE_PROBE"), "evaluate", address, rank, world, ROWS, transform, method, file]
 
     sent = [int(out) for out in run_team(network, world, words)]
     parts = [np.fromfile(tmp_path / f"{world}-{rank}") for rank in range(world)]
@@ -47,11 +48,11 @@ def test_a_round_sends_the_same_bytes_whatever_the_number_of_rows(transform):
     )
     counts = []
     for rows in sizes:
-        words = ["unshare", "--net", "sh", "-c", script, program("WIDTHWISE_PROBE"), str(rows), transform]
+        words = ["unshare", "--net", "sh", "-c", script, str(required_path("WIDTHWISE_PROBE")), str(rows), transform]
         done = subprocess.run(words, capture_output=True, text=True, timeout=1200)
         assert done.returncode == 0, done.stderr
         cost = json.loads(done.stdout.splitlines()[0])
-        print(f"{transform}, {rows} rows, 2 workers, a round: {cost}")
+        print(f"\n{transform}, {rows} rows, 2 workers, a round: {cost}")
         counts.append((cost["bytes"], cost["network"]))
     assert len({own for own, _ in counts}) == 1
     assert counts[0][0] <= 65_536

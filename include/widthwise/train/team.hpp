@@ -19,6 +19,9 @@ class Team : public Reducer {
   /// Make these bytes those of the worker `root`. Every worker calls it with the same length.
   virtual void broadcast(std::span<std::byte> bytes, std::size_t root) const = 0;
 
+  /// Call an engine that by itself does its work with the other workers, and may wait for them.
+  virtual void together(const std::function<void()>& call) const { call(); }
+
   /// Bytes that this worker has put into sum and broadcast so far.
   [[nodiscard]] virtual std::uint64_t bytes_shared() const = 0;
 };

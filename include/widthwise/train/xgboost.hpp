@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,13 +47,18 @@ struct TeamOptions {
   std::uint16_t port = 0;
   std::size_t rank = 0;  ///< of this worker, from 0
   std::size_t workers = 1;
-  /// How long to wait for workers: to come, and then for each other, longer than any of them takes to read its rows.
+  /// How long to wait for workers: to come, and then for each other, longer than any of them takes to read its rows or
+  /// to train a round.
   std::chrono::seconds timeout{300};
+  /// Called with a complaint, on another thread, when XGBoost itself does not notice that a worker is gone and goes on
+  /// waiting after the timeout: nothing but the end of the process ends that wait. None: it waits on.
+  std::function<void(const std::string&)> stuck;
 };
 
 /// Join the team of all processes that call this with the same options but their rank; return when all are there. While
-/// the team lives, all that XGBoost does in this process is done by all workers together. One team a process.
-/// Throws kLostWorker, saying who was waited for where, after the timeout.
+/// the team lives, all that XGBoost does in this process is done by all workers together. One team a process. SIGPIPE
+/// is ignored from then on, unless the process handles it. Throws kLostWorker, saying who was waited for where, after
+/// the timeout.
 [[nodiscard]] std::unique_ptr<const Team> join_team(std::shared_ptr<const XgboostLibrary> library,
                                                     const TeamOptions& options);
 

@@ -1,7 +1,9 @@
 #include <widthwise/train/team.hpp>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 #include <widthwise/error.hpp>
 
 #include "train/xgboost/library.hpp"
+#include "train/xgboost/watchdog.hpp"
 
 namespace widthwise {
 namespace {
@@ -34,9 +37,24 @@ std::string task_name(std::size_t rank) {
 
 std::string place_of(const TeamOptions& options) { return options.host + ":" + std::to_string(options.port); }
 
+std::string complaint(const TeamOptions& options, const std::string& why) {
+  return "worker " + std::to_string(options.rank) + " of " + std::to_string(options.workers) + ": " + why;
+}
+
 [[noreturn]] void refuse(const TeamOptions& options, const std::string& why) {
-  throw Error(ErrorCode::kLostWorker,
-              "worker " + std::to_string(options.rank) + " of " + std::to_string(options.workers) + ": " + why);
+  throw Error(ErrorCode::kLostWorker, complaint(options, why));
+}
+
+// XGBoost's own timeouts come first.
+constexpr std::chrono::seconds kGrace(2);
+
+/// What to do when they do not.
+std::function<void()> alarm_of(const TeamOptions& options) {
+  if (!options.stuck) return {};
+  return [options] {
+    options.stuck(complaint(options, "another worker is gone or does not answer: waited " +
+                                         std::to_string((options.timeout + kGrace).count()) + " s"));
+  };
 }
 
 /// Try until it works or the time is up; false then.
@@ -50,12 +68,22 @@ bool persist(Clock::time_point until, const Try& attempt) {
   return true;
 }
 
+/// Writing to a worker that is gone raises SIGPIPE, which would end this process without a word.
+void ignore_broken_pipes() {
+  struct sigaction action = {};
+  if (sigaction(SIGPIPE, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &action, nullptr);
+}
+
 /// Introduces workers to each other, on a thread of XGBoost's own.
 class Tracker {
  public:
-  Tracker(const Functions& f, const TeamOptions& options, Clock::time_point until) : f_(f), timeout_(options.timeout) {
-    const Json config = {{"dmlc_communicator", "rabit"}, {"n_workers", options.workers}, {"host", options.host},
-                         {"port", options.port},         {"sortby", kSortByTask},        {"timeout", timeout_.count()}};
+  Tracker(const Functions& f, const TeamOptions& options, Clock::time_point until)
+      : f_(f), patience_(Json{{"timeout", options.timeout.count()}}.dump()) {
+    const Json config = {{"dmlc_communicator", "rabit"}, {"n_workers", options.workers},
+                         {"host", options.host},         {"port", options.port},
+                         {"sortby", kSortByTask},        {"timeout", options.timeout.count()}};
     // A port that was in use a moment ago is free again after a minute.
     if (!persist(until, [&] { return f.XGTrackerCreate(config.dump().c_str(), &handle_) == 0; })) {
       refuse(options, "cannot listen at " + place_of(options) + ": " + f.last_error());
@@ -64,23 +92,23 @@ class Tracker {
   }
 
   /// After all workers have left.
-  void close() {
-    const Json config = {{"timeout", timeout_.count()}};
-    f_.XGTrackerWaitFor(handle_, config.dump().c_str());
+  void close() noexcept {
+    f_.XGTrackerWaitFor(handle_, patience_.c_str());
     f_.XGTrackerFree(handle_);
   }
 
  private:
   const Functions& f_;
-  std::chrono::seconds timeout_;
+  std::string patience_;  // in XGBoost's words
   Functions::Handle handle_ = nullptr;
 };
 
 class XgboostTeam final : public Team {
  public:
   XgboostTeam(std::shared_ptr<const XgboostLibrary> library, const TeamOptions& options)
-      : library_(std::move(library)), options_(options) {
+      : library_(std::move(library)), options_(options), dog_(options.timeout + kGrace, alarm_of(options)) {
     const Functions& f = library_->functions();
+    ignore_broken_pipes();
     // What goes wrong is told by errors; XGBoost would also write of workers that come and go.
     f.XGBRegisterLogCallback([](const char*) {});
     f.XGBSetGlobalConfig(R"({"verbosity": 0})");
@@ -93,6 +121,7 @@ class XgboostTeam final : public Team {
                          {"dmlc_timeout", options.timeout.count()},
                          {"dmlc_retry", 1}};
     const auto connect = [&] {
+      const internal::Watchdog::Wait wait(dog_);
       if (f.XGCommunicatorInit(config.dump().c_str()) == 0) return true;
       // The first worker may not be there yet. When it is, it waits for the others by itself.
       if (std::string(f.XGBGetLastError()).find("Failed to connect to the tracker") != std::string::npos) return false;
@@ -108,18 +137,31 @@ class XgboostTeam final : public Team {
   ~XgboostTeam() override {
     // To take leave of workers that are gone would only take time.
     if (broken_) return;
+    const internal::Watchdog::Wait wait(dog_);
     library_->functions().XGCommunicatorFinalize();
     if (tracker_) tracker_->close();
   }
 
   void sum(std::span<double> values) const override {
     bytes_ += values.size_bytes();
+    const internal::Watchdog::Wait wait(dog_);
     check(library_->functions().XGCommunicatorAllreduce(values.data(), values.size(), kDouble, kSum));
   }
 
   void broadcast(std::span<std::byte> bytes, std::size_t root) const override {
     if (root == options_.rank) bytes_ += bytes.size();
+    const internal::Watchdog::Wait wait(dog_);
     check(library_->functions().XGCommunicatorBroadcast(bytes.data(), bytes.size(), static_cast<int>(root)));
+  }
+
+  void together(const std::function<void()>& call) const override {
+    const internal::Watchdog::Wait wait(dog_);
+    try {
+      call();
+    } catch (...) {
+      broken_ = true;
+      throw;
+    }
   }
 
   [[nodiscard]] std::uint64_t bytes_shared() const override { return bytes_; }
@@ -136,6 +178,7 @@ class XgboostTeam final : public Team {
   std::shared_ptr<const XgboostLibrary> library_;
   TeamOptions options_;
   std::unique_ptr<Tracker> tracker_;
+  mutable internal::Watchdog dog_;
   mutable std::uint64_t bytes_ = 0;
   mutable bool broken_ = false;
 };

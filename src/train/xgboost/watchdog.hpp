@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace widthwise::internal {
+
+/// Calls somebody when a wait lasts too long. XGBoost has timeouts of its own, but 3.2 waits for ever for a worker that
+/// dies at certain moments: while the workers connect to each other, and between two messages.
+/// Thread safety: full.
+class Watchdog {
+ public:
+  /// `call` runs on a thread of its own, once. Without it nobody watches.
+  Watchdog(std::chrono::seconds limit, std::function<void()> call);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  /// While it lives, somebody waits. The time counts from where the last wait began or ended, also within another.
+  class Wait {
+   public:
+    explicit Wait(Watchdog& dog) : dog_(dog) { dog_.count(+1); }
+    ~Wait() { dog_.count(-1); }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+   private:
+    Watchdog& dog_;
+  };
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void count(int change);
+  void watch();
+
+  std::chrono::seconds limit_;
+  std::function<void()> call_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool end_ = false;
+  int waits_ = 0;
+  Clock::time_point since_;
+  std::thread thread_;
+};
+
+}  // namespace widthwise::internal

@@ -1,0 +1,24 @@
+"""The programs under test, for the tests that run them."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def required_path(variable):
+    """The path that a variable holds."""
+    value = os.environ.get(variable)
+    if not value:
+        pytest.fail(f"{variable} is not set; run these tests with ctest, which sets it")
+    return Path(value)
+
+
+def run_program(*arguments):
+    """Run a command of the program, which must succeed; the answer of --json is parsed."""
+    words = [str(required_path("WIDTHWISE_PROGRAM")), *map(str, arguments)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}"
+    return json.loads(done.stdout) if "--json" in arguments else done.stdout
