@@ -41,7 +41,9 @@ def histogram_bytes(features: int, depth: int, outputs: int) -> float:
     return outputs * nodes * features * HISTOGRAM_BINS * BYTES_OF_BIN
 
 
-def round_seconds(workers: int, *, features: int, depth: int = 4, outputs: int = 2, summary: float = 51_264) -> dict[str, float]:
+def round_seconds(
+    workers: int, *, features: int, depth: int = 4, outputs: int = 2, summary: float = 51_264
+) -> dict[str, float]:
     """Seconds a round spends sending, over a network of a data centre: 50 us a message, 10 Gbit/s."""
     latency, bandwidth = 50e-6, 1.25e9
     own = modelled(workers, summary, latency, bandwidth)

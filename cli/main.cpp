@@ -66,8 +66,7 @@ int run(int argc, const char* const* argv) {
   program.footer(kFooter);
   const std::vector<Command> commands = {add_fit(program),     add_calibrate(program), add_merge(program),
                                          add_predict(program), add_track(program),     add_evaluate(program),
-                                         add_plan(program),
-                                         add_inspect(program), add_completion(program)};
+                                         add_plan(program),    add_inspect(program),   add_completion(program)};
 
   const auto chosen = [&]() -> const CLI::App& {
     const auto parsed = program.get_subcommands();
