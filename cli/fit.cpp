@@ -13,7 +13,6 @@
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/plan.hpp>
-#include <widthwise/random.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/transform.hpp>
 #include <widthwise/version.hpp>
@@ -21,6 +20,7 @@
 #include "command.hpp"
 #include "engines.hpp"
 #include "fit_tables.hpp"
+#include "hash.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"
@@ -76,8 +76,8 @@ std::string origin_of(const FitData& data, const Team* team) {
   for (const auto& text : data.fingerprints) own += text + " ";
   std::set<std::string> all(data.fingerprints.begin(), data.fingerprints.end());
   if (team != nullptr) {
-    for (const auto& bytes : gather(*team, std::as_bytes(std::span(own)))) {
-      std::istringstream words(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    for (const std::string& text : gather_texts(*team, own)) {
+      std::istringstream words(text);
       for (std::string word; words >> word;) all.insert(word);
     }
   }
@@ -94,34 +94,17 @@ Model with_origin(const Model& model, const std::string& origin) {
 }
 
 /// A number that tells fits apart, for a checkpoint: what is fitted, on what, how, by how many.
-std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& columns, const std::string& origin,
-                         const std::string& engine) {
-  const FitOptions& options = arguments.options;
-  std::vector<std::string> words = {kVersion,
-                                    engine,
-                                    origin,
-                                    arguments.columns.target,
-                                    arguments.goal,
-                                    arguments.columns.prediction,
-                                    arguments.window,
-                                    arguments.range,
-                                    options.transform,
-                                    arguments.engines.base,
-                                    std::to_string(arguments.one_sided),
-                                    std::to_string(arguments.two_sided),
-                                    std::to_string(arguments.no_compare),
-                                    std::to_string(options.folds),
-                                    std::to_string(arguments.engines.seed),
-                                    std::to_string(arguments.team.world),
-                                    internal::text_of(options.calibration_share)};
-  words.insert(words.end(), columns.features.begin(), columns.features.end());
-  words.insert(words.end(), arguments.levels.begin(), arguments.levels.end());
-  std::uint64_t number = 0;
-  for (const auto& word : words) {
-    for (const char letter : word) number = mix_bits(number ^ static_cast<unsigned char>(letter));
-    number = mix_bits(number + 256);
+std::uint64_t fit_number(const FitArguments& arguments, const FitOptions& options, const FitColumns& columns,
+                         const std::string& origin, const std::string& engine) {
+  std::string text;
+  const auto add = [&](const std::string& word) { text += std::to_string(word.size()) + ":" + word; };
+  for (const std::string& word :
+       {std::string(kVersion), engine, origin, options.text(), arguments.engines.base,
+        std::to_string(arguments.team.world), arguments.columns.target, arguments.columns.prediction}) {
+    add(word);
   }
-  return number;
+  for (const std::string& feature : columns.features) add(feature);
+  return internal::hash_bytes(text.size(), std::as_bytes(std::span(text)));
 }
 
 void require_folder_of(const std::filesystem::path& file) {
@@ -240,6 +223,12 @@ bool needs_localizer(const FitOptions& options) {
   return options.transform == "auto" || make_transform(options.transform)->parameter_count() > 0;
 }
 
+FitResult fit_with_progress(const FitTable& table, const Engines& engines, const FitOptions& options,
+                            const Team* team = nullptr) {
+  ProgressBar bar("rounds");
+  return fit(table, engines.base.get(), engines.localizer.get(), options, bar.callback(), team);
+}
+
 /// Fit as one of a team.
 void run_in_team(const FitArguments& arguments) {
   const FitOptions options = fit_options(arguments);
@@ -256,14 +245,10 @@ void run_in_team(const FitArguments& arguments) {
                      arguments.team.own_tables ? all : RowShare{meeting.rank, meeting.workers});
   });
   const std::string origin = origin_of(data, team.get());
-  Checkpoint checkpoint(arguments.output + ".checkpoint", fit_number(arguments, columns, origin, library->version()),
-                        team.get());
+  Checkpoint checkpoint(arguments.output + ".checkpoint",
+                        fit_number(arguments, options, columns, origin, library->version()), team.get());
   const Engines engines = make_engines(arguments.engines, needs_localizer(options), {team.get(), &checkpoint});
-  const FitResult result = [&] {
-    ProgressBar bar("rounds");
-    return fit(table_of(arguments, columns, data), engines.base.get(), engines.localizer.get(), options, bar.callback(),
-               team.get());
-  }();
+  const FitResult result = fit_with_progress(table_of(arguments, columns, data), engines, options, team.get());
   all_or_none(*team, [&] { save(with_origin(result.model, origin), arguments.output); });
   checkpoint.remove();
   if (meeting.rank == 0) {
@@ -289,11 +274,7 @@ void run(const FitArguments& arguments) {
   const FitColumns columns = choose_columns(arguments.columns);
   const Engines engines = make_engines(arguments.engines, needs_localizer(options));
   const FitData data = read_rows(arguments.columns, columns.features, {});
-  const FitResult result = [&] {
-    ProgressBar bar("rounds");
-    return fit(table_of(arguments, columns, data), engines.base.get(), engines.localizer.get(), options,
-               bar.callback());
-  }();
+  const FitResult result = fit_with_progress(table_of(arguments, columns, data), engines, options);
   save(with_origin(result.model, origin_of(data, nullptr)), arguments.output);
   print_report(arguments, columns, result);
 }

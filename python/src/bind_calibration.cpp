@@ -22,10 +22,11 @@ void add(Calibration& calibration, const Doubles& scores, std::uint64_t first_ro
 }
 
 /// The scores kept of a group, in an order that tells nothing.
-nb::object scores(const Calibration& calibration, std::int64_t group) {
-  std::vector<double> values;
-  for (const CalibrationRow& row : calibration.rows(group)) values.push_back(row.score);
-  return array_of(values);
+Vector scores(const Calibration& calibration, std::int64_t group) {
+  const auto rows = calibration.rows(group);
+  auto out = room_for(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) out[i] = rows[i].score;
+  return give<Vector>(std::move(out), {rows.size()});
 }
 
 Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t group) {

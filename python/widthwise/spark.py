@@ -65,14 +65,15 @@ def predict_interval(
     intervals = Intervals.of(predictor, confidence_level, groups)
     intervals.check(predictor._model, frame.columns)
     shipment = _ship(frame, predictor)
+    names = frame.columns
 
     def scored(batches: Iterator[Any]) -> Iterator[Any]:
         model = shipment.model()
         for batch in batches:
-            yield intervals.add_to(model, batch)
+            yield intervals.add_to(model, batch.rename_columns(names))
 
     added = [types.StructField(name, types.DoubleType()) for name in intervals.names]
-    return frame.mapInArrow(scored, types.StructType(frame.schema.fields + added))
+    return _numbered(frame).mapInArrow(scored, types.StructType(frame.schema.fields + added))
 
 
 def calibrate(
@@ -112,14 +113,14 @@ def calibrate(
     shipment = _ship(frame, predictor)
 
     def scored(batches: Iterator[Any]) -> Iterator[Any]:
-        yield _to_arrow(calibrating.part(shipment.model(), batches))
+        yield _to_arrow(calibrating.part(shipment.model(), (batch.rename_columns(needed) for batch in batches)))
 
     def merged(batches: Iterator[Any]) -> Iterator[Any]:
         yield _to_arrow(calibrating.merged(part for batch in batches for part in _from_arrow(batch)))
 
     selected = frame.select(*["`" + name.replace("`", "``") + "`" for name in needed])
     # Kept where they are, so that rows are scored once although the parts are counted before they are merged.
-    parts = made = selected.mapInArrow(scored, _PART).persist()
+    parts = made = _numbered(selected).mapInArrow(scored, _PART).persist()
     try:
         count = made.count()
         while count > _batches.MERGED_AT_ONCE:
@@ -129,6 +130,11 @@ def calibrate(
     finally:
         made.unpersist()
     return calibrating.finished(predictor._model, collected, replace)
+
+
+def _numbered(frame: Any) -> Any:
+    """The frame with other names: mapInArrow takes a dot in a name for a field of a struct, and fails."""
+    return frame.toDF(*[f"column{j}" for j in range(len(frame.columns))])
 
 
 def _ship(frame: Any, predictor: Predictor) -> Shipment:

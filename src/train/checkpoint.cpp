@@ -6,10 +6,10 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
 #include <widthwise/train/team.hpp>
 
 #include "file.hpp"
+#include "hash.hpp"
 #include "safetensors.hpp"
 #include "text.hpp"
 
@@ -18,12 +18,6 @@ namespace {
 
 constexpr const char* kFormat = "1";
 
-/// A chain of bijections over the bytes: no change of one byte goes unseen.
-std::uint64_t checksum(std::uint64_t sum, std::span<const std::byte> bytes) {
-  for (const std::byte byte : bytes) sum = mix_bits(sum ^ std::to_integer<std::uint64_t>(byte));
-  return sum;
-}
-
 std::string name_of(std::size_t number) { return "training." + std::to_string(number); }
 
 std::vector<std::byte> to_bytes(std::uint64_t fit, const std::map<std::size_t, std::vector<std::byte>>& states) {
@@ -31,7 +25,7 @@ std::vector<std::byte> to_bytes(std::uint64_t fit, const std::map<std::size_t, s
   std::uint64_t sum = 0;
   for (const auto& [number, state] : states) {
     writer.put(name_of(number), state);
-    sum = checksum(sum, state);
+    sum = internal::hash_bytes(sum, state);
   }
   writer.put_text("checkpoint", kFormat);
   writer.put_text("fit", std::to_string(fit));
@@ -51,7 +45,7 @@ std::map<std::size_t, std::vector<std::byte>> states_in(std::span<const std::byt
     std::uint64_t found = 0;
     for (std::size_t number = 0; count && number < *count; ++number) {
       const auto& state = states[number] = reader.take<std::byte>(name_of(number));
-      found = checksum(found, state);
+      found = internal::hash_bytes(found, state);
     }
     reader.expect_nothing_left();
     if (!count || sum != std::to_string(found)) return {};

@@ -30,7 +30,7 @@ void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double>
   random.shuffle(std::span(order));
 
   std::vector<std::size_t> fold_of(n);
-  for (std::size_t i = 0; i < n; ++i) fold_of[i] = i % folds;
+  for (std::size_t i = 0; i < n; ++i) fold_of[order[i]] = i % folds;
   internal::cross_fit_dealt(trainer, x, y, order, fold_of, folds, out, progress);
 }
 
@@ -46,13 +46,13 @@ void internal::cross_fit_dealt(const BaseTrainer& trainer, MatrixView x, std::sp
     fold_x.clear();
     fold_y.clear();
     held.clear();
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      if (fold_of[i] == fold) {
-        held.push_back(order[i]);
+    for (const std::size_t row : order) {
+      if (fold_of[row] == fold) {
+        held.push_back(row);
         continue;
       }
-      append_row(order[i]);
-      fold_y.push_back(y[order[i]]);
+      append_row(row);
+      fold_y.push_back(y[row]);
     }
     const std::string stage = "base model, fold " + std::to_string(fold + 1) + " of " + std::to_string(folds);
     const auto model = trainer.train({fold_x.data(), fold_y.size(), columns}, fold_y, stage, progress);

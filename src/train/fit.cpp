@@ -110,30 +110,16 @@ void check_team(const Team& team, const FitTable& table, const FitOptions& optio
   std::string columns;
   for (const auto& name : table.features) columns += name + ", ";
   columns += "target " + table.target + (table.prediction.empty() ? "" : ", prediction " + table.prediction);
-  std::string settings = options.transform;
-  const auto add = [&](const std::string& text) { settings.append(1, ' ').append(text); };
-  if (options.goal) add(options.goal->text());
-  for (const Level& level : options.levels) add(level.text());
-  for (const double number : {options.calibration_share, options.hold_share, options.range.low, options.range.high,
-                              static_cast<double>(options.folds), static_cast<double>(options.seed),
-                              options.sides ? (*options.sides == Sides::kTwo ? 2.0 : 1.0) : 0.0,
-                              options.window ? options.window->lower.value() : -1.0,
-                              options.window ? options.window->upper.value() : -1.0, options.compare ? 1.0 : 0.0}) {
-    add(text_of(number));
-  }
-  const auto all_columns = gather(team, std::as_bytes(std::span(columns)));
-  const auto all_settings = gather(team, std::as_bytes(std::span(settings)));
+  const std::vector<std::string> all_columns = gather_texts(team, columns);
+  const std::vector<std::string> all_settings = gather_texts(team, options.text());
   std::vector<double> rows(team.workers(), 0.0);
   rows[team.rank()] = static_cast<double>(table.x.rows());
   team.sum(rows);
-  const auto text = [](const std::vector<std::byte>& bytes) {
-    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
   for (std::size_t worker = 0; worker < team.workers(); ++worker) {
     const std::string name = "fit: worker " + std::to_string(worker);
     if (all_columns[worker] != all_columns.front()) {
-      throw Error(ErrorCode::kShapeMismatch, name + " has other columns than worker 0: " + text(all_columns[worker]) +
-                                                 "; expected " + text(all_columns.front()));
+      throw Error(ErrorCode::kShapeMismatch, name + " has other columns than worker 0: " + all_columns[worker] +
+                                                 "; expected " + all_columns.front());
     }
     if (all_settings[worker] != all_settings.front()) {
       throw Error(ErrorCode::kInvalidArgument,
@@ -340,6 +326,23 @@ std::map<std::string, std::string> notes_of(const GoalPlan& plan, const BaseTrai
 
 }  // namespace
 
+std::string FitOptions::text() const {
+  std::string all = "transform " + transform;
+  const auto add = [&](const char* name, const std::string& value) { all += std::string(", ") + name + " " + value; };
+  if (goal) add("goal", goal->text());
+  if (sides) add("sides", *sides == Sides::kTwo ? "two" : "one");
+  if (window) add("window", window->lower.text() + " " + window->upper.text() + " " + text_of(window->outside));
+  for (const Level& level : levels) add("level", level.text());
+  add("calibration", text_of(calibration_share));
+  add("folds", std::to_string(folds));
+  add("hold", text_of(hold_share));
+  add("range", text_of(range.low) + " " + text_of(range.high));
+  if (may_be_exact) add("predictions", "may be exact");
+  if (compare) add("other goals", "compared");
+  add("seed", std::to_string(seed));
+  return all;
+}
+
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
               const FitOptions& options, const ProgressCallback& progress, const Team* team) {
   const Sides sides = options.sides.value_or(Sides::kOne);
@@ -377,9 +380,10 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
     if (team == nullptr) {
       cross_fit(*base, rows.features(), y, options.folds, seed, predictions, progress);
     } else {
-      const Dealer::Folds folds = fit_dealer.folds(checked_folds(options), seed);
-      internal::cross_fit_dealt(*base, rows.features(), y, folds.order, folds.fold_of, options.folds, predictions,
-                                progress);
+      std::vector<std::size_t> order(y.size());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      internal::cross_fit_dealt(*base, rows.features(), y, order, fit_dealer.folds(checked_folds(options), seed),
+                                options.folds, predictions, progress);
     }
     base_model = base->train(rows.features(), y, "base model", progress);
   } else {

@@ -21,6 +21,14 @@ std::vector<std::vector<std::byte>> gather(const Team& team, std::span<const std
   return all;
 }
 
+std::vector<std::string> gather_texts(const Team& team, std::string_view own) {
+  std::vector<std::string> texts;
+  for (const auto& bytes : gather(team, std::as_bytes(std::span(own)))) {
+    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return texts;
+}
+
 void all_or_none(const Team& team, const std::function<void()>& work) {
   std::exception_ptr failure;
   std::string report;  // a byte for the code, then the message
@@ -33,11 +41,11 @@ void all_or_none(const Team& team, const std::function<void()>& work) {
     failure = std::current_exception();
     report = static_cast<char>(ErrorCode::kLostWorker) + std::string(error.what());
   }
-  const auto reports = gather(team, std::as_bytes(std::span(report)));
+  const std::vector<std::string> reports = gather_texts(team, report);
   if (failure) std::rethrow_exception(failure);
   for (std::size_t worker = 0; worker < reports.size(); ++worker) {
-    if (reports[worker].empty()) continue;
-    const std::string text(reinterpret_cast<const char*>(reports[worker].data()), reports[worker].size());
+    const std::string& text = reports[worker];
+    if (text.empty()) continue;
     throw Error(static_cast<ErrorCode>(text.front()), "worker " + std::to_string(worker) + ": " + text.substr(1));
   }
 }

@@ -241,6 +241,19 @@ def test_spark_calibrates_to_the_same_bytes_however_rows_are_dealt_out(spark, pr
 
 
 @pytest.mark.cluster
+def test_spark_frames_may_have_any_names_and_be_scored_twice(spark, predictors, table, parquet):
+    spark_module = pytest.importorskip("widthwise.spark")
+    predictor = predictors["forecasts"]
+    frame = spark.read.parquet(str(parquet)).withColumnRenamed("kind", "of `old` v.1")
+    for level in (0.5, 0.9):
+        frame = spark_module.predict_interval(frame, predictor, level)
+    assert frame.columns[-4:] == ["lower_0.5", "upper_0.5", "lower_0.9", "upper_0.9"]
+    assert frame.where("`lower_0.5` >= `lower_0.9`").count() == len(table)
+    again = spark_module.calibrate(frame, predictor, key="id", replace=True)
+    assert again.calibration.rows_seen == len(table)
+
+
+@pytest.mark.cluster
 def test_spark_says_what_is_wrong(spark, predictors, parquet):
     spark_module = pytest.importorskip("widthwise.spark")
     frame = spark.read.parquet(str(parquet))

@@ -80,6 +80,9 @@ struct FitOptions {
   bool may_be_exact = false;  ///< the predictions are known to be out of sample, even if all equal their outcome
   bool compare = true;        ///< also train the other end of the dial, for the report
   std::uint64_t seed = 0;
+
+  /// All of it in words: equal for equal options.
+  [[nodiscard]] std::string text() const;
 };
 
 /// A table to fit.

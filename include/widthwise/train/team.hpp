@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <widthwise/reducer.hpp>
@@ -28,6 +30,9 @@ class Team : public Reducer {
 
 /// The bytes of every worker, by rank.
 [[nodiscard]] std::vector<std::vector<std::byte>> gather(const Team& team, std::span<const std::byte> own);
+
+/// The text of every worker, by rank.
+[[nodiscard]] std::vector<std::string> gather_texts(const Team& team, std::string_view own);
 
 /// Do something that may fail on some workers only, such as reading a file: it then fails on all. The worker where it
 /// failed throws its own error, the others one of the same code that names the worker and its error.

@@ -46,16 +46,10 @@ Dealer::Split Dealer::split(double share, std::size_t least, std::uint64_t seed)
   return split;
 }
 
-Dealer::Folds Dealer::folds(std::size_t count, std::uint64_t seed) const {
-  const std::size_t n = numbers_.size();
-  Folds folds{std::vector<std::size_t>(n), std::vector<std::size_t>(n)};
-  if (team_ == nullptr) {
-    folds.order = shuffled(n, seed);
-    for (std::size_t i = 0; i < n; ++i) folds.fold_of[i] = i % count;
-  } else {
-    std::iota(folds.order.begin(), folds.order.end(), std::size_t{0});
-    for (std::size_t i = 0; i < n; ++i) folds.fold_of[i] = lot_of(numbers_[i], seed) % count;
-  }
+std::vector<std::size_t> Dealer::folds(std::size_t count, std::uint64_t seed) const {
+  std::vector<std::size_t> folds;
+  folds.reserve(numbers_.size());
+  for (const std::uint64_t number : numbers_) folds.push_back(lot_of(number, seed) % count);
   return folds;
 }
 

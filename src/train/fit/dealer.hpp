@@ -24,12 +24,8 @@ class Dealer {
   /// A process alone puts at least `least` rows into the share and leaves as many.
   [[nodiscard]] Split split(double share, std::size_t least, std::uint64_t seed) const;
 
-  /// Positions in some order, and the fold of each, of `count` folds.
-  struct Folds {
-    std::vector<std::size_t> order;
-    std::vector<std::size_t> fold_of;
-  };
-  [[nodiscard]] Folds folds(std::size_t count, std::uint64_t seed) const;
+  /// The fold of each row (n), of `count`; in a team.
+  [[nodiscard]] std::vector<std::size_t> folds(std::size_t count, std::uint64_t seed) const;
 
   /// The dealer of some of the rows.
   [[nodiscard]] Dealer of(std::span<const std::size_t> rows) const;
