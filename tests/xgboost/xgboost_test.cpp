@@ -9,6 +9,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <widthwise/error.hpp>
@@ -275,6 +276,58 @@ TEST(TreeBaseTrainer, PredictsTheMedian) {
   std::vector<double> f(rows.rows());
   model->evaluate(rows.view(), {f.data(), f.size(), 1});
   EXPECT_GT(correlation(f, y), 0.99);
+}
+
+// --- trainings that were stopped
+// --------------------------------------------------------------------------------------------
+
+/// Train undisturbed; train, be stopped after 230 rounds and go on: the same values in all leaves.
+void expect_to_go_on(
+    const std::function<std::shared_ptr<const RowFunction>(Checkpoint&, const ProgressCallback&)>& train) {
+  std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::ranges::replace(name, '/', '-');
+  const auto file = std::filesystem::path(testing::TempDir()) / (name + ".checkpoint");
+  const auto leaves = [](const RowFunction& function) { return dynamic_cast<const Forest&>(function).arrays().value; };
+  std::filesystem::remove(file);
+  Checkpoint undisturbed(file, 1, nullptr);
+  const auto expected = leaves(*train(undisturbed, {}));
+
+  std::filesystem::remove(file);
+  Checkpoint first(file, 1, nullptr);
+  const auto stop = [](const Progress& progress) {
+    // Checkpoints are due some time after each other.
+    if (progress.done % 100 == 50) std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    return progress.done < 230;
+  };
+  EXPECT_THROW(static_cast<void>(train(first, stop)), Error);
+  ASSERT_TRUE(std::filesystem::exists(file));
+  Checkpoint second(file, 1, nullptr);
+  std::size_t begins = 0;
+  const auto look = [&](const Progress& progress) {
+    if (begins == 0) begins = progress.done;
+    return true;
+  };
+  EXPECT_EQ(leaves(*train(second, look)), expected);
+  EXPECT_EQ(begins, 201U);
+  second.remove();
+}
+
+TEST_P(TreeTraining, GoesOnAfterAStopAsIfThereHadBeenNone) {
+  const NoisyRows rows(2000, 1);
+  const auto objective = objective_of(GetParam());
+  expect_to_go_on([&](Checkpoint& checkpoint, const ProgressCallback& progress) {
+    const auto trainer = make_tree_trainer(library(), {.retrain_factor = 1, .threads = 1}, {.checkpoint = &checkpoint});
+    return trainer->retrain(rows.training(), *objective, 250, progress).function;
+  });
+}
+
+TEST(TreeBaseTrainer, GoesOnAfterAStopAsIfThereHadBeenNone) {
+  const NoisyRows rows(2000, 3);
+  expect_to_go_on([&](Checkpoint& checkpoint, const ProgressCallback& progress) {
+    const TreeBaseOptions options{.subsample = 0.7, .column_sample = 0.7, .rounds = 250, .threads = 1};
+    return make_tree_base_trainer(library(), options, {.checkpoint = &checkpoint})
+        ->train(rows.view(), rows.residuals, "base", progress);
+  });
 }
 
 // --- speed

@@ -60,19 +60,32 @@ void TrainingMatrix::set_labels(std::span<const double> y) {
 Booster::Booster(std::shared_ptr<const XgboostLibrary> library, std::span<const TrainingMatrix* const> matrices,
                  const Parameters& parameters)
     : library_(std::move(library)), parameters_(parameters) {
-  const Functions& f = library_->functions();
-  std::vector<Functions::Handle> handles;
-  for (const TrainingMatrix* matrix : matrices) handles.push_back(matrix->handle());
-  f.check(f.XGBoosterCreate(handles.data(), handles.size(), &handle_), "create");
+  for (const TrainingMatrix* matrix : matrices) matrices_.push_back(matrix->handle());
+  create();
   try {
-    set_parameters();
+    for (const auto& [name, value] : parameters_) set_parameter(name, value);
   } catch (...) {
-    f.XGBoosterFree(handle_);
+    free();
     throw;
   }
 }
 
-Booster::~Booster() { library_->functions().XGBoosterFree(handle_); }
+Booster::~Booster() { free(); }
+
+void Booster::create() {
+  const Functions& f = library_->functions();
+  f.check(f.XGBoosterCreate(matrices_.data(), matrices_.size(), &handle_), "create");
+}
+
+void Booster::free() {
+  if (handle_ != nullptr) library_->functions().XGBoosterFree(handle_);
+  handle_ = nullptr;
+}
+
+void Booster::set_parameter(const std::string& name, const std::string& value) {
+  const Functions& f = library_->functions();
+  f.check(f.XGBoosterSetParam(handle_, name.c_str(), value.c_str()), name);
+}
 
 void Booster::update(const TrainingMatrix& matrix, std::size_t round) {
   const Functions& f = library_->functions();
@@ -102,13 +115,6 @@ std::span<const float> Booster::margins(const TrainingMatrix& matrix, bool train
   return {out, size};
 }
 
-void Booster::set_parameters() {
-  const Functions& f = library_->functions();
-  for (const auto& [name, value] : parameters_) {
-    f.check(f.XGBoosterSetParam(handle_, name.c_str(), value.c_str()), name);
-  }
-}
-
 std::vector<std::byte> Booster::save() const {
   const Functions& f = library_->functions();
   Functions::Size length = 0;
@@ -121,9 +127,15 @@ std::vector<std::byte> Booster::save() const {
 void Booster::load(std::span<const std::byte> saved) {
   // XGBoost trusts what it loads; read_forest does not.
   (void)read_forest(saved);
+  // With nothing left of the booster there was, which remembers its base_score: that of a single output, where what is
+  // loaded has one for each.
+  free();
+  create();
   const Functions& f = library_->functions();
   f.check(f.XGBoosterLoadModelFromBuffer(handle_, saved.data(), saved.size()), "model");
-  set_parameters();
+  for (const auto& [name, value] : parameters_) {
+    if (name != "base_score") set_parameter(name, value);
+  }
 }
 
 ForestArrays Booster::forest(std::size_t inputs, std::size_t outputs, std::size_t rounds) const {

@@ -63,10 +63,13 @@ class Booster {
   [[nodiscard]] ForestArrays forest(std::size_t inputs, std::size_t outputs, std::size_t rounds) const;
 
  private:
-  void set_parameters();
+  void create();
+  void free();
+  void set_parameter(const std::string& name, const std::string& value);
 
   std::shared_ptr<const XgboostLibrary> library_;
   Parameters parameters_;
+  std::vector<XgboostLibrary::Functions::Handle> matrices_;
   XgboostLibrary::Functions::Handle handle_ = nullptr;
 };
 
