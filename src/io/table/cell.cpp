@@ -92,10 +92,7 @@ std::optional<std::int64_t> integer_in_cell(std::string_view cell) {
 
 std::optional<std::uint64_t> key_in_cell(std::string_view cell) {
   const std::string_view text = trimmed(cell);
-  const char* const end = text.data() + text.size();
-  std::uint64_t value = 0;
-  const auto result = std::from_chars(text.data(), end, value);
-  if (result.ec == std::errc() && result.ptr == end) return value;
+  if (const auto value = read_whole<std::uint64_t>(text)) return value;
   if (!text.starts_with('-')) return std::nullopt;
   const std::optional<std::int64_t> negative = integer_in_cell(text);
   if (!negative) return std::nullopt;
