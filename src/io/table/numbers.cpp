@@ -54,6 +54,8 @@ std::optional<std::int64_t> copy_keys(const arrow::Array& any_column, std::span<
   const auto& column = static_cast<const Array&>(any_column);
   for (std::int64_t i = 0; i < column.length(); ++i) {
     if (column.IsNull(i)) return i;
+    // Negative keys stay negative, however wide their column is.
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse)
     out[static_cast<std::size_t>(i)] = static_cast<std::uint64_t>(column.Value(i));
   }
   return std::nullopt;
