@@ -1,0 +1,185 @@
+"""Planted faults, each with the check that has to catch it.
+
+A fault is a face that is broken in one place. Those of C++ are lines of the library that plant.py changes in a copy;
+the others use the product in a way that breaks the guarantee, behind the back of whatever it refuses.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from checks import CHECKS, THRESHOLD
+from faces import CommandLine, Deployed, Onnx, Python, Regressor, Stream, inside
+
+CHECK_OF = {check.name: check for check in CHECKS}
+
+
+README = Path(__file__).parent / "README.md"
+BEGIN, END = "<!-- begin: planted faults -->\n", "<!-- end: planted faults -->\n"
+
+
+@dataclass(frozen=True, eq=False)
+class Fault:
+    """A broken face in place of a check's own."""
+
+    name: str
+    planted: str  # where
+    check: str
+    face: object
+
+    @functools.cached_property
+    def findings(self):
+        return CHECK_OF[self.check].run(self.face)
+
+    @property
+    def caught(self):
+        """The finding farthest from its law, of those that fail the check; None when there is none."""
+        failing = [finding for finding in self.findings if finding.p_value < THRESHOLD]
+        return max(failing, key=lambda finding: abs(finding.coverage - finding.expected), default=None)
+
+
+def _in_library(name, planted, check):
+    return Fault(name, planted, check, replace(CHECK_OF[check].face, fault=name))
+
+
+class CountsTheTestRow(Python):
+    """Calibrates with the calibration rows and the row to predict."""
+
+    def one(self, localizer, rows, new, levels):
+        def predicted(i):
+            both = [np.concatenate(pair) for pair in zip(rows.arguments, new[i : i + 1].arguments, strict=True)]
+            predictor = self.predictor(localizer, type(rows)(*both))
+            return predictor.predict_interval(new.X[i : i + 1], new.prediction[i : i + 1], confidence_level=levels)[1]
+
+        return inside(np.concatenate([predicted(i) for i in range(len(new))]), new.y)
+
+
+class TrainsOnCalibrationRows(Regressor):
+    """Fits the estimator on all rows, and says that it has not seen them."""
+
+    def fitted(self, rows):
+        fitted = self.estimator.fit(rows.X, rows.y)
+        return self.regressor(fitted, prefit=True).fit(rows.X, rows.y)
+
+
+class CalibratesOutOfFold(Deployed):
+    """Calibrates with cross-validated residuals of the rows that the deployed model is fitted on."""
+
+    def one(self, rows, new, levels):
+        fitting = rows[: -self.calibration_size]
+        fold = np.arange(len(fitting)) % 5
+        y_pred = np.empty_like(fitting.y)
+        for i in range(5):
+            y_pred[fold == i] = fitting.X[fold == i] @ self.model(fitting[fold != i])
+        return self.judged(fitting, y_pred, new, new.X @ self.model(fitting), levels)
+
+
+class SinglePrecisionGraph(Onnx):
+    """Rounds the graph's constants to single precision, towards 0."""
+
+    def graph(self, predictor, levels):
+        from onnx import numpy_helper
+
+        graph = super().graph(predictor, levels)
+        for constant in graph.graph.initializer:
+            values = numpy_helper.to_array(constant)
+            if values.dtype == np.float64 and values.ndim == 2:
+                rounded = values.astype(np.float32)
+                rounded = np.where(np.abs(rounded) > np.abs(values), np.nextafter(rounded, np.float32(0)), rounded)
+                constant.CopyFrom(numpy_helper.from_array(rounded.astype(np.float64), constant.name))
+        return graph
+
+
+class PredictsWithTheOldModel(CommandLine):
+    """Predicts with the model from before calibrate --replace, whose calibration rows had a tenth of the errors."""
+
+    def calibrated(self, folder, model, rows):
+        old = replace(rows, y=rows.prediction + 0.1 * (rows.y - rows.prediction))
+        before = super().calibrated(folder, model, old).rename(folder / "before.safetensors")
+        super().calibrated(folder, model, rows)
+        return before
+
+
+class IssuesInBatches(Stream):
+    """Issues the intervals of 1000 rows with the quantile of the first, while the state moves on row by row."""
+
+    def issued(self, online, stream):
+        batches = []
+        for first in range(0, len(stream), 1000):
+            batch = stream[first : first + 1000]
+            batches.append(online.predict_interval(batch.X, batch.prediction)[1])
+            online.observe(*batch.arguments)
+        return np.concatenate(batches)
+
+
+FAULTS = [
+    _in_library("rank off by one", "`Level::rank`", "C++ erc absolute two, heavy, n = 19"),
+    _in_library("rank without the new row", "`Level::rank`", "C++ row, skewed, n = 20"),
+    _in_library("one-sided tail swapped", "`SortedScores::sided_quantile`", "C++ quantiles, skewed, n = 20"),
+    _in_library("p-value without the new row", "`SortedScores::p_value`", "C++ p_values, heavy, n = 19"),
+    _in_library("group mix-up", "`SortedScores::find`", "C++ groups, heavy"),
+    _in_library("weights ignored", "`SortedScores::rank_rows`", "C++ weights, heavy, n = 30"),
+    _in_library("rounding down", "half-widths in predictor.cpp", "C++ identity squared one, rounded, n = 20"),
+    _in_library("sketch instead of exact quantile", "`SortedScores::rank_rows`", "C++ exp, heavy, n = 1,000"),
+    _in_library(
+        "lower side from the upper parameters", "`Predictor::intervals`", "C++ density absolute two, heavy, n = 11"
+    ),
+    Fault(
+        "test weight of 1 for weights of 100",
+        "`Calibration.quantile(test_weight=1)`",
+        "Python equal weights of 100, heavy, n = 11",
+        replace(CHECK_OF["Python equal weights of 100, heavy, n = 11"].face, test_weight=1.0),
+    ),
+    Fault(
+        "test row counted in the sample",
+        "rows given to `Localizer.calibrate`",
+        "Python updated, skewed, n = 20",
+        CountsTheTestRow(),
+    ),
+    Fault(
+        "calibration rows leaked into training",
+        "estimator fitted on all rows, `prefit=True`",
+        "WidthwiseRegressor tree, skewed, n = 19",
+        TrainsOnCalibrationRows(CHECK_OF["WidthwiseRegressor tree, skewed, n = 19"].face.estimator, 19),
+    ),
+    Fault(
+        "out-of-fold calibration",
+        "cross-validated residuals calibrate",
+        "Python predictions of an own model, n = 19",
+        CalibratesOutOfFold(19),
+    ),
+    Fault(
+        "stale online quantile",
+        "`OnlinePredictor.predict_interval` for 1000 rows at once",
+        "Python stream",
+        IssuesInBatches(),
+    ),
+    Fault(
+        "graph in single precision",
+        "constants of the ONNX graph",
+        "ONNX identity, rounded, n = 99",
+        SinglePrecisionGraph("identity"),
+    ),
+    Fault(
+        "predictions of the old model",
+        "model file from before `calibrate --replace`",
+        "command line merge, heavy, n = 10",
+        PredictsWithTheOldModel(),
+    ),
+]
+
+
+def table():
+    """The table of README.md: each fault, and the check that caught it."""
+    lines = ["| fault | planted in | caught by | level | law | covered |", "|---|---|---|---:|---:|---:|"]
+    for fault in FAULTS:
+        caught = fault.caught
+        numbers = f"{caught.level:g} | {caught.expected:.0%} | {caught.coverage:.0%}" if caught else "| | not caught"
+        lines.append(f"| {fault.name} | {fault.planted} | {fault.check} | {numbers} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":  # rewrite the table
+    before, rest = README.read_text().split(BEGIN)
+    README.write_text(before + BEGIN + "\n" + table() + "\n" + END + rest.split(END)[1])

@@ -1,0 +1,83 @@
+"""Copy sources of the library with faults planted in them, each behind a switch: plant.py SOURCE_FOLDER TARGET_FOLDER.
+
+A fault is one line of the library, replaced. When a line has changed and is not found, the build stops: change the
+line here as well.
+"""
+
+import sys
+from pathlib import Path
+
+# (file, the line or part of a line as it is, what it becomes)
+FAULTS = [
+    (
+        "src/level.cpp",
+        "const Product scaled = (Product{n} + 1) * numerator_;",
+        'const Product scaled = (Product{n} + (planted::is("rank without the new row") ? 0 : 1)) * numerator_;',
+    ),
+    (
+        "src/level.cpp",
+        "return static_cast<std::uint64_t>((scaled + (denominator_ - 1)) / denominator_);",
+        "return static_cast<std::uint64_t>((scaled + (denominator_ - 1)) / denominator_) -"
+        ' (planted::is("rank off by one") ? 1 : 0);',
+    ),
+    (
+        "src/predictor.cpp",
+        "f[i] - to_residual(kScore, below[i])",
+        "f[i] - planted::rounding * to_residual(kScore, below[i])",
+    ),
+    (
+        "src/predictor.cpp",
+        "f[i] + to_residual(kScore, above[i])",
+        "f[i] + planted::rounding * to_residual(kScore, above[i])",
+    ),
+    (
+        "src/predictor.cpp",
+        "rule.transform().inverses(quantiles, side_parameters(rule, rows, false, first, count)",
+        "rule.transform().inverses(quantiles,"
+        ' side_parameters(rule, rows, planted::is("lower side from the upper parameters"), first, count)',
+    ),
+    (
+        "src/calibration/sorted_scores.cpp",
+        "const auto found = groups_.find(group);",
+        "const auto found = groups_.find("
+        'planted::is("group mix-up") && groups_.contains(group + 1) ? group + 1 : group);',
+    ),
+    (
+        "src/calibration/sorted_scores.cpp",
+        "if (std::ranges::all_of(entries, [](const Entry& entry) { return entry.weight == 1; })) {",
+        'if (planted::is("weights ignored") ||'
+        " std::ranges::all_of(entries, [](const Entry& entry) { return entry.weight == 1; })) {",
+    ),
+    (
+        "src/calibration/sorted_scores.cpp",
+        "group.all.scores = std::move(sides.all);",
+        "group.all.scores = planted::sketched(std::move(sides.all));",
+    ),
+    (
+        "src/calibration/sorted_scores.cpp",
+        "const Ranked& side = below ? found->above : found->below;",
+        'const Ranked& side = below != planted::is("one-sided tail swapped") ? found->above : found->below;',
+    ),
+    (
+        "src/calibration/sorted_scores.cpp",
+        "return std::min(1.0, (rest + weight) / (found->total.high + weight));",
+        'return std::min(1.0, (rest + (planted::is("p-value without the new row") ? 0 : weight)) /'
+        " (found->total.high + weight));",
+    ),
+]
+
+
+def main():
+    source, target = map(Path, sys.argv[1:])
+    texts = {}
+    for name, line, planted in FAULTS:
+        text = texts.get(name) or '#include "planted.hpp"\n' + (source / name).read_text()
+        if text.count(line) != 1:
+            sys.exit(f"plant.py: expected this once in {name}, found {text.count(line)} times: {line}")
+        texts[name] = text.replace(line, planted)
+    for name, text in texts.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_text(text)
+
+
+main()

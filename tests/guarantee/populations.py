@@ -1,0 +1,86 @@
+"""Exchangeable rows to test with: heavy tails, skew, ties, counts, and residuals that are mostly 0."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of one or several repetitions, equal by identity.
+
+    X has the shape (..., n, d); y, prediction, groups and weights have (..., n).
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    prediction: np.ndarray
+    groups: np.ndarray | None = None
+    weights: np.ndarray | None = None
+
+    def __getitem__(self, part):
+        return Rows(*(None if value is None else value[part] for value in vars(self).values()))
+
+    def __len__(self):
+        return len(self.y)
+
+    @property
+    def arguments(self):
+        """As Localizer and Predictor take them."""
+        return self.X, self.y, self.prediction
+
+
+# Populations whose scores are tied: only the lower tail of their coverage has a known law.
+TIED = ("rounded", "counts", "zeros")
+WIDE = 40  # columns of the population "wide"
+
+
+def _errors(population, random, x, shape):
+    """Residuals y - f(x)."""
+    scale = 0.1 + 0.3 * x
+    normal = random.standard_normal(shape)
+    match population:
+        case "normal":
+            return scale * normal
+        case "heavy":  # no variance
+            return scale * random.standard_t(1.5, shape)
+        case "skewed":
+            return scale * (np.exp(1.5 * normal) - 1)
+        case "rounded":
+            return np.round(scale * normal / 0.3) * 0.3
+        case "zeros":
+            return np.where(random.random(shape) < 0.6, 0.0, scale * random.standard_t(1.5, shape))
+        case "counts":
+            mean = 1 + 2 * x
+            return random.poisson(mean) - mean
+    raise ValueError(population)
+
+
+def draw(population, random, shape, *, groups=None, tilted=False):
+    """Rows of a population.
+
+    `groups` (n,) gives each row its group; errors of groups 0, 1 and 2 are as 1 to 4 to 16, and so on. `tilted` rows
+    have x with the density x / 8 instead of 1 / 4: x / 2 is their likelihood ratio.
+    """
+    if population == "wide":
+        X = random.standard_normal((*shape, WIDE))
+        prediction = np.zeros(shape)
+        return Rows(X, X.sum(axis=-1) + random.standard_normal(shape), prediction)
+    u = random.random(shape)
+    x = 4 * np.sqrt(u) if tilted else 4 * u
+    noise = random.random(shape)
+    if population in TIED:
+        x, noise = np.floor(x), np.floor(2 * noise)
+    errors = _errors(population, random, x, shape)
+    # Rounded outcomes around one prediction: equal residuals are equal to the last bit, and no binary fraction.
+    f = {"counts": 1 + 2 * x, "rounded": 0 * x}.get(population, x)
+    rows = Rows(np.stack([x, noise], axis=-1), f + errors, f)
+    if groups is None:
+        return rows
+    groups = np.broadcast_to(np.asarray(groups), shape)
+    return replace(rows, y=f + errors * 4.0 ** (groups % 3), groups=groups)
+
+
+def with_likelihood_ratios(rows):
+    """Rows with the weights that tilting needs."""
+    return replace(rows, weights=rows.X[..., 0] / 2)
