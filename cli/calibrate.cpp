@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include <widthwise/calibration_part.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/seen_rows.hpp>
 #include <widthwise/train/fit.hpp>
 
 #include "calibration_report.hpp"
@@ -73,15 +75,25 @@ class ResidualSample {
 
 constexpr const char* kOneRowOneKey = "a key is a whole number that no other row has";
 
-Model with_new_rows(const Model& model, Calibration calibration, const std::filesystem::path& file) {
+Model with_new_rows(const Model& model, CalibrationPart part, const std::filesystem::path& file) {
   try {
-    return model.with_calibration(std::move(calibration));
+    return model.with_calibration(std::move(part.calibration), std::move(part.sketch));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kDuplicateRows) throw;
     throw Error(ErrorCode::kDuplicateRows,
                 file.string() +
                     ": these rows are already in the calibration; counted twice they would make intervals too "
                     "narrow. Use --replace to calibrate with this table alone");
+  }
+}
+
+/// Throw when rows of the file fitted the model or are in the calibration set `before`.
+void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& before,
+                    const std::filesystem::path& file) {
+  try {
+    require_new_rows(model, rows, before, "--replace");
+  } catch (const Error& error) {
+    throw Error(error.code(), file.string() + ": " + error.what());
   }
 }
 
@@ -98,8 +110,8 @@ void check_keys(const Calibration& calibration, const CalibrateArguments& argume
                                "intervals too narrow. Use --replace to calibrate with this table alone"));
 }
 
-/// Add the table's rows to a calibration, and look at a sample of their errors.
-void read_rows(const Model& model, ModelTable& table, const std::string& target, Calibration& calibration,
+/// Add the table's rows to a part, and look at a sample of their errors.
+void read_rows(const Model& model, ModelTable& table, const std::string& target, CalibrationPart& part,
                ResidualSample& sample) {
   const std::uint64_t first_row = first_row_number(table.reader());
   ProgressBar bar("rows");
@@ -112,7 +124,8 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
       require_finite(rows.predictions, table.file(), model.parts().prediction, row, kRemoveRows);
     }
     const auto keys = table.batch().keys();
-    model.calibrate(calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
+    model.calibrate(part.calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
+    model.sketch(part.sketch, rows, outcomes);
     if (!model.parts().fit_residuals.empty()) sample.add(rows, outcomes);
   }
   if (table.rows_read() == 0) throw Error(ErrorCode::kBadData, table.file().string() + ": no rows");
@@ -144,16 +157,18 @@ void run(const CalibrateArguments& arguments) {
   ModelTable table(model, arguments.table, std::move(reader), {target});
 
   const bool alone = arguments.replace || !arguments.emit.empty();
-  CalibrationPart part = CalibrationPart::of(model);
-  if (!alone) part.calibration = model.parts().calibration;
+  CalibrationPart part = alone ? CalibrationPart::of(model) : CalibrationPart::in(model);
+  const RowSketch before = std::exchange(part.sketch, RowSketch());
   ResidualSample sample(model);
-  read_rows(model, table, target, part.calibration, sample);
+  read_rows(model, table, target, part, sample);
+  check_new_rows(model, part.sketch, before, table.file());
+  part.sketch.merge(before);
   if (!arguments.key.empty()) check_keys(part.calibration, arguments, alone);
 
   if (!arguments.emit.empty()) {
     emit(arguments, part);
   } else {
-    const Model calibrated = with_new_rows(model, std::move(part.calibration), table.file());
+    const Model calibrated = with_new_rows(model, std::move(part), table.file());
     const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
     save(calibrated, written);
     report_calibration({.before = model,

@@ -1,10 +1,12 @@
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <widthwise/calibration_part.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/seen_rows.hpp>
 
 #include "calibration_report.hpp"
 #include "command.hpp"
@@ -21,31 +23,37 @@ struct MergeArguments {
   bool json = false;
 };
 
-/// The model's calibration, or an empty one, with the parts. `name_twice`: throw at the first part of which rows came
+/// The rows that calibrate the model, or none, with the parts. `name_twice`: throw at the first part of which rows came
 /// before, which takes a sort for each part.
-Calibration merged(const Model& model, const MergeArguments& arguments, bool name_twice) {
-  Calibration calibration = model.parts().calibration;
-  if (arguments.replace) calibration = Calibration(calibration.options());
+CalibrationPart merged(const Model& model, const MergeArguments& arguments, bool name_twice) {
+  CalibrationPart all = arguments.replace ? CalibrationPart::of(model) : CalibrationPart::in(model);
+  const RowSketch before = all.sketch;
+  RowSketch added;
   for (const std::string& file : arguments.parts) {
     const CalibrationPart part = load_part(file);
     try {
-      merge_part(calibration, part, model);
+      require_new_rows(model, part.sketch, all.sketch, "--replace");
+      merge_part(all, part, model);
+      added.merge(part.sketch);
     } catch (const Error& error) {
       throw Error(error.code(), file + ": " + error.what());
     }
-    if (!name_twice || !calibration.duplicate()) continue;
+    if (!name_twice || !all.calibration.duplicate()) continue;
     throw Error(ErrorCode::kDuplicateRows,
                 file + ": rows of this part are already in the calibration" +
                     (arguments.parts.size() > 1 ? " or in a part before it" : "") +
                     "; counted twice they would make intervals too narrow. Give every row once, or use --replace to " +
                     "calibrate with these parts alone");
   }
-  return calibration;
+  // Copies that are too few in each part may be many in all of them.
+  require_new_rows(model, added, before, "--replace");
+  return all;
 }
 
 Model with_parts(const Model& model, const MergeArguments& arguments) {
   try {
-    return model.with_calibration(merged(model, arguments, false));
+    CalibrationPart all = merged(model, arguments, false);
+    return model.with_calibration(std::move(all.calibration), std::move(all.sketch));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kDuplicateRows) (void)merged(model, arguments, true);
     throw;

@@ -13,18 +13,19 @@
 
 // Format 1. Texts: "calibration_part", the format, which models do not have; "widthwise", the version that wrote it;
 // "scores_of", a number. Array: "calibration".
+// Format 2: the same, and the array "sketch". A part whose rows are not known is still written as format 1.
 namespace widthwise {
 namespace {
 
 using internal::SafetensorsReader;
 using internal::SafetensorsWriter;
 
-constexpr std::uint64_t kPartFormat = 1;
+constexpr std::uint64_t kPartFormat = 2;
 constexpr const char* kFormatText = "calibration_part";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
 
-void check_format(std::span<const std::byte> bytes) {
+std::uint64_t format_of(std::span<const std::byte> bytes) {
   // Before anything else is read, which may look different in a later format.
   const auto texts = SafetensorsReader::texts_of(bytes);
   const auto format = texts.find(kFormatText);
@@ -38,17 +39,19 @@ void check_format(std::span<const std::byte> bytes) {
            "); update widthwise");
   }
   if (number == 0) refuse("there is no format 0");
+  return number;
 }
 
 CalibrationPart read_part(std::span<const std::byte> bytes, const std::string& where) {
   try {
-    check_format(bytes);
+    const std::uint64_t format = format_of(bytes);
     SafetensorsReader reader(bytes);
     (void)reader.take_text(kFormatText);
     (void)reader.take_text("widthwise");
     CalibrationPart part;
     part.scores_of = internal::count_of(reader.take_text("scores_of"), "scores_of");
     part.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
+    if (format == kPartFormat) part.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
     reader.expect_nothing_left();
     return part;
   } catch (const Error& error) {
@@ -59,14 +62,20 @@ CalibrationPart read_part(std::span<const std::byte> bytes, const std::string& w
 }  // namespace
 
 CalibrationPart CalibrationPart::of(const Model& model) {
-  return {score_fingerprint(model), Calibration(model.parts().calibration.options())};
+  return {.scores_of = score_fingerprint(model), .calibration = Calibration(model.parts().calibration.options())};
 }
 
-void merge_part(Calibration& calibration, const CalibrationPart& part, const Model& model) {
+CalibrationPart CalibrationPart::in(const Model& model) {
+  return {.scores_of = score_fingerprint(model),
+          .calibration = model.parts().calibration,
+          .sketch = model.parts().calibration_sketch};
+}
+
+void merge_part(CalibrationPart& into, const CalibrationPart& part, const Model& model) {
   if (part.scores_of != score_fingerprint(model)) {
     refuse("these are scores of another model; make the part again with this one");
   }
-  const Calibration::Options& expected = calibration.options();
+  const Calibration::Options& expected = into.calibration.options();
   const Calibration::Options& found = part.calibration.options();
   if (found.capacity != expected.capacity || found.seed != expected.seed) {
     refuse("expected a sample of capacity " + std::to_string(expected.capacity) + " and seed " +
@@ -74,15 +83,17 @@ void merge_part(Calibration& calibration, const CalibrationPart& part, const Mod
            " and seed " + std::to_string(found.seed));
   }
   if (part.calibration.weighted()) refuse("the rows have weights, which the rows of a model do not bring");
-  calibration.merge(part.calibration);
+  into.calibration.merge(part.calibration);
+  into.sketch.merge(part.sketch);
 }
 
 std::vector<std::byte> serialise_part(const CalibrationPart& part) {
   SafetensorsWriter writer;
-  writer.put_text(kFormatText, std::to_string(kPartFormat));
+  writer.put_text(kFormatText, std::to_string(part.sketch.empty() ? 1 : kPartFormat));
   writer.put_text("widthwise", kVersion);
   writer.put_text("scores_of", std::to_string(part.scores_of));
   writer.put("calibration", part.calibration.serialise());
+  if (!part.sketch.empty()) writer.put("sketch", part.sketch.serialise());
   return writer.finish();
 }
 

@@ -129,9 +129,10 @@ struct Model::Block {
 
 Model::Model(ModelParts parts) : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration) {}
 
-Model Model::with_calibration(Calibration calibration) const {
+Model Model::with_calibration(Calibration calibration, RowSketch rows) const {
   ModelParts parts = parts_;
   parts.calibration = std::move(calibration);
+  parts.calibration_sketch = std::move(rows);
   return Model(std::move(parts));
 }
 
@@ -347,6 +348,11 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
     parts_.rule.calibrate(added, block.rows, {y.data(), count}, numbers.part(block.first, count));
   });
   calibration.merge(added);
+}
+
+void Model::sketch(RowSketch& sketch, const ModelRows& rows, std::span<const double> outcomes) const {
+  check(rows);
+  sketch.add(RowHasher(parts_.features), rows.x, outcomes);
 }
 
 }  // namespace widthwise

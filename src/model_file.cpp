@@ -22,6 +22,8 @@
 // Arrays: "calibration", "fit_residuals" and those of the base model and the localizer.
 // Format 2 is a model that follows a stream: the same, and the array "online". A model that does not is written as
 // format 1, which older programs read; one that does they would take for one that stands still.
+// Format 3 is either of them with further fields, each of which may be absent: the arrays "online", "fit_sketch" and
+// "calibration_sketch". A model without sketches is still written as format 1 or 2.
 namespace widthwise {
 namespace {
 
@@ -32,6 +34,7 @@ using internal::SafetensorsWriter;
 using internal::text_of;
 
 constexpr std::uint64_t kFormatWithOnline = 2;
+constexpr std::uint64_t kFormatWithOptions = 3;
 constexpr const char* kNotePrefix = "note.";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
@@ -92,6 +95,30 @@ std::uint64_t format_of(std::span<const std::byte> bytes) {
   return number;
 }
 
+/// The oldest format that holds everything in the model.
+std::uint64_t format_for(const ModelParts& parts) {
+  if (!parts.fit_sketch.empty() || !parts.calibration_sketch.empty()) return kFormatWithOptions;
+  return parts.online ? kFormatWithOnline : 1;
+}
+
+void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
+  if (parts.online) writer.put("online", parts.online->serialise());
+  if (!parts.fit_sketch.empty()) writer.put("fit_sketch", parts.fit_sketch.serialise());
+  if (!parts.calibration_sketch.empty()) writer.put("calibration_sketch", parts.calibration_sketch.serialise());
+}
+
+/// Read what put_optional wrote: everything of it is optional in format 3, format 2 has the first, format 1 none.
+void take_optional(SafetensorsReader& reader, std::uint64_t format, ModelParts& parts) {
+  const auto take = [&](const char* name, auto& field, const auto& read) {
+    if (reader.has(name)) field = read(reader.take<std::byte>(name));
+  };
+  if (format == kFormatWithOnline) parts.online = OnlineCalibration::deserialise(reader.take<std::byte>("online"));
+  if (format < kFormatWithOptions) return;
+  take("online", parts.online, OnlineCalibration::deserialise);
+  take("fit_sketch", parts.fit_sketch, RowSketch::deserialise);
+  take("calibration_sketch", parts.calibration_sketch, RowSketch::deserialise);
+}
+
 Model read_model(std::span<const std::byte> bytes) {
   const std::uint64_t format = format_of(bytes);
   SafetensorsReader reader(bytes);
@@ -108,7 +135,7 @@ Model read_model(std::span<const std::byte> bytes) {
   parts.range.high = number_of(reader.take_text("range.high"), "range.high");
   parts.levels = internal::levels_of(reader.take_text("levels"));
   parts.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
-  if (format == kFormatWithOnline) parts.online = OnlineCalibration::deserialise(reader.take<std::byte>("online"));
+  take_optional(reader, format, parts);
   parts.fit_residuals = reader.take<double>("fit_residuals");
   parts.fit_rows = count_of(reader.take_text("fit_rows"), "fit_rows");
   parts.notes = reader.take_texts(kNotePrefix);
@@ -131,14 +158,14 @@ std::vector<std::byte> serialise(const Model& model) {
   const ModelParts& parts = model.parts();
   SafetensorsWriter writer;
   try {
-    writer.put_text("format", std::to_string(parts.online ? kFormatWithOnline : 1));
+    writer.put_text("format", std::to_string(format_for(parts)));
     writer.put_text("widthwise", kVersion);
     put_scoring(writer, parts);
     writer.put_text("range.low", text_of(parts.range.low));
     writer.put_text("range.high", text_of(parts.range.high));
     writer.put_text("levels", internal::text_of_levels(parts.levels));
     writer.put("calibration", parts.calibration.serialise());
-    if (parts.online) writer.put("online", parts.online->serialise());
+    put_optional(writer, parts);
     writer.put("fit_residuals", parts.fit_residuals);
     writer.put_text("fit_rows", std::to_string(parts.fit_rows));
     for (const auto& [name, text] : parts.notes) writer.put_text(kNotePrefix + name, text);

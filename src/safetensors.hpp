@@ -123,6 +123,9 @@ class SafetensorsReader {
     return take<T>(name, 1).values;
   }
 
+  /// Whether there is an array of this name that nobody took.
+  [[nodiscard]] bool has(const std::string& name) const { return tensors_.contains(name); }
+
   /// Throw when anything is left that nobody took.
   void expect_nothing_left() const;
 

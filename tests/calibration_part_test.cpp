@@ -13,6 +13,7 @@
 
 #include "message_of.hpp"
 #include "model_examples.hpp"
+#include "safetensors.hpp"
 
 namespace widthwise {
 namespace {
@@ -36,19 +37,20 @@ CalibrationPart part_of(const Model& model, const examples::Table& table, std::s
   for (std::size_t i = first; i < first + count; ++i) keys.push_back(mix_bits(i));
   model.calibrate(part.calibration, {.x = table.matrix().slice(first, count)}, std::span(table.y).subspan(first, count),
                   keys);
+  model.sketch(part.sketch, {.x = table.matrix().slice(first, count)}, std::span(table.y).subspan(first, count));
   return part;
 }
 
 TEST(CalibrationPart, AnyPartitionAndOrderGivesTheSameBytes) {
   const Model model = model_of(1);
   const examples::Table table(1000, 3, 2);
-  Calibration whole = model.parts().calibration;
+  CalibrationPart whole = CalibrationPart::in(model);
   merge_part(whole, part_of(model, table, 0, 1000), model);
-  Calibration dealt = model.parts().calibration;
+  CalibrationPart dealt = CalibrationPart::in(model);
   for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{600, 400}, {0, 0}, {0, 1}, {1, 599}}) {
     merge_part(dealt, deserialise_part(serialise_part(part_of(model, table, first, count))), model);
   }
-  EXPECT_EQ(serialise(model.with_calibration(dealt)), serialise(model.with_calibration(whole)));
+  EXPECT_EQ(serialise_part(dealt), serialise_part(whole));
 }
 
 TEST(CalibrationPart, FilesAreReadAsTheyWereWritten) {
@@ -60,18 +62,18 @@ TEST(CalibrationPart, FilesAreReadAsTheyWereWritten) {
   std::filesystem::remove(file);
   EXPECT_EQ(read.scores_of, part.scores_of);
   EXPECT_EQ(read.calibration, part.calibration);
+  EXPECT_EQ(read.sketch, part.sketch);
 }
 
 TEST(CalibrationPart, OfAnotherModelIsRefused) {
   const examples::Table table(50, 3, 2);
-  Calibration calibration;
   const Model model = model_of(1);
-  expect_refusal([&] { merge_part(calibration, part_of(model_of(3), table, 0, 50), model); },
-                 "scores of another model");
+  CalibrationPart into = CalibrationPart::of(model);
+  expect_refusal([&] { merge_part(into, part_of(model_of(3), table, 0, 50), model); }, "scores of another model");
   CalibrationPart other = CalibrationPart::of(model);
   other.calibration = Calibration({.capacity = 5, .seed = 1});
-  expect_refusal([&] { merge_part(calibration, other, model); }, "found capacity 5 and seed 1");
-  EXPECT_EQ(calibration.rows_seen(), 0U);
+  expect_refusal([&] { merge_part(into, other, model); }, "found capacity 5 and seed 1");
+  EXPECT_EQ(into.calibration.rows_seen(), 0U);
 }
 
 TEST(CalibrationPart, DamagedBytesAreRefused) {
@@ -85,10 +87,20 @@ TEST(CalibrationPart, DamagedBytesAreRefused) {
     try {
       // All that may change unseen is whose scores they say they are, which the model tells, and who wrote it.
       EXPECT_EQ(deserialise_part(changed).calibration, deserialise_part(bytes).calibration) << i;
+      EXPECT_EQ(deserialise_part(changed).sketch, deserialise_part(bytes).sketch) << i;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kBadData) << error.what();
     }
   }
+}
+
+TEST(CalibrationPart, WithoutASketchIsWrittenAsFormat1) {
+  const Model model = model_of(1);
+  CalibrationPart part = part_of(model, examples::Table(50, 3, 2), 0, 50);
+  part.sketch = RowSketch();
+  const auto texts = internal::SafetensorsReader::texts_of(serialise_part(part));
+  EXPECT_EQ(texts.at("calibration_part"), "1");
+  EXPECT_TRUE(deserialise_part(serialise_part(part)).sketch.empty());
 }
 
 TEST(CalibrationPart, ModelsAndPartsAreToldApart) {

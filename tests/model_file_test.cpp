@@ -217,9 +217,22 @@ Model golden_online_model() {
   return model.with_online(online);
 }
 
+/// The model of golden/model-3.safetensors: the same with sketches of the rows that fitted and calibrated it.
+Model golden_sketched_model() {
+  ModelParts parts = golden_online_model().parts();
+  const examples::Table fitted(40, 3, 35);
+  RowHasher hasher(parts.features);
+  parts.fit_sketch.add(hasher, fitted.matrix(), fitted.y);
+  parts.fit_sketch.add(hasher, fitted.matrix().slice(0, 3), std::span(fitted.y).first(3));
+  const examples::Table calibrated(60, 3, 33);
+  parts.calibration_sketch.add(hasher, calibrated.matrix(), calibrated.y);
+  return Model(std::move(parts));
+}
+
 /// Written once, when the format was new, and never again: it stands for the files that people have.
 TEST(ModelFile, DISABLED_WriteTheGoldenFile) { save(golden_model(), golden_file()); }
 TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat2) { save(golden_online_model(), golden_file(2)); }
+TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat3) { save(golden_sketched_model(), golden_file(3)); }
 
 TEST(ModelFile, TheGoldenFileOfFormat1IsReadForEver) {
   const std::vector<std::byte> bytes = internal::read_file(golden_file());
@@ -296,6 +309,49 @@ TEST(ModelFile, TheGoldenFileOfFormat2IsReadForEver) {
   EXPECT_EQ(serialise(model.with_online(std::nullopt)), serialise(load(golden_file())));
 }
 
+TEST(ModelFile, TheGoldenFileOfFormat3IsReadIndefinitely) {
+  const std::vector<std::byte> bytes = internal::read_file(golden_file(3));
+  ASSERT_LT(bytes.size(), 20'000U);
+  const Model model = load(golden_file(3));
+  Pieces again(serialise(model));
+  const Pieces golden(bytes);
+  again.text("widthwise") = golden.header.at("__metadata__").at("widthwise");
+  EXPECT_EQ(again.header, golden.header);
+  EXPECT_EQ(again.data, golden.data);
+
+  EXPECT_EQ(model.parts().fit_sketch.rows(), 43U);
+  EXPECT_EQ(model.parts().fit_sketch.entries().size(), 40U);
+  EXPECT_EQ(model.parts().calibration_sketch.rows(), 60U);
+  EXPECT_EQ(model.parts().fit_sketch.entries().front().hash,
+            golden_sketched_model().parts().fit_sketch.entries().front().hash);
+  ModelParts parts = model.parts();
+  parts.fit_sketch = parts.calibration_sketch = RowSketch();
+  EXPECT_EQ(serialise(Model(std::move(parts))), serialise(load(golden_file(2))));
+}
+
+TEST(ModelFile, EveryFieldOfFormat3IsOptional) {
+  for (const bool online : {false, true}) {
+    for (const bool fitted : {false, true}) {
+      for (const bool calibrated : {false, true}) {
+        ModelParts parts = golden_sketched_model().parts();
+        if (!online) parts.online.reset();
+        if (!fitted) parts.fit_sketch = RowSketch();
+        if (!calibrated) parts.calibration_sketch = RowSketch();
+        Pieces pieces(serialise(Model(parts)));
+        EXPECT_EQ(pieces.text("format"), fitted || calibrated ? "3" : online ? "2" : "1");
+        pieces.text("format") = "3";
+        const Model read = deserialise(pieces.together());
+        EXPECT_EQ(read.parts().online.has_value(), online);
+        EXPECT_EQ(read.parts().fit_sketch, parts.fit_sketch);
+        EXPECT_EQ(read.parts().calibration_sketch, parts.calibration_sketch);
+      }
+    }
+  }
+  Pieces older(serialise(golden_sketched_model()));
+  older.text("format") = "2";
+  EXPECT_NE(refusal_of(older.together()).find("sketch"), std::string::npos);
+}
+
 TEST(ModelFile, OnlyAModelInAStreamNeedsTheNewerFormat) {
   EXPECT_EQ(Pieces(serialise(golden_model())).text("format"), "1");
   EXPECT_EQ(Pieces(serialise(golden_online_model())).text("format"), "2");
@@ -332,11 +388,11 @@ TEST(ModelFile, SavingAndLoadingNameTheFile) {
   fs::resize_file(file, 100);
   EXPECT_TRUE(refusal(ErrorCode::kBadData).starts_with(file.string() + ": not a safetensors file"));
   Pieces newer(serialise(model));
-  newer.text("format") = "3";
+  newer.text("format") = std::to_string(kModelFormat + 1);
   newer.append("new", "F4", {1}, "x");
   internal::write_file_atomically(file, newer.together());
   EXPECT_EQ(refusal(ErrorCode::kBadData),
-            file.string() + ": format 3 is newer than this program (2); update widthwise");
+            file.string() + ": format 4 is newer than this program (3); update widthwise");
   fs::remove(file);
   EXPECT_EQ(refusal(ErrorCode::kFile), file.string() + ": cannot be read: No such file or directory");
   EXPECT_THROW(save(model, folder / "no" / "model"), Error);

@@ -19,14 +19,19 @@ namespace widthwise {
 struct CalibrationPart {
   std::uint64_t scores_of = 0;  ///< score_fingerprint of the model
   Calibration calibration = {};
+  RowSketch sketch = RowSketch();  ///< of the rows; empty when they are not known
 
   /// A part without rows, of this model's scores and with the options of its calibration.
   [[nodiscard]] static CalibrationPart of(const Model& model);
+
+  /// The rows that calibrate the model already, as a part.
+  [[nodiscard]] static CalibrationPart in(const Model& model);
 };
 
-/// Take a part into a calibration of this model. Throws kBadData for scores of another model, or a part that was made
-/// with other options. Rows that come twice are found when the calibration is read, see Calibration.
-void merge_part(Calibration& calibration, const CalibrationPart& part, const Model& model);
+/// Merge a part into another one of this model. Throws kBadData for scores of another model, or a part that was made
+/// with other options. Rows that come twice under one key are found when the calibration is read, see Calibration; rows
+/// that fitted the model or are already there under other keys, by require_new_rows.
+void merge_part(CalibrationPart& into, const CalibrationPart& part, const Model& model);
 
 /// The bytes of a part: a safetensors file. Equal parts give equal bytes.
 [[nodiscard]] std::vector<std::byte> serialise_part(const CalibrationPart& part);

@@ -15,6 +15,7 @@
 #include <widthwise/online.hpp>
 #include <widthwise/predictor.hpp>
 #include <widthwise/row_function.hpp>
+#include <widthwise/row_sketch.hpp>
 
 namespace widthwise {
 
@@ -33,6 +34,8 @@ struct ModelParts {
   std::optional<OnlineCalibration> online = {};   ///< where the model is in a stream it follows, of scores in units
   std::vector<double> fit_residuals = {};         ///< quantiles of |y - f(x)| over the rows that trained, ascending
   std::uint64_t fit_rows = 0;                     ///< rows that trained
+  RowSketch fit_sketch = RowSketch();             ///< of the rows that trained; empty when they are not known
+  RowSketch calibration_sketch = RowSketch();     ///< of the rows in `calibration`; empty when they are not known
   std::map<std::string, std::string> notes = {};  ///< how it was made: goal, seed, engines; nothing depends on them
 };
 
@@ -58,8 +61,8 @@ class Model {
   [[nodiscard]] const ModelParts& parts() const { return parts_; }
   [[nodiscard]] bool needs_predictions() const { return parts_.base == nullptr; }
 
-  /// The same model with another calibration.
-  [[nodiscard]] Model with_calibration(Calibration calibration) const;
+  /// The same model with another calibration, and the sketch of its rows where it is known.
+  [[nodiscard]] Model with_calibration(Calibration calibration, RowSketch rows = RowSketch()) const;
 
   /// The same model elsewhere in a stream, or in none.
   [[nodiscard]] Model with_online(std::optional<OnlineCalibration> online) const;
@@ -105,6 +108,9 @@ class Model {
   /// wherever they are, and then neither order nor partition changes the calibration.
   void calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
                  RowNumbers numbers) const;
+
+  /// Add n rows with outcomes y (n) to a sketch, by the model's features and the outcome.
+  void sketch(RowSketch& sketch, const ModelRows& rows, std::span<const double> outcomes) const;
 
  private:
   struct Block;

@@ -10,9 +10,9 @@
 
 namespace widthwise {
 
-/// The newest format that save writes, when the model follows a stream; one that does not is still written as format 1.
-/// load reads this one and all before it, for ever.
-inline constexpr int kModelFormat = 2;
+/// The newest format. save writes the oldest one that holds the model: format 3 when it has sketches of its rows, else
+/// format 2 when it follows a stream, else format 1. load reads all of them.
+inline constexpr int kModelFormat = 3;
 
 /// The bytes of a model: a safetensors file, which any safetensors reader opens. Equal models give equal bytes.
 [[nodiscard]] std::vector<std::byte> serialise(const Model& model);

@@ -22,7 +22,9 @@
 #include <widthwise/reducer.hpp>
 #include <widthwise/root_finding.hpp>
 #include <widthwise/row_function.hpp>
+#include <widthwise/row_sketch.hpp>
 #include <widthwise/score.hpp>
+#include <widthwise/seen_rows.hpp>
 #include <widthwise/train/cross_fit.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/neighbours.hpp>

@@ -302,6 +302,16 @@ Calibration merged(const Team& team, const Calibration& own) {
   return all;
 }
 
+/// The sketch of rows x with outcomes y, over all workers.
+RowSketch sketch_of(const FitTable& table, MatrixView x, std::span<const double> y, const Team* team) {
+  RowSketch own;
+  own.add(RowHasher(table.features), x, y);
+  if (team == nullptr) return own;
+  RowSketch all;
+  for (const auto& bytes : gather(*team, own.serialise())) all.merge(RowSketch::deserialise(bytes));
+  return all;
+}
+
 std::map<std::string, std::string> notes_of(const GoalPlan& plan, const BaseTrainer* base,
                                             const LocalizerTrainer* localizer, const FitOptions& options,
                                             const Team* team) {
@@ -448,6 +458,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                  .calibration = {},
                  .fit_residuals = internal::residual_quantiles(of_all(team, residuals, fit_dealer)),
                  .fit_rows = report.fit_rows,
+                 .fit_sketch = sketch_of(table, rows.features(), y, team),
                  .notes = notes_of(plan, base, localizer, options, team)});
 
   const Rows calibration_x(table.x, calibration_part);
@@ -475,7 +486,9 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
         "were the predictions made by a model that had seen some of these rows? Intervals stay valid, but narrower and "
         "more even ones are possible with out-of-sample predictions");
   }
-  return {uncalibrated.with_calibration(std::move(calibration)), std::move(report)};
+  return {uncalibrated.with_calibration(std::move(calibration),
+                                        sketch_of(table, calibration_x.features(), calibration_y, team)),
+          std::move(report)};
 }
 
 }  // namespace widthwise

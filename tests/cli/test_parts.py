@@ -114,7 +114,7 @@ def test_a_misspelt_key_suggests_the_nearest(folder):
 
 
 def test_a_part_of_another_model_is_refused(folder):
-    shutil.copy(folder.folder / "rows.csv", folder.folder / "train.csv")
+    write(make_table(1000, 13), folder.folder / "train.csv")
     assert folder(*FIT, "--no-compare", "--seed", "5", "-o", "other.safetensors").code == 0
     folder.ok("calibrate", "other.safetensors", "part1.csv", "--key", "id", "--emit", "other.part")
     message = folder.fails(DATA, "merge", "homes.safetensors", "other.part")

@@ -73,7 +73,7 @@ def test_calibrate_adds_rows_once(homes, model):
     assert (report["rows_added"], report["rows_seen"]) == (2000, 2750)
     before = open(model, "rb").read()
     message = homes.fails(1, "calibrate", model, "fresh.csv")
-    assert "fresh.csv: these rows are already in the calibration" in message and "--replace" in message
+    assert "fresh.csv: 100% of these rows are already in the calibration set" in message and "--replace" in message
     assert open(model, "rb").read() == before
     assert homes.ok("calibrate", model, "more.csv", "--json").json["rows_seen"] == 4250
 
