@@ -25,6 +25,12 @@ constexpr int kBadUsage = 2;
 constexpr const char* kFooter =
     "'widthwise COMMAND --help' explains a command.\n"
     "\n"
+    "Guarantee:\n"
+    "  If new rows are exchangeable with the calibration rows, a 90% interval contains the outcome with\n"
+    "  probability at least 90%, on average over calibration sets and new rows (marginal coverage).\n"
+    "  This holds for any model and any data distribution, at any sample size. It does not say that\n"
+    "  coverage is 90% for every kind of row; 'evaluate' and the report measure that.\n"
+    "\n"
     "Exit codes:\n"
     "  0    done\n"
     "  1    bad data: a file that cannot be read or written, or does not hold what it should\n"

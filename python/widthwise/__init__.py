@@ -4,10 +4,15 @@
 >>> model = WidthwiseRegressor(estimator, goal="even").fit(X, y)                # doctest: +SKIP
 >>> y_pred, intervals = model.predict_interval(X_new, confidence_level=0.9)     # doctest: +SKIP
 
+If new rows are exchangeable with the calibration rows, a 90% interval contains the outcome with probability at least
+90%, on average over calibration sets and new rows (marginal coverage). This holds for any model and any data
+distribution, at any sample size. It does not say that coverage is 90% for every kind of row; `evaluate` and the report
+measure that.
+
 People with a fitted model and a table want `WidthwiseRegressor`. People without an estimator, with predictions from
 anywhere, want `Localizer`, `Calibration` and `Predictor`; for rows that come in the order of time and drift,
-`OnlinePredictor`. `report` writes a page that says whether intervals keep their promise, `evaluate_intervals` says it of
-intervals from anywhere, `plan` says how many rows a promise needs. `widthwise.xgboost`, `widthwise.torch`,
+`OnlinePredictor`. `report` writes a page on the coverage and width of intervals, `evaluate_intervals` measures intervals
+from anywhere, `plan` computes how many calibration rows a tolerance on coverage needs. `widthwise.xgboost`, `widthwise.torch`,
 `widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` meet those packages; `widthwise.spark`, `widthwise.dask`,
 `widthwise.ray` and `widthwise.duckdb` go where the rows are; `widthwise.plot` has the pictures.
 """

@@ -33,8 +33,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Honest prediction intervals around the predictions of any regressor.
 
     `fit` sets calibration rows aside, cross-fits the estimator on the others, learns from its out-of-sample errors how
-    uncertainty depends on the row, and calibrates. Whatever it learns, an interval of level 0.9 contains at least 90 %
-    of new outcomes, for any estimator and any distribution.
+    uncertainty depends on the row, and calibrates.
+
+    If new rows are exchangeable with the calibration rows, a 90% interval contains the outcome with probability at
+    least 90%, on average over calibration sets and new rows (marginal coverage). This holds for any model and any data
+    distribution, at any sample size. It does not say that coverage is 90% for every kind of row; `evaluate` and the
+    report measure that.
 
     Parameters
     ----------
