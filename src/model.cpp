@@ -127,12 +127,19 @@ struct Model::Block {
   PredictionRows rows;                  // in units
 };
 
-Model::Model(ModelParts parts) : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration) {}
+Model::Model(ModelParts parts)
+    : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration, parts_.guarantee) {}
 
 Model Model::with_calibration(Calibration calibration, RowSketch rows) const {
   ModelParts parts = parts_;
   parts.calibration = std::move(calibration);
   parts.calibration_sketch = std::move(rows);
+  return Model(std::move(parts));
+}
+
+Model Model::with_guarantee(const Guarantee& guarantee) const {
+  ModelParts parts = parts_;
+  parts.guarantee = guarantee;
   return Model(std::move(parts));
 }
 

@@ -23,7 +23,8 @@
 // Format 2 is a model that follows a stream: the same, and the array "online". A model that does not is written as
 // format 1, which older programs read; one that does they would take for one that stands still.
 // Format 3 is either of them with further fields, each of which may be absent: the arrays "online", "fit_sketch" and
-// "calibration_sketch". A model without sketches is still written as format 1 or 2.
+// "calibration_sketch", and the text "guarantee", the confidence of a training-conditional guarantee. A model with
+// neither sketches nor such a guarantee is still written as format 1 or 2.
 namespace widthwise {
 namespace {
 
@@ -97,12 +98,15 @@ std::uint64_t format_of(std::span<const std::byte> bytes) {
 
 /// The oldest format that holds everything in the model.
 std::uint64_t format_for(const ModelParts& parts) {
-  if (!parts.fit_sketch.empty() || !parts.calibration_sketch.empty()) return kFormatWithOptions;
+  if (!parts.fit_sketch.empty() || !parts.calibration_sketch.empty() || !parts.guarantee.is_marginal()) {
+    return kFormatWithOptions;
+  }
   return parts.online ? kFormatWithOnline : 1;
 }
 
 void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (parts.online) writer.put("online", parts.online->serialise());
+  if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.text());
   if (!parts.fit_sketch.empty()) writer.put("fit_sketch", parts.fit_sketch.serialise());
   if (!parts.calibration_sketch.empty()) writer.put("calibration_sketch", parts.calibration_sketch.serialise());
 }
@@ -115,6 +119,7 @@ void take_optional(SafetensorsReader& reader, std::uint64_t format, ModelParts& 
   if (format == kFormatWithOnline) parts.online = OnlineCalibration::deserialise(reader.take<std::byte>("online"));
   if (format < kFormatWithOptions) return;
   take("online", parts.online, OnlineCalibration::deserialise);
+  if (const auto text = reader.take_text_if_any("guarantee")) parts.guarantee = Guarantee::parse(*text);
   take("fit_sketch", parts.fit_sketch, RowSketch::deserialise);
   take("calibration_sketch", parts.calibration_sketch, RowSketch::deserialise);
 }

@@ -29,8 +29,7 @@ void check_rows(const char* where, const char* what, std::uint64_t rows, std::ui
 }
 
 /// What is known before any quantile: without enough rows every interval is infinite and covers everything.
-CoverageSpread mean_coverage(const Level& level, std::uint64_t rows) {
-  const std::uint64_t rank = level.rank(rows);
+CoverageSpread mean_coverage(std::uint64_t rank, std::uint64_t rows) {
   if (rank > rows) return {.rows = rows, .mean = 1, .low = 1, .high = 1};
   return {.rows = rows, .mean = static_cast<double>(rank) / (static_cast<double>(rows) + 1)};
 }
@@ -79,12 +78,16 @@ std::uint64_t least_that(std::uint64_t most, const auto& holds) {
 /// Whether coverage stays within a tolerance of the level.
 class Tolerance {
  public:
-  Tolerance(const Level& level, double tolerance, double confidence)
-      : level_(level), low_(level.value() - tolerance), high_(level.value() + tolerance), tail_((1 - confidence) / 2) {}
+  Tolerance(const Level& level, double tolerance, double confidence, const Guarantee& guarantee)
+      : level_(level),
+        guarantee_(guarantee),
+        low_(level.value() - tolerance),
+        high_(level.value() + tolerance),
+        tail_((1 - confidence) / 2) {}
 
   /// For n calibration rows.
   [[nodiscard]] bool holds(std::uint64_t n) const {
-    const std::uint64_t rank = level_.rank(n);
+    const std::uint64_t rank = guarantee_.rank(level_, n);
     return rank <= n && holds_low(static_cast<double>(rank), static_cast<double>(n + 1 - rank)) &&
            holds_high(static_cast<double>(rank), static_cast<double>(n + 1 - rank));
   }
@@ -121,6 +124,7 @@ class Tolerance {
   }
 
   Level level_;
+  Guarantee guarantee_;
   double low_;
   double high_;
   double tail_;
@@ -128,12 +132,13 @@ class Tolerance {
 
 }  // namespace
 
-CoverageSpread coverage_spread(const Level& level, std::uint64_t rows, double confidence) {
+CoverageSpread coverage_spread(const Level& level, std::uint64_t rows, double confidence, const Guarantee& guarantee) {
   check_share("coverage_spread", "confidence", confidence);
   check_rows("coverage_spread", "rows", rows, 0);
-  CoverageSpread spread = mean_coverage(level, rows);
-  if (level.rank(rows) > rows) return spread;
-  const auto rank = static_cast<double>(level.rank(rows));
+  const std::uint64_t k = guarantee.rank(level, rows);
+  CoverageSpread spread = mean_coverage(k, rows);
+  if (k > rows) return spread;
+  const auto rank = static_cast<double>(k);
   const boost::math::beta_distribution<> distribution(rank, static_cast<double>(rows) + 1 - rank);
   const double tail = (1 - confidence) / 2;
   spread.low = boost::math::quantile(distribution, tail);
@@ -142,13 +147,14 @@ CoverageSpread coverage_spread(const Level& level, std::uint64_t rows, double co
 }
 
 CoverageSpread measured_coverage_spread(const Level& level, std::uint64_t rows, std::uint64_t test_rows,
-                                        double confidence) {
+                                        double confidence, const Guarantee& guarantee) {
   check_share("measured_coverage_spread", "confidence", confidence);
   check_rows("measured_coverage_spread", "rows", rows, 0);
   check_rows("measured_coverage_spread", "test rows", test_rows, 1);
-  CoverageSpread spread = mean_coverage(level, rows);
-  if (level.rank(rows) > rows) return spread;
-  const auto rank = static_cast<double>(level.rank(rows));
+  const std::uint64_t k = guarantee.rank(level, rows);
+  CoverageSpread spread = mean_coverage(k, rows);
+  if (k > rows) return spread;
+  const auto rank = static_cast<double>(k);
   const double tail = (1 - confidence) / 2;
   // At most c test rows are covered exactly when, of all rows in the order of their scores, the first rank + c hold
   // at least `rank` calibration rows. Every order is equally likely.
@@ -170,17 +176,25 @@ CoverageSpread measured_coverage_spread(const Level& level, std::uint64_t rows, 
 //    coverage moves one way in distribution as n grows, so one end of the interval fails for the last of such a run or
 //    for none of it, the other end fails for the first ones or for none. Two looks pass over a run.
 // The worst rounding comes up again every `denominator` rows, or something near it soon, so step 3 is short.
-std::uint64_t rows_for_tolerance(const Level& level, double tolerance, double confidence) {
+std::uint64_t rows_for_tolerance(const Level& level, double tolerance, double confidence, const Guarantee& guarantee) {
   check_share("rows_for_tolerance", "tolerance", tolerance);
   check_share("rows_for_tolerance", "confidence", confidence);
-  const Tolerance within(level, tolerance, confidence);
+  const Tolerance within(level, tolerance, confidence, guarantee);
   const auto refuse = [&] {
     throw Error(ErrorCode::kInvalidArgument, "rows_for_tolerance: a tolerance of " + internal::text_of(tolerance) +
                                                  " at level " + level.text() + " takes more than " +
                                                  std::to_string(kMostRows) + " rows; ask for a wider one");
   };
-  const std::uint64_t least = level.least_rows();
+  const std::uint64_t least = guarantee.least_rows(level);
   if (least > kMostRows) refuse();
+  if (!guarantee.is_marginal()) {
+    std::uint64_t enough = least;
+    while (!within.holds(enough)) {
+      if (enough == kMostRows) refuse();
+      enough = std::min(2 * enough, kMostRows);
+    }
+    return least + least_that(enough - least, [&](std::uint64_t offset) { return within.holds(least + offset); });
+  }
   double high = within.certain_rows(tolerance);
   if (high > static_cast<double>(kMostRows)) {
     high = static_cast<double>(kMostRows);

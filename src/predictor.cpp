@@ -257,8 +257,8 @@ void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& ro
 // --- Predictor
 // ------------------------------------------------------------------------------------------------------------
 
-Predictor::Predictor(ConformalRule rule, Calibration calibration)
-    : rule_(std::move(rule)), calibration_(std::move(calibration)), sorted_(calibration_) {
+Predictor::Predictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee)
+    : rule_(std::move(rule)), calibration_(std::move(calibration)), sorted_(calibration_, guarantee) {
   const auto groups = sorted_.groups();
   grouped_ = groups.size() > 1 || (groups.size() == 1 && groups[0] != 0);
 }

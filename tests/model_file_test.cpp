@@ -352,6 +352,26 @@ TEST(ModelFile, EveryFieldOfFormat3IsOptional) {
   EXPECT_NE(refusal_of(older.together()).find("sketch"), std::string::npos);
 }
 
+TEST(ModelFile, AGuaranteeIsMarginalOrAConfidence) {
+  const Model model = golden_online_model().with_guarantee(Guarantee(0.95));
+  Pieces pieces(serialise(model));
+  EXPECT_EQ(pieces.text("format"), "3");
+  EXPECT_EQ(pieces.text("guarantee"), "0.95");
+  const Model read = deserialise(pieces.together());
+  EXPECT_EQ(read.parts().guarantee, Guarantee(0.95));
+  EXPECT_EQ(score_fingerprint(read), score_fingerprint(golden_model()));
+  const std::vector<double> x = {0, 0, 0};
+  EXPECT_LT(read.interval(x, 0.9).lower, golden_model().interval(x, 0.9).lower);
+  EXPECT_GT(read.interval(x, 0.9).upper, golden_model().interval(x, 0.9).upper);
+  EXPECT_EQ(serialise(read.with_guarantee({})), serialise(load(golden_file(2))));
+
+  Pieces older = pieces;
+  older.text("format") = "2";
+  EXPECT_NE(refusal_of(older.together()).find("guarantee"), std::string::npos);
+  pieces.text("guarantee") = "1.5";
+  EXPECT_NE(refusal_of(pieces.together()).find("guarantee: expected 'marginal' or a confidence"), std::string::npos);
+}
+
 TEST(ModelFile, OnlyAModelInAStreamNeedsTheNewerFormat) {
   EXPECT_EQ(Pieces(serialise(golden_model())).text("format"), "1");
   EXPECT_EQ(Pieces(serialise(golden_online_model())).text("format"), "2");

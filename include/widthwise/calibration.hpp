@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <vector>
+#include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 
 namespace widthwise {
@@ -17,11 +18,11 @@ enum class WhenTooFew {
   kError,     ///< throw kTooFewRows, naming the level and the rows it needs
 };
 
-/// Write to out[j] the levels[j].rank(n)-th smallest of the n scores, or +infinity when that rank is n + 1. Reorders
-/// `scores`; one selection for one level, a multi-selection for many (levels need not be sorted or distinct).
+/// Write to out[j] the guarantee.rank(levels[j], n)-th smallest of the n scores, or +infinity when that rank is n + 1.
+/// Reorders `scores`; one selection for one level, a multi-selection for many (levels need not be sorted or distinct).
 /// Throws kNotFinite on a NaN, naming its position; when it throws, `scores` is as it was.
 void conformal_quantiles(std::span<double> scores, std::span<const Level> levels, std::span<double> out,
-                         WhenTooFew when_too_few = WhenTooFew::kInfinite);
+                         WhenTooFew when_too_few = WhenTooFew::kInfinite, const Guarantee& guarantee = {});
 
 /// One calibration row.
 struct CalibrationRow {
@@ -149,30 +150,35 @@ class Calibration {
 class SortedScores {
  public:
   SortedScores() = default;
-  explicit SortedScores(const Calibration& calibration);
+  /// Throws kInvalidArgument for a training-conditional guarantee with weights: its rank is of independent draws of one
+  /// distribution, which rows with weights are not.
+  explicit SortedScores(const Calibration& calibration, const Guarantee& guarantee = {});
 
   [[nodiscard]] std::size_t rows(std::int64_t group) const;
   [[nodiscard]] bool has_group(std::int64_t group) const;
   [[nodiscard]] bool weighted() const { return weighted_; }
+  [[nodiscard]] const Guarantee& guarantee() const { return guarantee_; }
   [[nodiscard]] std::vector<std::int64_t> groups() const;
 
-  /// Return the q that bounds the scores of this level: the level.rank(n)-th smallest of the group's n scores. With
-  /// weights, the least score at which the weights of the scores up to it reach level * (sum of all + test_weight):
-  /// split conformal under covariate shift (Tibshirani et al. 2019), where test_weight is the likelihood ratio at the
-  /// row to predict: positive, and the larger the wider; NaN or not positive throws kInvalidArgument. +infinity (or an
-  /// error, as asked) when the rows are too few; +infinity for a group not seen in calibration, always.
+  /// Return the q that bounds the scores of this level: the guarantee().rank(level, n)-th smallest of the group's n
+  /// scores. With weights, the least score at which the weights of the scores up to it reach level * (sum of all +
+  /// test_weight): split conformal under covariate shift (Tibshirani et al. 2019), where test_weight is the likelihood
+  /// ratio at the row to predict: positive, and the larger the wider; NaN or not positive throws kInvalidArgument.
+  /// +infinity (or an error, as asked) when the rows are too few; +infinity for a group not seen in calibration,
+  /// always.
   [[nodiscard]] double quantile(const Level& level, std::int64_t group = 0, double test_weight = 1,
                                 WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
 
   /// Return the q of the bound below which y lies with probability `level` (or, with `below` false, above which): the
-  /// signed scores, ordered from far below the prediction to far above it, have an exchangeable rank too. It bounds the
+  /// signed scores, ordered from far below the prediction to far above it, have an exchangeable rank too, and the
+  /// guarantee is that of each such bound by itself. It bounds the
   /// half-width on the far side of the prediction and never crosses it: where the bound would lie on the near side, the
   /// prediction itself is reported, q = -infinity.
   [[nodiscard]] double sided_quantile(const Level& level, bool below, std::int64_t group = 0,
                                       double test_weight = 1) const;
 
   /// Return the p-value of a row with this score: (1 + #{scores >= score}) / (n + 1), by weight when weighted. 1 for a
-  /// group not seen and for a score of NaN.
+  /// group not seen and for a score of NaN. Marginal, whatever the guarantee of quantiles.
   [[nodiscard]] double p_value(double score, std::int64_t group = 0, double test_weight = 1) const;
 
  private:
@@ -208,6 +214,7 @@ class SortedScores {
 
   std::map<std::int64_t, Group> groups_;
   bool weighted_ = false;
+  Guarantee guarantee_;
 };
 
 }  // namespace widthwise

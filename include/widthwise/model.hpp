@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <widthwise/calibration.hpp>
+#include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/online.hpp>
@@ -31,6 +32,7 @@ struct ModelParts {
   OutcomeRange range = {};            ///< what is known of y; intervals are cut to it
   std::vector<Level> levels = {0.9};  ///< what to predict when nobody says; at least one, none twice
   Calibration calibration = {};       ///< of scores in units; without weights
+  Guarantee guarantee = {};           ///< of intervals and quantiles; p-values and streams have their own
   std::optional<OnlineCalibration> online = {};   ///< where the model is in a stream it follows, of scores in units
   std::vector<double> fit_residuals = {};         ///< quantiles of |y - f(x)| over the rows that trained, ascending
   std::uint64_t fit_rows = 0;                     ///< rows that trained
@@ -63,6 +65,9 @@ class Model {
 
   /// The same model with another calibration, and the sketch of its rows where it is known.
   [[nodiscard]] Model with_calibration(Calibration calibration, RowSketch rows = RowSketch()) const;
+
+  /// The same model with another guarantee: nothing is fitted or calibrated again.
+  [[nodiscard]] Model with_guarantee(const Guarantee& guarantee) const;
 
   /// The same model elsewhere in a stream, or in none.
   [[nodiscard]] Model with_online(std::optional<OnlineCalibration> online) const;

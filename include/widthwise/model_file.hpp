@@ -10,8 +10,8 @@
 
 namespace widthwise {
 
-/// The newest format. save writes the oldest one that holds the model: format 3 when it has sketches of its rows, else
-/// format 2 when it follows a stream, else format 1. load reads all of them.
+/// The newest format. save writes the oldest one that holds the model: format 3 when it has sketches of its rows or a
+/// training-conditional guarantee, else format 2 when it follows a stream, else format 1. load reads all of them.
 inline constexpr int kModelFormat = 3;
 
 /// The bytes of a model: a safetensors file, which any safetensors reader opens. Equal models give equal bytes.

@@ -78,10 +78,12 @@ class ConformalRule {
 /// Thread safety: full; immutable.
 class Predictor {
  public:
-  Predictor(ConformalRule rule, Calibration calibration);
+  /// Throws kInvalidArgument for a training-conditional guarantee with weights.
+  Predictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee = {});
 
   [[nodiscard]] const ConformalRule& rule() const { return rule_; }
   [[nodiscard]] const Calibration& calibration() const { return calibration_; }
+  [[nodiscard]] const Guarantee& guarantee() const { return sorted_.guarantee(); }
 
   /// Write the intervals of n rows at k levels: lower and upper are n x k. No allocation per row.
   void intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,
@@ -93,6 +95,7 @@ class Predictor {
                                   const OutcomeRange& range = {}) const;
 
   /// Write p-values of outcomes y (n) to out (n): small where y would surprise. 1 where the score is NaN.
+  /// Marginal, whatever the guarantee.
   void p_values(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
   /// Write quantiles of the predictive distribution at k probabilities: out is n x k. Conservative away from the

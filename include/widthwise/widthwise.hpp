@@ -9,6 +9,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
 #include <widthwise/forest.hpp>
+#include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model.hpp>

@@ -97,7 +97,7 @@ class MultiSelection {
 }  // namespace
 
 void conformal_quantiles(std::span<double> scores, std::span<const Level> levels, std::span<double> out,
-                         WhenTooFew when_too_few) {
+                         WhenTooFew when_too_few, const Guarantee& guarantee) {
   if (out.size() != levels.size()) {
     throw Error(ErrorCode::kShapeMismatch, "conformal_quantiles: " + std::to_string(levels.size()) +
                                                " levels but room for " + std::to_string(out.size()) + " quantiles");
@@ -108,12 +108,12 @@ void conformal_quantiles(std::span<double> scores, std::span<const Level> levels
   std::vector<std::size_t> ranks;
   ranks.reserve(levels.size());
   for (const Level& level : levels) {
-    const std::uint64_t rank = level.rank(scores.size());
+    const std::uint64_t rank = guarantee.rank(level, scores.size());
     if (rank <= scores.size()) {
       ranks.push_back(rank - 1);
     } else if (when_too_few == WhenTooFew::kError) {
       throw Error(ErrorCode::kTooFewRows, "conformal_quantiles: level " + level.text() + " needs " +
-                                              internal::rows_text(level.least_rows()) + ", found " +
+                                              internal::rows_text(guarantee.least_rows(level)) + ", found " +
                                               std::to_string(scores.size()));
     }
   }
@@ -121,7 +121,7 @@ void conformal_quantiles(std::span<double> scores, std::span<const Level> levels
   ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
   MultiSelection(scores).select(ranks);
   for (std::size_t j = 0; j < levels.size(); ++j) {
-    const std::uint64_t rank = levels[j].rank(scores.size());
+    const std::uint64_t rank = guarantee.rank(levels[j], scores.size());
     out[j] = rank <= scores.size() ? internal::without_negative_zero(scores[rank - 1]) : kInfinity;
   }
 }

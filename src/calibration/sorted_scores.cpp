@@ -64,6 +64,13 @@ void check_test_weight(const char* where, double test_weight) {
   }
 }
 
+void refuse_weights(const Guarantee& guarantee) {
+  if (guarantee.is_marginal()) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "the guarantee " + guarantee.text() +
+                  " is not available with weights; use the guarantee 'marginal', or calibrate without weights");
+}
+
 /// Sort what is taken of the rows above and of the others, and both together.
 template <class Rows, class Take>
 auto sort_sides(const Rows& rows, Take take) {
@@ -89,12 +96,13 @@ SortedScores::Sum SortedScores::Ranked::weight_up_to(std::size_t i) const {
 /// is decided exactly: with rounding, weights of 1 would give a rank off by one here and there.
 class SortedScores::Threshold {
  public:
-  Threshold(const Group& group, const Level& level, double test_weight)
+  Threshold(const Group& group, const Guarantee& guarantee, const Level& level, double test_weight)
       : numerator_(level.numerator()), denominator_(level.denominator()), total_(group.total) {
     if (group.all.weights.empty() && test_weight == 1) {
-      rank_ = level.rank(group.all.scores.size());
+      rank_ = guarantee.rank(level, group.all.scores.size());
       return;
     }
+    refuse_weights(guarantee);
     test_weight_ = std::ldexp(test_weight, group.weight_shift);
     need_ = numerator_.high * (total_.high + test_weight_);
   }
@@ -186,7 +194,9 @@ SortedScores::Group SortedScores::rank_rows(const std::vector<Calibration::Entry
   return group;
 }
 
-SortedScores::SortedScores(const Calibration& calibration) : weighted_(calibration.weighted()) {
+SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guarantee)
+    : weighted_(calibration.weighted()), guarantee_(guarantee) {
+  if (weighted_) refuse_weights(guarantee);
   for (const auto& [group, entries] : calibration.kept()) {
     groups_.emplace_hint(groups_.end(), group, rank_rows(entries));
   }
@@ -215,14 +225,14 @@ double SortedScores::quantile(const Level& level, std::int64_t group, double tes
   const Group* found = find(group);
   if (found == nullptr) return kInfinity;
   const std::vector<double>& scores = found->all.scores;
-  const std::size_t index = Threshold(*found, level, test_weight).first_reached(found->all);
+  const std::size_t index = Threshold(*found, guarantee_, level, test_weight).first_reached(found->all);
   if (index < scores.size()) return scores[index];
   if (when_too_few == WhenTooFew::kError) {
     const std::string where = "SortedScores::quantile: level " + level.text() + " needs ";
     const std::string rows = ", found " + std::to_string(scores.size()) + " in group " + std::to_string(group);
     throw Error(ErrorCode::kTooFewRows, where +
                                             (found->all.weights.empty() && test_weight == 1
-                                                 ? internal::rows_text(level.least_rows())
+                                                 ? internal::rows_text(guarantee_.least_rows(level))
                                                  : "more rows for a test weight of " + internal::text_of(test_weight)) +
                                             rows);
   }
@@ -235,7 +245,7 @@ double SortedScores::sided_quantile(const Level& level, bool below, std::int64_t
   if (found == nullptr) return kInfinity;
   // An upper bound passes all rows below their prediction first, and then those above, by ascending score.
   const Ranked& side = below ? found->above : found->below;
-  const Threshold threshold(*found, level, test_weight);
+  const Threshold threshold(*found, guarantee_, level, test_weight);
   if (threshold.reached(side.before)) return -kInfinity;
   const std::size_t index = threshold.first_reached(side);
   return index < side.scores.size() ? side.scores[index] : kInfinity;

@@ -343,6 +343,7 @@ std::string FitOptions::text() const {
   if (sides) add("sides", *sides == Sides::kTwo ? "two" : "one");
   if (window) add("window", window->lower.text() + " " + window->upper.text() + " " + text_of(window->outside));
   for (const Level& level : levels) add("level", level.text());
+  if (!guarantee.is_marginal()) add("guarantee", guarantee.text());
   add("calibration", text_of(calibration_share));
   add("folds", std::to_string(folds));
   add("hold", text_of(hold_share));
@@ -456,6 +457,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                  .range = options.range,
                  .levels = options.levels,
                  .calibration = {},
+                 .guarantee = options.guarantee,
                  .fit_residuals = internal::residual_quantiles(of_all(team, residuals, fit_dealer)),
                  .fit_rows = report.fit_rows,
                  .fit_sketch = sketch_of(table, rows.features(), y, team),

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <widthwise/diagnostics.hpp>
+#include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model.hpp>
@@ -73,6 +74,7 @@ struct FitOptions {
   /// Levels to train for; empty: for the goal narrow LevelWindow::around(levels), else all alike.
   std::optional<LevelWindow> window = std::nullopt;
   std::vector<Level> levels = {0.9};  ///< what the model predicts when nobody says
+  Guarantee guarantee = {};           ///< of the model's intervals
   double calibration_share = 0.25;    ///< of the rows, set aside at random for the calibration; 0 for none
   std::size_t folds = 5;              ///< of cross-fitting the base model
   double hold_share = 0.2;            ///< of the fitting rows, for early stopping and the report
