@@ -23,9 +23,18 @@ test: build ## run every test but the slow ones
 	ctest --preset $(PRESET) --label-exclude '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
 
 .PHONY: slow
-slow: ## run the slow, the acceptance and the distributed tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the former)
+slow: ## run the slow, the acceptance, the distributed and the guarantee tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the first)
 	$(call configure_and_build,release)
 	WIDTHWISE_FULL=1 ctest --preset release --label-regex '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
+	WIDTHWISE_FULL=1 $(GUARANTEE)
+
+# With the Python package that is installed, see the target python.
+GUARANTEE = WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -B -m pytest -p no:cacheprovider -rs tests/guarantee
+
+.PHONY: guarantee
+guarantee: ## compare coverage with its exact law through every face, the short form (needs the Python package: make python)
+	$(call configure_and_build,release)
+	$(GUARANTEE)
 
 .PHONY: bench
 bench: ## run the benchmarks on the release build; only their table goes to stdout

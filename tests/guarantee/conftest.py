@@ -1,6 +1,11 @@
 """See README.md for how the suite works."""
 
-import checks
+import pytest
+
+try:
+    import checks
+except ImportError as error:
+    pytest.exit(f"{error}; tests/guarantee tests the installed package: install it and its needs as `make python` does", 4)
 
 
 def pytest_report_header():
