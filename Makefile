@@ -52,8 +52,8 @@ tsan: ## test under the thread sanitizer
 	$(FIXED_ADDRESSES) ctest --preset tsan --parallel $(JOBS)
 
 .PHONY: tidy
-tidy: ## compile the libraries and the program with clang and clang-tidy
-	$(call configure_and_build,tidy)
+tidy: ## run clang-tidy on every source but those of the tests
+	tools/tidy
 
 .PHONY: python
 python: ## install the Python package into the active environment and run its tests

@@ -24,7 +24,7 @@ if(Arrow_FOUND AND Parquet_FOUND)
     endif()
   endforeach()
 else()
-  find_package(Python3 QUIET COMPONENTS Interpreter)
+  include("${CMAKE_CURRENT_LIST_DIR}/find_python.cmake")
   if(NOT Python3_Interpreter_FOUND)
     message(FATAL_ERROR "widthwise::io needs Apache Arrow; there is neither a CMake package of it nor a Python that "
                         "could have pyarrow. ${arrow_help}")

@@ -6,7 +6,7 @@ function(widthwise_find_torch)
   find_package(Torch 2.4 QUIET)
   if(NOT Torch_FOUND)
     # The Python package brings the C++ library along.
-    find_package(Python3 QUIET COMPONENTS Interpreter)
+    include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/find_python.cmake")
     if(Python3_Interpreter_FOUND)
       execute_process(
         COMMAND "${Python3_EXECUTABLE}" -c "import torch; print(torch.utils.cmake_prefix_path)"
@@ -21,9 +21,9 @@ function(widthwise_find_torch)
   if(NOT Torch_FOUND)
     message(
       FATAL_ERROR
-        "widthwise::torch needs LibTorch 2.4 or later, and there is none in CMAKE_PREFIX_PATH or in the python3 found "
-        "('${Python3_EXECUTABLE}'). Install it with\n  pip install torch==2.13.0\nor leave the library out with\n"
-        "  -DWIDTHWISE_TORCH=OFF")
+        "widthwise::torch needs LibTorch 2.4 or later; there is none in CMAKE_PREFIX_PATH or in the Python found, "
+        "'${Python3_EXECUTABLE}'. Install it there with\n  pip install torch==2.13.0\nname another Python with\n"
+        "  -DPython3_EXECUTABLE=/path/to/python3\nor leave the library out with\n  -DWIDTHWISE_TORCH=OFF")
   endif()
   unset(CMAKE_MESSAGE_LOG_LEVEL)
   message(STATUS "widthwise: LibTorch ${Torch_VERSION} from ${Torch_DIR}")

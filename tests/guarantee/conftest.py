@@ -5,7 +5,9 @@ import pytest
 try:
     import checks
 except ImportError as error:
-    pytest.exit(f"{error}; tests/guarantee tests the installed package: install it and its needs as `make python` does", 4)
+    pytest.exit(
+        f"{error}; tests/guarantee tests the installed package: install it and its needs as `make python` does", 4
+    )
 
 
 def pytest_report_header():

@@ -1,0 +1,307 @@
+"""The steps of .ci/run: builds, tests, the Python package, experiments, sanitizers and clang-tidy.
+
+Steps that use one core run next to each other. What a step costs is printed at the end; 40 minutes on two cores is the
+budget of the whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from schedule import Step, run_steps
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+CORES = len(os.sched_getaffinity(0))
+DATA = os.environ.get("WIDTHWISE_DATA", "")
+PYTEST = ["-B", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-s", "--durations=15"]
+
+# Several processes train at once here, on few cores.
+os.environ["OMP_WAIT_POLICY"] = "passive"
+# The wheel is compiled from an unpacked archive inside build/: the same relative paths find what the release build left.
+os.environ["CCACHE_BASEDIR"] = str(ROOT)
+
+
+# ---- what is read off a log
+
+
+def check_data_was_used(log: str) -> None:
+    if DATA and re.search(r"skipped.*WIDTHWISE_DATA", log, re.IGNORECASE):
+        raise ValueError("a test skipped the data sets, though WIDTHWISE_DATA is set")
+
+
+def ctest_lines(log: str) -> list[str]:
+    """The closing lines of ctest."""
+    found = re.search(r"^.*tests passed.* out of (\d+)", log, re.MULTILINE)
+    if found is None or int(found[1]) == 0:
+        raise ValueError("no test was run")
+    return log[found.start() :].strip().splitlines()
+
+
+def pytest_lines(measured: str = "") -> Callable[[str], list[str]]:
+    """The closing line of pytest, after the lines of the log that match `measured`."""
+
+    def read(log: str) -> list[str]:
+        check_data_was_used(log)
+        lines = [f"   {found[0]}" for found in re.finditer(measured, log, re.MULTILINE)] if measured else []
+        return [*lines, log.strip().splitlines()[-1]]
+
+    return read
+
+
+def last_line(log: str) -> list[str]:
+    return log.strip().splitlines()[-1:]
+
+
+def lines_of(pattern: str) -> Callable[[str], list[str]]:
+    return lambda log: [f"   {line}" for line in log.splitlines() if re.search(pattern, line)]
+
+
+# ---- kinds of steps
+
+
+def build(preset: str, *, cores: int, targets: Sequence[str] = (), after: Sequence[str] = ()) -> Step:
+    command = ["cmake", "--build", "--preset", preset, "--parallel", str(cores)]
+    if targets:
+        command += ["--target", *targets]
+    return Step(
+        f"{preset}-build", f"{preset}: build", [["cmake", "--preset", preset], command], after=after, cores=cores
+    )
+
+
+def ctest(name: str, title: str, preset: str, *arguments: str, prefix: Sequence[str] = (), cores: int = 1) -> Step:
+    folder = str(BUILD / preset)
+    command = [*prefix, "ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", *arguments]
+    return Step(name, title, [command], after=[f"{preset}-build"], cores=cores, read=ctest_lines)
+
+
+def program_tests(name: str, title: str, *, cores: int = 1, measured: str = "") -> Step:
+    """Tests of the program, by pytest: the folder tests/<name>."""
+    release = BUILD / "release"
+    return Step(
+        name,
+        title,
+        [["python3", *PYTEST, f"tests/{name}"]],
+        after=["release-build"],
+        cores=cores,
+        environment={
+            "WIDTHWISE_PROGRAM": str(release / "cli/widthwise"),
+            "WIDTHWISE_SERVE": str(release / "examples/serve"),
+            "WIDTHWISE_PROBE": str(release / "tests/widthwise_probe"),
+        },
+        read=pytest_lines(measured),
+    )
+
+
+def install_wheel(python: Path, extras: str) -> list[str]:
+    return ["bash", "-c", f'"{python}" -m pip install --disable-pip-version-check "$(echo build/dist/*.whl){extras}"']
+
+
+class Package:
+    """The Python package, installed into a clean environment outside the tree."""
+
+    def __init__(self, outside: Path) -> None:
+        self.outside = outside
+        self.python = outside / "venv/bin/python3"
+        self.environment = {
+            "PATH": f"{self.python.parent}:{os.environ['PATH']}",
+            "VIRTUAL_ENV": str(outside / "venv"),
+            "WIDTHWISE_NET_PROGRAM": str(BUILD / "release/cli/widthwise"),
+        }
+
+    def install(self) -> Step:
+        """Everything that the tests of the package and the experiments use, but for the package itself."""
+        pip = [str(self.python), "-m", "pip", "install", "--disable-pip-version-check"]
+        return Step(
+            "environment",
+            "python: packages of the clean environment",
+            [
+                ["python3", "-m", "venv", str(self.outside / "venv")],
+                [
+                    *pip,
+                    "--requirement",
+                    "tests/python/requirements.txt",
+                    "--requirement",
+                    "experiments/requirements.txt",
+                ],
+                [*pip, "--no-deps", "puncc==0.9.3"],
+            ],
+        )
+
+    def wheel(self) -> Step:
+        """Source archive, and the wheel built from it where ccache knows the sources."""
+        return Step(
+            "wheel",
+            "python: source archive and wheel",
+            [
+                ["rm", "-rf", "build/dist", "build/sdist"],
+                ["mkdir", "-p", "build/sdist"],
+                ["python3", "-m", "build", "--sdist", "--outdir", "build/dist", "."],
+                ["bash", "-c", "tar -xzf build/dist/*.tar.gz -C build/sdist --strip-components=1"],
+                ["python3", "-m", "build", "--wheel", "--outdir", "build/dist", "build/sdist"],
+            ],
+            after=["release-build"],
+        )
+
+    def install_wheel(self) -> Step:
+        return Step(
+            "wheel-install",
+            "python: the wheel with everything, in the clean environment",
+            [install_wheel(self.python, "[all]")],
+            after=["wheel", "environment"],
+        )
+
+    def minimal(self) -> Step:
+        """The wheel with numpy alone."""
+        python = self.outside / "minimal/bin/python3"
+        return Step(
+            "wheel-minimal",
+            "python: the wheel with numpy alone",
+            [
+                ["python3", "-m", "venv", str(self.outside / "minimal")],
+                install_wheel(python, ""),
+                [str(python), "-B", "tests/python/minimal.py", "tests/golden/model-1.safetensors"],
+            ],
+            after=["wheel"],
+            read=last_line,
+        )
+
+    def tests(self, name: str, title: str, *arguments: str, measured: str = "") -> Step:
+        """Tests of the installed package, away from the tree."""
+        config = f"--config-file={ROOT / 'tests/python/pytest.ini'}"
+        return Step(
+            name,
+            title,
+            [["env", "-u", "WIDTHWISE_PROGRAM", str(self.python), *PYTEST, config, *arguments]],
+            after=["wheel-install"],
+            environment=self.environment,
+            folder=self.outside,
+            read=pytest_lines(measured),
+        )
+
+    def with_package(self, name: str, title: str, *arguments: str, read: Callable[[str], list[str]]) -> Step:
+        """A command of the tree that uses the installed package and the program of the release build."""
+        return Step(
+            name,
+            title,
+            [[str(self.python), "-B", *arguments]],
+            after=["wheel-install"],
+            environment={**self.environment, "WIDTHWISE_PROGRAM": str(BUILD / "release/cli/widthwise")},
+            read=read,
+        )
+
+
+def fixed_addresses() -> list[str]:
+    """The thread sanitizer needs its memory where it expects it, which address randomisation may not leave free."""
+    works = subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode == 0
+    return ["setarch", "-R"] if works else []
+
+
+# ---- the steps
+
+
+def steps(outside: Path) -> list[Step]:
+    package = Package(outside)
+    folder = str(ROOT / "tests/python")
+    measured = r"import widthwise: [0-9]+ ms|(numpy|pandas|polars) float[0-9]+: peak .*"
+    passed = lines_of("^pass")
+    listed = [
+        Step("format", "format", [["tools/format", "--check"]]),
+        package.install(),
+        build("release", cores=CORES),
+        package.wheel(),
+        ctest(
+            "unit", "release: unit tests", "release", "--label-exclude", "^(slow|cli|acceptance|distributed|package)$"
+        ),
+        program_tests("cli", "release: the command line"),
+        package.install_wheel(),
+        package.tests("python", "python: tests of the package", folder, "-m", "not cluster", measured=measured),
+        package.tests("clusters", "python: Spark, Dask and Ray", folder, "-m", "cluster"),
+        package.with_package(
+            "guarantee",
+            "the guarantee, through every face",
+            *PYTEST[1:],
+            "tests/guarantee",
+            read=pytest_lines(),
+        ),
+        build(
+            "asan-ubsan",
+            cores=1,
+            targets=["widthwise_tests", "widthwise_xgboost_tests", "widthwise_io_tests", "fuzz_model_file"],
+        ),
+        ctest("asan-ubsan", "asan-ubsan: unit tests", "asan-ubsan", "--label-regex", "^unit$"),
+        ctest("damaged", "asan-ubsan: damaged model files", "asan-ubsan", "--tests-regex", "^SlowModelFile"),
+        ctest("slow", "release: slow tests", "release", "--label-regex", "^slow$"),
+        ctest("package", "release: the installed package", "release", "--label-regex", "^package$"),
+        program_tests(
+            "distributed", "release: several processes", cores=CORES, measured=r"^(exp|affine|casp|[0-9]+ kills).*$"
+        ),
+        program_tests("acceptance", "release: acceptance", measured=r"^[a-z_0-9]*: .*(worst slab|peak|old).*$"),
+        Step(
+            "bench",
+            "release: benchmarks, smoke run",
+            [[str(BUILD / "release/bench/widthwise_bench"), "--smoke"]],
+            after=["release-build"],
+        ),
+        package.minimal(),
+        package.tests("doctest", "python: examples of the docstrings", "--doctest-modules", "--pyargs", "widthwise"),
+        package.with_package(
+            "experiments", "experiments: tests", *PYTEST[1:], "tests/experiments", read=pytest_lines()
+        ),
+        build("tsan", cores=1, targets=["widthwise_tests"]),
+        ctest(
+            "tsan",
+            "tsan: tests that start threads",
+            "tsan",
+            "--tests-regex",
+            "(Shard|Thread|^File[.])",
+            prefix=fixed_addresses(),
+        ),
+        Step("tidy", "clang-tidy", [["tools/tidy", "--changed"]], after=["release-build"], read=last_line),
+    ]
+    if DATA:
+        listed += [
+            package.with_package(
+                f"{suite}-quick",
+                f"experiments: quick form of the {suite}",
+                "-m",
+                f"experiments.{suite}",
+                "--quick",
+                read=passed,
+            )
+            for suite in ("paper", "field")
+        ]
+    return listed
+
+
+def only(step: Step, names: Sequence[str]) -> Step:
+    return replace(step, after=[name for name in step.after if name in names])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--started", type=float, default=0, help="seconds that the caller has spent already")
+    parser.add_argument("--only", nargs="*", default=[], help="steps to run, by the names of their logs")
+    arguments = parser.parse_args()
+    os.chdir(ROOT)
+    outside = Path(tempfile.mkdtemp())
+    try:
+        chosen = steps(outside)
+        if arguments.only:
+            chosen = [only(step, arguments.only) for step in chosen if step.name in arguments.only]
+        return run_steps(chosen, cores=CORES, logs=BUILD / "ci", elapsed=arguments.started)
+    finally:
+        shutil.rmtree(outside, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
