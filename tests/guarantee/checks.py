@@ -57,6 +57,7 @@ class Check:
     extra: int = 0  # further rows per repetition, before the calibration rows, for a face that fits each time
     weighted: bool = False  # test rows under a covariate shift with a known likelihood ratio; m is 1
     kept: int | None = None  # calibration rows that are kept of n
+    confidence: float | None = None  # of a training-conditional guarantee
     long: bool = False  # in the long form only
     scale: float = field(default=1.0)  # of the repetitions in the long form
 
@@ -105,7 +106,7 @@ class Check:
         if self.weighted:
             p = law.weighted_p_value(total, level=level, repetitions=repetitions)
             return Finding(cell, level, repetitions * m, total, level, p)
-        k = law.rank(level, n)
+        k = law.rank(level, n, self.confidence)
         p = law.p_value(total, n=n, k=k, m=m, repetitions=repetitions, tail=self.tail)
         return Finding(cell, level, repetitions * m, total, law.expected(n, k), p)
 
@@ -186,6 +187,10 @@ def _cpp():
             yield Check(f"C++ {path}, {population}, n = {n}", face, population, n, 50, 400, levels, scale=25)
     sampled = Cpp("affine", capacity=19)
     yield Check("C++ sample of 19 of 200 rows, heavy", sampled, "heavy", 200, 50, 400, kept=19, scale=25)
+    for n in (60, 500):
+        face = Cpp("exp", guarantee="0.95")
+        name = f"C++ training-conditional, skewed, n = {n}"
+        yield Check(name, face, "skewed", n, 100, 400, confidence=0.95, scale=5)
     yield Check("C++ groups, heavy", Cpp("exp"), "heavy", 0, 60, 400, groups=(10, 19, 40), scale=25)
     yield Check("C++ weights, heavy, n = 30", Cpp("identity"), "heavy", 30, 1, 4000, weighted=True, scale=25)
     yield Check("C++ weights, skewed, n = 11", Cpp("exp"), "skewed", 11, 1, 4000, weighted=True, scale=25)

@@ -1,7 +1,7 @@
 // The C++ face of the guarantee suite: calibrates and predicts as a program that links widthwise::core does, over many
 // repetitions. faces.py calls it and judges what it prints.
 //
-//   widthwise_guarantee PATH TRANSFORM SCORE SIDES LEVELS CALIBRATION_ROWS TEST_ROWS CAPACITY [FAULT]
+//   widthwise_guarantee PATH TRANSFORM SCORE SIDES LEVELS CALIBRATION_ROWS TEST_ROWS CAPACITY GUARANTEE [FAULT]
 //
 // stdin: for each repetition the calibration rows and then the test rows, each as doubles: prediction, outcome, weight
 // (0: no weights), group (-1: no groups), then the parameters. stdout: doubles, for each test row of each repetition
@@ -36,6 +36,7 @@ struct Options {
   std::size_t calibration_rows;
   std::size_t test_rows;
   std::uint64_t capacity;
+  Guarantee guarantee;
 };
 
 /// Rows by columns, and views of some of them.
@@ -111,7 +112,7 @@ std::vector<double> intervals(const Options& options, const Predictor& predictor
 }
 
 std::vector<double> repetition(const Options& options, const Columns& columns) {
-  const Predictor predictor(options.rule, calibrate(options, columns));
+  const Predictor predictor(options.rule, calibrate(options, columns), options.guarantee);
   const std::size_t n = options.calibration_rows;
   const std::size_t m = options.test_rows;
   const PredictionRows rows = columns.view(options.rule, n, m);
@@ -146,7 +147,8 @@ void run(std::span<char*> arguments) {
                         levels_of(arguments[5]),
                         number(6),
                         number(7),
-                        number(8)};
+                        number(8),
+                        Guarantee::parse(arguments[9])};
   Columns columns;
   while (read_rows(options.calibration_rows + options.test_rows, options.rule.parameter_count(), columns)) {
     const std::vector<double> found = repetition(options, columns);
@@ -157,9 +159,9 @@ void run(std::span<char*> arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  constexpr int kArguments = 9;
+  constexpr int kArguments = 10;
   if (count < kArguments) {
-    std::fputs("widthwise_guarantee: expected at least 8 arguments, see face.cpp\n", stderr);
+    std::fputs("widthwise_guarantee: expected at least 9 arguments, see face.cpp\n", stderr);
     return 2;
   }
 #ifdef WIDTHWISE_PLANTED_FAULTS

@@ -74,6 +74,7 @@ class Cpp:
     score: str = "absolute"
     sides: str = "one"
     capacity: int = 1_000_000
+    guarantee: str = "marginal"
     fault: str | None = None  # "" runs the copy with planted faults, none of them switched on
 
     def covered(self, fit, calibration, test, levels):
@@ -81,7 +82,8 @@ class Cpp:
         rows = np.concatenate([self._rows(calibration, count), self._rows(test, count)], axis=1)
         program = cpp_program("widthwise_guarantee" if self.fault is None else "widthwise_guarantee_faulty")
         words = [self.path, self.transform, self.score, self.sides, ",".join(map(str, levels))]
-        words += [calibration.y.shape[1], test.y.shape[1], self.capacity, *([self.fault] if self.fault else [])]
+        words += [calibration.y.shape[1], test.y.shape[1], self.capacity, self.guarantee]
+        words += [self.fault] if self.fault else []
         done = subprocess.run([program, *map(str, words)], input=rows.tobytes(), capture_output=True, check=False)
         assert done.returncode == 0, done.stderr.decode()
         found = np.frombuffer(done.stdout)

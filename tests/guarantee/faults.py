@@ -125,6 +125,11 @@ FAULTS = [
     _in_library(
         "lower side from the upper parameters", "`Predictor::intervals`", "C++ density absolute two, heavy, n = 11"
     ),
+    _in_library(
+        "training-conditional guarantee ignored",
+        "`SortedScores::quantile`",
+        "C++ training-conditional, skewed, n = 60",
+    ),
     Fault(
         "test weight of 1 for weights of 100",
         "`Calibration.quantile(test_weight=1)`",

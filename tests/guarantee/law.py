@@ -24,8 +24,13 @@ FALSE_ALARM_RATE = 1e-6
 _PRECISION = 1e-13
 
 
-def rank(level, n):
-    """The rank of the score that bounds the interval, ceil((n + 1) level); n + 1 when n rows are too few."""
+def rank(level, n, confidence=None):
+    """The rank of the score that bounds the interval, ceil((n + 1) level); n + 1 when n rows are too few.
+
+    With a confidence, that of the training-conditional guarantee: the smallest k with P(Bin(n, level) < k) >= confidence.
+    """
+    if confidence is not None:
+        return int(stats.binom.ppf(confidence, n, level)) + 1
     return math.ceil((n + 1) * Fraction(str(level)))
 
 

@@ -50,6 +50,12 @@ FAULTS = [
     ),
     (
         "src/calibration/sorted_scores.cpp",
+        "rank_ = guarantee.rank(level, group.all.scores.size());",
+        'rank_ = planted::is("training-conditional guarantee ignored") ? level.rank(group.all.scores.size())'
+        " : guarantee.rank(level, group.all.scores.size());",
+    ),
+    (
+        "src/calibration/sorted_scores.cpp",
         "group.all.scores = std::move(sides.all);",
         "group.all.scores = planted::sketched(std::move(sides.all));",
     ),

@@ -23,6 +23,9 @@ def reference(random, cells, repetitions, n, m, level, grid=None):
 def test_ranks_are_exact():
     assert law.rank(0.9, 9) == 9 and law.rank(0.9, 19) == 18 and law.rank(0.8, 10) == 9
     assert law.rank(0.9, 8) == 9  # too few
+    k = law.rank(0.9, 100, 0.95)
+    assert stats.binom.cdf(k - 1, 100, 0.9) >= 0.95 > stats.binom.cdf(k - 2, 100, 0.9)
+    assert law.rank(0.9, 20, 0.95) == 21  # 0.9^20 > 0.05: too few
 
 
 def test_the_law_is_that_of_all_orders():
