@@ -6,7 +6,7 @@ Each check has several cells, one per level and group. A cell is a count of cove
 import functools
 import os
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import law
 import numpy as np
@@ -54,12 +54,13 @@ class Check:
     repetitions: int
     levels: tuple = LEVELS
     groups: tuple = ()  # calibration rows of each group instead of n
+    pooled: bool = False  # groups of one size, judged together as repetitions
     extra: int = 0  # further rows per repetition, before the calibration rows, for a face that fits each time
     weighted: bool = False  # test rows under a covariate shift with a known likelihood ratio; m is 1
     kept: int | None = None  # calibration rows that are kept of n
     confidence: float | None = None  # of a training-conditional guarantee
     long: bool = False  # in the long form only
-    scale: float = field(default=1.0)  # of the repetitions in the long form
+    scale: int = 1  # times as many repetitions in the long form
 
     @property
     def tail(self):
@@ -67,37 +68,44 @@ class Check:
 
     @property
     def cells(self):
-        return len(self.levels) * max(1, len(self.groups))
+        return len(self.levels) * (1 if self.pooled else max(1, len(self.groups)))
 
-    def rows(self, repetitions):
+    @property
+    def times(self):
+        """Repetitions in this form of the suite."""
+        return self.repetitions * (self.scale if FULL else 1)
+
+    def rows(self):
         """Calibration and test rows of all repetitions; the same for the same check."""
         random = np.random.default_rng(zlib.crc32(self.name.encode()))
         if self.groups:
             calibration = np.repeat(np.arange(len(self.groups)), self.groups)
             test = np.arange(self.m) % len(self.groups)
             return (
-                draw(self.population, random, (repetitions, len(calibration)), groups=calibration),
-                draw(self.population, random, (repetitions, self.m), groups=test),
+                draw(self.population, random, (self.times, len(calibration)), groups=calibration),
+                draw(self.population, random, (self.times, self.m), groups=test),
             )
-        calibration = draw(self.population, random, (repetitions, self.extra + self.n))
-        test = draw(self.population, random, (repetitions, self.m), tilted=self.weighted)
+        calibration = draw(self.population, random, (self.times, self.extra + self.n))
+        test = draw(self.population, random, (self.times, self.m), tilted=self.weighted)
         if self.weighted:
             return with_likelihood_ratios(calibration), with_likelihood_ratios(test)
         return calibration, test
 
     def run(self, face=None):
         """The findings of all cells, of this check's face or of another one in its place."""
-        repetitions = int(self.repetitions * (self.scale if FULL else 1))
-        calibration, test = self.rows(repetitions)
+        calibration, test = self.rows()
         covered = (face or self.face).covered(fit_rows(self.population), calibration, test, self.levels)
         assert covered.shape == (*test.y.shape, len(self.levels))
-        findings = []
-        for group in range(len(self.groups)) or [None]:
-            part = covered if group is None else covered[:, test.groups[0] == group]
-            n = (self.kept or self.n) if group is None else self.groups[group]
-            for j, level in enumerate(self.levels):
-                findings.append(self._judged(part[..., j], n, level, group))
-        return findings
+        parts = [(None, self.kept or self.n, covered)]
+        if self.groups:
+            parts = [(i, n, covered[:, test.groups[0] == i]) for i, n in enumerate(self.groups)]
+        if self.pooled:
+            parts = [(None, self.groups[0], np.concatenate([part for _, _, part in parts]))]
+        return [
+            self._judged(part[..., j], n, level, group)
+            for group, n, part in parts
+            for j, level in enumerate(self.levels)
+        ]
 
     def _judged(self, covered, n, level, group):
         repetitions, m = covered.shape
@@ -222,11 +230,11 @@ def _python():
     from sklearn.tree import DecisionTreeRegressor
 
     tree = Regressor(DecisionTreeRegressor(min_samples_leaf=5, random_state=0), 19)
-    yield Check("WidthwiseRegressor tree, skewed, n = 19", tree, "skewed", 19, 50, 40, extra=60, scale=10)
+    yield Check("WidthwiseRegressor tree, skewed, n = 19", tree, "skewed", 19, 50, 40, extra=60, scale=4)
     constant = Regressor(LinearRegression(), 10)
-    yield Check("WidthwiseRegressor linear, heavy, n = 10", constant, "heavy", 10, 50, 100, extra=30, scale=10)
+    yield Check("WidthwiseRegressor linear, heavy, n = 10", constant, "heavy", 10, 50, 100, extra=30, scale=4)
     linear = Regressor(LinearRegression(), 19, "auto")
-    yield Check("WidthwiseRegressor linear auto, heavy, n = 19", linear, "heavy", 19, 50, 20, extra=60, scale=10)
+    yield Check("WidthwiseRegressor linear auto, heavy, n = 19", linear, "heavy", 19, 50, 20, extra=60, scale=4)
     default = Regressor(None, 19, "auto", "narrow")
     yield Check("WidthwiseRegressor narrow, normal, n = 19", default, "normal", 19, 50, 100, extra=60, long=True)
     own = Deployed(19)
@@ -263,8 +271,8 @@ def _streams():
 
 
 def _spark():
-    sizes = (19,) * 40
-    yield Check("Spark groups, heavy", Spark(), "heavy", 0, 4000, 1, groups=sizes, long=True)
+    groups = (10,) * 100
+    yield Check("Spark groups, heavy", Spark(), "heavy", 0, 5000, 1, groups=groups, pooled=True, long=True)
     yield Check("Spark, skewed, n = 100,000", Spark(), "skewed", 100_000, 20_000, 1, long=True)
 
 

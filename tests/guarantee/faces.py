@@ -420,7 +420,7 @@ class Spark(Python):
 
     @staticmethod
     def frame(spark, rows):
-        columns = {f"f{j}": rows.X[:, j] for j in range(rows.X.shape[1])}
+        columns = {f"x{j}": rows.X[:, j] for j in range(rows.X.shape[1])}
         columns |= {"y_pred": rows.prediction, "y": rows.y, "id": np.arange(len(rows))}
         if rows.groups is not None:
             columns["group"] = rows.groups

@@ -66,15 +66,15 @@ def test_all_cells_together_have_the_stated_false_alarm_rate():
 def power(check, level):
     """The probability that a check finds a rank that is one too small, computed exactly."""
     k = law.rank(level, check.n)
-    shape = {"m": check.m, "repetitions": check.repetitions}
-    p = [law.p_value(t, n=check.n, k=k, tail=check.tail, **shape) for t in range(0, check.m * check.repetitions + 1)]
+    shape = {"m": check.m, "repetitions": check.times}
+    p = [law.p_value(t, n=check.n, k=k, tail=check.tail, **shape) for t in range(0, check.m * check.times + 1)]
     critical = int(np.argmax(np.array(p) >= THRESHOLD))  # the least total that does not alarm
-    return law._cumulative(check.n, k - 1, check.m, check.repetitions)[critical - 1]
+    return law._cumulative(check.n, k - 1, check.m, check.times)[critical - 1]
 
 
 @pytest.mark.parametrize("face", ["C++", "Python", "command line", "ONNX", "WidthwiseRegressor"])
 def test_every_face_has_a_check_that_finds_a_rank_off_by_one(face):
     checks = [check for check in CHECKS if isinstance(check, Check) and check.name.startswith(face)]
     small = [check for check in checks if 0 < check.n < 20 and check.tail == "both" and not check.weighted]
-    strongest = max(small, key=lambda check: check.repetitions / (check.n + 1))
+    strongest = max(small, key=lambda check: check.times / (check.n + 1))
     assert power(strongest, 0.9) > 0.99, strongest.name
