@@ -261,7 +261,9 @@ class Onnx(Python):
 
 
 def program():
-    return os.environ.get("WIDTHWISE_PROGRAM", "widthwise")
+    """The command that the package installs, which starts faster than one with LibTorch; else WIDTHWISE_PROGRAM."""
+    installed = shutil.which("widthwise", path=str(Path(sys.executable).parent))
+    return installed or os.environ.get("WIDTHWISE_PROGRAM", "widthwise")
 
 
 def write_table(rows, file, **columns):
