@@ -27,3 +27,21 @@ def test_the_readme_has_the_table_and_the_picture_of_the_field():
     in_short = page[page.index("## In short") :]
     assert tables_of(in_short)[0] in tables_of(readme)
     assert "experiments/results/field.png" in readme
+
+
+@pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the field was not run yet")
+def test_the_readme_says_what_narrow_is_narrower_than():
+    """Than every method of other people on every data set; where another goal of ours is narrower, the README says so."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page = (RESULTS / "field.md").read_text(encoding="utf-8")
+    table = tables_of(page[page.index("## The goals and all peers at 90 %") :])[0].splitlines()
+    names, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table if "---" not in line]
+    widths = {row[0]: dict(zip(names[1:], (cell.split(" /")[0] for cell in row[1:]), strict=True)) for row in rows}
+    narrow = widths.pop("narrow")
+    goals = {name: widths.pop(name) for name in ("even", "evenness 0.85", "evenness 0.5")}
+    assert f"narrower than all {['ten', 'eleven', 'twelve'][len(widths) - 10]} methods on every data set" in readme
+    for data_set, width in narrow.items():
+        assert all(float(width) < float(peer[data_set]) for peer in widths.values())
+        for name, goal in goals.items():
+            if float(goal[data_set]) < float(width):
+                assert f"On {data_set} our own {name} is narrower still: {goal[data_set]}." in readme
