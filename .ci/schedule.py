@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,7 +84,7 @@ class Running:
 class Schedule:
     """Starts each step as soon as the steps before it are done and its cores are free, in the order given."""
 
-    def __init__(self, steps: Sequence[Step], cores: int, logs: Path, elapsed: float) -> None:
+    def __init__(self, steps: Sequence[Step], cores: int, logs: Path, elapsed: float, keep_going: bool) -> None:
         names = [step.name for step in steps]
         for step in steps:
             unknown = set(step.after) - set(names[: names.index(step.name)])
@@ -93,20 +92,24 @@ class Schedule:
                 raise ValueError(f"{step.name} comes after {', '.join(sorted(unknown))}, not listed before it")
         self._waiting = list(steps)
         self._cores = cores
+        self._keep_going = keep_going
+        self.failed: list[str] = []
         self._logs = logs
         self._zero = time.monotonic() - elapsed
         self._done: set[str] = set()
         self._running: dict[int, Running] = {}
         self.costs: list[Cost] = []
 
-    def run(self) -> bool:
-        """Run all steps; return False, with the end of its log printed, after the first that fails."""
+    def run(self) -> None:
+        """Run all steps up to the first that fails or, to keep going, all but those that come after a failed one."""
         try:
             while self._waiting or self._running:
                 self._start_what_can()
-                if not self._wait_for_one():
-                    return False
-            return True
+                if not self._running:
+                    return  # what is left comes after a failed step
+                self._wait_for_one()
+                if self.failed and not self._keep_going:
+                    return
         finally:
             for running in self._running.values():
                 running.kill()
@@ -121,18 +124,18 @@ class Schedule:
                 running = Running(step, self._logs)
                 self._running[running.process.pid] = running
 
-    def _wait_for_one(self) -> bool:
+    def _wait_for_one(self) -> None:
         pid, status, usage = os.wait4(-1, 0)
         running = self._running.pop(pid, None)
         if running is None:
-            return True
+            return
         code = running.ended(status, usage)
         if code is None:
             self._running[running.process.pid] = running
-            return True
-        return self._finish(running, code)
+        else:
+            self._finish(running, code)
 
-    def _finish(self, running: Running, code: int) -> bool:
+    def _finish(self, running: Running, code: int) -> None:
         step = running.step
         now = time.monotonic()
         self.costs.append(Cost(step.title, running.began - self._zero, now - running.began, running.processor))
@@ -147,11 +150,11 @@ class Schedule:
         if problem:
             print("\n".join(log.splitlines()[-LINES_OF_A_FAILURE:]))
             print(f"FAILED: {step.title} ({problem}, {now - running.began:.0f} s)", flush=True)
-            return False
+            self.failed.append(step.title)
+            return
         self._done.add(step.name)
         print(f"== {step.title}: done in {now - running.began:.0f} s (total {now - self._zero:.0f} s)")
         print("".join(f"{line}\n" for line in lines), end="", flush=True)
-        return True
 
     def table(self) -> str:
         """What each step cost, in the order they began."""
@@ -166,15 +169,11 @@ class Schedule:
         return "\n".join(rows)
 
 
-def run_steps(steps: Sequence[Step], *, cores: int, logs: Path, elapsed: float = 0.0) -> int:
+def run_steps(steps: Sequence[Step], *, cores: int, logs: Path, elapsed: float = 0.0, keep_going: bool = False) -> int:
     """Run the steps, print the table of costs, and return the exit code."""
     logs.mkdir(parents=True, exist_ok=True)
-    schedule = Schedule(steps, cores, logs, elapsed)
-    passed = schedule.run()
+    schedule = Schedule(steps, cores, logs, elapsed, keep_going)
+    schedule.run()
     print(f"\n{schedule.table()}")
-    print("== all passed" if passed else "== failed", flush=True)
-    return 0 if passed else 1
-
-
-if __name__ == "__main__":
-    sys.exit("schedule.py is imported by steps.py")
+    print(f"== failed: {', '.join(schedule.failed)}" if schedule.failed else "== all passed", flush=True)
+    return 1 if schedule.failed else 0

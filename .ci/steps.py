@@ -291,6 +291,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--started", type=float, default=0, help="seconds that the caller has spent already")
     parser.add_argument("--only", nargs="*", default=[], help="steps to run, by the names of their logs")
+    parser.add_argument("--keep-going", action="store_true", help="run on after a failure, but for what depends on it")
     arguments = parser.parse_args()
     os.chdir(ROOT)
     outside = Path(tempfile.mkdtemp())
@@ -298,7 +299,9 @@ def main() -> int:
         chosen = steps(outside)
         if arguments.only:
             chosen = [only(step, arguments.only) for step in chosen if step.name in arguments.only]
-        return run_steps(chosen, cores=CORES, logs=BUILD / "ci", elapsed=arguments.started)
+        return run_steps(
+            chosen, cores=CORES, logs=BUILD / "ci", elapsed=arguments.started, keep_going=arguments.keep_going
+        )
     finally:
         shutil.rmtree(outside, ignore_errors=True)
 
