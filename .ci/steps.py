@@ -243,7 +243,7 @@ def steps(outside: Path) -> list[Step]:
         ctest("slow", "release: slow tests", "release", "--label-regex", "^slow$"),
         ctest("package", "release: the installed package", "release", "--label-regex", "^package$"),
         program_tests(
-            "distributed", "release: several processes", cores=CORES, measured=r"^(exp|affine|casp|[0-9]+ kills).*$"
+            "distributed", "release: several processes", cores=CORES, measured=r"^(exp|affine|[0-9]+ kills).*$"
         ),
         program_tests("acceptance", "release: acceptance", measured=r"^[a-z_0-9]*: .*(worst slab|peak|old).*$"),
         Step(
