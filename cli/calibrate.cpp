@@ -11,7 +11,6 @@
 #include <widthwise/calibration_part.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/seen_rows.hpp>
 #include <widthwise/train/fit.hpp>
 
 #include "calibration_report.hpp"
@@ -87,16 +86,6 @@ Model with_new_rows(const Model& model, CalibrationPart part, const std::filesys
   }
 }
 
-/// Throw when rows of the file fitted the model or are in the calibration set `before`.
-void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& before,
-                    const std::filesystem::path& file) {
-  try {
-    require_new_rows(model, rows, before, "--replace");
-  } catch (const Error& error) {
-    throw Error(error.code(), file.string() + ": " + error.what());
-  }
-}
-
 /// Throw when a key came twice. `alone`: the calibration holds rows of this table alone.
 void check_keys(const Calibration& calibration, const CalibrateArguments& arguments, bool alone) {
   const std::optional<std::uint64_t> twice = calibration.duplicate();
@@ -146,12 +135,6 @@ void run(const CalibrateArguments& arguments) {
   const Model model = load(arguments.model);
   const std::string& target = target_of(model);
   auto reader = TableReader::open(arguments.table);
-  if (fitted_on(model, *reader)) {
-    throw Error(ErrorCode::kBadData,
-                arguments.table +
-                    ": the model was fitted on this very file; its errors there are smaller than on new rows, "
-                    "so intervals would be too narrow. Calibrate with rows the fit has not seen");
-  }
   require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", the outcomes to calibrate with");
   if (!arguments.key.empty()) reader->select_key(arguments.key);
   ModelTable table(model, arguments.table, std::move(reader), {target});
@@ -193,7 +176,10 @@ Command add_calibrate(CLI::App& program) {
       ->required()
       ->type_name("FILE");
   command
-      .add_option("TABLE", arguments->table, "CSV or Parquet file of rows that nothing was fitted on, with outcomes")
+      .add_option(
+          "TABLE", arguments->table,
+          "CSV or Parquet file of rows with outcomes; rows that fitted the model, or are already in its calibration "
+          "set, are refused in any order and format")
       ->required()
       ->type_name("FILE");
   command

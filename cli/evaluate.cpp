@@ -13,6 +13,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/seen_rows.hpp>
 
 #include "command.hpp"
 #include "options.hpp"
@@ -38,6 +39,7 @@ struct Evaluated {
   std::vector<std::vector<double>> lower;  // for each level
   std::vector<std::vector<double>> upper;
   std::vector<double> by;
+  RowSketch sketch;
   // A sample of the rows for the search for the worst slab, and their features.
   std::vector<std::size_t> sampled;
   std::vector<double> sampled_features;
@@ -61,6 +63,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
     const std::size_t n = rows.x.rows();
     const auto outcomes = table.column(target);
     require_finite(outcomes, table.file(), target, table.batch().first_row(), kRemoveRows);
+    model.sketch(all.sketch, rows, outcomes);
     predictions.resize(n);
     lower.resize(n * k);
     upper.resize(n * k);
@@ -126,15 +129,27 @@ std::string with_confidence(const Proportion& share) {
   return percent(share.share) + "  (" + percent_range(share.low, share.high) + " at 95 % confidence)";
 }
 
+/// The shares of rows that the model has seen, or null.
+Json to_json(const SeenRows& seen) {
+  if (!seen.any()) return nullptr;
+  const auto share = [](const RowOverlap& rows) { return rows.found() ? rows.share() : 0; };
+  return {{"fitted", share(seen.fitted)},
+          {"calibrated", share(seen.calibrated)},
+          {"rows", seen.shares()},
+          {"text", seen.to_string()}};
+}
+
 /// Everything about one level, as text and as JSON.
 class LevelReport {
  public:
   LevelReport(const Model& model, const Level& level, const Evaluated& all, std::size_t j, MatrixView features,
-              const std::string& by)
+              const std::string& by, const SeenRows& seen)
       : features_(model.parts().features),
         by_(by),
         evaluation_(evaluate({all.lower[j], all.upper[j], all.outcomes}, level, model.parts().calibration.rows_kept(),
-                             {all.sampled, features})) {
+                             {all.sampled, features})),
+        verdict_(seen.any() ? kSeenVerdict : name_of(evaluation_.verdict)),
+        in_words_(seen.any() ? seen.to_string() : evaluation_.in_words) {
     if (!by.empty()) by_column_ = coverage_by({all.lower[j], all.upper[j], all.outcomes}, all.by);
   }
 
@@ -156,7 +171,7 @@ class LevelReport {
     text += "  interval score  " + significant(evaluation_.summary.interval_score) + "\n";
     if (evaluation_.summary.infinite > 0)
       text += "  infinite        " + count_of(evaluation_.summary.infinite, "interval") + "\n";
-    text += "\n  " + wrapped(evaluation_.in_words, 100, 2) + "\n\n";
+    text += "\n  " + wrapped(in_words_, 100, 2) + "\n\n";
     text += to_text("by width", evaluation_.by_width);
     if (!by_.empty()) text += "\n" + to_text("by " + by_, by_column_);
     return text;
@@ -170,8 +185,8 @@ class LevelReport {
                  {"interval_score", evaluation_.summary.interval_score},
                  {"infinite", evaluation_.summary.infinite},
                  {"verdict",
-                  {{"word", name_of(evaluation_.verdict)},
-                   {"text", evaluation_.in_words},
+                  {{"word", verdict_},
+                   {"text", in_words_},
                    {"confidence", kVerdictConfidence},
                    {"expected_low", evaluation_.expected.low},
                    {"expected_high", evaluation_.expected.high}}},
@@ -202,6 +217,8 @@ class LevelReport {
   const std::vector<std::string>& features_;
   std::string by_;
   Evaluation evaluation_;
+  std::string verdict_;
+  std::string in_words_;
   std::vector<Part> by_column_;
 };
 
@@ -223,9 +240,11 @@ void run(const EvaluateArguments& arguments) {
   const std::size_t columns = model.parts().features.size();
   const MatrixView features(all.sampled_features.data(), all.sampled.size(), columns);
   std::string text = arguments.table + ": " + count_of(all.outcomes.size(), "row") + "\n";
-  Json json = {{"table", arguments.table}, {"rows", all.outcomes.size()}, {"levels", Json::array()}};
+  const SeenRows seen = seen_rows(model, all.sketch);
+  Json json = {
+      {"table", arguments.table}, {"rows", all.outcomes.size()}, {"seen", to_json(seen)}, {"levels", Json::array()}};
   for (std::size_t j = 0; j < levels.size(); ++j) {
-    const LevelReport report(model, levels[j], all, j, features, arguments.by);
+    const LevelReport report(model, levels[j], all, j, features, arguments.by, seen);
     text += report.text();
     json["levels"].push_back(report.json());
   }
@@ -233,10 +252,6 @@ void run(const EvaluateArguments& arguments) {
     print_json(json);
   } else {
     print(text);
-  }
-  if (fitted_on(model, table.reader())) {
-    warn(
-        "the model was fitted on this very file, so coverage here is not what new rows will see; evaluate with others");
   }
 }
 

@@ -71,26 +71,17 @@ FitOptions fit_options(const FitArguments& arguments) {
 }
 
 /// What was read, by whomever: the fingerprints of all tables, with blanks between.
-std::string origin_of(const FitData& data, const Team* team) {
+std::string origin_of(const FitData& data, const Team& team) {
   std::string own;
   for (const auto& text : data.fingerprints) own += text + " ";
-  std::set<std::string> all(data.fingerprints.begin(), data.fingerprints.end());
-  if (team != nullptr) {
-    for (const std::string& text : gather_texts(*team, own)) {
-      std::istringstream words(text);
-      for (std::string word; words >> word;) all.insert(word);
-    }
+  std::set<std::string> all;
+  for (const std::string& text : gather_texts(team, own)) {
+    std::istringstream words(text);
+    for (std::string word; words >> word;) all.insert(word);
   }
   std::string text;
   for (const auto& word : all) text += (text.empty() ? "" : " ") + word;
   return text;
-}
-
-/// The model with the files it was fitted on noted, so that nobody calibrates with them.
-Model with_origin(const Model& model, const std::string& origin) {
-  ModelParts parts = model.parts();
-  parts.notes[kFittedOn] = origin;
-  return Model(std::move(parts));
 }
 
 /// A number that tells fits apart, for a checkpoint: what is fitted, on what, how, by how many.
@@ -244,12 +235,12 @@ void run_in_team(const FitArguments& arguments) {
     data = read_rows(arguments.columns, columns.features,
                      arguments.team.own_tables ? all : RowShare{meeting.rank, meeting.workers});
   });
-  const std::string origin = origin_of(data, team.get());
+  const std::string origin = origin_of(data, *team);
   Checkpoint checkpoint(arguments.output + ".checkpoint",
                         fit_number(arguments, options, columns, origin, library->version()), team.get());
   const Engines engines = make_engines(arguments.engines, needs_localizer(options), {team.get(), &checkpoint});
   const FitResult result = fit_with_progress(table_of(arguments, columns, data), engines, options, team.get());
-  all_or_none(*team, [&] { save(with_origin(result.model, origin), arguments.output); });
+  all_or_none(*team, [&] { save(result.model, arguments.output); });
   checkpoint.remove();
   if (meeting.rank == 0) {
     print_report(arguments, columns, result);
@@ -275,7 +266,7 @@ void run(const FitArguments& arguments) {
   const Engines engines = make_engines(arguments.engines, needs_localizer(options));
   const FitData data = read_rows(arguments.columns, columns.features, {});
   const FitResult result = fit_with_progress(table_of(arguments, columns, data), engines, options);
-  save(with_origin(result.model, origin_of(data, nullptr)), arguments.output);
+  save(result.model, arguments.output);
   print_report(arguments, columns, result);
 }
 

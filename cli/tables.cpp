@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <widthwise/seen_rows.hpp>
+
 #include "output.hpp"
 
 namespace widthwise::cli {
@@ -61,19 +63,13 @@ std::string fingerprint_text(const TableReader& reader) {
   return {buffer.data(), result.ptr};
 }
 
-bool fitted_on(const Model& model, const TableReader& reader) {
-  const auto& notes = model.parts().notes;
-  const auto note = notes.find(kFittedOn);
-  if (note == notes.end()) return false;
-  // Several tables stand there one after the other.
-  const std::string wanted = fingerprint_text(reader);
-  const std::string& all = note->second;
-  for (std::size_t begin = 0; begin < all.size();) {
-    const std::size_t end = std::min(all.find(' ', begin), all.size());
-    if (all.substr(begin, end - begin) == wanted) return true;
-    begin = end + 1;
+void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& calibrated,
+                    const std::filesystem::path& file) {
+  try {
+    require_new_rows(model, rows, calibrated, "--replace");
+  } catch (const Error& error) {
+    throw Error(error.code(), file.string() + ": " + error.what());
   }
-  return false;
 }
 
 void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,

@@ -12,6 +12,7 @@
 #include <widthwise/io/table.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/random.hpp>
+#include <widthwise/row_sketch.hpp>
 
 #include "progress_bar.hpp"
 
@@ -37,9 +38,10 @@ void require_column(const TableReader& reader, const std::filesystem::path& file
 /// The file's fingerprint as text, for the notes of a model.
 [[nodiscard]] std::string fingerprint_text(const TableReader& reader);
 
-/// The note of a model that tells which files it was fitted on, by fingerprint_text, with blanks between.
-inline constexpr const char* kFittedOn = "fitted_on";
-[[nodiscard]] bool fitted_on(const Model& model, const TableReader& reader);
+/// Throw, naming the file, when rows of it fitted the model or are in the calibration set `calibrated`, see
+/// require_new_rows.
+void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& calibrated,
+                    const std::filesystem::path& file);
 
 /// Throw kBadData, naming the file and the row, when a value is not finite. first_row is that of values[0], from 0.
 void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,

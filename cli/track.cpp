@@ -91,12 +91,6 @@ OnlineCalibration begin(const TrackArguments& arguments, const Model& model) {
 }
 
 void refuse_known_rows(const TrackArguments& arguments, const Model& model, const TableReader& reader) {
-  if (fitted_on(model, reader)) {
-    throw Error(ErrorCode::kBadData,
-                arguments.table +
-                    ": the model was fitted on this very file; its errors there are smaller than on new rows, so there "
-                    "is nothing to learn from them");
-  }
   const auto& notes = model.parts().notes;
   const auto last = notes.find(kTrackedLast);
   if (model.parts().online && !arguments.restart && last != notes.end() && last->second == fingerprint_text(reader)) {
@@ -173,6 +167,7 @@ void run(const TrackArguments& arguments) {
   const auto writer = TableWriter::open(arguments.output, table.reader(), added.names());
   const std::uint64_t before = online.rows();
   std::vector<double> unknown;
+  RowSketch seen;
   {
     ProgressBar bar("rows");
     while (table.next(bar, "tracking")) {
@@ -180,11 +175,13 @@ void run(const TrackArguments& arguments) {
       unknown.resize(rows.x.rows(), std::numeric_limits<double>::quiet_NaN());
       const std::span<const double> outcomes = teaches ? table.column(target) : unknown;
       check_outcomes(outcomes, table, target);
+      if (teaches) model.sketch(seen, rows, outcomes);
       writer->write(table.batch(), added.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
         model.track(online, rows, outcomes, predictions, lower, upper);
       }));
     }
   }
+  check_new_rows(model, seen, RowSketch(), arguments.table);
   writer->close();
   const std::uint64_t observed = online.rows() - before;
   if (!arguments.save.empty()) {

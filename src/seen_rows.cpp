@@ -19,15 +19,19 @@ std::string percent(double share) {
 
 }  // namespace
 
-std::string SeenRows::to_string() const {
+std::string SeenRows::shares() const {
   std::string which;
   if (fitted.found()) which = percent(fitted.share()) + " of these rows fitted the model";
   if (calibrated.found()) {
-    which += (which.empty() ? "" : ", ") + percent(calibrated.share()) + " of " +
-             (which.empty() ? "these rows" : "them") + " calibrated it";
+    const std::string share = percent(calibrated.share());
+    which += which.empty() ? share + " of these rows calibrated the model" : ", " + share + " of them calibrated it";
   }
-  if (which.empty()) return "";
-  return which +
+  return which;
+}
+
+std::string SeenRows::to_string() const {
+  if (!any()) return "";
+  return shares() +
          ". Coverage here does not measure coverage of new rows. Evaluate with rows that neither fitted nor "
          "calibrated the model";
 }

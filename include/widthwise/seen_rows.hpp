@@ -8,6 +8,9 @@
 
 namespace widthwise {
 
+/// The verdict on intervals, in one word, when they were evaluated on rows that the model has seen.
+inline constexpr const char* kSeenVerdict = "not new";
+
 /// How many of some rows a model has seen: rows that fitted it, and rows that calibrated it.
 struct SeenRows {
   RowOverlap fitted;
@@ -16,7 +19,9 @@ struct SeenRows {
   /// More rows of either kind than chance explains.
   [[nodiscard]] bool any() const { return fitted.found() || calibrated.found(); }
 
-  /// What that means for an evaluation on these rows; empty when the model has seen none of them.
+  /// The shares in words: "74% of these rows fitted the model, 26% of them calibrated it". Empty when there are none.
+  [[nodiscard]] std::string shares() const;
+  /// The shares, what they mean for an evaluation on these rows, and what to do; empty when there are none.
   [[nodiscard]] std::string to_string() const;
 };
 

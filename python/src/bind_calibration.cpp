@@ -1,17 +1,20 @@
 #include <widthwise/calibration.hpp>
+#include <widthwise/row_sketch.hpp>
 
 #include "bindings.hpp"
 
 namespace widthwise::python {
 namespace {
 
-nb::bytes to_bytes(const Calibration& calibration) {
-  const auto bytes = calibration.serialise();
+template <class Thing>
+nb::bytes to_bytes(const Thing& thing) {
+  const auto bytes = thing.serialise();
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-Calibration from_bytes(const nb::bytes& bytes) {
-  return Calibration::deserialise({static_cast<const std::byte*>(bytes.data()), bytes.size()});
+template <class Thing>
+Thing from_bytes(const nb::bytes& bytes) {
+  return Thing::deserialise({static_cast<const std::byte*>(bytes.data()), bytes.size()});
 }
 
 void add(Calibration& calibration, const Doubles& scores, std::uint64_t first_row, const std::optional<Booleans>& above,
@@ -51,8 +54,8 @@ void bind_calibration(nb::module_& module) {
       .def("add", &add, nb::arg("scores"), nb::arg("first_row"), nb::arg("above").none(), nb::arg("weights").none(),
            nb::arg("groups").none(), nb::arg("keys").none() = nb::none())
       .def("merge", &Calibration::merge, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
-      .def("to_bytes", &to_bytes)
-      .def_static("from_bytes", &from_bytes, nb::arg("data"))
+      .def("to_bytes", &to_bytes<Calibration>)
+      .def_static("from_bytes", &from_bytes<Calibration>, nb::arg("data"))
       .def_prop_ro("rows_seen", &Calibration::rows_seen)
       .def_prop_ro("rows_kept", &Calibration::rows_kept)
       .def_prop_ro("groups", &Calibration::groups)
@@ -63,6 +66,12 @@ void bind_calibration(nb::module_& module) {
       .def(
           "sorted", [](const Calibration& self) { return SortedScores(self); },
           nb::call_guard<nb::gil_scoped_release>());
+  nb::class_<RowSketch>(module, "RowSketch", "Content hashes of rows, in bounded memory.")
+      .def(nb::init<>())
+      .def("merge", &RowSketch::merge, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("rows", &RowSketch::rows)
+      .def("to_bytes", &to_bytes<RowSketch>)
+      .def_static("from_bytes", &from_bytes<RowSketch>, nb::arg("data"));
   nb::class_<SortedScores>(module, "SortedScores")
       .def(
           "quantile",

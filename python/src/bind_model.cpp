@@ -6,6 +6,7 @@
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/nearest_neighbours.hpp>
+#include <widthwise/seen_rows.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/xgboost.hpp>
 
@@ -153,6 +154,29 @@ void calibrate(const Model& model, Calibration& calibration, const Table& table,
   calibration.merge(added);
 }
 
+/// The sketch of rows with outcomes.
+RowSketch sketch(const Model& model, const Table& table, const Doubles& outcomes) {
+  check_outcomes(table, outcomes);
+  RowSketch rows;
+  const RowHasher hasher(model.parts().features);
+  const nb::gil_scoped_release release;
+  table.for_each_part(
+      [&](MatrixView x, std::size_t first) { rows.add(hasher, x, span_of(outcomes).subspan(first, x.rows())); });
+  return rows;
+}
+
+/// The shares of rows that fitted and calibrated the model, and what that means; None when there are none.
+nb::object seen(const Model& model, const RowSketch& rows) {
+  const SeenRows seen = seen_rows(model, rows);
+  if (!seen.any()) return nb::none();
+  nb::dict dict;
+  dict["fitted"] = seen.fitted.found() ? seen.fitted.share() : 0;
+  dict["calibrated"] = seen.calibrated.found() ? seen.calibrated.share() : 0;
+  dict["rows"] = seen.shares();
+  dict["text"] = seen.to_string();
+  return dict;
+}
+
 /// What to tell of residuals of rows that nobody has fitted, when they are larger than those of the fit by more than
 /// chance allows; else nothing.
 std::string in_sample_warning(const Model& model, const Doubles& fresh_residuals) {
@@ -162,6 +186,12 @@ std::string in_sample_warning(const Model& model, const Doubles& fresh_residuals
 Model with_notes(const Model& model, const std::map<std::string, std::string>& notes) {
   ModelParts parts = model.parts();
   for (const auto& [name, text] : notes) parts.notes[name] = text;
+  return Model(std::move(parts));
+}
+
+Model with_fit_sketch(const Model& model, const RowSketch& rows) {
+  ModelParts parts = model.parts();
+  parts.fit_sketch = rows;
   return Model(std::move(parts));
 }
 
@@ -243,6 +273,7 @@ Model from_xgboost(const nb::bytes& saved, const std::string& transform, const s
 }  // namespace
 
 void bind_model(nb::module_& module) {
+  module.attr("SEEN_VERDICT") = kSeenVerdict;
   nb::class_<Model>(module, "Model", "Base model, localizer, rule and calibration together.")
       .def_prop_ro("features", [](const Model& self) { return self.parts().features; })
       .def_prop_ro("target", [](const Model& self) { return self.parts().target; })
@@ -267,9 +298,19 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("calibration_rows", [](const Model& self) { return self.parts().calibration.rows_kept(); })
       .def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base); })
       .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer); })
-      .def("with_calibration", &Model::with_calibration, nb::arg("calibration"))
+      .def("with_calibration", &Model::with_calibration, nb::arg("calibration"), nb::arg("rows") = RowSketch())
+      .def_prop_ro("calibration_sketch", [](const Model& self) { return self.parts().calibration_sketch; })
+      .def("sketch", &sketch, nb::arg("table"), nb::arg("outcomes"))
+      .def("seen", &seen, nb::arg("rows"))
+      .def(
+          "require_new_rows",
+          [](const Model& self, const RowSketch& rows, const RowSketch& calibrated, const std::string& replace) {
+            require_new_rows(self, rows, calibrated, replace);
+          },
+          nb::arg("rows"), nb::arg("calibrated"), nb::arg("replace"), nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("online", [](const Model& self) { return self.parts().online; })
       .def("with_online", &Model::with_online, nb::arg("online").none())
+      .def("with_fit_sketch", &with_fit_sketch, nb::arg("rows"))
       .def("with_notes", &with_notes, nb::arg("notes"))
       .def("predictions", &predictions, nb::arg("table"))
       .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),

@@ -161,10 +161,12 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Part:
-    """What one machine makes of its rows: a sample of scores, one of |y - prediction|, or what is wrong with them."""
+    """What one machine makes of its rows: a sample of scores, one of |y - prediction|, a sketch of the rows, or what is
+    wrong with them."""
 
     scores: bytes = b""
     residuals: bytes = b""
+    rows: bytes = b""
     problem: str = ""
 
 
@@ -199,32 +201,30 @@ class Calibrating:
 
     def part(self, model: _core.Model, batches: Iterable[Any]) -> Part:
         """The scores of some rows. What is wrong with them travels, too: errors of workers are hard to read."""
-        scores, residuals = _empty(model)
+        scored = _Scored.like(model)
         try:
             for batch in batches:
-                self._add(model, scores, residuals, batch)
-            return self._packed(scores, residuals)
+                self._add(model, scored, batch)
+            return self._packed(scored)
         except ValueError as error:
             return Part(problem=str(error))
 
     def merged(self, parts: Iterable[Part]) -> Part:
-        scores: _core.Calibration | None = None
-        residuals: _core.Calibration | None = None
+        scored: _Scored | None = None
         for part in parts:
             if part.problem:
                 return part
             if not part.scores:  # of a task that had nothing to merge
                 continue
-            more = [_core.Calibration.from_bytes(part.scores), _core.Calibration.from_bytes(part.residuals)]
-            if scores is None or residuals is None:
-                scores, residuals = more
+            more = _Scored.of(part)
+            if scored is None:
+                scored = more
             else:
-                scores.merge(more[0])
-                residuals.merge(more[1])
-        if scores is None or residuals is None:
+                scored.merge(more)
+        if scored is None:
             return Part()
         try:
-            return self._packed(scores, residuals)
+            return self._packed(scored)
         except ValueError as error:
             return Part(problem=str(error))
 
@@ -233,22 +233,22 @@ class Calibrating:
         part = self.merged(parts)
         if part.problem:
             raise ValueError(part.problem)
-        scores, residuals = _empty(model)
-        if part.scores:
-            scores = _core.Calibration.from_bytes(part.scores)
-            residuals = _core.Calibration.from_bytes(part.residuals)
-        if scores.rows_seen == 0:
+        scored = _Scored.of(part) if part.scores else _Scored.like(model)
+        if scored.scores.rows_seen == 0:
             raise ValueError("there are no rows to calibrate with")
-        if not replace:
-            before = model.calibration
-            before.merge(scores)
-            scores = before
+        if replace:
+            scores, rows = _Scored.like(model).scores, _core.RowSketch()
+        else:
+            scores, rows = model.calibration, model.calibration_sketch
+        scores.merge(scored.scores)
         self._check(scores)
-        if warning := model.in_sample_warning(residuals.scores()):
+        model.require_new_rows(scored.rows, rows, "replace=True")
+        rows.merge(scored.rows)
+        if warning := model.in_sample_warning(scored.residuals.scores()):
             warnings.warn(warning, UserWarning, stacklevel=3)
-        return Predictor._of(model.with_calibration(scores))
+        return Predictor._of(model.with_calibration(scores, rows))
 
-    def _add(self, model: _core.Model, scores: _core.Calibration, residuals: _core.Calibration, batch: Any) -> None:
+    def _add(self, model: _core.Model, scored: _Scored, batch: Any) -> None:
         table = _numbers(batch, model.features)
         if not table.rows:
             return
@@ -260,12 +260,13 @@ class Calibrating:
         _check_finite(keys, made, model.prediction or "the prediction")
         outcomes = np.ascontiguousarray(outcomes)
         groups = _groups(batch, self.groups, table.rows)
-        model.calibrate(scores, table, predictions, groups, outcomes, 0, keys)
-        residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
+        model.calibrate(scored.scores, table, predictions, groups, outcomes, 0, keys)
+        scored.residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
+        scored.rows.merge(model.sketch(table, outcomes))
 
-    def _packed(self, scores: _core.Calibration, residuals: _core.Calibration) -> Part:
-        self._check(scores)
-        return Part(scores.to_bytes(), residuals.to_bytes())
+    def _packed(self, scored: _Scored) -> Part:
+        self._check(scored.scores)
+        return Part(scored.scores.to_bytes(), scored.residuals.to_bytes(), scored.rows.to_bytes())
 
     def _check(self, scores: _core.Calibration) -> None:
         twice = scores.duplicate()
@@ -277,9 +278,33 @@ class Calibrating:
             )
 
 
-def _empty(model: _core.Model) -> tuple[_core.Calibration, _core.Calibration]:
-    like = model.calibration
-    return _core.Calibration(like.capacity, like.seed), _core.Calibration(_RESIDUALS, like.seed)
+@dataclass(frozen=True)
+class _Scored:
+    """What a Part holds, to be added to."""
+
+    scores: _core.Calibration
+    residuals: _core.Calibration
+    rows: _core.RowSketch
+
+    @classmethod
+    def like(cls, model: _core.Model) -> _Scored:
+        like = model.calibration
+        return cls(
+            _core.Calibration(like.capacity, like.seed), _core.Calibration(_RESIDUALS, like.seed), _core.RowSketch()
+        )
+
+    @classmethod
+    def of(cls, part: Part) -> _Scored:
+        return cls(
+            _core.Calibration.from_bytes(part.scores),
+            _core.Calibration.from_bytes(part.residuals),
+            _core.RowSketch.from_bytes(part.rows),
+        )
+
+    def merge(self, other: _Scored) -> None:
+        self.scores.merge(other.scores)
+        self.residuals.merge(other.residuals)
+        self.rows.merge(other.rows)
 
 
 def _check_finite(keys: NDArray[np.uint64], values: Floats, name: str) -> None:

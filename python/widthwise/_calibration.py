@@ -35,11 +35,13 @@ class Calibration:
 
     def __init__(self, *, capacity: int = 1_000_000, random_state: int = 0) -> None:
         self._core = _core.Calibration(capacity, random_state)
+        self._rows = _core.RowSketch()  # of the rows that a localizer or predictor scored
 
     @classmethod
-    def _of(cls, core: _core.Calibration) -> Calibration:
+    def _of(cls, core: _core.Calibration, rows: _core.RowSketch | None = None) -> Calibration:
         self = cls.__new__(cls)
         self._core = core
+        self._rows = _core.RowSketch() if rows is None else rows
         return self
 
     def add(
@@ -92,6 +94,7 @@ class Calibration:
     def merge(self, other: Calibration) -> Calibration:
         """Take in the rows of another calibration, of another machine say, and return this one."""
         self._core.merge(other._core)
+        self._rows.merge(other._rows)
         return self
 
     def quantile(self, confidence_level: float, *, group: int = 0, test_weight: float = 1.0) -> float:
@@ -113,7 +116,7 @@ class Calibration:
         return self._core.groups
 
     def to_bytes(self) -> bytes:
-        """The calibration as bytes: equal for equal sets of rows."""
+        """The scores as bytes: equal for equal sets of rows."""
         return self._core.to_bytes()
 
     @classmethod
@@ -129,11 +132,12 @@ class Calibration:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __getstate__(self) -> bytes:
-        return self.to_bytes()
+    def __getstate__(self) -> tuple[bytes, bytes]:
+        return self.to_bytes(), self._rows.to_bytes()
 
-    def __setstate__(self, state: bytes) -> None:
-        self._core = _core.Calibration.from_bytes(state)
+    def __setstate__(self, state: tuple[bytes, bytes]) -> None:
+        self._core = _core.Calibration.from_bytes(state[0])
+        self._rows = _core.RowSketch.from_bytes(state[1])
 
     def __repr__(self) -> str:
         return f"Calibration of {len(self):,} rows"

@@ -16,8 +16,8 @@ from ._tables import Floats
 class Evaluation(dict[str, Any]):
     """The evaluation of a model on rows it has not seen: a dict, and a table when printed.
 
-    The keys are those of ``widthwise evaluate --json``: ``rows`` and ``levels``, a list with a dict for each level, in
-    the order asked for: ``level``, ``coverage`` (with its 95 % confidence interval), ``mean_width``, ``median_width``,
+    The keys are those of ``widthwise evaluate --json``: ``rows``; ``seen``, None or a dict with the shares of rows that
+    ``fitted`` and ``calibrated`` the model (in words: ``rows``), in which case the verdict is "not new"; and ``levels``, a list with a dict for each level, in the order asked for: ``level``, ``coverage`` (with its 95 % confidence interval), ``mean_width``, ``median_width``,
     ``interval_score``, ``infinite``, ``verdict``, ``worst_slab``, ``weakest`` and ``by_width``.
     """
 
@@ -33,8 +33,9 @@ class Evaluation(dict[str, Any]):
 
     @property
     def valid(self) -> bool:
-        """Whether no level was found to be broken."""
-        return all(level["verdict"]["word"] != "too low" for level in self["levels"])
+        """Whether the rows are new to the model and no level was found to be broken."""
+        broken = ("too low", _core.SEEN_VERDICT)
+        return all(level["verdict"]["word"] not in broken for level in self["levels"])
 
 
 def evaluate_intervals(
@@ -95,7 +96,12 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a model; features to search for weak places are those it was fitted with."""
     _, intervals = model.intervals(table, y_pred, groups, levels)
-    return _evaluate(intervals, outcomes, levels, model.calibration_rows, table)
+    evaluation = _evaluate(intervals, outcomes, levels, model.calibration_rows, table)
+    if seen := model.seen(model.sketch(table, outcomes)):
+        evaluation["seen"] = seen
+        for level in evaluation["levels"]:
+            level["verdict"].update(word=_core.SEEN_VERDICT, text=seen["text"])
+    return evaluation
 
 
 def _evaluate(
@@ -119,7 +125,7 @@ def _evaluate(
         )
         for j, level in enumerate(levels)
     ]
-    return Evaluation(rows=len(outcomes), levels=found)
+    return Evaluation(rows=len(outcomes), seen=None, levels=found)
 
 
 def percent(share: float, digits: int = 1) -> str:

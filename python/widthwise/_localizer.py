@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
-from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of, first_row_of, load_model
+from ._model import HasModel, add_rows, first_row_of, load_model
 from ._options import Goal, Levels, Window, goal_text, levels_of, window_of
 from ._tables import Floats
 
@@ -157,7 +157,6 @@ class Localizer(HasModel):
                 stacklevel=3,
             )
             options["transform"] = "identity"
-        fingerprint = fingerprint_of(table, y)
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
             self._model, self.fit_report_ = _core.fit(
@@ -166,7 +165,7 @@ class Localizer(HasModel):
                 predictions=y_pred,
                 target=target,
                 prediction=prediction,
-                first_row=first_row_of(fingerprint),
+                first_row=first_row_of(table, y),
                 base=base,
                 calibration_share=calibration_share,
                 folds=folds,
@@ -176,7 +175,6 @@ class Localizer(HasModel):
                 progress=callback,
                 **options,
             )
-        self._model = self._model.with_notes({FITTED_ON: fingerprint})
         for warning in self.fit_report_["warnings"]:
             warnings.warn(warning, UserWarning, stacklevel=3)
         logger.info("%s", self.fit_report_["in_words"])
@@ -217,7 +215,8 @@ class Localizer(HasModel):
             residuals,
             unit or objective.unit or _core.unit_near(float(np.mean(np.abs(residuals)))),
             [0.9],
-        ).with_notes({FITTED_ON: fingerprint_of(table, outcomes)})
+        )
+        self._model = self._model.with_fit_sketch(self._model.sketch(table, outcomes))
         return self
 
     @classmethod
@@ -273,7 +272,8 @@ class Localizer(HasModel):
         Parameters
         ----------
         X, y, y_pred
-            Fresh rows, with outcomes and predictions.
+            Fresh rows, with outcomes and predictions. Rows that fitted the localizer, or are already in `calibration`,
+            are refused in any order and format.
         groups : array-like of int, optional
             Categories that get a promise each (Mondrian).
         key : array-like of int, optional
@@ -283,7 +283,7 @@ class Localizer(HasModel):
             To add to; by default a new one.
         """
         calibration = calibration if calibration is not None else Calibration()
-        add_rows(self._model, calibration._core, *self._inputs(X, y_pred), groups, y, key)
+        add_rows(self._model, calibration, *self._inputs(X, y_pred), groups, y, key, "a new Calibration")
         return calibration
 
     def __repr__(self) -> str:

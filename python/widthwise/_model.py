@@ -6,7 +6,7 @@ import errno
 import os
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from . import _core, _tables
 from ._tables import Floats
 
-FITTED_ON = "fitted_on_rows"  # note of a model: the fingerprint of the rows that fitted it
+if TYPE_CHECKING:
+    from ._calibration import Calibration
 
 
 def not_fitted(message: str) -> Exception:
@@ -98,33 +99,30 @@ def groups_of(groups: Any, rows: int) -> NDArray[np.int64] | None:
 
 def add_rows(
     model: _core.Model,
-    core: _core.Calibration,
+    calibration: Calibration,
     table: _core.Table,
     y_pred: Floats | None,
     groups: Any,
     y: Any,
     key: Any = None,
+    replace: str = "replace=True",
 ) -> None:
-    """Add rows to a calibration; the very rows that fitted the model are refused."""
+    """Add rows to a calibration. Rows that fitted the model, or are in the calibration, are refused; `replace` says how
+    to calibrate without the latter."""
     outcomes = _tables.numbers(y, "y", table.rows)
-    fingerprint = fingerprint_of(table, outcomes)
-    if model.notes.get(FITTED_ON) == fingerprint:
-        raise ValueError(
-            "these very rows fitted the model, so their errors are too small: calibrate with rows it has not seen"
-        )
+    rows = model.sketch(table, outcomes)
+    model.require_new_rows(rows, calibration._rows, replace)
+    first_row = first_row_of(table, outcomes)
     keys = None if key is None else _tables.keys(key, table.rows)
-    model.calibrate(core, table, y_pred, groups_of(groups, table.rows), outcomes, first_row_of(fingerprint), keys)
+    model.calibrate(calibration._core, table, y_pred, groups_of(groups, table.rows), outcomes, first_row, keys)
+    calibration._rows.merge(rows)
     residuals = outcomes - (model.predictions(table) if y_pred is None else y_pred)
     if warning := model.in_sample_warning(residuals):
         warnings.warn(warning, UserWarning, stacklevel=4)
 
 
-def first_row_of(fingerprint: str) -> int:
+def first_row_of(table: _core.Table, y: Floats) -> int:
     """The number of a table's first row, from its content: a table that is given twice is found, and no row of it is
     taken for one that people number themselves."""
-    return int(fingerprint, 16) >> 1
-
-
-def fingerprint_of(table: _core.Table, y: Floats) -> str:
     outcomes = _core.Table.from_columns([y], ["y"], [0], len(y))
-    return f"{table.fingerprint() ^ outcomes.fingerprint():016x}"
+    return (table.fingerprint() ^ outcomes.fingerprint()) >> 1

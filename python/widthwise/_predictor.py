@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _tables
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
-from ._model import FITTED_ON, HasModel, add_rows, fingerprint_of, groups_of, load_model, not_fitted
+from ._model import HasModel, add_rows, groups_of, load_model, not_fitted
 from ._options import Levels, levels_of
 from ._tables import Floats
 
@@ -36,7 +36,7 @@ class Predictor(HasModel):
     """
 
     def __init__(self, localizer: Localizer, calibration: Calibration) -> None:
-        self._model = localizer._fitted_model().with_calibration(calibration._core)
+        self._model = localizer._fitted_model().with_calibration(calibration._core, calibration._rows)
 
     @classmethod
     def _of(cls, model: _core.Model) -> Predictor:
@@ -61,7 +61,7 @@ class Predictor(HasModel):
     @property
     def calibration(self) -> Calibration:
         """A copy of the calibration."""
-        return Calibration._of(self._model.calibration)
+        return Calibration._of(self._model.calibration, self._model.calibration_sketch)
 
     @property
     def confidence_levels(self) -> list[float]:
@@ -120,13 +120,10 @@ class Predictor(HasModel):
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.outcomes(y, table.rows)
-        if self._model.notes.get(FITTED_ON) == fingerprint_of(table, outcomes):
-            warnings.warn(
-                "the model was fitted on these very rows, so coverage here is not what new rows will see",
-                UserWarning,
-                stacklevel=2,
-            )
-        return evaluate(self._model, table, predictions, groups_of(groups, table.rows), outcomes, levels)
+        evaluation = evaluate(self._model, table, predictions, groups_of(groups, table.rows), outcomes, levels)
+        if seen := evaluation["seen"]:
+            warnings.warn(seen["text"], UserWarning, stacklevel=2)
+        return evaluation
 
     def calibrated(
         self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, key: Any = None, replace: bool = False
@@ -136,7 +133,8 @@ class Predictor(HasModel):
         Parameters
         ----------
         X, y, y_pred
-            Rows that nothing was fitted on, with outcomes and, when the model does not make them, predictions.
+            Rows that nothing was fitted on, with outcomes and, when the model does not make them, predictions. Rows that
+            fitted the model, or are already in its calibration set, are refused in any order and format.
         groups : array-like of int, optional
             Categories that get a promise each (Mondrian).
         key : array-like of int, optional
@@ -145,9 +143,9 @@ class Predictor(HasModel):
         replace : bool, default=False
             Forget the calibration there was, and use these rows alone.
         """
-        core = _core.Calibration() if replace else self._model.calibration
-        add_rows(self._model, core, *self._inputs(X, y_pred), groups, y, key)
-        return Predictor._of(self._model.with_calibration(core))
+        calibration = Calibration() if replace else self.calibration
+        add_rows(self._model, calibration, *self._inputs(X, y_pred), groups, y, key)
+        return Predictor._of(self._model.with_calibration(calibration._core, calibration._rows))
 
     def _checked_levels(self, confidence_level: Levels | None) -> list[float]:
         levels = levels_of(confidence_level, self._model.levels)

@@ -23,7 +23,7 @@ from . import _core, _tables
 from ._engine import logger
 from ._evaluation import Evaluation
 from ._localizer import Localizer
-from ._model import FITTED_ON, fingerprint_of, first_row_of, load_model, not_fitted
+from ._model import first_row_of, load_model, not_fitted
 from ._options import Goal, Levels
 from ._predictor import Predictor
 from ._tables import Floats
@@ -247,11 +247,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held_table, _ = _tables.read_numbers(held_X)
         core = _core.Calibration()
         held_pred = self._predictions(self.estimator_, held_X)
-        fingerprint = fingerprint_of(table, y)
-        model.calibrate(core, held_table, held_pred, None, y[held], first_row_of(fingerprint))
+        model.calibrate(core, held_table, held_pred, None, y[held], first_row_of(table, y))
         localizer.fit_report_["calibration_rows"] = len(held)
-        # The rows to refuse later are all of these, not only those that trained.
-        return model.with_notes({FITTED_ON: fingerprint}).with_calibration(core)
+        return model.with_calibration(core, model.sketch(held_table, y[held]))
 
     def conformalize(self, X: Any, y: Any, *, y_pred: Any = None, replace: bool = False) -> WidthwiseRegressor:
         """Add rows that nothing was fitted on to the calibration: what happened since, or rows you kept aside.
@@ -259,7 +257,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X, y
-            Fresh rows with outcomes. Rows that come twice are refused: they would make intervals too narrow.
+            Fresh rows with outcomes. Rows that fitted the model, or are already in its calibration set, are refused in
+            any order and format: they would make intervals too narrow.
         y_pred : array-like of shape (n,), optional
             Their predictions, when there is no estimator.
         replace : bool, default=False

@@ -74,7 +74,8 @@ def calibrate(
     Parameters
     ----------
     frame : dask.dataframe.DataFrame
-        Rows that nothing was fitted on, with the model's columns, outcomes and keys.
+        Rows that nothing was fitted on, with the model's columns, outcomes and keys. Rows that fitted the model are
+        refused, and rows that are already in its calibration set unless `replace`.
     model : Predictor, fitted WidthwiseRegressor, path-like or bytes
     key : str
         A column of whole numbers, a different one for each row that is ever calibrated with. The result is the same to

@@ -34,6 +34,7 @@ _PART = types.StructType(
     [
         types.StructField("scores", types.BinaryType()),
         types.StructField("residuals", types.BinaryType()),
+        types.StructField("rows", types.BinaryType()),
         types.StructField("problem", types.StringType()),
     ]
 )
@@ -90,7 +91,8 @@ def calibrate(
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        Rows that nothing was fitted on, with the model's columns, outcomes and keys.
+        Rows that nothing was fitted on, with the model's columns, outcomes and keys. Rows that fitted the model are
+        refused, and rows that are already in its calibration set unless `replace`.
     model : Predictor, fitted WidthwiseRegressor, path-like or bytes
     key : str
         A column of whole numbers, a different one for each row that is ever calibrated with. The result is the same to
@@ -126,7 +128,9 @@ def calibrate(
         while count > _batches.MERGED_AT_ONCE:
             count = -(-count // _batches.MERGED_AT_ONCE)
             parts = parts.repartition(count).mapInArrow(merged, _PART)
-        collected = [Part(bytes(row.scores), bytes(row.residuals), row.problem) for row in parts.collect()]
+        collected = [
+            Part(bytes(row.scores), bytes(row.residuals), bytes(row.rows), row.problem) for row in parts.collect()
+        ]
     finally:
         made.unpersist()
     return calibrating.finished(predictor._model, collected, replace)
@@ -148,7 +152,7 @@ def _ship(frame: Any, predictor: Predictor) -> Shipment:
 
 
 def _to_arrow(part: Part) -> Any:
-    columns = [pa.array([value]) for value in (part.scores, part.residuals, part.problem)]
+    columns = [pa.array([value]) for value in (part.scores, part.residuals, part.rows, part.problem)]
     return pa.RecordBatch.from_arrays(columns, names=[field.name for field in _PART.fields])
 
 

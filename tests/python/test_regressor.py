@@ -245,12 +245,12 @@ def test_rows_of_ones_own_calibrate(rows, fresh):
 
 def test_rows_that_come_twice_are_refused(rows, fresh):
     model = regressor(linear()).fit(rows.X, rows.y).conformalize(fresh.X, fresh.y)
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match=r"100% of these rows are already in the calibration set.*replace=True"):
         model.conformalize(fresh.X, fresh.y)
     assert len(model.predictor_.calibration) == 2750  # as it was
     for whole in (regressor(linear()), regressor(linear(), calibration_size=0), regressor()):
         whole.fit(rows.X, rows.y)
-        with pytest.raises(ValueError, match="these very rows fitted the model"):
+        with pytest.raises(ValueError, match=r"\d+% of these rows fitted the model"):
             whole.conformalize(rows.X, rows.y)
 
 
@@ -367,7 +367,7 @@ def test_columns_are_checked_by_name(rows):
 
 
 def test_evaluating_with_the_rows_of_the_fit_is_noticed(model, rows):
-    with pytest.warns(UserWarning, match="fitted on these very rows"):
+    with pytest.warns(UserWarning, match="7[45]% of these rows fitted the model, 2[56]% of them calibrated it"):
         model.evaluate(rows.X, rows.y)
 
 

@@ -36,6 +36,8 @@ def is_weak(level: dict[str, Any], place: str = "weakest") -> bool:
 
 def judge(evaluation: Evaluation, core: _core.Model, model: Any) -> Verdict:
     """Put an evaluation into words."""
+    if evaluation["seen"]:
+        return _seen(evaluation, core)
     by_word: dict[str, list[dict[str, Any]]] = {"valid": [], "too low": [], "too high": [], "infinite": []}
     for level in evaluation["levels"]:
         by_word[level["verdict"]["word"]].append(level)
@@ -56,6 +58,19 @@ def judge(evaluation: Evaluation, core: _core.Model, model: Any) -> Verdict:
         word="Valid, some infinite" if verdict.mood == "valid" else verdict.word,
         headline=f"{verdict.headline} Those of {_names(infinite)} are infinite.",
         advice=[*verdict.advice, *_advice_to_add_rows(infinite, core)],
+    )
+
+
+def _seen(evaluation: Evaluation, core: _core.Model) -> Verdict:
+    """Rows that the model has seen do not tell how it does on others."""
+    level = next((one for one in evaluation["levels"] if one["level"] == core.levels[0]), evaluation["levels"][0])
+    return Verdict(
+        "broken",
+        "Not new rows",
+        f"This does not measure coverage of new rows: {evaluation['seen']['rows']}.",
+        "The model's errors on rows that it has seen are not those on new rows, so neither are coverage and widths.",
+        ["Make this page again with rows that neither fitted nor calibrated the model."],
+        level,
     )
 
 
