@@ -1,7 +1,5 @@
 #include "engines.hpp"
 
-#include <cstdlib>
-
 #include <widthwise/train/neighbours.hpp>
 #include <widthwise/train/torch.hpp>
 #include <widthwise/train/xgboost.hpp>
@@ -9,9 +7,6 @@
 namespace widthwise::cli {
 
 std::shared_ptr<const XgboostLibrary> load_xgboost(const EngineChoice& choice) {
-  // XGBoost's threads wait for each other by spinning unless told otherwise before it is loaded. Where other programs
-  // use the processors too, that makes a fit a hundred times slower.
-  setenv("OMP_WAIT_POLICY", "passive", 0);  // NOLINT(concurrency-mt-unsafe): no other thread reads variables yet
   return XgboostLibrary::load(choice.xgboost);
 }
 

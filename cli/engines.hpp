@@ -16,7 +16,7 @@ struct EngineChoice {
   std::string base;                 ///< one of base_names(), or empty: the table brings predictions
   std::string localizer = "trees";  ///< one of localizer_names()
   std::string xgboost;              ///< library file; empty: look for it
-  std::size_t threads = 0;          ///< 0: as many as there are processors
+  std::size_t threads = 0;          ///< 0: automatic, see training_threads
   std::uint64_t seed = 0;
 };
 

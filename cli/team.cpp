@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/train/threads.hpp>
 
 #include "command.hpp"
 #include "interrupt.hpp"
@@ -234,7 +235,7 @@ void run_workers(const TeamChoice& choice, bool threads_given) {
   arguments.insert(arguments.end(),
                    {"--tracker", kHere + (":" + std::to_string(free_port())), "--world", std::to_string(choice.start)});
   if (!threads_given) {
-    const std::size_t threads = std::thread::hardware_concurrency() / choice.start;
+    const std::size_t threads = available_processors() / choice.start;
     arguments.insert(arguments.end(), {"--threads", std::to_string(std::max<std::size_t>(1, threads))});
   }
   Workers workers(arguments, choice.start);

@@ -30,6 +30,7 @@
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/neighbours.hpp>
 #include <widthwise/train/progress.hpp>
+#include <widthwise/train/threads.hpp>
 #include <widthwise/train/trainer.hpp>
 #include <widthwise/transform.hpp>
 #include <widthwise/version.hpp>

@@ -2,6 +2,7 @@
 
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/neighbours.hpp>
+#include <widthwise/train/threads.hpp>
 #include <widthwise/train/xgboost.hpp>
 
 #include "bindings.hpp"
@@ -136,6 +137,7 @@ void bind_fit(nb::module_& module) {
              nb::arg("compare"), nb::arg("seed"), nb::arg("threads"), nb::arg("xgboost"), nb::arg("progress").none());
   module.attr("CALIBRATION_SHARE") = options.calibration_share;
   module.attr("FOLDS") = options.folds;
+  module.def("available_processors", &available_processors);
 }
 
 }  // namespace widthwise::python

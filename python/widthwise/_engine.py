@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from . import _core
+
 logger = logging.getLogger("widthwise")
 
 ProgressCallback = Callable[[str, int, int, float], None]
@@ -29,11 +31,11 @@ def xgboost_library() -> str:
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """n_jobs as XGBoost counts threads; 0 is all of them."""
+    """n_jobs as C++ counts training threads; 0 is automatic."""
     if n_jobs is None or n_jobs == -1:
         return 0
     if n_jobs < 0:
-        return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+        return max(1, _core.available_processors() + 1 + n_jobs)
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; expected None, a positive number, or -1 for all processors")
     return n_jobs

@@ -42,7 +42,8 @@ class Localizer(HasModel):
         What is known of y; intervals are cut to it. Use infinities for one side.
     random_state : int, default=0
     n_jobs : int, optional
-        Threads of XGBoost; by default all processors.
+        Training threads. By default, and for -1, as many as the size of the table is worth and this process may use:
+        CPU affinity, the cgroup's CPU quota and ``OMP_NUM_THREADS`` are limits.
     verbose : int, default=0
         1 shows how far training is.
     compare : bool, default=True

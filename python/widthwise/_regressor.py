@@ -58,7 +58,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Share or number of the rows to set aside for the calibration. 0: call `conformalize` with rows of your own.
     random_state : int, RandomState or None, default=None
     n_jobs : int, optional
-        Processes of the cross-fitting, and threads of XGBoost (there None is all processors).
+        Processes of the cross-fitting, and training threads of the localizer, as in `Localizer` (None and -1: chosen
+        by the size of the table).
     verbose : int, default=0
         1 shows how far training is.
     prefit : bool, default=False

@@ -27,13 +27,14 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 #include <widthwise/dense_net.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
+#include <widthwise/train/threads.hpp>
 
+#include "train/threads/waiting.hpp"
 #include "train/torch/outputs.hpp"
 #include "train/torch/start.hpp"
 
@@ -54,9 +55,8 @@ constexpr std::chrono::milliseconds kBetweenReports{250};
 /// Threads and treatment of tiny numbers, as training wants them; as they were at the end.
 class TrainingEnvironment {
  public:
-  explicit TrainingEnvironment(std::size_t threads) : threads_(at::get_num_threads()) {
+  explicit TrainingEnvironment(std::size_t threads) : threads_(at::get_num_threads()), waiting_(threads) {
     std::fegetenv(&floating_point_);
-    if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
     at::set_num_threads(static_cast<int>(threads));
     // Units that have died leave denormal moments behind, and those are slow.
     at::Context::setFlushDenormal(true);
@@ -70,6 +70,7 @@ class TrainingEnvironment {
 
  private:
   int threads_;
+  internal::PassiveWaiting waiting_;
   std::fenv_t floating_point_{};
 };
 
@@ -366,7 +367,7 @@ class NetTrainer final : public LocalizerTrainer {
                                                  " columns but the hold-out has " + std::to_string(hold.x.columns()));
     }
     return with_library_errors([&] {
-      const TrainingEnvironment environment(options_.threads);
+      const TrainingEnvironment environment(threads_for(rows));
       Reporter reporter(progress, "training the net", options_.max_epochs);
       Training training(rows, objective, options_, reporter);
       Training::HoldOut hold_out(training, hold);
@@ -394,7 +395,7 @@ class NetTrainer final : public LocalizerTrainer {
                                 const ProgressCallback& progress) const override {
     internal::check_rows(rows, "training rows");
     return with_library_errors([&] {
-      const TrainingEnvironment environment(options_.threads);
+      const TrainingEnvironment environment(threads_for(rows));
       Reporter reporter(progress, "training the net on all rows", length);
       Training training(rows, objective, options_, reporter);
       for (std::size_t done = 0; done < length; ++done) {
@@ -406,6 +407,12 @@ class NetTrainer final : public LocalizerTrainer {
   }
 
  private:
+  /// Threads share the rows of a batch, in each layer.
+  [[nodiscard]] std::size_t threads_for(const TrainingRows& rows) const {
+    const std::size_t n = rows.x.rows();
+    return training_threads(options_.threads, n / internal::batch_count(n, options_), options_.width);
+  }
+
   NetOptions options_;
 };
 

@@ -5,13 +5,14 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/train/threads.hpp>
 
 #include "text.hpp"
+#include "train/threads/waiting.hpp"
 #include "train/trainer/first_outputs.hpp"
 #include "train/xgboost/booster.hpp"
 
@@ -23,13 +24,28 @@ using internal::Parameters;
 using internal::text_of;
 using internal::TrainingMatrix;
 
-std::size_t thread_count(std::size_t asked) {
-  return asked != 0 ? asked : std::max<std::size_t>(1, std::thread::hardware_concurrency());
-}
-
 void require(bool holds, const char* what) {
   if (!holds) throw Error(ErrorCode::kInvalidArgument, std::string("trees: ") + what);
 }
+
+/// The threads of one training.
+class TrainingThreads {
+ public:
+  TrainingThreads(std::size_t requested, MatrixView x)
+      : count_(training_threads(requested, x.rows(), x.columns())), waiting_(count_) {}
+
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+  /// The parameters of a booster that uses them.
+  [[nodiscard]] Parameters added_to(Parameters parameters) const {
+    parameters.emplace_back("nthread", std::to_string(count_));
+    return parameters;
+  }
+
+ private:
+  std::size_t count_;
+  internal::PassiveWaiting waiting_;
+};
 
 /// XGBoost takes seeds of 31 bits.
 std::string seed_text(std::uint64_t seed) { return std::to_string(seed % 0x7fffffffU); }
@@ -46,7 +62,6 @@ Parameters common_parameters(const Options& options) {
           {"min_child_weight", text_of(options.min_child_weight)},
           {"subsample", text_of(options.subsample)},
           {"colsample_bytree", text_of(options.column_sample)},
-          {"nthread", std::to_string(thread_count(options.threads))},
           {"seed", seed_text(options.seed)},
           {"verbosity", "0"},
           {"disable_default_eval_metric", "1"}};
@@ -217,9 +232,10 @@ class TreeTrainer final : public LocalizerTrainer {
   [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& hold, const Objective& objective,
                               const ProgressCallback& progress) const override {
     const std::vector<float> first = internal::first_outputs(rows.residuals, objective, reducer());
-    ObjectiveRows fit = objective_rows(rows, first);
-    ObjectiveRows check = objective_rows(hold, first);
-    Booster booster = make_booster({&fit.matrix(), &check.matrix()}, first.size());
+    const TrainingThreads threads(options_.threads, rows.x);
+    ObjectiveRows fit = objective_rows(rows, first, threads);
+    ObjectiveRows check = objective_rows(hold, first, threads);
+    Booster booster = make_booster({&fit.matrix(), &check.matrix()}, first.size(), threads);
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
     while (at.round < options_.max_rounds && at.round < at.best_length + options_.patience) {
@@ -237,8 +253,9 @@ class TreeTrainer final : public LocalizerTrainer {
                                 const ProgressCallback& progress) const override {
     const std::vector<float> first = internal::first_outputs(rows.residuals, objective, reducer());
     const auto rounds = static_cast<std::size_t>(std::lround(options_.retrain_factor * static_cast<double>(length)));
-    ObjectiveRows fit = objective_rows(rows, first);
-    Booster booster = make_booster({&fit.matrix()}, first.size());
+    const TrainingThreads threads(options_.threads, rows.x);
+    ObjectiveRows fit = objective_rows(rows, first, threads);
+    Booster booster = make_booster({&fit.matrix()}, first.size(), threads);
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
     while (at.round < rounds) {
@@ -257,12 +274,14 @@ class TreeTrainer final : public LocalizerTrainer {
     return context_.team != nullptr ? static_cast<const Reducer&>(*context_.team) : single_;
   }
 
-  [[nodiscard]] ObjectiveRows objective_rows(const TrainingRows& rows, std::span<const float> first) const {
-    return {library_, rows, first, thread_count(options_.threads), reducer()};
+  [[nodiscard]] ObjectiveRows objective_rows(const TrainingRows& rows, std::span<const float> first,
+                                             const TrainingThreads& threads) const {
+    return {library_, rows, first, threads.count(), reducer()};
   }
 
-  [[nodiscard]] Booster make_booster(const std::vector<const TrainingMatrix*>& matrices, std::size_t outputs) const {
-    Parameters parameters = parameters_;
+  [[nodiscard]] Booster make_booster(const std::vector<const TrainingMatrix*>& matrices, std::size_t outputs,
+                                     const TrainingThreads& threads) const {
+    Parameters parameters = threads.added_to(parameters_);
     if (outputs > 1) parameters.emplace_back("num_target", std::to_string(outputs));
     return {library_, matrices, parameters};
   }
@@ -299,10 +318,11 @@ class TreeBaseTrainer final : public BaseTrainer {
   [[nodiscard]] std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
                                                          std::string_view stage,
                                                          const ProgressCallback& progress) const override {
-    TrainingMatrix matrix(library_, x, thread_count(options_.threads));
+    const TrainingThreads threads(options_.threads, x);
+    TrainingMatrix matrix(library_, x, threads.count());
     matrix.set_labels(y);
     const TrainingMatrix* const matrices[] = {&matrix};
-    Booster booster(library_, matrices, parameters_);
+    Booster booster(library_, matrices, threads.added_to(parameters_));
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
     while (at.round < options_.rounds) {

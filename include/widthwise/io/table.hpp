@@ -85,14 +85,15 @@ class TableReader {
   [[nodiscard]] virtual const std::vector<ColumnInfo>& columns() const = 0;
 
   /// Choose the columns that TableBatch::numbers gives. Once, before the first read. Throws kInvalidArgument for a
-  /// column that is not there, suggesting the nearest name, or is not of numbers.
+  /// column that is not there, suggesting the nearest name, and kBadData for one that is not of numbers.
   /// Columns in `carried` are kept for a writer as they are, also those that are read as numbers too. No others are
   /// read.
   virtual void select(std::vector<std::string> numbers, std::vector<std::string> carried) = 0;
 
   /// Choose the column that TableBatch::keys gives: whole numbers, as they are and never rounded to floating point.
   /// Negative ones are their two's complement. Once, before select. Throws kInvalidArgument for a column that is not
-  /// there or cannot hold whole numbers; `next` throws kBadData, naming the row, for a cell that is missing or not one.
+  /// there and kBadData for one that cannot hold whole numbers; `next` throws kBadData, naming the row, for a cell that
+  /// is missing or not one.
   virtual void select_key(const std::string& column) = 0;
 
   /// Read the next rows; false at the end. Throws kBadData, naming the file, the row where known and the column, for

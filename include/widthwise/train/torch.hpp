@@ -19,7 +19,7 @@ struct NetOptions {
   bool cosine = true;       ///< let the learning rate fall to 0 along a half cosine over max_epochs
   std::size_t max_epochs = 60;
   std::size_t patience = 20;  ///< epochs without a better hold-out loss before it stops
-  std::size_t threads = 1;    ///< 0: as many as there are processors; a batch is too little work to share
+  std::size_t threads = 1;    ///< 0: automatic, by the rows of a batch; see training_threads
   std::uint64_t seed = 0;
 
   /// The paper's network and training: 5 x 100, Adam at 1e-4, batches of 16, the number of epochs chosen on a

@@ -21,8 +21,10 @@ namespace widthwise {
 class XgboostLibrary {
  public:
   /// Load from `path` or, when it is empty, from the file that the variable WIDTHWISE_XGBOOST names, else from the
-  /// library that is already in this process, else from the `xgboost` package of the `python3` on the PATH. Throws
-  /// kMissingEngine, saying what was tried and what to do, when there is none, or one of another major version than 3.
+  /// library that is already in this process, else from the `xgboost` package of python3: that of the active virtual
+  /// environment ($VIRTUAL_ENV/bin/python3), else the one on the PATH. The package is found, not imported, and nothing
+  /// in the current folder is run. Throws kMissingEngine, saying what was tried and what to do, when there is none, or
+  /// one of another major version than 3.
   [[nodiscard]] static std::shared_ptr<const XgboostLibrary> load(const std::filesystem::path& path = {});
 
   ~XgboostLibrary();
@@ -79,7 +81,7 @@ struct TreeOptions {
   std::size_t max_rounds = 2000;  ///< stops early on the objective
   std::size_t patience = 40;      ///< rounds without a better hold-out loss before it stops
   double retrain_factor = 1.15;   ///< retrain goes on for this many times the rounds found
-  std::size_t threads = 0;        ///< 0: as many as there are processors
+  std::size_t threads = 0;        ///< 0: automatic, see training_threads
   std::uint64_t seed = 0;
 };
 
@@ -96,7 +98,7 @@ struct TreeBaseOptions {
   double subsample = 0.8;
   double column_sample = 0.8;
   std::size_t rounds = 400;
-  std::size_t threads = 0;  ///< 0: as many as there are processors
+  std::size_t threads = 0;  ///< 0: automatic, see training_threads
   std::uint64_t seed = 0;
 };
 

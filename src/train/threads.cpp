@@ -1,0 +1,45 @@
+#include <widthwise/train/threads.hpp>
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "text.hpp"
+#include "train/threads/limits.hpp"
+
+namespace widthwise {
+namespace {
+
+constexpr std::size_t kCellsPerThread = 16'384;
+
+std::size_t processors_of_affinity() {
+  // cpu_set_t holds 1,024 processors; the kernel refuses a set that is smaller than its own.
+  for (std::size_t processors = CPU_SETSIZE; processors <= CPU_SETSIZE * 64; processors *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(processors),
+                                                               [](cpu_set_t* memory) { CPU_FREE(memory); });
+    const std::size_t bytes = CPU_ALLOC_SIZE(processors);
+    if (set != nullptr && sched_getaffinity(0, bytes, set.get()) == 0) {
+      return static_cast<std::size_t>(CPU_COUNT_S(bytes, set.get()));
+    }
+  }
+  return std::thread::hardware_concurrency();
+}
+
+}  // namespace
+
+std::size_t available_processors() {
+  const std::size_t limit = std::min(internal::cgroup_processors("/").value_or(SIZE_MAX),
+                                     internal::openmp_threads(std::getenv("OMP_NUM_THREADS")).value_or(SIZE_MAX));
+  return std::max<std::size_t>(1, std::min(limit, processors_of_affinity()));
+}
+
+std::size_t training_threads(std::size_t requested, std::size_t rows, std::size_t columns) {
+  if (requested != 0) return requested;
+  const std::size_t useful = rows * columns / kCellsPerThread;
+  return useful <= 1 ? 1 : std::min(useful, available_processors());
+}
+
+}  // namespace widthwise

@@ -1,0 +1,75 @@
+"""Training threads that suit the table and the machine, without a setting."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from widthwise import _core
+from widthwise._engine import threads_of
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+
+import threads as bench  # noqa: E402
+
+FITS = """
+import os
+import numpy as np
+from widthwise import Localizer, _core
+
+def fit(rows):
+    before = len(os.listdir("/proc/self/task"))
+    X = np.random.default_rng(0).normal(size=(rows, 8))
+    Localizer(compare=False).fit(X, X[:, 0] * X[:, 1], np.zeros(rows))
+    print(_core.available_processors(), 1 + len(os.listdir("/proc/self/task")) - before)
+
+allowed = sorted(os.sched_getaffinity(0))
+os.sched_setaffinity(0, allowed[:2])
+fit(300)
+os.environ["OMP_NUM_THREADS"] = "1"
+fit(6000)
+del os.environ["OMP_NUM_THREADS"]
+os.sched_setaffinity(0, allowed[:1])
+fit(6000)
+os.sched_setaffinity(0, allowed[:2])
+fit(6000)
+"""
+
+
+def test_threads_follow_size_variable_and_affinity(run_python):
+    """OpenMP keeps the threads it has started for good; idle ones that widthwise adds end with the fit."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("there is one processor")
+    done = run_python(FITS, env=bench.environment())
+    assert done.returncode == 0, done.stderr
+    processors_and_threads = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert processors_and_threads == [(2, 1), (1, 1), (1, 1), (2, 2)]
+
+
+def test_n_jobs_counts_from_the_processors_available():
+    assert threads_of(None) == threads_of(-1) == 0
+    assert threads_of(3) == 3
+    assert threads_of(-2) == max(1, _core.available_processors() - 1)
+    assert threads_of(-1000) == 1
+
+
+def test_threads_that_wait_do_not_use_the_processors(tmp_path):
+    """CPU time of two fits at once, which share the processors, against one that has nobody to wait for.
+
+    Threads that spin while they wait take 5 to 50 times as much. CPU time hardly depends on what else runs.
+    """
+    fits = bench.Python(tmp_path)
+    alone = fits.run(10_000, [1])
+    together = fits.run(10_000, [0, 0])
+    print(f"\none thread: {alone.cpu:.1f} s of CPU; two fits by default: {together.cpu:.1f} s")
+    assert together.cpu < 2 * 2 * alone.cpu
+
+
+@pytest.mark.skipif("WIDTHWISE_FULL" not in os.environ, reason="several minutes; set WIDTHWISE_FULL=1")
+@pytest.mark.parametrize("rows", bench.ROWS)
+def test_the_default_is_near_the_best(tmp_path, rows):
+    """Medians of wall time, of runs that take turns."""
+    ratios = bench.compare(bench.Python(tmp_path), rows)
+    assert ratios["default over best"] < 1.2
+    assert ratios["two at once over one"] < 2.3
