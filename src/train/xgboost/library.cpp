@@ -33,21 +33,38 @@ std::filesystem::path loaded_library() {
   return found;
 }
 
-/// The library inside the `xgboost` package of the python3 on the PATH. The package is found, not imported.
-std::filesystem::path python_library() {
-  constexpr const char* kCommand =
-      "python3 -c \"import importlib.util as u; s = u.find_spec('xgboost'); "
-      "print(s.submodule_search_locations[0] if s else '')\" 2>/dev/null";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(kCommand, "r"), pclose);
+/// What a shell command prints, without the ends of lines.
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   if (pipe == nullptr) return {};
   std::string output;
   std::array<char, 256> buffer{};
   while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), pipe.get())) output.append(buffer.data(), n);
   while (output.ends_with('\n')) output.pop_back();
+  return output;
+}
+
+/// The library inside the `xgboost` package of a python3, a word of the shell. The package is found, not imported.
+/// `-c` puts the current folder in front of sys.path: whatever lies there must not be run, so it is taken off before
+/// anything else is imported (sys is built in).
+std::filesystem::path python_library(const std::string& python) {
+  const std::string output =
+      output_of(python +
+                " -c \"import sys; sys.path[:] = [p for p in sys.path if p]; import importlib.util as u; "
+                "s = u.find_spec('xgboost'); print(s.submodule_search_locations[0] if s else '')\" 2>/dev/null");
   if (output.empty()) return {};
   const auto library = std::filesystem::path(output) / "lib" / "libxgboost.so";
   std::error_code ignored;
   return std::filesystem::exists(library, ignored) ? library : std::filesystem::path();
+}
+
+/// The same for the python3 a user means: that of the active virtual environment, else the one on the PATH. A shim in
+/// front of the PATH, as pyenv's, may lead elsewhere.
+std::filesystem::path python_library() {
+  if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr && *environment != '\0') {
+    if (auto found = python_library("\"$VIRTUAL_ENV/bin/python3\""); !found.empty()) return found;
+  }
+  return python_library("python3");
 }
 
 std::filesystem::path find_library(const std::filesystem::path& path) {
@@ -57,7 +74,8 @@ std::filesystem::path find_library(const std::filesystem::path& path) {
   if (auto found = python_library(); !found.empty()) return found;
   throw Error(ErrorCode::kMissingEngine,
               std::string("XGBoost not found: no path given, ") + kVariable +
-                  " is not set, and python3 has no package xgboost; `pip install xgboost-cpu==3.2.0`, or give the path "
+                  " is not set, and neither the active virtual environment nor python3 on the PATH has the package "
+                  "xgboost; `pip install xgboost-cpu==3.2.0`, or give the path "
                   "of libxgboost.so");
 }
 
