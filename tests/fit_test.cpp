@@ -115,7 +115,7 @@ TEST(CrossFit, RefusesMoreFoldsThanRows) {
   Table table(3);
   std::vector<double> out(3);
   EXPECT_NE(message_of([&] { cross_fit(*make_neighbour_trainer(), {table.x.data(), 3, 2}, table.y, 4, 3, out); },
-                       ErrorCode::kInvalidArgument)
+                       ErrorCode::kTooFewRows)
                 .find("4 folds of 3 rows"),
             std::string::npos);
 }

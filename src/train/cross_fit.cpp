@@ -21,8 +21,9 @@ void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double>
                                                " places for predictions");
   }
   if (folds < 2 || folds > n) {
-    throw Error(ErrorCode::kInvalidArgument, "cross_fit: " + std::to_string(folds) + " folds of " + std::to_string(n) +
-                                                 " rows; there must be at least 2, and a row for each");
+    throw Error(folds < 2 ? ErrorCode::kInvalidArgument : ErrorCode::kTooFewRows,
+                "cross_fit: " + std::to_string(folds) + " folds of " + std::to_string(n) +
+                    " rows; there must be at least 2, and a row for each");
   }
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});

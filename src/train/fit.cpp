@@ -74,6 +74,19 @@ void check_finite(std::span<const double> values, const std::string& name) {
   }
 }
 
+/// Engines compute in single precision. NaN is a missing value.
+void check_features(const FitTable& table) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  for (std::size_t i = 0; i < table.x.rows(); ++i) {
+    for (std::size_t j = 0; j < table.x.columns(); ++j) {
+      if (std::isnan(table.x(i, j)) || std::abs(table.x(i, j)) <= kMost) continue;
+      throw Error(ErrorCode::kNotFinite, "fit: row " + std::to_string(i) + " of '" + table.features[j] + "' is " +
+                                             text_of(table.x(i, j)) +
+                                             "; expected at most 3.4e38, or a missing value (NaN)");
+    }
+  }
+}
+
 void check_table(const FitTable& table, const BaseTrainer* base, const FitOptions& options) {
   const std::size_t n = table.x.rows();
   if (table.y.size() != n || (!table.predictions.empty() && table.predictions.size() != n)) {
@@ -101,6 +114,7 @@ void check_table(const FitTable& table, const BaseTrainer* base, const FitOption
                 "fit: hold_share is " + text_of(options.hold_share) + ", expected between 0 and 1");
   }
   if (options.levels.empty()) throw Error(ErrorCode::kInvalidArgument, "fit: no level given");
+  check_features(table);
   check_finite(table.y, table.target);
   check_finite(table.predictions, table.prediction);
 }
@@ -417,7 +431,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   report.base_error = internal::total(team, absolute);
   if (report.base_error == 0) {
     if (base == nullptr && !options.may_be_exact) {
-      throw Error(ErrorCode::kInvalidArgument,
+      throw Error(ErrorCode::kBadData,
                   "fit: every prediction equals the outcome; give predictions made without looking at it");
     }
     plan = plan_with(options, options.goal, "identity", sides);

@@ -324,8 +324,7 @@ TEST_F(Table, WhatIsNoWholeNumberIsRefusedAsAKey) {
   write_bytes(csv, "id,x\n1,1\n,2\n");
   expect_error(ErrorCode::kBadData, "column 'id', row 2: the key is missing", [&] { (void)keys_in(csv, "id"); });
   write_bytes(csv, "id,x\nabc,1\n");
-  expect_error(ErrorCode::kInvalidArgument, "column 'id', row 1: 'abc' is not a number",
-               [&] { (void)keys_in(csv, "id"); });
+  expect_error(ErrorCode::kBadData, "column 'id', row 1: 'abc' is not a number", [&] { (void)keys_in(csv, "id"); });
   expect_error(ErrorCode::kInvalidArgument, "no column 'ix'", [&] { (void)keys_in(csv, "ix"); });
 
   const path parquet = at("keys.parquet");
@@ -334,7 +333,7 @@ TEST_F(Table, WhatIsNoWholeNumberIsRefusedAsAKey) {
                              : type->id() == arrow::Type::STRING ? R"(["1"])"
                                                                  : "[1]";
     write_parquet(parquet, arrow::Table::Make(arrow::schema({arrow::field("id", type)}), {array_of(type, json)}));
-    expect_error(ErrorCode::kInvalidArgument, "is not of whole numbers but of type " + type->ToString(),
+    expect_error(ErrorCode::kBadData, "is not of whole numbers but of type " + type->ToString(),
                  [&] { (void)keys_in(parquet, "id"); });
   }
   write_parquet(parquet, arrow::Table::Make(arrow::schema({arrow::field("id", arrow::int64())}),
@@ -698,10 +697,10 @@ TEST_F(TableErrors, AColumnOfTextIsNotOfNumbers) {
   copy_table(with_bytes("homes.csv", "price,name\n1,\n2,2\n3,oak st\n"), at("homes.parquet"));
   const auto csv = TableReader::open(at("homes.csv"));
   EXPECT_EQ(csv->columns()[1].kind, ColumnKind::kOther);
-  expect_error(ErrorCode::kInvalidArgument, "homes.csv: column 'name', row 3: 'oak st' is not a number",
+  expect_error(ErrorCode::kBadData, "homes.csv: column 'name', row 3: 'oak st' is not a number",
                [&] { csv->select({"name"}, {}); });
   const auto parquet = TableReader::open(at("homes.parquet"));
-  expect_error(ErrorCode::kInvalidArgument, "homes.parquet: column 'name' is not of numbers but of type string",
+  expect_error(ErrorCode::kBadData, "homes.parquet: column 'name' is not of numbers but of type string",
                [&] { parquet->select({"price", "name"}, {}); });
 }
 

@@ -219,7 +219,7 @@ class CsvReader final : public FileTableReader {
 
   void refuse_as_numbers(std::size_t column) const override {
     const Text& text = first_texts_[column];
-    refuse_cell(ErrorCode::kInvalidArgument, file(), columns()[column].name, text.row, text.cell);
+    refuse_cell(ErrorCode::kBadData, file(), columns()[column].name, text.row, text.cell);
   }
 
   void check_as_key(std::size_t column) const override {

@@ -120,7 +120,7 @@ class ParquetReader final : public FileTableReader {
   }
 
   void refuse_as_numbers(std::size_t column) const override {
-    refuse(ErrorCode::kInvalidArgument, file(),
+    refuse(ErrorCode::kBadData, file(),
            "column " + in_quotes(columns()[column].name) + " is not of numbers but of type " +
                one_line(reader_->manifest().schema_fields[column].field->type()->ToString()));
   }
@@ -128,7 +128,7 @@ class ParquetReader final : public FileTableReader {
   void check_as_key(std::size_t column) const override {
     const arrow::DataType& type = *reader_->manifest().schema_fields[column].field->type();
     if (arrow::is_integer(type.id())) return;
-    refuse(ErrorCode::kInvalidArgument, file(),
+    refuse(ErrorCode::kBadData, file(),
            "column " + in_quotes(columns()[column].name) + " is not of whole numbers but of type " +
                one_line(type.ToString()) + "; a key is a whole number that no other row has");
   }

@@ -54,9 +54,9 @@ class FileTableReader : public TableReader {
   virtual std::shared_ptr<arrow::Schema> start(const std::vector<std::size_t>& columns) = 0;
   /// The next rows, null at the end.
   virtual std::shared_ptr<arrow::RecordBatch> read_block() = 0;
-  /// Throw kInvalidArgument: the column holds something else.
+  /// Throw kBadData: the column holds something else.
   [[noreturn]] virtual void refuse_as_numbers(std::size_t column) const = 0;
-  /// Throw kInvalidArgument unless the column may hold whole numbers, which are read as they are.
+  /// Throw kBadData unless the column may hold whole numbers, which are read as they are.
   virtual void check_as_key(std::size_t column) const = 0;
 
   [[nodiscard]] std::uintmax_t file_size() const { return file_size_; }
