@@ -132,6 +132,8 @@ void emit(const CalibrateArguments& arguments, const CalibrationPart& part) {
 }
 
 void run(const CalibrateArguments& arguments) {
+  if (!arguments.output.empty()) require_other_file("--output", arguments.output, {arguments.table});
+  if (!arguments.emit.empty()) require_other_file("--emit", arguments.emit, {arguments.model, arguments.table});
   const Model model = load(arguments.model);
   const std::string& target = target_of(model);
   auto reader = TableReader::open(arguments.table);

@@ -185,6 +185,7 @@ void check_arguments(const FitArguments& arguments) {
     }
   }
   require_folder_of(arguments.output);
+  require_other_file("--output", arguments.output, arguments.columns.tables);
 }
 
 void print_report(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
@@ -341,9 +342,11 @@ Command add_fit(CLI::App& program) {
       ->capture_default_str()
       ->group("Training");
   add_count(command, "--seed", engines.seed, "of every random choice")->capture_default_str()->group("Training");
-  CLI::Option* const threads = add_count(command, "--threads", engines.threads, "0 for as many as there are processors")
-                                   ->capture_default_str()
-                                   ->group("Training");
+  CLI::Option* const threads =
+      add_count(command, "--threads", engines.threads,
+                "training threads; 0: by the size of the table, at most the processors this process may use")
+          ->capture_default_str()
+          ->group("Training");
   command
       .add_option("--xgboost", engines.xgboost,
                   "XGBoost's library file; default: $WIDTHWISE_XGBOOST, else that of python3's xgboost package")

@@ -11,6 +11,7 @@
 #include "calibration_report.hpp"
 #include "command.hpp"
 #include "options.hpp"
+#include "tables.hpp"
 
 namespace widthwise::cli {
 namespace {
@@ -61,6 +62,7 @@ Model with_parts(const Model& model, const MergeArguments& arguments) {
 }
 
 void run(const MergeArguments& arguments) {
+  if (!arguments.output.empty()) require_other_file("--output", arguments.output, arguments.parts);
   const Model model = load(arguments.model);
   const Model calibrated = with_parts(model, arguments);
   const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;

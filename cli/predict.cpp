@@ -40,6 +40,7 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
 }
 
 void run(const PredictArguments& arguments) {
+  require_other_file("--output", arguments.output, {arguments.model, arguments.table});
   const Model model = load(arguments.model);
   const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
   auto reader = TableReader::open(arguments.table);

@@ -81,6 +81,20 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
                                        (std::isnan(*bad) ? "missing" : "infinite") + "; " + advice);
 }
 
+void require_other_file(const std::string& option, const std::filesystem::path& output,
+                        const std::vector<std::string>& inputs) {
+  const auto same_as_output = [&](const std::string& input) {
+    // By device and inode; by path where the files are yet to be written.
+    std::error_code ignored;
+    return std::filesystem::equivalent(output, input, ignored) ||
+           std::filesystem::weakly_canonical(output, ignored) == std::filesystem::weakly_canonical(input, ignored);
+  };
+  const auto found = std::find_if(inputs.begin(), inputs.end(), same_as_output);
+  if (found == inputs.end()) return;
+  throw Error(ErrorCode::kInvalidArgument, option + ": " + output.string() + " is the same file as " + *found +
+                                               ", which would be overwritten; choose another name");
+}
+
 ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::unique_ptr<TableReader> reader,
                        const std::vector<std::string>& numbers, std::vector<std::string> carried)
     : model_(model), file_(std::move(file)), reader_(std::move(reader)) {
@@ -100,13 +114,7 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     want(parts.prediction);
   }
   for (const auto& name : numbers) want(name);
-  try {
-    reader_->select(std::move(selected), std::move(carried));
-  } catch (const Error& error) {
-    // The user did not name these columns, so it is the table that is wrong.
-    if (error.code() != ErrorCode::kInvalidArgument) throw;
-    throw Error(ErrorCode::kBadData, error.what());
-  }
+  reader_->select(std::move(selected), std::move(carried));
 }
 
 bool ModelTable::next(ProgressBar& bar, std::string_view stage) {

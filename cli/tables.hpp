@@ -47,6 +47,11 @@ void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& 
 void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,
                     std::uint64_t first_row, const std::string& advice);
 
+/// Throw kInvalidArgument when the file that `option` names, which is about to be written, is one of the others of the
+/// command: the same by device and inode, so that symbolic and hard links count.
+void require_other_file(const std::string& option, const std::filesystem::path& output,
+                        const std::vector<std::string>& inputs);
+
 /// What to do with a row without an outcome or a prediction.
 inline constexpr const char* kRemoveRows = "remove such rows";
 

@@ -150,6 +150,8 @@ void report(const TrackArguments& arguments, const OnlineCalibration& online, co
 }
 
 void run(const TrackArguments& arguments) {
+  require_other_file("--output", arguments.output, {arguments.model, arguments.table});
+  if (!arguments.save.empty()) require_other_file("--save", arguments.save, {arguments.table, arguments.output});
   const Model model = load(arguments.model);
   const std::string& target = target_of(model);
   OnlineCalibration online = begin(arguments, model);

@@ -1,11 +1,13 @@
 """Errors are one line that names the file and says what to do, and the exit code tells whose fault it is."""
 
 import json
+import shutil
 import struct
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import FIT, make_table, read, write
+from conftest import FIT, Program, make_table, read, write
 
 USAGE, DATA = 2, 1
 
@@ -25,7 +27,7 @@ def test_a_misspelt_column_suggests_the_nearest(homes):
 
 
 def test_a_text_column_cannot_be_the_target(homes):
-    message = homes.fails(USAGE, *replaced(FIT, "--target", "city"), "-o", "x.safetensors")
+    message = homes.fails(DATA, *replaced(FIT, "--target", "city"), "-o", "x.safetensors")
     assert message.startswith("widthwise fit: train.csv: column 'city', row 1: ") and message.endswith(
         "is not a number"
     )
@@ -137,3 +139,90 @@ def test_a_model_of_a_newer_format_says_so(homes):
     (homes.folder / "newer.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + content[8 + size :])
     message = homes.fails(DATA, "inspect", "newer.safetensors")
     assert "999" in message and "newer" in message.replace("newer.safetensors", "")
+
+
+def test_what_the_cells_hold_is_bad_data_in_every_command(homes):
+    """Exit code 1 says that the table is wrong, 2 that the arguments are."""
+    table = make_table(50, 5)
+    texts = pa.array(["n/k"] * 50)
+    for column in ("price", "b", "forecast"):
+        write(table.set_column(table.column_names.index(column), column, texts), homes.folder / "texts.csv")
+        write(table.set_column(table.column_names.index(column), column, texts), homes.folder / "texts.parquet")
+        for file in ("texts.csv", "texts.parquet"):
+            named = homes.fails(DATA, "fit", file, *FIT[2:], "--features", "a,b", "-o", "x.safetensors")
+            assert f"{file}: column '{column}'" in named
+            assert f"{file}: column '{column}'" in homes.fails(DATA, "calibrate", "homes.safetensors", file)
+            assert f"{file}: column '{column}'" in homes.fails(DATA, "evaluate", "homes.safetensors", file)
+    by = homes.fails(DATA, "evaluate", "homes.safetensors", "test.csv", "--by", "city")
+    assert "column 'city'" in by
+    homes.fails(USAGE, "evaluate", "homes.safetensors", "test.csv", "--by", "cities")
+
+
+def test_too_little_to_fit_is_bad_data(homes):
+    write(make_table(3, 5), homes.folder / "three.csv")
+    fit = ["fit", "three.csv", "--target", "price", "-o", "x.safetensors", "--calibration-share", "0"]
+    homes.fails(DATA, *fit, "--base", "knn", "--transform", "identity")
+    same = make_table(50, 5)
+    write(same.set_column(5, "price", same["forecast"]), homes.folder / "exact.csv")
+    message = homes.fails(DATA, "fit", "exact.csv", *FIT[2:], "-o", "x.safetensors")
+    assert "every prediction equals the outcome" in message
+    infinite = make_table(50, 5)
+    write(infinite.set_column(1, "b", pa.array([np.inf] * 50)), homes.folder / "infinite.parquet")
+    message = homes.fails(DATA, "fit", "infinite.parquet", *FIT[2:], "-o", "x.safetensors")
+    assert "row 0 of 'b' is inf" in message and "missing value" in message
+
+
+# ---- files that are read are not overwritten
+
+
+def commands_that_write(output):
+    """Each command with its option of a file to write, and the files it reads."""
+    return [
+        ([*FIT, "-o", output], ["train.csv"]),
+        (["predict", "homes.safetensors", "test.csv", "-o", output], ["test.csv", "homes.safetensors"]),
+        (["track", "homes.safetensors", "test.csv", "-o", output], ["test.csv", "homes.safetensors"]),
+        (["track", "homes.safetensors", "test.csv", "-o", "out.csv", "--save", output], ["test.csv", "out.csv"]),
+        (["calibrate", "homes.safetensors", "fresh.csv", "-o", output], ["fresh.csv"]),
+        (["calibrate", "homes.safetensors", "fresh.csv", "--emit", output], ["fresh.csv", "homes.safetensors"]),
+        (["merge", "homes.safetensors", "one.part", "-o", output], ["one.part"]),
+    ]
+
+
+def links_to(folder, name):
+    """The file by other names."""
+    symbolic, hard = folder / f"symbolic-{name}", folder / f"hard-{name}"
+    symbolic.unlink(missing_ok=True)
+    hard.unlink(missing_ok=True)
+    symbolic.symlink_to(name)
+    hard.hardlink_to(folder / name)
+    return [name, f"./{name}", folder / name, symbolic.name, hard.name]
+
+
+@pytest.mark.parametrize("command", range(7))
+def test_no_command_overwrites_what_it_reads(tables, tmp_path, command):
+    homes = Program(tmp_path)
+    for name in ("train.csv", "test.csv", "fresh.csv", "homes.safetensors"):
+        shutil.copy(tables / name, tmp_path / name)
+    homes.ok("calibrate", "homes.safetensors", "fresh.csv", "--emit", "one.part")
+    (tmp_path / "out.csv").write_text("kept")
+    for name in commands_that_write("")[command][1]:
+        before = (tmp_path / name).read_bytes()
+        for output in links_to(tmp_path, name):
+            message = homes.fails(USAGE, *commands_that_write(output)[command][0])
+            assert f": {output} is the same file as " in message and "choose another name" in message
+            assert (tmp_path / name).read_bytes() == before
+
+
+def test_a_model_may_be_calibrated_in_place(tables, tmp_path):
+    homes = Program(tmp_path)
+    shutil.copy(tables / "homes.safetensors", tmp_path)
+    shutil.copy(tables / "homes.safetensors", tmp_path / "tracked.safetensors")
+    homes.ok("calibrate", "homes.safetensors", tables / "fresh.csv", "-o", "homes.safetensors")
+    save = ["--save", "tracked.safetensors"]
+    homes.ok("track", "tracked.safetensors", tables / "fresh.csv", "-o", tmp_path / "out.csv", *save)
+
+
+def test_two_outputs_that_are_one_file_are_refused(homes, tmp_path):
+    both = tmp_path / "new.csv"
+    homes.fails(USAGE, "track", "homes.safetensors", "test.csv", "-o", both, "--save", tmp_path / "." / "new.csv")
+    assert not both.exists()
