@@ -19,6 +19,9 @@ XgboostLibrary::~XgboostLibrary() = default;
 
 std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem::path& /*path*/) { refuse(); }
 
+const std::string& XgboostLibrary::version() const { refuse(); }
+const std::filesystem::path& XgboostLibrary::path() const { refuse(); }
+
 std::unique_ptr<const LocalizerTrainer> make_tree_trainer(std::shared_ptr<const XgboostLibrary> /*library*/,
                                                           const TreeOptions& /*options*/,
                                                           const TrainingContext& /*context*/) {
