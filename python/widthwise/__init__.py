@@ -65,15 +65,39 @@ __all__ = [  # noqa: F822 - found by __getattr__
 ]
 
 
+def _unavailable(name: str, message: str) -> type:
+    """Stand-in for a class or function whose packages are not installed: calling it raises ImportError.
+
+    The name itself is always there, so that ``from widthwise import name``, `help` and `inspect` do not fail.
+    """
+
+    class Meta(type):
+        def __getattr__(cls, attribute: str) -> Any:
+            raise AttributeError(f"{name}.{attribute}: {message}")
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
+        raise ImportError(message)
+
+    return Meta(name, (), {"__init__": refuse, "__doc__": f"Not available: {message}.", "__module__": __name__})
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        value = getattr(importlib.import_module("." + _HOME[name], __name__), name)
+        try:
+            value = getattr(importlib.import_module("." + _HOME[name], __name__), name)
+        except ImportError as error:
+            return _unavailable(name, str(error))
         globals()[name] = value
         return value
     if name == "__version__":
         return importlib.import_module("._core", __name__).VERSION
     if name in _MODULES:
-        return importlib.import_module("." + name, __name__)
+        # `import widthwise.name` raises the ImportError itself; an attribute that is not there is an AttributeError,
+        # which hasattr, help and inspect expect.
+        try:
+            return importlib.import_module("." + name, __name__)
+        except ImportError as error:
+            raise AttributeError(str(error)) from error
     raise AttributeError(f"module 'widthwise' has no attribute {name!r}")
 
 

@@ -3,7 +3,9 @@
 python tests/python/minimal.py MODEL_FILE
 """
 
+import importlib
 import importlib.metadata
+import pydoc
 import sys
 
 import numpy as np
@@ -30,8 +32,10 @@ _, intervals = predictor.predict_interval(X, y_pred)
 assert intervals.shape == (5, 2, len(predictor.confidence_levels))
 assert np.all(intervals[:, 0] <= intervals[:, 1])
 assert widthwise.plan(0.9, tolerance=0.01).rows == 3600
-assert "widthwise[sklearn]" in refusal(lambda: widthwise.WidthwiseRegressor)
+assert "widthwise[sklearn]" in refusal(lambda: widthwise.WidthwiseRegressor())
 assert "xgboost" in refusal(lambda: widthwise.Localizer().fit(np.ones((30, 1)), np.arange(30.0), np.zeros(30)))
 for module in ("xgboost", "torch", "mapie", "crepes", "onnx", "plot", "spark", "dask", "ray", "duckdb"):
-    assert "pip install" in refusal(lambda name=module: getattr(widthwise, name)), module
+    assert "pip install" in refusal(lambda name=module: importlib.import_module(f"widthwise.{name}")), module
+    assert not hasattr(widthwise, module)
+assert "WidthwiseRegressor" in pydoc.render_doc(widthwise)
 print("with numpy alone: predicts, plans, and says what to install for the rest")

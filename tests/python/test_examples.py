@@ -1,6 +1,8 @@
 """The examples of the documents run as written, and print what the documents say."""
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import markdown
@@ -9,9 +11,33 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
-def test_examples_run_as_written(name):
-    assert markdown.differences(ROOT / name) == []
+def test_readme_runs_as_written_with_what_it_says_to_install():
+    assert "pip install 'widthwise[all]'" in (ROOT / "README.md").read_text()
+    folder = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-B", folder / "declared.py", "all", folder / "markdown.py", ROOT / "README.md"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_other_packages_are_not_there():
+    """The environment of the test before this one is as small as it claims."""
+    done = subprocess.run(
+        [sys.executable, "-B", Path(__file__).with_name("declared.py"), "train", "-"],
+        input="import numpy, widthwise\nwidthwise.Localizer\nimport pandas\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "No module named 'pandas' among those of widthwise[train]" in done.stderr
+
+
+def test_examples_run_as_written():
+    assert markdown.differences(ROOT / "docs/python.md") == []
 
 
 def test_the_tutorial_on_336_776_flights_runs_as_written():

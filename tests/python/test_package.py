@@ -44,6 +44,70 @@ def test_it_tells_its_version_and_its_names():
         widthwise.Regressor  # noqa: B018
 
 
+BLOCKED = """
+import importlib, inspect, pydoc, sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+BLOCKED = {"sklearn", "pandas", "xgboost", "torch", "matplotlib", "pyarrow", "crepes", "mapie", "onnx", "pyspark",
+           "dask", "ray", "duckdb"}
+sys.meta_path.insert(0, Blocked())
+import widthwise
+"""
+
+
+def test_help_never_raises_whatever_is_not_installed(run_python):
+    done = run_python(
+        BLOCKED
+        + """
+assert "Localizer" in pydoc.render_doc(widthwise)
+members = dict(inspect.getmembers(widthwise))
+assert {"Localizer", "Predictor", "WidthwiseRegressor", "report"} <= set(members)
+for name in dir(widthwise):
+    getattr(widthwise, name, None)
+for name in widthwise._MODULES:
+    assert not hasattr(widthwise, name), name
+    assert getattr(widthwise, name, "default") == "default"
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_not_installed_is_named_where_it_is_needed(run_python):
+    done = run_python(
+        BLOCKED
+        + """
+from widthwise import WidthwiseRegressor, report
+
+def refusal(action, kind):
+    try:
+        action()
+    except kind as error:
+        return str(error)
+    raise AssertionError("no error")
+
+assert "widthwise[sklearn]" in refusal(lambda: WidthwiseRegressor(goal="even"), ImportError)
+assert "widthwise[sklearn]" in refusal(lambda: WidthwiseRegressor.load("m.safetensors"), AttributeError)
+assert "widthwise[plot]" in refusal(lambda: report(None, None, None), ImportError)
+assert "pip install crepes" in refusal(lambda: widthwise.crepes, AttributeError)
+assert "pip install crepes" in refusal(lambda: importlib.import_module("widthwise.crepes"), ImportError)
+try:
+    from widthwise import crepes
+except ImportError as error:
+    assert "pip install crepes" in str(error)
+else:
+    raise AssertionError("no error")
+BLOCKED.clear()
+assert WidthwiseRegressor is not widthwise.WidthwiseRegressor, "once installed, it is there"
+assert widthwise.WidthwiseRegressor().goal is None
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_it_is_typed():
     folder = Path(widthwise.__file__).parent
     assert (folder / "py.typed").exists()
