@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -253,9 +254,11 @@ TEST(Fit, RefusesWhatCannotBe) {
   bad.y[17] = std::nan("");
   EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 17 of 'y'"), std::string::npos);
   bad = table;
+  bad.x[3] = std::numeric_limits<double>::infinity();
+  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 1 of '"), std::string::npos);
+  bad = table;
   bad.predictions = bad.y;
-  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kInvalidArgument).find("without looking"),
-            std::string::npos);
+  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kBadData).find("without looking"), std::string::npos);
 }
 
 TEST(Fit, OfFewRowsHasOneWidthOrIsRefused) {
