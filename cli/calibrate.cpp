@@ -163,9 +163,7 @@ void run(const CalibrateArguments& arguments) {
                         .replaced = arguments.replace},
                        arguments.json);
   }
-  if (!sample.residuals().empty() && check_in_sample(model, sample.residuals()).suspicious()) {
-    warn(InSampleCheck::kWarning);
-  }
+  if (const std::string text = check_in_sample(model, sample.residuals()).warning(); !text.empty()) warn(text);
 }
 
 }  // namespace

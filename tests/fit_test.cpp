@@ -347,11 +347,18 @@ TEST(InSample, ResidualsAreFoundOut) {
 
 TEST(InSample, HonestResidualsAreAccusedNoMoreOftenThanSaid) {
   std::uint64_t accused = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) accused += check_after(1, seed).suspicious() ? 1U : 0U;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) accused += check_after(1, seed).warning().empty() ? 0U : 1U;
   EXPECT_LE(accused, binomial_upper_bound(200, 0.01, 1e-6));
 }
 
-TEST(InSample, ResidualsThatAreLargerAreNoReasonToWorry) { EXPECT_FALSE(check_after(2, 1).suspicious()); }
+TEST(InSample, CalibrationResidualsThatAreTooSmallAreFoundOut) {
+  const InSampleCheck check = check_after(2, 1);
+  EXPECT_FALSE(check.suspicious());
+  EXPECT_TRUE(check.calibration_suspicious());
+  EXPECT_GT(check.distance_below, 0.2);
+  EXPECT_NE(check.warning().find("calibrate with rows that the base model was not trained on"), std::string::npos);
+  EXPECT_NE(check_after(0.5, 1).warning().find("predictions given to fit were in-sample"), std::string::npos);
+}
 
 }  // namespace
 }  // namespace widthwise

@@ -166,9 +166,9 @@ RowSketch sketch(const Model& model, const Table& table, const Doubles& outcomes
 }
 
 /// The shares of rows that fitted and calibrated the model, and what that means; None when there are none.
-nb::object seen(const Model& model, const RowSketch& rows) {
+std::optional<nb::dict> seen(const Model& model, const RowSketch& rows) {
   const SeenRows seen = seen_rows(model, rows);
-  if (!seen.any()) return nb::none();
+  if (!seen.any()) return std::nullopt;
   nb::dict dict;
   dict["fitted"] = seen.fitted.found() ? seen.fitted.share() : 0;
   dict["calibrated"] = seen.calibrated.found() ? seen.calibrated.share() : 0;
@@ -177,10 +177,10 @@ nb::object seen(const Model& model, const RowSketch& rows) {
   return dict;
 }
 
-/// What to tell of residuals of rows that nobody has fitted, when they are larger than those of the fit by more than
-/// chance allows; else nothing.
+/// What to tell of residuals of rows that are to calibrate, when they are larger or smaller than those of the fit by
+/// more than chance allows; else nothing.
 std::string in_sample_warning(const Model& model, const Doubles& fresh_residuals) {
-  return check_in_sample(model, span_of(fresh_residuals)).suspicious() ? InSampleCheck::kWarning : "";
+  return check_in_sample(model, span_of(fresh_residuals)).warning();
 }
 
 Model with_notes(const Model& model, const std::map<std::string, std::string>& notes) {

@@ -254,7 +254,7 @@ def test_spark_frames_may_have_any_names_and_be_scored_twice(spark, predictors, 
 
 
 @pytest.mark.cluster
-def test_spark_says_what_is_wrong(spark, predictors, parquet):
+def test_spark_says_what_is_wrong(spark, predictors, parquet, rows, tmp_path):
     spark_module = pytest.importorskip("widthwise.spark")
     frame = spark.read.parquet(str(parquet))
     own = predictors["own"]
@@ -271,8 +271,13 @@ def test_spark_says_what_is_wrong(spark, predictors, parquet):
     once = spark_module.calibrate(frame, own, key="id")
     with pytest.raises(ValueError, match="already in the calibration"):
         spark_module.calibrate(frame, once, key="id")
+    with pytest.raises(ValueError, match="100% of these rows are already in the calibration set"):
+        spark_module.calibrate(frame.withColumn("id", frame.id + 1_000_000), once, key="id")
     again = spark_module.calibrate(frame, once, key="id", replace=True)
     assert again.calibration.rows_seen == 2000
+    pq.write_table(table_of(rows, 5), tmp_path / "fitted.parquet")
+    with pytest.raises(ValueError, match="75% of these rows fitted the model"):
+        spark_module.calibrate(spark.read.parquet(str(tmp_path / "fitted.parquet")), own, key="id", replace=True)
     with pytest.raises(ValueError, match="'lower_0.9' already"):
         spark_module.predict_interval(frame.withColumn("lower_0.9", frame.y), own, 0.9)
     with pytest.raises(ValueError, match="no column 'age', which the model needs"):
@@ -310,7 +315,7 @@ def test_dask_calibrates_to_the_same_bytes_however_rows_are_dealt_out(client, pr
 
 
 @pytest.mark.cluster
-def test_dask_says_what_is_wrong(client, predictors, table):
+def test_dask_says_what_is_wrong(client, predictors, table, rows):
     dask_module = pytest.importorskip("widthwise.dask")
     import dask.dataframe
 
@@ -321,6 +326,9 @@ def test_dask_says_what_is_wrong(client, predictors, table):
         dask_module.calibrate(dealt, own)
     with pytest.raises(ValueError, match="comes twice"):
         dask_module.calibrate(dask.dataframe.concat([dealt, dealt]), own, key="id")
+    fitted = table_of(rows, 5).to_pandas().sample(frac=1, random_state=0)
+    with pytest.raises(ValueError, match="75% of these rows fitted the model"):
+        dask_module.calibrate(dask.dataframe.from_pandas(fitted, npartitions=3, sort=False), own, key="id")
     key = int(frame["id"][5])
     frame.loc[5, "y"] = np.nan
     with pytest.raises(ValueError, match=f"the row of key {key}: y is missing; remove such rows"):

@@ -140,20 +140,17 @@ struct FitResult {
                             const FitOptions& options, const ProgressCallback& progress = {},
                             const Team* team = nullptr);
 
-/// Say whether residuals that trained look like in-sample ones: smaller than those of rows nobody has fitted, by more
-/// than chance allows. The one-sided Smirnov distance between the two, with its bound at `failure`.
+/// Compare the residuals that trained with those of rows that are to calibrate: the one-sided Smirnov distances in both
+/// directions, with the bound that chance exceeds with a probability of at most `failure`.
 struct InSampleCheck {
-  double distance = 0;
+  double distance = 0;        ///< by which the residuals that trained are smaller: were they in-sample?
+  double distance_below = 0;  ///< by which the calibration residuals are smaller: are they in-sample?
   double bound = 0;
   [[nodiscard]] bool suspicious() const { return distance > bound; }
+  [[nodiscard]] bool calibration_suspicious() const { return distance_below > bound; }
 
-  /// What to tell people then.
-  static constexpr const char* kWarning =
-      "the errors that the model was fitted on are smaller than those of these rows, by more than chance allows. "
-      "Either "
-      "the predictions given to fit were in-sample (use predictions of rows that the base model was not trained on), "
-      "or "
-      "these rows are harder. Intervals stay valid, but are less well placed than they could be";
+  /// What to tell people; empty when neither is suspicious.
+  [[nodiscard]] std::string warning() const;
 };
 [[nodiscard]] InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_residuals,
                                             double failure = 1e-6);

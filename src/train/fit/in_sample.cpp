@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include <widthwise/error.hpp>
@@ -22,6 +23,21 @@ std::vector<double> internal::residual_quantiles(std::span<const double> residua
   return quantiles;
 }
 
+std::string InSampleCheck::warning() const {
+  if (suspicious()) {
+    return "the errors that the model was fitted on are smaller than those of these rows, by more than chance allows. "
+           "Either the predictions given to fit were in-sample (use predictions of rows that the base model was not "
+           "trained on), or these rows are harder. Intervals stay valid, but are less well placed than they could be";
+  }
+  if (calibration_suspicious()) {
+    return "the errors of these rows are smaller than those that the model was fitted on, by more than chance allows. "
+           "If the base model was trained on these rows, intervals will be too narrow for new rows: calibrate with "
+           "rows that the base model was not trained on. Intervals are valid if these rows are easier and new rows are "
+           "like them, or if fit used predictions of models trained on fewer rows, such as cross-validated ones";
+  }
+  return "";
+}
+
 InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_residuals, double failure) {
   if (!(failure > 0 && failure < 1)) {
     throw Error(ErrorCode::kInvalidArgument, "check_in_sample: failure must be strictly between 0 and 1");
@@ -33,17 +49,22 @@ InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_
   fresh.reserve(fresh_residuals.size());
   for (const double residual : fresh_residuals) fresh.push_back(std::abs(residual));
   std::sort(fresh.begin(), fresh.end());
-  // At least i / size of the residuals that trained are at most the i-th quantile, so the distance is never overstated.
+  // At least i / size of the residuals that trained are at most the i-th quantile, and at most its place among them is
+  // below it, so no distance is overstated.
   const auto m = static_cast<double>(fresh.size());
+  const auto n = static_cast<double>(model.parts().fit_rows);
   for (std::size_t i = 0; i < fitted.size(); ++i) {
     const auto below = std::upper_bound(fresh.begin(), fresh.end(), fitted[i]) - fresh.begin();
     const double distance =
         static_cast<double>(i + 1) / static_cast<double>(fitted.size()) - static_cast<double>(below) / m;
     result.distance = std::max(result.distance, distance);
+    const auto smaller = std::lower_bound(fresh.begin(), fresh.end(), fitted[i]) - fresh.begin();
+    const double place = std::floor((static_cast<double>(i + 1) * n - 1) / static_cast<double>(fitted.size()));
+    result.distance_below = std::max(result.distance_below, static_cast<double>(smaller) / m - place / n);
   }
-  // Smirnov's limit, exp(-2 d^2 n m / (n + m)), with the factor 2 that makes it a bound for finite n and m.
-  const auto n = static_cast<double>(model.parts().fit_rows);
-  result.bound = std::sqrt(std::log(2 / failure) * (1 / n + 1 / m) / 2);
+  // Smirnov's limit, exp(-2 d^2 n m / (n + m)), with the factor 2 that makes it a bound for finite n and m, and half of
+  // the failures for either direction.
+  result.bound = std::sqrt(std::log(4 / failure) * (1 / n + 1 / m) / 2);
   return result;
 }
 
