@@ -266,8 +266,8 @@ def test_names_are_only_text(rows, fresh):
     evil = ["<script>alert(1)</script>", 'a"b & c', "$\\frac$ <b>"]
     frame = pandas.DataFrame(rows.X, columns=evil)
     y = pandas.Series(rows.y, name="<i>price</i>")
-    localizer = Localizer(transform="identity", goal=None).fit(frame, y, rows.y_pred)
-    predictor = Predictor(localizer, localizer.calibrate(frame[::-1], y[::-1], rows.y_pred[::-1]))
+    localizer = Localizer(transform="identity", goal=None).fit(frame[::2], y[::2], rows.y_pred[::2])
+    predictor = Predictor(localizer, localizer.calibrate(frame[1::2], y[1::2], rows.y_pred[1::2]))
     made = report(predictor, pandas.DataFrame(fresh.X, columns=evil), fresh.y, y_pred=fresh.y_pred, title="<u>T</u>")
     found = Page(made.html)
     assert not {"script", "b", "i", "u"} & set(found.tags)
