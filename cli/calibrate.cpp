@@ -28,6 +28,7 @@ struct CalibrateArguments {
   std::string key;
   std::string output;
   std::string emit;
+  std::string guarantee;
   bool replace = false;
   bool json = false;
 };
@@ -134,7 +135,7 @@ void emit(const CalibrateArguments& arguments, const CalibrationPart& part) {
 void run(const CalibrateArguments& arguments) {
   if (!arguments.output.empty()) require_other_file("--output", arguments.output, {arguments.table});
   if (!arguments.emit.empty()) require_other_file("--emit", arguments.emit, {arguments.model, arguments.table});
-  const Model model = load(arguments.model);
+  const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::string& target = target_of(model);
   auto reader = TableReader::open(arguments.table);
   require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", the outcomes to calibrate with");
@@ -191,12 +192,14 @@ Command add_calibrate(CLI::App& program) {
       command.add_flag("--replace", arguments->replace, "forget the calibration there was, and use these rows alone");
   CLI::Option* output =
       command.add_option("-o,--output", arguments->output, "write here and leave MODEL as it is")->type_name("FILE");
+  CLI::Option* guarantee = add_guarantee(command, arguments->guarantee, "that of the model");
   command
       .add_option("--emit", arguments->emit,
                   "write these rows' scores alone to this file, for 'widthwise merge', and leave MODEL as it is")
       ->type_name("FILE")
       ->excludes(replace)
-      ->excludes(output);
+      ->excludes(output)
+      ->excludes(guarantee);
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};
 }

@@ -12,6 +12,7 @@ namespace widthwise::cli {
 
 void report_calibration(const CalibrationReport& report, bool json) {
   const Calibration& calibration = report.after.parts().calibration;
+  const Guarantee& guarantee = report.after.parts().guarantee;
   Json levels = Json::array();
   std::string text = report.written + ": calibrated with " + count_of(calibration.rows_seen(), "row");
   if (!report.replaced && report.before.parts().calibration.rows_seen() > 0) {
@@ -19,16 +20,17 @@ void report_calibration(const CalibrationReport& report, bool json) {
   }
   text += ".\n";
   for (const Level& level : report.after.parts().levels) {
-    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept());
+    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept(), kSpreadConfidence, guarantee);
+    const std::uint64_t least = guarantee.least_rows(level);
     Json entry = {{"level", level.value()}};
     entry.update(to_json(spread));
     levels.push_back(std::move(entry));
-    if (calibration.rows_kept() < level.least_rows()) {
-      text += "Intervals of level " + level.text() + " are infinite until there are " +
-              count_of(level.least_rows(), "calibration row") + ".\n";
+    if (calibration.rows_kept() < least) {
+      text += "Intervals of level " + level.text() + with_guarantee(guarantee) + " are infinite until there are " +
+              count_of(least, "calibration row") + ".\n";
     } else {
-      text += "Intervals of level " + level.text() + " will cover " + percent_range(spread.low, spread.high) +
-              " of new outcomes, with 95 % confidence.\n";
+      text += "Intervals of level " + level.text() + with_guarantee(guarantee) + " will cover " +
+              percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence.\n";
     }
   }
   if (json) {
@@ -36,6 +38,7 @@ void report_calibration(const CalibrationReport& report, bool json) {
                     {"rows_added", report.rows_added},
                     {"rows_seen", calibration.rows_seen()},
                     {"rows_kept", calibration.rows_kept()},
+                    {"guarantee", to_json(guarantee)},
                     {"levels", levels}});
   } else {
     print(text);

@@ -28,6 +28,7 @@ struct EvaluateArguments {
   std::string table;
   std::vector<std::string> levels;
   std::string by;
+  std::string guarantee;
   bool json = false;
 };
 
@@ -223,7 +224,7 @@ class LevelReport {
 };
 
 void run(const EvaluateArguments& arguments) {
-  const Model model = load(arguments.model);
+  const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::string& target = target_of(model);
   const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
   auto reader = TableReader::open(arguments.table);
@@ -267,6 +268,7 @@ Command add_evaluate(CLI::App& program) {
       ->required()
       ->type_name("FILE");
   add_levels(command, arguments->levels, "those the model was fitted for");
+  add_guarantee(command, arguments->guarantee, "that of the model");
   command
       .add_option("--by", arguments->by,
                   "also show coverage by the values of this column of numbers: one part a value when they are few "

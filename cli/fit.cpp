@@ -38,6 +38,7 @@ struct FitArguments {
   std::string window;
   std::vector<std::string> levels;
   std::string range;
+  std::string guarantee;
   bool no_compare = false;
   bool json = false;
   EngineChoice engines;
@@ -65,6 +66,7 @@ FitOptions fit_options(const FitArguments& arguments) {
   }
   if (!arguments.levels.empty()) options.levels = parse_levels(arguments.levels);
   if (!arguments.range.empty()) options.range = parse_range(arguments.range);
+  if (!arguments.guarantee.empty()) options.guarantee = parse_guarantee(arguments.guarantee);
   options.compare = !arguments.no_compare;
   options.seed = arguments.engines.seed;
   return options;
@@ -160,9 +162,10 @@ void warn_of_small_calibration(const Model& model) {
     return;
   }
   for (const Level& level : model.parts().levels) {
-    if (rows >= level.least_rows()) continue;
-    warn("intervals of level " + level.text() + " are infinite: it needs " +
-         count_of(level.least_rows(), "calibration row") + ", the model has " + count(rows) +
+    const std::uint64_t least = model.parts().guarantee.least_rows(level);
+    if (rows >= least) continue;
+    warn("intervals of level " + level.text() + with_guarantee(model.parts().guarantee) + " are infinite: it needs " +
+         count_of(least, "calibration row") + ", the model has " + count(rows) +
          "; add some with 'widthwise calibrate'");
   }
 }
@@ -311,6 +314,7 @@ Command add_fit(CLI::App& program) {
       ->type_name("even|narrow|0..1")
       ->group("Intervals");
   add_levels(command, arguments->levels, "0.9")->group("Intervals");
+  add_guarantee(command, arguments->guarantee, "marginal")->group("Intervals");
   auto* two_sided =
       command
           .add_flag("--two-sided", arguments->two_sided,

@@ -69,8 +69,9 @@ Json to_json(const Model& model, const std::string& file) {
   const ModelParts& parts = model.parts();
   Json levels = Json::array();
   for (const Level& level : parts.levels) {
-    Json entry = {{"level", level.value()}, {"least_rows", level.least_rows()}};
-    entry.update(cli::to_json(coverage_spread(level, parts.calibration.rows_kept())));
+    Json entry = {{"level", level.value()}, {"least_rows", parts.guarantee.least_rows(level)}};
+    entry.update(
+        cli::to_json(coverage_spread(level, parts.calibration.rows_kept(), kSpreadConfidence, parts.guarantee)));
     levels.push_back(std::move(entry));
   }
   return {{"model", file},
@@ -91,6 +92,7 @@ Json to_json(const Model& model, const std::string& file) {
             {"rows_kept", parts.calibration.rows_kept()},
             {"groups", parts.calibration.groups().size()},
             {"weighted", parts.calibration.weighted()}}},
+          {"guarantee", cli::to_json(parts.guarantee)},
           {"levels", levels},
           {"online", describe(parts.online)},
           {"notes", parts.notes}};
@@ -123,11 +125,16 @@ std::string to_text(const Model& model, const std::string& file) {
                                                               : "") +
            (calibration.groups().size() > 1 ? ", in " + count(calibration.groups().size()) + " groups" : "") +
            (calibration.weighted() ? ", weighted" : ""));
+  line("guarantee", parts.guarantee.is_marginal()
+                        ? "marginal: coverage of at least the level, on average over calibration sets"
+                        : "training-conditional: coverage of at least the level for " +
+                              percent(parts.guarantee.confidence()->value()) + " of calibration sets");
   for (const Level& level : parts.levels) {
-    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept());
+    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept(), kSpreadConfidence, parts.guarantee);
+    const std::uint64_t least = parts.guarantee.least_rows(level);
     line("level " + level.text(),
-         calibration.rows_kept() < level.least_rows()
-             ? "infinite until there are " + count_of(level.least_rows(), "calibration row")
+         calibration.rows_kept() < least
+             ? "infinite until there are " + count_of(least, "calibration row")
              : "covers " + percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence");
   }
   if (const auto& online = parts.online) {

@@ -56,6 +56,16 @@ CLI::Option* add_levels(CLI::App& command, std::vector<std::string>& values, con
                   "confidence of the intervals, as in 0.9; several as 0.9,0.95; default: " + by_default);
 }
 
+CLI::Option* add_guarantee(CLI::App& command, std::string& value, const std::string& by_default) {
+  return command
+      .add_option(
+          "--guarantee", value,
+          "marginal: coverage of at least the level on average over calibration sets; or a confidence, as 0.95: "
+          "coverage of at least the level for that share of calibration sets; default: " +
+              by_default)
+      ->type_name("marginal|0..1");
+}
+
 CLI::Option* add_json(CLI::App& command, bool& json) {
   return command.add_flag("--json", json, "print one JSON object, in full precision");
 }
@@ -90,6 +100,14 @@ std::vector<Level> parse_levels(const std::vector<std::string>& texts) {
     }
   }
   return levels;
+}
+
+Guarantee parse_guarantee(const std::string& text) {
+  try {
+    return Guarantee::parse(text);
+  } catch (const Error&) {
+    refuse("--guarantee", "'" + text + "' is neither 'marginal' nor a confidence between 0 and 1, as 0.95");
+  }
 }
 
 double parse_number(std::string_view option, std::string_view text) {

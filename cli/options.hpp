@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/predictor.hpp>
 
@@ -35,6 +36,9 @@ CLI::Option* add_count(CLI::App& command, const std::string& name, Count& value,
 CLI::Option* add_levels(CLI::App& command, std::vector<std::string>& values, const std::string& by_default);
 CLI::Option* add_json(CLI::App& command, bool& json);
 
+/// Declare --guarantee, which Guarantee::parse reads.
+CLI::Option* add_guarantee(CLI::App& command, std::string& value, const std::string& by_default);
+
 /// Declare a command with one line on what it is for, and an example of its use.
 CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& purpose,
                       const std::string& example);
@@ -46,6 +50,7 @@ CLI::App& add_command(CLI::App& program, const std::string& name, const std::str
 
 /// Levels in the order given, each once; "0.9,0.95" is two.
 [[nodiscard]] std::vector<Level> parse_levels(const std::vector<std::string>& texts);
+[[nodiscard]] Guarantee parse_guarantee(const std::string& text);
 [[nodiscard]] double parse_number(std::string_view option, std::string_view text);
 
 /// "LO,HI".

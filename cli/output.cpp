@@ -79,6 +79,14 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
   return out;
 }
 
+std::string with_guarantee(const Guarantee& guarantee) {
+  return guarantee.is_marginal() ? "" : " with guarantee " + guarantee.text();
+}
+
+Json to_json(const Guarantee& guarantee) {
+  return guarantee.is_marginal() ? Json(guarantee.text()) : Json(guarantee.confidence()->value());
+}
+
 Json to_json(const Proportion& proportion) {
   return {{"share", proportion.share},
           {"low", proportion.low},

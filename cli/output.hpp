@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <widthwise/diagnostics.hpp>
+#include <widthwise/guarantee.hpp>
 #include <widthwise/online.hpp>
 #include <widthwise/plan.hpp>
 
@@ -47,6 +48,12 @@ class TextTable {
 /// blanks.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t width = 100, std::size_t indent = 0);
 
+/// " with guarantee 0.95", for the intervals of a sentence; nothing for the marginal guarantee.
+[[nodiscard]] std::string with_guarantee(const Guarantee& guarantee);
+
+/// Of the range that coverage lies in, as commands show it.
+inline constexpr double kSpreadConfidence = 0.95;
+
 // ---- JSON
 
 /// Keys stay in the order they were added.
@@ -55,6 +62,8 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json to_json(const Proportion& proportion);
 [[nodiscard]] Json to_json(const CoverageSpread& spread);
 [[nodiscard]] Json to_json(const OnlineCoverage& coverage);
+/// "marginal", or the confidence as a number.
+[[nodiscard]] Json to_json(const Guarantee& guarantee);
 
 /// Print one JSON object to stdout, in full precision; what is not finite is null.
 void print_json(const Json& json);

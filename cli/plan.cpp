@@ -20,39 +20,50 @@ struct PlanArguments {
   double tolerance = 0;
   std::uint64_t rows = 0;
   double confidence = 0.95;
+  std::string guarantee = Guarantee().text();
   bool json = false;
 };
 
+std::string words(const Level& level, const Guarantee& guarantee, const CoverageSpread& spread,
+                  const PlanArguments& arguments, bool from_tolerance) {
+  const std::uint64_t least = guarantee.least_rows(level);
+  const std::string intervals = "intervals of level " + level.text() + with_guarantee(guarantee);
+  const std::string range = "between " + percent(spread.low, 2) + " and " + percent(spread.high, 2);
+  const std::string confidence = "with " + percent(arguments.confidence, 0) + " confidence";
+  if (from_tolerance) {
+    return "Calibrate with " + count_of(spread.rows, "row") + " or more to keep the coverage of " + intervals +
+           " within " + significant(arguments.tolerance) + " of " + level.text() + ", " + confidence + ": it will be " +
+           range + ".";
+  }
+  if (spread.rows < least) {
+    return "Calibrated with " + count_of(spread.rows, "row") + ", " + intervals +
+           " are infinite: no finite interval is valid with fewer than " + count_of(least, "row") + ".";
+  }
+  return "Calibrated with " + count_of(spread.rows, "row") + ", " + intervals + " cover " + range +
+         " of new outcomes, " + confidence + "; " + percent(spread.mean, 2) + " on average over calibrations" +
+         (guarantee.is_marginal() ? ""
+                                  : " and at least " + percent(level.value(), 0) + " of new outcomes in " +
+                                        percent(guarantee.confidence()->value(), 0) + " of calibrations") +
+         ".";
+}
+
 void run(const PlanArguments& arguments, bool from_tolerance) {
+  const Guarantee guarantee = parse_guarantee(arguments.guarantee);
   Json answers = Json::array();
   for (const Level& level : parse_levels(arguments.level)) {
-    const std::uint64_t rows =
-        from_tolerance ? rows_for_tolerance(level, arguments.tolerance, arguments.confidence) : arguments.rows;
-    const CoverageSpread spread = coverage_spread(level, rows, arguments.confidence);
+    const std::uint64_t rows = from_tolerance
+                                   ? rows_for_tolerance(level, arguments.tolerance, arguments.confidence, guarantee)
+                                   : arguments.rows;
+    const CoverageSpread spread = coverage_spread(level, rows, arguments.confidence, guarantee);
     if (arguments.json) {
-      Json answer = {{"level", level.value()}, {"confidence", arguments.confidence}};
+      Json answer = {{"level", level.value()}, {"guarantee", to_json(guarantee)}, {"confidence", arguments.confidence}};
       if (from_tolerance) answer["tolerance"] = arguments.tolerance;
-      answer["least_rows"] = level.least_rows();
+      answer["least_rows"] = guarantee.least_rows(level);
       answer.update(to_json(spread));
       answers.push_back(std::move(answer));
       continue;
     }
-    std::string text;
-    if (from_tolerance) {
-      text = "Calibrate with " + count_of(rows, "row") + " or more to keep the coverage of intervals of level " +
-             level.text() + " within " + significant(arguments.tolerance) + " of " + level.text() + ", with " +
-             percent(arguments.confidence, 0) + " confidence: it will be between " + percent(spread.low, 2) + " and " +
-             percent(spread.high, 2) + ".";
-    } else if (rows < level.least_rows()) {
-      text = "Calibrated with " + count_of(rows, "row") + ", intervals of level " + level.text() +
-             " are infinite: no finite interval is valid with fewer than " + count_of(level.least_rows(), "row") + ".";
-    } else {
-      text = "Calibrated with " + count_of(rows, "row") + ", intervals of level " + level.text() + " cover between " +
-             percent(spread.low, 2) + " and " + percent(spread.high, 2) + " of new outcomes, with " +
-             percent(arguments.confidence, 0) + " confidence; " + percent(spread.mean, 2) +
-             " on average over calibrations.";
-    }
-    print(wrapped(text) + "\n");
+    print(wrapped(words(level, guarantee, spread, arguments, from_tolerance)) + "\n");
   }
   if (arguments.json) print_json(answers.size() == 1 ? answers.front() : answers);
 }
@@ -75,6 +86,7 @@ Command add_plan(CLI::App& program) {
       .add_option("--confidence", arguments->confidence, "how sure to be, over the luck of drawing calibration rows")
       ->type_name("C")
       ->capture_default_str();
+  add_guarantee(command, arguments->guarantee, "marginal");
   add_json(command, arguments->json);
   return {&command, [=] {
             if (tolerance->empty() == rows->empty()) {

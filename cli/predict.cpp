@@ -21,6 +21,7 @@ struct PredictArguments {
   std::string output;
   std::vector<std::string> levels;
   std::vector<std::string> columns;
+  std::string guarantee;
   bool json = false;
 };
 
@@ -28,9 +29,10 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
   const std::uint64_t rows = model.parts().calibration.rows_kept();
   for (std::size_t j = 0; j < levels.size(); ++j) {
     if (added.infinite()[j] == 0) continue;
-    if (rows < levels[j].least_rows()) {
-      warn("intervals of level " + levels[j].text() + " are infinite: it needs " +
-           count_of(levels[j].least_rows(), "calibration row") + ", the model has " + count(rows) +
+    const std::uint64_t least = model.parts().guarantee.least_rows(levels[j]);
+    if (rows < least) {
+      warn("intervals of level " + levels[j].text() + with_guarantee(model.parts().guarantee) +
+           " are infinite: it needs " + count_of(least, "calibration row") + ", the model has " + count(rows) +
            "; add some with 'widthwise calibrate'");
     } else {
       warn(count_of(added.infinite()[j], "interval") + " of level " + levels[j].text() +
@@ -40,8 +42,12 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
 }
 
 void run(const PredictArguments& arguments) {
+<<<<<<< HEAD
   require_other_file("--output", arguments.output, {arguments.model, arguments.table});
   const Model model = load(arguments.model);
+=======
+  const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
+>>>>>>> 19530bb (Choose the guarantee on the command line)
   const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
   auto reader = TableReader::open(arguments.table);
   const std::vector<std::string> carried =
@@ -88,6 +94,7 @@ Command add_predict(CLI::App& program) {
       ->required()
       ->type_name("FILE");
   add_levels(command, arguments->levels, "those the model was fitted for");
+  add_guarantee(command, arguments->guarantee, "that of the model");
   add_list(command, "--columns", arguments->columns, "A,B,...", "columns of the table to carry along; default: all");
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};

@@ -5,8 +5,10 @@
 #include <charconv>
 #include <cmath>
 
+#include <widthwise/model_file.hpp>
 #include <widthwise/seen_rows.hpp>
 
+#include "options.hpp"
 #include "output.hpp"
 
 namespace widthwise::cli {
@@ -141,6 +143,11 @@ std::span<const double> ModelTable::column(const std::string& name) const {
   const auto found =
       std::find_if(columns_.begin(), columns_.end(), [&](const Column& column) { return column.name == name; });
   return found->values;
+}
+
+Model load_with_guarantee(const std::string& file, const std::string& guarantee) {
+  const Model model = load(file);
+  return guarantee.empty() ? model : model.with_guarantee(parse_guarantee(guarantee));
 }
 
 const std::string& target_of(const Model& model) {

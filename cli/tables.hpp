@@ -94,6 +94,9 @@ class ModelTable {
   std::vector<Column> columns_;  // the predictions, when the model needs them, and the numbers asked for
 };
 
+/// Load a model, with another guarantee when one is given.
+[[nodiscard]] Model load_with_guarantee(const std::string& file, const std::string& guarantee);
+
 /// The column of outcomes; throws kBadData when the model does not say.
 [[nodiscard]] const std::string& target_of(const Model& model);
 

@@ -1,0 +1,98 @@
+"""Marginal and training-conditional guarantees from the command line."""
+
+import filecmp
+import shutil
+
+import numpy as np
+import pytest
+from conftest import read
+
+FIT = ["fit", "train.csv", "--target", "price", "--base", "knn", "--transform", "identity", "--threads", "1"]
+
+
+@pytest.fixture
+def model(homes, tmp_path):
+    """knn.safetensors, fitted again with a confidence of 0.95; it has 750 calibration rows."""
+    file = tmp_path / "pac.safetensors"
+    assert homes(*FIT, "--guarantee", "0.95", "-o", file).code == 0
+    return file
+
+
+def width(homes, model, *options):
+    """The width of the intervals, which is the same for all rows."""
+    out = model.parent / "out.csv"
+    homes.ok("predict", model, "test.csv", "-o", out, *options)
+    table = read(out)
+    widths = np.array(table["upper_0.9"]) - np.array(table["lower_0.9"])
+    assert np.ptp(widths) < 1e-9
+    return widths[0]
+
+
+def test_fit_keeps_the_guarantee_in_the_model(homes, model):
+    inside = homes.ok("inspect", model, "--json").json
+    assert inside["guarantee"] == 0.95
+    level = inside["levels"][0]
+    # The 689th of 750: P(Bin(750, 0.9) >= 689) = 0.0471, and of 688 it is 0.0612.
+    assert (level["least_rows"], level["mean"]) == (29, pytest.approx(689 / 751))
+    assert "training-conditional: coverage of at least the level for 95.0 % of calibration sets" in " ".join(
+        homes.ok("inspect", model).out.split()
+    )
+    assert homes.ok("inspect", "knn.safetensors", "--json").json["guarantee"] == "marginal"
+    assert "marginal: coverage of at least the level" in homes.ok("inspect", "knn.safetensors").out
+
+
+def test_a_model_differs_by_its_guarantee_alone(homes, model, tmp_path):
+    marginal = shutil.copy(homes.folder / "knn.safetensors", tmp_path / "marginal.safetensors")
+    pac = width(homes, model)
+    assert 1 < pac / width(homes, marginal) < 1.3
+    assert width(homes, model, "--guarantee", "marginal") == width(homes, marginal)
+    assert width(homes, marginal, "--guarantee", "0.95") == pac
+    assert width(homes, model, "--guarantee", "0.999") > pac
+    # Predicting with another guarantee leaves the file as it is.
+    assert homes.ok("inspect", model, "--json").json["guarantee"] == 0.95
+
+
+def test_calibrate_keeps_the_guarantee_or_sets_another(homes, model, tmp_path):
+    report = homes.ok("calibrate", model, "fresh.csv", "-o", tmp_path / "kept.safetensors", "--json").json
+    assert report["guarantee"] == 0.95
+    back = tmp_path / "back.safetensors"
+    homes.ok("calibrate", model, "fresh.csv", "--guarantee", "marginal", "-o", back)
+    plain = tmp_path / "plain.safetensors"
+    homes.ok("calibrate", "knn.safetensors", "fresh.csv", "-o", plain)
+    assert filecmp.cmp(back, plain, shallow=False)
+    text = homes.ok("calibrate", model, "more.csv", "--guarantee", "0.99").out
+    assert "Intervals of level 0.9 with guarantee 0.99 will cover " in text
+    assert homes.ok("inspect", model, "--json").json["guarantee"] == 0.99
+
+
+def test_merged_parts_keep_the_guarantee(homes, model, tmp_path):
+    part = tmp_path / "fresh.part"
+    homes.ok("calibrate", "knn.safetensors", "fresh.csv", "--emit", part)
+    assert homes.ok("merge", model, part, "--json").json["guarantee"] == 0.95
+    whole = tmp_path / "whole.safetensors"
+    homes.ok("calibrate", "knn.safetensors", "fresh.csv", "--guarantee", "0.95", "-o", whole)
+    assert width(homes, model) == width(homes, whole)
+
+
+def test_too_few_rows_are_said_to_be_too_few_for_the_guarantee(homes, model, tmp_path):
+    outcome = homes("predict", model, "test.csv", "--level", "0.999", "-o", tmp_path / "out.csv")
+    assert outcome.code == 0
+    assert "intervals of level 0.999 with guarantee 0.95 are infinite: it needs 2,995 calibration rows" in outcome.err
+
+
+def test_plan_takes_the_guarantee(homes):
+    answer = homes.ok("plan", "--rows", "1000", "--guarantee", "0.95", "--json").json
+    assert (answer["guarantee"], answer["least_rows"], answer["mean"]) == (0.95, 29, 916 / 1001)
+    text = " ".join(homes.ok("plan", "--rows", "1000", "--guarantee", "0.95").out.split())
+    assert "at least 90 % of new outcomes in 95 % of calibrations" in text
+    tolerance = homes.ok("plan", "--tolerance", "0.02", "--guarantee", "0.95", "--json").json
+    assert tolerance["high"] <= 0.92
+    assert tolerance["rows"] > homes.ok("plan", "--tolerance", "0.02", "--json").json["rows"]
+
+
+@pytest.mark.parametrize("guarantee", ["1", "0", "95", "pac", ""])
+def test_a_wrong_guarantee_is_bad_usage(homes, guarantee):
+    message = homes.fails(2, "plan", "--rows", "100", "--guarantee", guarantee)
+    assert message == (
+        f"widthwise plan: --guarantee: '{guarantee}' is neither 'marginal' nor a confidence between 0 and 1, as 0.95"
+    )
