@@ -42,12 +42,8 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
 }
 
 void run(const PredictArguments& arguments) {
-<<<<<<< HEAD
   require_other_file("--output", arguments.output, {arguments.model, arguments.table});
-  const Model model = load(arguments.model);
-=======
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
->>>>>>> 19530bb (Choose the guarantee on the command line)
   const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
   auto reader = TableReader::open(arguments.table);
   const std::vector<std::string> carried =

@@ -64,8 +64,11 @@ void bind_calibration(nb::module_& module) {
       .def("duplicate", &Calibration::duplicate)
       .def("scores", &scores, nb::arg("group") = 0)
       .def(
-          "sorted", [](const Calibration& self) { return SortedScores(self); },
-          nb::call_guard<nb::gil_scoped_release>());
+          "sorted",
+          [](const Calibration& self, const std::string& guarantee) {
+            return SortedScores(self, Guarantee::parse(guarantee));
+          },
+          nb::arg("guarantee") = Guarantee().text(), nb::call_guard<nb::gil_scoped_release>());
   nb::class_<RowSketch>(module, "RowSketch", "Content hashes of rows, in bounded memory.")
       .def(nb::init<>())
       .def("merge", &RowSketch::merge, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())

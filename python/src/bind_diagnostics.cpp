@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <widthwise/evaluation.hpp>
 
 #include "bindings.hpp"
@@ -106,6 +108,7 @@ nb::dict evaluate_rows(const Doubles& lower, const Doubles& upper, const Doubles
 }  // namespace
 
 void bind_diagnostics(nb::module_& module) {
+  const std::string marginal = Guarantee().text();
   module.attr("SEARCH_ROWS_AT_MOST") = kSearchRowsAtMost;
   module.def("evaluate", &evaluate_rows, nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("level"),
              nb::arg("calibration_rows"), nb::arg("search_rows"), nb::arg("search_features"), nb::arg("features"));
@@ -131,24 +134,37 @@ void bind_diagnostics(nb::module_& module) {
       nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("groups"));
   module.def(
       "coverage_spread",
-      [](double level, std::uint64_t rows, double confidence) {
-        return to_dict(coverage_spread(level, rows, confidence));
+      [](double level, std::uint64_t rows, double confidence, const std::string& guarantee) {
+        return to_dict(coverage_spread(level, rows, confidence, Guarantee::parse(guarantee)));
       },
-      nb::arg("level"), nb::arg("rows"), nb::arg("confidence") = 0.95);
+      nb::arg("level"), nb::arg("rows"), nb::arg("confidence") = 0.95, nb::arg("guarantee") = marginal);
   module.def(
       "measured_coverage_spread",
-      [](double level, std::uint64_t rows, std::uint64_t test_rows, double confidence) {
-        return to_dict(measured_coverage_spread(level, rows, test_rows, confidence));
+      [](double level, std::uint64_t rows, std::uint64_t test_rows, double confidence, const std::string& guarantee) {
+        return to_dict(measured_coverage_spread(level, rows, test_rows, confidence, Guarantee::parse(guarantee)));
       },
-      nb::arg("level"), nb::arg("rows"), nb::arg("test_rows"), nb::arg("confidence") = 0.95);
+      nb::arg("level"), nb::arg("rows"), nb::arg("test_rows"), nb::arg("confidence") = 0.95,
+      nb::arg("guarantee") = marginal);
   module.def(
       "rows_for_tolerance",
-      [](double level, double tolerance, double confidence) {
-        return rows_for_tolerance(level, tolerance, confidence);
+      [](double level, double tolerance, double confidence, const std::string& guarantee) {
+        return rows_for_tolerance(level, tolerance, confidence, Guarantee::parse(guarantee));
       },
-      nb::arg("level"), nb::arg("tolerance"), nb::arg("confidence") = 0.95);
+      nb::arg("level"), nb::arg("tolerance"), nb::arg("confidence") = 0.95, nb::arg("guarantee") = marginal);
   module.def("level_text", [](double level) { return Level(level).text(); }, nb::arg("level"));
-  module.def("least_rows", [](double level) { return Level(level).least_rows(); }, nb::arg("level"));
+  module.def(
+      "greatest_level",
+      [](std::uint64_t rows, const std::string& guarantee) {
+        // Marginal: n / (n + 1). Training-conditional: level^n is at most 1 - confidence.
+        const auto n = static_cast<double>(rows);
+        const std::optional<Level> confidence = Guarantee::parse(guarantee).confidence();
+        return confidence ? std::pow(confidence->complement().value(), 1 / n) : n / (n + 1);
+      },
+      nb::arg("rows"), nb::arg("guarantee"));
+  module.def(
+      "least_rows",
+      [](double level, const std::string& guarantee) { return Guarantee::parse(guarantee).least_rows(level); },
+      nb::arg("level"), nb::arg("guarantee") = marginal);
 }
 
 }  // namespace widthwise::python

@@ -84,7 +84,8 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
                                      const std::string& base, const std::string& goal, const std::string& transform,
                                      std::optional<bool> two_sided,
                                      const std::optional<std::tuple<double, double, double>>& window,
-                                     const std::vector<double>& levels, double calibration_share, std::size_t folds,
+                                     const std::vector<double>& levels, const std::string& guarantee,
+                                     double calibration_share, std::size_t folds,
                                      const std::pair<double, double>& range, bool may_be_exact, bool compare,
                                      std::uint64_t seed, std::size_t threads, const std::string& xgboost,
                                      const nb::object& progress) {
@@ -94,6 +95,7 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
   if (two_sided) options.sides = *two_sided ? Sides::kTwo : Sides::kOne;
   options.window = window_of(window);
   options.levels = levels_of(levels);
+  options.guarantee = Guarantee::parse(guarantee);
   options.calibration_share = calibration_share;
   options.folds = folds;
   options.range = {range.first, range.second};
@@ -133,8 +135,9 @@ void bind_fit(nb::module_& module) {
   module.def("fit", &fit_table, nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(),
              nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"), nb::arg("base"), nb::arg("goal"),
              nb::arg("transform"), nb::arg("two_sided").none(), nb::arg("window").none(), nb::arg("levels"),
-             nb::arg("calibration_share"), nb::arg("folds"), nb::arg("range"), nb::arg("may_be_exact"),
-             nb::arg("compare"), nb::arg("seed"), nb::arg("threads"), nb::arg("xgboost"), nb::arg("progress").none());
+             nb::arg("guarantee"), nb::arg("calibration_share"), nb::arg("folds"), nb::arg("range"),
+             nb::arg("may_be_exact"), nb::arg("compare"), nb::arg("seed"), nb::arg("threads"), nb::arg("xgboost"),
+             nb::arg("progress").none());
   module.attr("CALIBRATION_SHARE") = options.calibration_share;
   module.attr("FOLDS") = options.folds;
   module.def("available_processors", &available_processors);

@@ -308,6 +308,13 @@ void bind_model(nb::module_& module) {
             require_new_rows(self, rows, calibrated, replace);
           },
           nb::arg("rows"), nb::arg("calibrated"), nb::arg("replace"), nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("guarantee", [](const Model& self) { return self.parts().guarantee.text(); })
+      .def(
+          "with_guarantee",
+          [](const Model& self, const std::string& guarantee) {
+            return self.with_guarantee(Guarantee::parse(guarantee));
+          },
+          nb::arg("guarantee"))
       .def_prop_ro("online", [](const Model& self) { return self.parts().online; })
       .def("with_online", &Model::with_online, nb::arg("online").none())
       .def("with_fit_sketch", &with_fit_sketch, nb::arg("rows"))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core, _tables
+from ._options import Guarantee, guarantee_text
 from ._tables import Floats
 
 
@@ -97,9 +98,21 @@ class Calibration:
         self._rows.merge(other._rows)
         return self
 
-    def quantile(self, confidence_level: float, *, group: int = 0, test_weight: float = 1.0) -> float:
-        """The score that bounds the next one with this probability; infinite when there are too few rows."""
-        return self._core.sorted().quantile(confidence_level, group, test_weight)
+    def quantile(
+        self, confidence_level: float, *, group: int = 0, test_weight: float = 1.0, guarantee: Guarantee = "marginal"
+    ) -> float:
+        """The score that bounds the next one with this probability; infinite when there are too few rows.
+
+        Parameters
+        ----------
+        confidence_level : float
+        group : int, default=0
+        test_weight : float, default=1.0
+            Likelihood ratio of the row to predict, when the calibration has weights.
+        guarantee : "marginal" or float, default="marginal"
+            See `WidthwiseRegressor`; a confidence is an error with weights.
+        """
+        return self._core.sorted(guarantee_text(guarantee)).quantile(confidence_level, group, test_weight)
 
     def p_values(self, scores: ArrayLike, *, group: int = 0) -> Floats:
         """The p-values of scores: small where a score would surprise."""

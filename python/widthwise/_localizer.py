@@ -14,7 +14,7 @@ from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
 from ._model import HasModel, add_rows, first_row_of, load_model
-from ._options import Goal, Levels, Window, goal_text, levels_of, window_of
+from ._options import Goal, Guarantee, Levels, Window, goal_text, guarantee_text, levels_of, window_of
 from ._tables import Floats
 
 FEWEST_ROWS_TO_TRAIN = 20
@@ -48,6 +48,8 @@ class Localizer(HasModel):
         1 shows how far training is.
     compare : bool, default=True
         Also train the other end of the dial, for the report; without it fitting is faster.
+    guarantee : "marginal" or float, default="marginal"
+        Guarantee of the intervals of a `Predictor` with this localizer, see `WidthwiseRegressor`.
 
     Attributes
     ----------
@@ -85,6 +87,7 @@ class Localizer(HasModel):
         n_jobs: int | None = None,
         verbose: int = 0,
         compare: bool = True,
+        guarantee: Guarantee = "marginal",
     ) -> None:
         self._options: dict[str, Any] = {
             "goal": goal_text(goal),
@@ -92,6 +95,7 @@ class Localizer(HasModel):
             "two_sided": two_sided,
             "window": window_of(window),
             "levels": levels_of(confidence_level, []),
+            "guarantee": guarantee_text(guarantee),
             "range": outcome_range or (-math.inf, math.inf),
             "seed": random_state,
             "compare": compare,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Goal = str | float
 Window = str | tuple[float, float]
 Levels = float | Sequence[float] | NDArray[np.float64]
+Guarantee = str | float
 
 
 def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[float]:
@@ -21,6 +22,22 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
     if levels.ndim != 1 or not len(levels):
         raise ValueError("confidence_level must be a number or a list of numbers between 0 and 1")
     return [float(level) for level in levels]
+
+
+def guarantee_text(guarantee: Guarantee) -> str:
+    """A guarantee as C++ reads it."""
+    if isinstance(guarantee, str) and guarantee == "marginal":
+        return guarantee
+    if isinstance(guarantee, Real) and 0 < guarantee < 1:
+        return repr(float(guarantee))
+    raise ValueError(
+        f"guarantee is {guarantee!r}; expected 'marginal' or a confidence strictly between 0 and 1, such as 0.95"
+    )
+
+
+def guarantee_of(text: str) -> Guarantee:
+    """The guarantee that C++ wrote: "marginal" or a confidence."""
+    return text if text == "marginal" else float(text)
 
 
 def window_of(window: Window | None) -> tuple[float, float, float] | None:

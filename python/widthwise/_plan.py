@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import _core
+from ._options import Guarantee, guarantee_text
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ def plan(
     tolerance: float | None = None,
     rows: int | None = None,
     confidence: float = 0.95,
+    guarantee: Guarantee = "marginal",
 ) -> Plan:
     """Say how many calibration rows keep coverage within a tolerance, or what coverage so many rows give.
 
@@ -46,6 +48,9 @@ def plan(
         Calibration rows there are. Give this or `tolerance`.
     confidence : float, default=0.95
         How sure to be of it.
+    guarantee : "marginal" or float, default="marginal"
+        Guarantee of the intervals, see `WidthwiseRegressor`. Without enough rows for it intervals are infinite, and
+        mean, low and high are 1.
 
     Returns
     -------
@@ -58,11 +63,13 @@ def plan(
     930
     >>> plan(0.9, rows=99).low
     0.834...
+    >>> plan(0.9, rows=1000, guarantee=0.95).mean           # at least 90% coverage in 95% of calibrations
+    0.915...
     """
     if (tolerance is None) == (rows is None):
         raise ValueError("give either tolerance or rows")
     if rows is None:
         assert tolerance is not None
-        rows = _core.rows_for_tolerance(confidence_level, tolerance, confidence)
-    spread = _core.coverage_spread(confidence_level, rows, confidence)
+        rows = _core.rows_for_tolerance(confidence_level, tolerance, confidence, guarantee_text(guarantee))
+    spread = _core.coverage_spread(confidence_level, rows, confidence, guarantee_text(guarantee))
     return Plan(confidence_level, rows, spread["mean"], spread["low"], spread["high"])

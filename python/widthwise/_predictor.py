@@ -10,7 +10,7 @@ from . import _core, _tables
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
 from ._model import HasModel, add_rows, groups_of, load_model, not_fitted
-from ._options import Levels, levels_of
+from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from ._tables import Floats
 
 if TYPE_CHECKING:
@@ -67,6 +67,21 @@ class Predictor(HasModel):
     def confidence_levels(self) -> list[float]:
         """What is predicted when nobody says."""
         return self._model.levels
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of intervals and quantiles: "marginal", or the confidence of a training-conditional one."""
+        return guarantee_of(self._model.guarantee)
+
+    def with_guarantee(self, guarantee: Guarantee) -> Predictor:
+        """This predictor with another guarantee; nothing is fitted or calibrated again.
+
+        Parameters
+        ----------
+        guarantee : "marginal" or float
+            See `WidthwiseRegressor`.
+        """
+        return Predictor._of(self._model.with_guarantee(guarantee_text(guarantee)))
 
     def predict(self, X: Any) -> Floats:
         """Predictions of the base model."""
@@ -153,7 +168,7 @@ class Predictor(HasModel):
         if rows == 0:
             raise not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
         for level in levels:
-            needed = _core.least_rows(level)
+            needed = _core.least_rows(level, self._model.guarantee)
             if rows < needed:
                 warnings.warn(
                     f"intervals of level {level:g} are infinite: it needs {needed} calibration rows, "

@@ -24,7 +24,7 @@ from ._engine import logger
 from ._evaluation import Evaluation
 from ._localizer import Localizer
 from ._model import first_row_of, load_model, not_fitted
-from ._options import Goal, Levels
+from ._options import Goal, Guarantee, Levels
 from ._predictor import Predictor
 from ._tables import Floats
 
@@ -69,6 +69,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         narrow does if that is narrower on rows held out, the others do not.
     outcome_range : (float, float), optional
         What is known of y, as (0, inf); intervals are cut to it.
+    guarantee : "marginal" or float, default="marginal"
+        Guarantee of the intervals. "marginal": an interval contains the outcome with probability at least its
+        confidence level, on average over calibration sets and new rows. A confidence such as 0.95 (training-conditional,
+        PAC): with probability at least 0.95 over calibration sets, the coverage of this calibrated model is at least
+        the confidence level, if calibration rows and new rows are independent draws of one distribution. Intervals are
+        somewhat wider then, and need more calibration rows to be finite (29 instead of 9 at level 0.9 with confidence
+        0.95); see `plan`. p-values stay marginal.
 
     Attributes
     ----------
@@ -114,6 +121,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         prefit: bool = False,
         two_sided: bool | None = None,
         outcome_range: tuple[float, float] | None = None,
+        guarantee: Guarantee = "marginal",
     ) -> None:
         self.estimator = estimator
         self.goal = goal
@@ -127,6 +135,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.prefit = prefit
         self.two_sided = two_sided
         self.outcome_range = outcome_range
+        self.guarantee = guarantee
 
     # ---- the parameter called transform
 
@@ -184,6 +193,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             confidence_level=self.confidence_level,
             two_sided=self.two_sided,
             outcome_range=self.outcome_range,
+            guarantee=self.guarantee,
             random_state=seed,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -352,7 +362,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             file has a base model.
         """
         predictor = Predictor._of(load_model(path))
-        self = cls(estimator, confidence_level=predictor.confidence_levels, prefit=estimator is not None)
+        self = cls(
+            estimator,
+            confidence_level=predictor.confidence_levels,
+            prefit=estimator is not None,
+            guarantee=predictor.guarantee,
+        )
         self.estimator_ = estimator
         self.predictor_ = predictor
         return self

@@ -97,7 +97,7 @@ def export(
 
     Trees give the library's bits; numbers of a network agree to about 1e-6, as runtimes add in an order of their own.
 
-    The metadata of the graph name ``features`` and ``levels`` (as JSON), ``target``, ``transform``, ``goal`` and
+    The metadata of the graph name ``features`` and ``levels`` (as JSON), ``guarantee``, ``target``, ``transform``, ``goal`` and
     ``widthwise_version``. A graph does not learn: export again after calibrating with fresh rows.
 
     Examples
@@ -186,7 +186,7 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
     localizer: Any = model.localizer_arrays()
     _refuse(model, base)
     levels = predictor._checked_levels(confidence_level)
-    sorted_scores = model.calibration.sorted()
+    sorted_scores = model.calibration.sorted(model.guarantee)
     quantiles = np.array([[sorted_scores.quantile(level) for level in levels]])
 
     graph = _Graph()
@@ -228,6 +228,7 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
     metadata = {
         "features": json.dumps(model.features),
         "levels": json.dumps(levels),
+        "guarantee": model.guarantee,
         "target": model.target,
         "transform": model.transform,
         "goal": model.notes.get("goal", ""),

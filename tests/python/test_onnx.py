@@ -356,7 +356,13 @@ def test_metadata(even):
     metadata = {entry.key: entry.value for entry in proto.metadata_props}
     assert json.loads(metadata.pop("features")) == ["x0", "x1", "x2", "x3"]
     assert json.loads(metadata.pop("levels")) == LEVELS
-    assert metadata == {"target": "y", "transform": "exp", "goal": "even", "widthwise_version": __version__}
+    assert metadata == {
+        "guarantee": "marginal",
+        "target": "y",
+        "transform": "exp",
+        "goal": "even",
+        "widthwise_version": __version__,
+    }
     assert proto.producer_name == "widthwise" and proto.producer_version == __version__
 
 

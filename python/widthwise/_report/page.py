@@ -133,6 +133,7 @@ def _fitted(rows: ModelRows, model: Any) -> str:
         ("Transform", core.transform + (", lower and upper side apart" if core.two_sided else "")),
         ("Rows fitted", f"{core.fit_rows:,}" if core.fit_rows else "not known"),
         ("Calibration rows", f"{core.calibration_rows:,}"),
+        ("Guarantee", core.guarantee if core.guarantee == "marginal" else f"training-conditional, {core.guarantee}"),
         ("Features", f"{len(core.features)}: {', '.join(core.features)}"),
     ]
     if np.isfinite(core.range).any():
@@ -153,11 +154,17 @@ def _promise(verdict: Verdict, rows: ModelRows) -> str:
         " any model and any distribution."
     ]
     if verdict.level["verdict"]["word"] != "infinite":
-        spread = _core.coverage_spread(level, n)
+        guarantee = rows.model.guarantee
+        spread = _core.coverage_spread(level, n, guarantee=guarantee)
+        held = (
+            "That is so on average over calibrations."
+            if guarantee == "marginal"
+            else f"That is so for at least {level_text(float(guarantee))} of calibrations with independent rows"
+            " (training-conditional guarantee)."
+        )
         means.append(
-            f"That is so on average over calibrations. The {n:,} rows of this one give a coverage between"
-            f" {percent(spread['low'])} and {percent(spread['high'])} in 95 % of cases; more rows bring it closer"
-            f" to {name}."
+            f"{held} The {n:,} rows of this one give a coverage between {percent(spread['low'])} and"
+            f" {percent(spread['high'])} in 95 % of cases; more rows bring it closer to {name}."
         )
     not_means = [
         "The same coverage for every kind of row: it is about all rows together. The pictures above show which kinds"

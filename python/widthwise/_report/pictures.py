@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .. import _core
+from .._options import guarantee_of
 from .._tables import Floats
 from ..plot._coverage import LEVELS, ConditionalCoverageDisplay, CoverageDisplay, width_name
 from ..plot._frontier import FrontierDisplay
@@ -70,6 +71,7 @@ class Pictures:
             covered=rows.covered(LEVELS),
             rows=len(rows.y),
             calibration_rows=rows.model.calibration_rows,
+            guarantee=guarantee_of(rows.model.guarantee),
         )
         if len(at_levels.levels):
             found.append(self._figure("Coverage at every level", lambda ax: at_levels.plot(ax, difference=True)))

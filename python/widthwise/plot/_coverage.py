@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import _core, _tables
 from .._evaluation import percent
-from .._options import Levels, levels_of
+from .._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from .._tables import Floats
 from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, range_labels
@@ -51,7 +51,13 @@ class CoverageDisplay(Display):
     """
 
     def __init__(
-        self, *, levels: Sequence[float], covered: NDArray[np.int64], rows: int, calibration_rows: int | None = None
+        self,
+        *,
+        levels: Sequence[float],
+        covered: NDArray[np.int64],
+        rows: int,
+        calibration_rows: int | None = None,
+        guarantee: Guarantee = "marginal",
     ) -> None:
         order = np.argsort(levels)
         self.levels = np.asarray(levels, dtype=np.float64)[order]
@@ -63,11 +69,12 @@ class CoverageDisplay(Display):
         self.expected_high: Floats | None = None
         if calibration_rows is None:
             return
-        finite = np.array([_core.least_rows(level) <= calibration_rows for level in self.levels])
+        text = guarantee_text(guarantee)
+        finite = np.array([_core.least_rows(level, text) <= calibration_rows for level in self.levels])
         if not finite.all():
-            self.greatest_level = calibration_rows / (calibration_rows + 1)
+            self.greatest_level = _core.greatest_level(calibration_rows, text)
         self.levels, self.coverage = self.levels[finite], self.coverage[finite]
-        spreads = [_core.measured_coverage_spread(a, calibration_rows, rows, CONFIDENCE) for a in self.levels]
+        spreads = [_core.measured_coverage_spread(a, calibration_rows, rows, CONFIDENCE, text) for a in self.levels]
         self.expected_low = np.array([spread["low"] for spread in spreads])
         self.expected_high = np.array([spread["high"] for spread in spreads])
 
@@ -104,7 +111,13 @@ class CoverageDisplay(Display):
         rows = ModelRows.of(model, X, y, y_pred, groups)
         levels = levels_of(confidence_level, LEVELS)
         covered = rows.covered(levels)
-        display = cls(levels=levels, covered=covered, rows=len(rows.y), calibration_rows=rows.model.calibration_rows)
+        display = cls(
+            levels=levels,
+            covered=covered,
+            rows=len(rows.y),
+            calibration_rows=rows.model.calibration_rows,
+            guarantee=guarantee_of(rows.model.guarantee),
+        )
         return display.plot(ax, difference=difference)
 
     @classmethod
@@ -115,6 +128,7 @@ class CoverageDisplay(Display):
         confidence_level: Levels,
         *,
         calibration_rows: int | None = None,
+        guarantee: Guarantee = "marginal",
         difference: bool = False,
         ax: Axes | None = None,
     ) -> CoverageDisplay:
@@ -127,6 +141,8 @@ class CoverageDisplay(Display):
         confidence_level : k floats
         calibration_rows : int, optional
             How many rows calibrated the intervals; without, there is no band.
+        guarantee : "marginal" or float, default="marginal"
+            Guarantee of the intervals, see `WidthwiseRegressor`.
         difference : bool, default=False
         ax : matplotlib axes, optional
         """
@@ -136,7 +152,13 @@ class CoverageDisplay(Display):
         if len(levels) != array.shape[2]:
             raise ValueError(f"intervals has {array.shape[2]} levels, confidence_level has {len(levels)}")
         covered = count_covered(outcomes, array)
-        display = cls(levels=levels, covered=covered, rows=len(outcomes), calibration_rows=calibration_rows)
+        display = cls(
+            levels=levels,
+            covered=covered,
+            rows=len(outcomes),
+            calibration_rows=calibration_rows,
+            guarantee=guarantee,
+        )
         return display.plot(ax, difference=difference)
 
     def plot(self, ax: Axes | None = None, *, difference: bool = False) -> CoverageDisplay:
