@@ -54,7 +54,7 @@ class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
     Parameters
     ----------
     localizer : Localizer
-        Trained on other rows than those given to ``conformalize``; the very rows that trained it are refused.
+        Trained on other rows than those given to ``conformalize``; rows that trained it are refused.
 
     Notes
     -----
