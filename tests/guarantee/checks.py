@@ -221,6 +221,8 @@ def _python():
             levels = (0.1, 0.8, 0.9) if path == "quantiles" else LEVELS
             face = Python(path=path)
             yield Check(f"Python {path}, {population}, n = {n}", face, population, n, 50, 200, levels, scale=10)
+    pac = Python(guarantee=0.95)
+    yield Check("Python training-conditional, heavy, n = 60", pac, "heavy", 60, 100, 200, confidence=0.95, scale=5)
     yield Check("Python groups, skewed", Python(), "skewed", 0, 60, 200, groups=(10, 19, 40), scale=10)
     yield Check("Python groups, counts", Python(), "counts", 0, 60, 200, groups=(10, 19, 40), scale=10)
     yield Check("Python weights, heavy, n = 30", Weighted(), "heavy", 30, 1, 2000, weighted=True, scale=10)
@@ -242,6 +244,8 @@ def _python():
 
 
 def _onnx():
+    pac = Onnx("identity", guarantee=0.95)
+    yield Check("ONNX training-conditional, heavy, n = 60", pac, "heavy", 60, 100, 40, confidence=0.95, scale=5)
     faces = [("identity", None, "heavy", 10), ("identity", None, "rounded", 99), ("affine", "narrow", "skewed", 20)]
     faces += [("exp", "even", "heavy", 19), ("erc", "even", "counts", 11), ("linear", 0.5, "rounded", 20)]
     faces += [("density", "narrow", "skewed", 10)]

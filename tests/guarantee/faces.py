@@ -123,6 +123,7 @@ class Python:
     goal: str | float | None = None
     two_sided: bool | None = None
     path: str = "intervals"
+    guarantee: str | float = "marginal"
 
     def localizer(self, fit):
         return trained_localizer(self.transform, self.goal, self.two_sided, fit)
@@ -138,7 +139,8 @@ class Python:
             half = len(rows) // 2
             predictor = Predictor(localizer, localizer.calibrate(*rows[:half].arguments))
             return predictor.calibrated(*rows[half:].arguments)
-        return Predictor(localizer, localizer.calibrate(*rows.arguments, groups=rows.groups))
+        predictor = Predictor(localizer, localizer.calibrate(*rows.arguments, groups=rows.groups))
+        return predictor if self.guarantee == "marginal" else predictor.with_guarantee(self.guarantee)
 
     def one(self, localizer, rows, new, levels):
         predictor = self.predictor(localizer, rows)
