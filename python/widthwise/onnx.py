@@ -95,7 +95,11 @@ def export(
     - ``lower`` and ``upper`` of shape (N, k), a column for each level. Infinite, or the ends of the range of outcomes,
       where the model promises nothing: too few calibration rows, a prediction that is no number.
 
-    Trees give the library's bits; numbers of a network agree to about 1e-6, as runtimes add in an order of their own.
+    An interval of the graph contains that of the library. Trees and networks give the library's bits, because they add
+    in its order; half-widths are then rounded up by a relative 2^-46 (1.4e-14), more than the exponentials of a runtime
+    and of the library differ. This holds for runtimes that compute each operator in single and double precision as
+    IEEE 754 says, as ONNX Runtime does on CPUs. For networks that order takes 20 to 60 times as long as matrix products:
+    1.2 s instead of 0.03 s for 10,000 rows and five layers of 64 units.
 
     The metadata of the graph name ``features`` and ``levels`` (as JSON), ``guarantee``, ``target``, ``transform``, ``goal`` and
     ``widthwise_version``. A graph does not learn: export again after calibrating with fresh rows.
@@ -163,6 +167,14 @@ class _Graph:
     def column(self, matrix: str, j: int) -> str:
         """Column j of a matrix, as a matrix."""
         return self.add("Gather", matrix, self.constant([j], np.int64), axis=1)
+
+    def columns(self, matrix: str, count: int) -> list[str]:
+        """All columns of a matrix, as matrices."""
+        if count == 1:
+            return [matrix]
+        names = [f"Split_{len(self.nodes)}_{j}" for j in range(count)]
+        self.nodes.append(helper.make_node("Split", [matrix], names, axis=1))
+        return names
 
     def where(self, condition: str, value: Any, otherwise: str) -> str:
         """`value` where the condition holds. No runtime is asked what it makes of NaN in Max, Min or Clip."""
@@ -341,7 +353,12 @@ def _trees(graph: _Graph, arrays: Any, trees: NDArray[Any], x: str, before: Sequ
 
 
 def _net(graph: _Graph, arrays: Any, x: str) -> str:
-    """Standardise in double precision, a missing value being the centre; then layers in single precision."""
+    """Standardise in double precision, a missing value being the centre; then layers in single precision.
+
+    A layer adds in the library's order: the bias, then one input after the other, each product and each sum rounded.
+    Only that gives the library's bits; a matrix product adds in an order of the runtime's own. Inputs that ReLU made 0,
+    which the library skips, add 0 here.
+    """
     bound = float(arrays["bound"])
     centred = graph.add("Sub", x, graph.constant(arrays["centre"]))
     z = graph.add("Div", centred, graph.constant(arrays["scale"]))
@@ -351,9 +368,11 @@ def _net(graph: _Graph, arrays: Any, x: str) -> str:
         weights = layer["weights"].reshape(layer["outputs"], layer["inputs"])
         if i > 0:
             out = graph.add("Relu", out)
-        out = graph.add(
-            "Gemm", out, graph.constant(weights, np.float32), graph.constant(layer["biases"], np.float32), transB=1
-        )
+        total = graph.constant(layer["biases"].reshape(1, -1), np.float32)
+        for k, value in enumerate(graph.columns(out, layer["inputs"])):
+            term = graph.add("Mul", value, graph.constant(weights[None, :, k], np.float32))
+            total = graph.add("Add", total, term)
+        out = total
     return out
 
 
