@@ -150,6 +150,7 @@ class Package:
                 ["python3", "-m", "build", "--wheel", "--outdir", "build/dist", "build/sdist"],
             ],
             after=["release-build"],
+            environment={"CXX": "c++"},  # the name that CMake finds; ccache tells compilers by name
         )
 
     def install_wheel(self) -> Step:
