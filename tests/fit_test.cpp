@@ -238,6 +238,22 @@ TEST(Fit, LeavesTheCalibrationEmptyWhenAskedTo) {
   EXPECT_TRUE(std::isinf(interval.lower) && std::isinf(interval.upper));
 }
 
+TEST(Fit, KeepsSketchesOfTheRowsThatTrainedAndCalibrated) {
+  const Table table(800);
+  const Model model =
+      fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .calibration_share = 0.25}).model;
+  const ModelParts& parts = model.parts();
+  EXPECT_EQ(parts.fit_sketch.rows(), 600U);
+  EXPECT_EQ(parts.calibration_sketch.rows(), 200U);
+  RowSketch all;
+  all.add(RowHasher(parts.features), {table.x.data(), 800, 2}, table.y);
+  RowSketch merged = parts.fit_sketch;
+  merged.merge(parts.calibration_sketch);
+  EXPECT_EQ(merged, all);
+  EXPECT_TRUE(overlap(parts.fit_sketch, all).found());
+  EXPECT_FALSE(overlap(parts.fit_sketch, parts.calibration_sketch).found());
+}
+
 TEST(Fit, RefusesWhatCannotBe) {
   const Table table(200);
   const auto message = [&](const FitTable& t, const FitOptions& options, ErrorCode code) {
