@@ -62,6 +62,7 @@ Json describe(const std::optional<OnlineCalibration>& online) {
   return {{"method", name_of(online->method())},
           {"window", online->window()},
           {"rows", online->rows()},
+          {"pending", online->rows_pending()},
           {"levels", levels}};
 }
 
@@ -138,7 +139,8 @@ std::string to_text(const Model& model, const std::string& file) {
              : "covers " + percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence");
   }
   if (const auto& online = parts.online) {
-    line("stream", std::string(name_of(online->method())) + ", " + count_of(online->rows(), "row") + " observed");
+    line("stream", std::string(name_of(online->method())) + ", " + count_of(online->rows(), "row") + " observed" +
+                       (online->rows_pending() == 0 ? "" : ", " + count(online->rows_pending()) + " pending"));
     for (std::size_t j = 0; j < online->levels().size() && online->rows() > 0; ++j) {
       const OnlineCoverage coverage = online->coverage(j);
       line("  at level " + online->levels()[j].text(),

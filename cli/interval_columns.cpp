@@ -12,13 +12,15 @@ constexpr const char* kPredictionColumn = "prediction";
 
 }  // namespace
 
-IntervalColumns::IntervalColumns(const Model& model, const std::vector<Level>& levels)
-    : with_predictions_(!model.needs_predictions()), infinite_(levels.size()) {
+IntervalColumns::IntervalColumns(const Model& model, const std::vector<Level>& levels,
+                                 std::optional<std::uint64_t> batch)
+    : with_predictions_(!model.needs_predictions()), batch_(batch), infinite_(levels.size()) {
   if (with_predictions_) names_.emplace_back(kPredictionColumn);
   for (const Level& level : levels) {
     names_.push_back("lower_" + level.text());
     names_.push_back("upper_" + level.text());
   }
+  if (batch_) names_.emplace_back(kBatchColumn);
 }
 
 void IntervalColumns::require_free(const std::vector<std::string>& carried, const std::filesystem::path& table) const {
@@ -46,6 +48,7 @@ MatrixView IntervalColumns::of(std::size_t n, const Write& write) {
       columns_.push_back(upper);
       if (!std::isfinite(upper - lower)) ++infinite_[j];
     }
+    if (batch_) columns_.push_back(static_cast<double>(*batch_));
   }
   return {columns_.data(), n, names_.size()};
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,11 +15,16 @@
 
 namespace widthwise::cli {
 
-/// The columns that a table of intervals has more: f(x) when the model makes it, then the bounds of each level.
+/// The column with the number of the batch that a row was issued in, for `track --observe`.
+inline constexpr const char* kBatchColumn = "batch";
+
+/// The columns that a table of intervals has more: f(x) when the model makes it, then the bounds of each level, then
+/// the batch when the rows are issued as one that outcomes are awaited of.
 /// Thread safety: none.
 class IntervalColumns {
  public:
-  IntervalColumns(const Model& model, const std::vector<Level>& levels);
+  IntervalColumns(const Model& model, const std::vector<Level>& levels,
+                  std::optional<std::uint64_t> batch = std::nullopt);
 
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
@@ -35,6 +41,7 @@ class IntervalColumns {
 
  private:
   bool with_predictions_;
+  std::optional<std::uint64_t> batch_;
   std::vector<std::string> names_;
   std::vector<std::uint64_t> infinite_;
   std::vector<double> predictions_;

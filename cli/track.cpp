@@ -12,6 +12,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/online.hpp>
+#include <widthwise/track.hpp>
 
 #include "command.hpp"
 #include "interval_columns.hpp"
@@ -32,6 +33,10 @@ struct TrackArguments {
   std::string method;
   std::string step;
   std::string window;
+  std::uint64_t batch_size = TrackOptions{}.batch_size;
+  std::string batch_by;
+  std::uint64_t delay = 0;
+  bool observe = false;
   bool restart = false;
   bool json = false;
 };
@@ -63,9 +68,9 @@ GivenOptions parse(const TrackArguments& arguments) {
 void expect_same(const OnlineCalibration& online, const GivenOptions& given) {
   const auto expect = [](bool same, const std::string& option) {
     if (same) return;
-    throw Error(ErrorCode::kInvalidArgument,
-                option + ": the model is in the middle of a stream that it follows with another; leave " + option +
-                    " out to go on, or begin anew with --restart");
+    throw Error(ErrorCode::kInvalidArgument, option +
+                                                 ": the model already tracks a stream with a different value; leave " +
+                                                 option + " out to resume it, or start again with --restart");
   };
   expect(given.levels.empty() || given.levels == online.levels(), "--level");
   expect(!given.method || *given.method == online.method(), "--method");
@@ -108,93 +113,303 @@ void check_outcomes(std::span<const double> outcomes, const ModelTable& table, c
                                        "' is infinite; leave it empty if it is not known");
 }
 
-void report(const TrackArguments& arguments, const OnlineCalibration& online, const IntervalColumns& added,
-            std::uint64_t rows, std::uint64_t observed) {
+/// What a run of the command did, for its report.
+struct Tracked {
+  std::vector<std::string> added = {};       // columns written
+  std::vector<std::uint64_t> infinite = {};  // intervals written, for each level
+  std::uint64_t rows = 0;                    // read
+  std::optional<std::uint64_t> issued = {};  // the batch whose outcomes are awaited
+  OnlineCalibration before;
+};
+
+std::uint64_t observed_rows(const Tracked& tracked, const OnlineCalibration& online) {
+  return online.rows() - tracked.before.rows();
+}
+
+/// Coverage of the rows of this table that were observed.
+double table_coverage(const Tracked& tracked, const OnlineCalibration& online, std::size_t j) {
+  return share(online.coverage(j).covered - tracked.before.coverage(j).covered, observed_rows(tracked, online));
+}
+
+void report_json(const TrackArguments& arguments, const OnlineCalibration& online, const Tracked& tracked) {
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
   const std::vector<Level>& levels = online.levels();
+  Json by_level = Json::array();
+  for (std::size_t j = 0; j < levels.size(); ++j) {
+    Json entry = {{"level", levels[j].value()}, {"step", online.step(j)}};
+    entry["table_coverage"] = table_coverage(tracked, online, j);
+    entry.update(to_json(online.coverage(j)));
+    if (!tracked.infinite.empty()) entry["infinite"] = tracked.infinite[j];
+    by_level.push_back(std::move(entry));
+  }
+  print_json(Json{{"output", or_null(arguments.output)},
+                  {"saved", or_null(arguments.save)},
+                  {"rows", tracked.rows},
+                  {"observed", observed_rows(tracked, online)},
+                  {"pending", online.rows_pending()},
+                  {"batch", tracked.issued ? Json(*tracked.issued) : Json(nullptr)},
+                  {"longest_delay", online.longest_delay()},
+                  {"added", tracked.added},
+                  {"method", name_of(online.method())},
+                  {"window", online.window()},
+                  {"levels", by_level}});
+}
+
+/// Which outcomes an interval of the output was made with.
+std::string mode_of(const TrackArguments& arguments) {
+  const std::string late =
+      arguments.delay == 0 ? ""
+                           : ", " + count(arguments.delay) + (arguments.delay == 1 ? " batch" : " batches") + " late";
+  if (!arguments.batch_by.empty()) return "in batches of equal '" + arguments.batch_by + "'" + late;
+  if (arguments.batch_size > 1) return "in batches of " + count(arguments.batch_size) + " rows" + late;
+  return late.empty() ? "row by row, each outcome known before the next row" : "row by row" + late;
+}
+
+std::string coverage_table(const OnlineCalibration& online, const Tracked& tracked) {
+  TextTable table;
+  const std::uint64_t observed = observed_rows(tracked, online);
+  const bool earlier = observed < online.rows();
+  std::vector<std::string> header = {"level", "coverage of " + count_of(observed, "row")};
+  if (earlier) header.push_back("of all " + count(online.rows()));
+  header.push_back("of the last " + count(online.coverage(0).recent_rows));
+  header.emplace_back("calibration as it was");
+  table.add(header);
+  for (std::size_t j = 0; j < online.levels().size(); ++j) {
+    const OnlineCoverage coverage = online.coverage(j);
+    std::vector<std::string> line = {online.levels()[j].text(),
+                                     observed == 0 ? "-" : percent(table_coverage(tracked, online, j))};
+    if (earlier) line.push_back(percent(share(coverage.covered, coverage.rows)));
+    line.push_back(percent(share(coverage.recent_covered, coverage.recent_rows)));
+    line.push_back(percent(share(coverage.covered_fixed, coverage.rows)));
+    table.add(line);
+  }
+  return table.text();
+}
+
+void report(const TrackArguments& arguments, const OnlineCalibration& online, const Tracked& tracked) {
   if (arguments.json) {
-    Json by_level = Json::array();
-    for (std::size_t j = 0; j < levels.size(); ++j) {
-      Json entry = {{"level", levels[j].value()}, {"step", online.step(j)}};
-      entry.update(to_json(online.coverage(j)));
-      entry["infinite"] = added.infinite()[j];
-      by_level.push_back(std::move(entry));
-    }
-    print_json(Json{{"output", arguments.output},
-                    {"saved", arguments.save.empty() ? Json(nullptr) : Json(arguments.save)},
-                    {"rows", rows},
-                    {"observed", observed},
-                    {"added", added.names()},
-                    {"method", name_of(online.method())},
-                    {"window", online.window()},
-                    {"levels", by_level}});
+    report_json(arguments, online, tracked);
     return;
   }
-  std::string text = arguments.output + ": " + count_of(rows, "row") + ", with " + list(added.names()) + ".\n";
+  const std::uint64_t observed = observed_rows(tracked, online);
+  std::string text;
+  if (arguments.observe) {
+    text += arguments.table + ": " + count_of(observed, "outcome") + " of intervals issued before.\n";
+  } else {
+    text += arguments.output + ": " + count_of(tracked.rows, "row") + ", with " + list(tracked.added) +
+            (observed == 0 ? "" : "; " + mode_of(arguments)) + ".\n";
+  }
   if (!arguments.save.empty()) {
-    text += arguments.save + ": goes on from here, after " + count_of(online.rows(), "row") + " with outcomes.\n";
+    text += arguments.save + ": resumes from here, after " + count_of(online.rows(), "row") + " with outcomes" +
+            (online.rows_pending() == 0 ? "" : "; " + count_of(online.rows_pending(), "row") + " pending") + ".\n";
   }
-  if (online.rows() > 0) {
-    TextTable table;
-    const std::uint64_t recent = online.coverage(0).recent_rows;
-    table.add({"level", "coverage of " + count_of(online.rows(), "row"), "of the last " + count(recent),
-               "calibration as it was"});
-    for (std::size_t j = 0; j < levels.size(); ++j) {
-      const OnlineCoverage coverage = online.coverage(j);
-      table.add({levels[j].text(), percent(share(coverage.covered, coverage.rows)),
-                 percent(share(coverage.recent_covered, coverage.recent_rows)),
-                 percent(share(coverage.covered_fixed, coverage.rows))});
-    }
-    text += "\n" + table.text();
-  }
+  if (online.rows() > 0) text += "\n" + coverage_table(online, tracked);
   print(text);
 }
 
-void run(const TrackArguments& arguments) {
-  require_other_file("--output", arguments.output, {arguments.model, arguments.table});
-  if (!arguments.save.empty()) require_other_file("--save", arguments.save, {arguments.table, arguments.output});
-  const Model model = load(arguments.model);
+/// Rows that are followed by another value of a column than their own end a batch.
+class BatchesBy {
+ public:
+  explicit BatchesBy(std::string column) : column_(std::move(column)) {}
+
+  /// Call use(first, count) for the parts of the rows that are in one batch, and `end` where another batch begins.
+  template <class Use, class End>
+  void split(const ModelTable& table, std::size_t rows, const Use& use, const End& end) {
+    if (column_.empty()) {
+      use(0, rows);
+      return;
+    }
+    const std::span<const double> values = table.column(column_);
+    require_finite(values, table.file(), column_, table.batch().first_row(), "every row needs its batch");
+    for (std::size_t first = 0; first < rows;) {
+      if (last_ && *last_ != values[first]) end();
+      last_ = values[first];
+      std::size_t next = first + 1;
+      while (next < rows && values[next] == *last_) ++next;
+      use(first, next - first);
+      first = next;
+    }
+  }
+
+ private:
+  std::string column_;
+  std::optional<double> last_;
+};
+
+/// Write intervals of rows with outcomes at hand, and observe these as the options say.
+void track_outcomes(const TrackArguments& arguments, const Model& model, OnlineCalibration& online, ModelTable& table,
+                    IntervalColumns& added, TableWriter& writer) {
   const std::string& target = target_of(model);
-  OnlineCalibration online = begin(arguments, model);
-  auto reader = TableReader::open(arguments.table);
-  const std::vector<std::string> names = column_names(*reader);
-  const bool teaches = std::find(names.begin(), names.end(), target) != names.end();
-  if (teaches) refuse_known_rows(arguments, model, *reader);
-  const std::vector<std::string> carried =
-      arguments.columns.empty() ? names : parse_columns(*reader, arguments.table, arguments.columns);
-  IntervalColumns added(model, online.levels());
-  added.require_free(carried, arguments.table);
-  const std::string fingerprint = fingerprint_text(*reader);
-  ModelTable table(model, arguments.table, std::move(reader),
-                   teaches ? std::vector<std::string>{target} : std::vector<std::string>{}, carried);
-  const auto writer = TableWriter::open(arguments.output, table.reader(), added.names());
-  const std::uint64_t before = online.rows();
-  std::vector<double> unknown;
+  const std::uint64_t batch_size =
+      arguments.batch_by.empty() ? arguments.batch_size : std::numeric_limits<std::uint64_t>::max();
+  Tracker tracker(model, online, {.batch_size = batch_size, .delay = arguments.delay});
+  BatchesBy batches(arguments.batch_by);
   RowSketch seen;
+  ProgressBar bar("rows");
+  while (table.next(bar, "tracking")) {
+    const ModelRows rows = table.rows();
+    const std::size_t n = rows.x.rows();
+    const std::span<const double> outcomes = table.column(target);
+    check_outcomes(outcomes, table, target);
+    model.sketch(seen, rows, outcomes);
+    writer.write(table.batch(), added.of(n, [&](auto predictions, auto lower, auto upper) {
+      batches.split(
+          table, n,
+          [&](std::size_t first, std::size_t count) {
+            tracker.track(rows.slice(first, count), outcomes.subspan(first, count), predictions.subspan(first, count),
+                          lower.slice(first, count), upper.slice(first, count));
+          },
+          [&] { tracker.end_batch(); });
+    }));
+  }
+  check_new_rows(model, seen, RowSketch(), arguments.table);
+  tracker.finish();
+}
+
+/// Write intervals of rows to come, all as one batch.
+void issue_rows(const Model& model, OnlineCalibration& online, ModelTable& table, IntervalColumns& added,
+                TableWriter& writer) {
+  const std::size_t k = online.levels().size();
+  std::vector<double> quantiles(k);
+  online.quantiles(quantiles);
   {
     ProgressBar bar("rows");
-    while (table.next(bar, "tracking")) {
+    while (table.next(bar, "issuing")) {
       const ModelRows rows = table.rows();
-      unknown.resize(rows.x.rows(), std::numeric_limits<double>::quiet_NaN());
-      const std::span<const double> outcomes = teaches ? table.column(target) : unknown;
-      check_outcomes(outcomes, table, target);
-      if (teaches) model.sketch(seen, rows, outcomes);
-      writer->write(table.batch(), added.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
-        model.track(online, rows, outcomes, predictions, lower, upper);
+      writer.write(table.batch(), added.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
+        model.intervals_at(rows, {quantiles.data(), rows.x.rows(), k, 0}, predictions, lower, upper);
       }));
     }
   }
-  check_new_rows(model, seen, RowSketch(), arguments.table);
-  writer->close();
-  const std::uint64_t observed = online.rows() - before;
-  if (!arguments.save.empty()) {
-    ModelParts parts = model.parts();
-    parts.online = online;
-    if (observed > 0) parts.notes[kTrackedLast] = fingerprint;
-    save(Model(std::move(parts)), arguments.save);
+  if (table.rows_read() > 0) (void)online.issue(table.rows_read());
+}
+
+/// Observe outcomes of rows that were issued before, by their column of batches.
+void observe_rows(const Model& model, OnlineCalibration& online, ModelTable& table) {
+  const std::string& target = target_of(model);
+  BatchesBy batches(kBatchColumn);
+  RowSketch seen;
+  ProgressBar bar("rows");
+  while (table.next(bar, "observing")) {
+    const ModelRows rows = table.rows();
+    const std::span<const double> outcomes = table.column(target);
+    check_outcomes(outcomes, table, target);
+    model.sketch(seen, rows, outcomes);
+    batches.split(
+        table, rows.x.rows(),
+        [&](std::size_t first, std::size_t count) {
+          const double number = table.column(kBatchColumn)[first];
+          if (number < 0 || number != std::floor(number) || number > static_cast<double>(online.rows_issued())) {
+            throw Error(ErrorCode::kBadData,
+                        table.file().string() + ": row " + std::to_string(table.batch().first_row() + first + 1) +
+                            ": '" + kBatchColumn + "' is not the number of a batch that was issued; expected the " +
+                            "column as track wrote it");
+          }
+          try {
+            model.observe(online, static_cast<std::uint64_t>(number), rows.slice(first, count),
+                          outcomes.subspan(first, count));
+          } catch (const Error& error) {
+            throw Error(ErrorCode::kBadData, table.file().string() + ": " + error.what());
+          }
+        },
+        [] {});
   }
-  report(arguments, online, added, table.rows_read(), observed);
-  if (!teaches) {
-    warn(arguments.table + ": no column '" + target + "', so there was nothing to learn" + suggestion(target, names));
+  check_new_rows(model, seen, RowSketch(), table.file());
+}
+
+void save_state(const TrackArguments& arguments, const Model& model, const OnlineCalibration& online,
+                const std::optional<std::string>& tracked) {
+  if (arguments.save.empty()) return;
+  ModelParts parts = model.parts();
+  parts.online = online;
+  if (tracked) parts.notes[kTrackedLast] = *tracked;
+  save(Model(std::move(parts)), arguments.save);
+}
+
+void run_observe(const TrackArguments& arguments, const Model& model) {
+  if (!model.parts().online) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--observe: " + arguments.model +
+                    " follows no stream; issue intervals first, with 'widthwise track' and --save");
+  }
+  OnlineCalibration online = begin(arguments, model);
+  Tracked tracked{.before = online};
+  auto reader = TableReader::open(arguments.table);
+  const std::string& target = target_of(model);
+  require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", the outcomes to observe");
+  require_column(*reader, arguments.table, kBatchColumn, ErrorCode::kBadData,
+                 ", which track writes for rows whose outcomes are to come");
+  ModelTable table(model, arguments.table, std::move(reader), {target, kBatchColumn});
+  observe_rows(model, online, table);
+  tracked.rows = table.rows_read();
+  save_state(arguments, model, online, std::nullopt);
+  report(arguments, online, tracked);
+}
+
+void run_track(const TrackArguments& arguments, const Model& model) {
+  const std::string& target = target_of(model);
+  OnlineCalibration online = begin(arguments, model);
+  Tracked tracked{.before = online};
+  auto reader = TableReader::open(arguments.table);
+  const std::vector<std::string> names = column_names(*reader);
+  const bool teaches = std::find(names.begin(), names.end(), target) != names.end();
+  if (teaches) {
+    refuse_known_rows(arguments, model, *reader);
+  } else if (!arguments.save.empty()) {
+    tracked.issued = online.rows_issued();
+  }
+  const std::vector<std::string> carried =
+      arguments.columns.empty() ? names : parse_columns(*reader, arguments.table, arguments.columns);
+  IntervalColumns added(model, online.levels(), tracked.issued);
+  added.require_free(carried, arguments.table);
+  const std::string fingerprint = fingerprint_text(*reader);
+  std::vector<std::string> numbers;
+  if (teaches) numbers.push_back(target);
+  if (teaches && !arguments.batch_by.empty() && arguments.batch_by != target) {
+    require_column(*reader, arguments.table, arguments.batch_by, ErrorCode::kInvalidArgument, " for --batch-by");
+    numbers.push_back(arguments.batch_by);
+  }
+  ModelTable table(model, arguments.table, std::move(reader), numbers, carried);
+  const auto writer = TableWriter::open(arguments.output, table.reader(), added.names());
+  if (teaches) {
+    track_outcomes(arguments, model, online, table, added, *writer);
+  } else {
+    issue_rows(model, online, table, added, *writer);
+  }
+  writer->close();
+  tracked.rows = table.rows_read();
+  tracked.added = added.names();
+  tracked.infinite = added.infinite();
+  save_state(arguments, model, online, observed_rows(tracked, online) > 0 ? std::optional(fingerprint) : std::nullopt);
+  report(arguments, online, tracked);
+  if (teaches) return;
+  warn(arguments.table + ": no column '" + target + "', so " +
+       (arguments.save.empty()
+            ? "no outcome was observed; with --save the intervals are recorded and their outcomes can "
+              "be observed later"
+            : "no outcome was observed; when they are known, add the column to " + arguments.output +
+                  " and run 'widthwise track " + arguments.save + " " + arguments.output + " --observe --save " +
+                  arguments.save + "'") +
+       suggestion(target, names));
+}
+
+void run(const TrackArguments& arguments) {
+  if (arguments.observe != arguments.output.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, arguments.observe
+                                                 ? "--observe makes no intervals; leave --output out"
+                                                 : "--output is required: the file to write intervals to");
+  }
+  std::vector<std::string> used = {arguments.table};
+  if (!arguments.observe) {
+    require_other_file("--output", arguments.output, {arguments.model, arguments.table});
+    used.push_back(arguments.output);
+  }
+  if (!arguments.save.empty()) require_other_file("--save", arguments.save, used);
+  const Model model = load(arguments.model);
+  if (arguments.observe) {
+    run_observe(arguments, model);
+  } else {
+    run_track(arguments, model);
   }
 }
 
@@ -202,38 +417,56 @@ void run(const TrackArguments& arguments) {
 
 Command add_track(CLI::App& program) {
   auto arguments = std::make_shared<TrackArguments>();
-  CLI::App& command =
-      add_command(program, "track", "Write intervals that follow a stream: each row's outcome corrects those after it.",
-                  "widthwise track homes.safetensors today.csv -o intervals.csv --save homes.safetensors");
+  CLI::App& command = add_command(
+      program, "track", "Write intervals that follow a stream: each outcome corrects the intervals after it.",
+      "widthwise track homes.safetensors today.csv -o intervals.csv --save homes.safetensors");
   command.add_option("MODEL", arguments->model, "model file, calibrated")->required()->type_name("FILE");
   command
       .add_option("TABLE", arguments->table,
-                  "CSV or Parquet file with the model's columns, in the order of time; a row without an outcome gets "
-                  "its interval and teaches nothing")
+                  "CSV or Parquet file with the model's columns, in time order; rows without an outcome get intervals "
+                  "and are not recorded; a table without the outcome column is issued as one batch to observe later")
       ->required()
       ->type_name("FILE");
   command
       .add_option("-o,--output", arguments->output,
-                  "CSV or Parquet file to write, as predict does: each interval is made before its outcome is seen")
-      ->required()
+                  "CSV or Parquet file to write, as predict does: each interval is made before its outcome is observed")
       ->type_name("FILE");
   command
       .add_option("--save", arguments->save,
-                  "keep what was learnt in this model file, MODEL or another; the next table goes on from there")
+                  "model file to write the state to, MODEL or another; the next table resumes it")
       ->type_name("FILE");
+  CLI::Option* const batch_size =
+      add_count(command, "--batch-size", arguments->batch_size,
+                "rows issued together: their outcomes are observed after the last of them; default: 1, each outcome is "
+                "known before the next row");
+  CLI::Option* const batch_by =
+      command
+          .add_option("--batch-by", arguments->batch_by,
+                      "column of numbers, a day for instance: consecutive rows of one value are issued together")
+          ->type_name("COL")
+          ->excludes(batch_size);
+  CLI::Option* const delay = add_count(command, "--delay", arguments->delay,
+                                       "batches issued before the outcomes of a batch are observed; default: 0");
+  command
+      .add_flag("--observe", arguments->observe,
+                "observe the outcomes of rows that an earlier track issued, by the column 'batch' it wrote, in any "
+                "order; makes no intervals")
+      ->excludes(batch_size)
+      ->excludes(batch_by)
+      ->excludes(delay);
   add_levels(command, arguments->levels, "those the model was fitted for");
   add_choice(command, "--method", arguments->method, {"adaptive", "decaying"},
-             "move the level, for ever, or the quantile, by shrinking steps; default: adaptive");
+             "move the level, indefinitely, or the quantile, by shrinking steps; default: adaptive");
   command
       .add_option("--step", arguments->step,
                   "how far one miss moves the level; default: a twentieth of 1 - level when adaptive, 1 when decaying")
       ->type_name("S");
   command
       .add_option("--window", arguments->window,
-                  "recent rows that adaptive takes quantiles of, and that the report counts; default: 1000")
+                  "recent rows that adaptive takes quantiles of, at least, and that the report counts; default: 1000")
       ->type_name("N")
       ->check(whole_number());
-  command.add_flag("--restart", arguments->restart, "begin anew with the calibration, whatever was learnt before");
+  command.add_flag("--restart", arguments->restart, "start again from the calibration; discards the saved state");
   add_list(command, "--columns", arguments->columns, "A,B,...", "columns of the table to carry along; default: all");
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};

@@ -9,6 +9,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "observed_rows.hpp"
 #include "row_function/scratch.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
@@ -126,6 +127,11 @@ struct Model::Block {
   std::span<const double> predictions;  // as they are
   PredictionRows rows;                  // in units
 };
+
+ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
+  const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, count); };
+  return {.x = x.slice(first, count), .predictions = part(predictions), .groups = part(groups)};
+}
 
 Model::Model(ModelParts parts)
     : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration, parts_.guarantee) {}
@@ -251,19 +257,30 @@ void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<dou
   });
 }
 
-void Model::track(OnlineCalibration& online, const ModelRows& rows, std::span<const double> outcomes,
-                  std::span<double> predictions, MutableMatrixView lower, MutableMatrixView upper) const {
+std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
+                           MutableMatrixView lower, MutableMatrixView upper) const {
+  std::vector<double> quantiles(online.levels().size());
+  online.quantiles(quantiles);
+  intervals_at(rows, {quantiles.data(), rows.x.rows(), quantiles.size(), 0}, predictions, lower, upper);
+  return online.issue(rows.x.rows());
+}
+
+void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
+                    std::span<const double> outcomes) const {
   const std::size_t n = rows.x.rows();
   const std::size_t k = online.levels().size();
-  check_bounds(rows, k, predictions, lower, upper);
-  std::vector<double> seen(n);
-  scores(rows, outcomes, seen);
-  std::vector<double> quantiles(n * k);
-  for (std::size_t i = 0; i < n; ++i) {
-    online.quantiles({quantiles.data() + i * k, k});
-    if (!std::isnan(seen[i])) online.observe(seen[i]);
-  }
-  intervals_at(rows, {quantiles.data(), n, k}, predictions, lower, upper);
+  std::vector<double> found(n);
+  scores(rows, outcomes, found);
+  if (std::ranges::all_of(found, [](double score) { return std::isnan(score); })) return;
+  std::vector<double> quantiles(k);
+  online.issued_quantiles(batch, quantiles);
+  std::vector<double> predictions(n);
+  std::vector<double> lower(n * k);
+  std::vector<double> upper(n * k);
+  intervals_at(rows, {quantiles.data(), n, k, 0}, predictions, {lower.data(), n, k}, {upper.data(), n, k});
+  internal::ObservedRows observed;
+  observed.add(found, outcomes, {lower.data(), n, k}, {upper.data(), n, k});
+  online.observe(batch, observed.scores, observed.covered);
 }
 
 Interval Model::interval(std::span<const double> x, const Level& level, std::optional<double> prediction) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -31,20 +30,32 @@ constexpr double kDecayingStep = 1;
 constexpr double kMostStep = 10;
 constexpr std::uint64_t kMostWindow = 1'000'000;
 
+// Rows that a batch counts as, at most: with the default step, one that is missed as a whole lowers the level by alpha.
+constexpr double kBatchRows = 20;
+// Batches that quantiles are taken of, at least: where every second one is of another kind, some of both.
+constexpr double kWindowDelays = 10;
+// Rows that are inserted into the sorted window one by one; more are sorted anew.
+constexpr std::size_t kFewRows = 64;
+
 // Steps go as t^(-1/2 - 0.1): those of independent rows sum up to settle, and a change is still caught up with.
 constexpr double kDecay = 0.6;
 // A calibrated start need not search for q, so the steps begin as after so many rows.
 constexpr double kHeadStart = 100;
 
 constexpr std::uint64_t kMagic = 0x004e494c4e4f5757U;  // "WWONLIN", zero-terminated
-constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::uint64_t kRowByRowFormat = 1;
+constexpr std::uint64_t kBatchFormat = 2;
 constexpr std::size_t kHeaderWords = 7;
 constexpr std::size_t kLevelWords = 8;
+constexpr std::size_t kBatchWords = 5;
+constexpr double kRounding = 1e-9;
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "OnlineCalibration: " + what); }
 
-/// eta_t / (step * scale) of the row after `rows` others.
-double decay(std::uint64_t rows) { return std::pow(static_cast<double>(rows) + 1 + kHeadStart, -kDecay); }
+/// eta_t / (step * scale) of the row after `rows` others, when `pace` rows count as one.
+double decay(std::uint64_t rows, double pace) {
+  return std::pow(static_cast<double>(rows) / pace + 1 + kHeadStart, -kDecay) / pace;
+}
 
 /// Scores for one unit of probability near the level: the slope of the quantile function over half of alpha to both
 /// sides. Where ties make that 0, the spread of all scores; then the size of q; then 1, as scores are in units.
@@ -84,6 +95,12 @@ Level level_of(std::uint64_t number, std::uint64_t decimals) {
   return Level::parse("0." + std::string(decimals - digits.size(), '0') + digits);
 }
 
+void expect_numbers(std::span<const double> scores) {
+  if (std::ranges::none_of(scores, [](double score) { return std::isnan(score); })) return;
+  throw Error(ErrorCode::kNotFinite,
+              "OnlineCalibration::observe: a score is NaN; leave out rows without an outcome or a prediction");
+}
+
 bool is_negative_zero(double x) { return x == 0 && std::signbit(x); }
 
 }  // namespace
@@ -101,17 +118,6 @@ OnlineMethod online_method_of(std::string_view name) {
 double default_step(OnlineMethod method, const Level& level) {
   if (method == OnlineMethod::kDecaying) return kDecayingStep;
   return std::min(level.value(), level.complement().value()) / kAdaptiveParts;
-}
-
-template <class T>
-std::optional<T> OnlineCalibration::Ring<T>::push(T value, std::uint64_t capacity) {
-  if (values.size() < capacity) {
-    values.push_back(value);
-    return std::nullopt;
-  }
-  const T gone = std::exchange(values[oldest], value);
-  oldest = (oldest + 1) % values.size();
-  return gone;
 }
 
 OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector<Level> levels,
@@ -132,9 +138,9 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
   std::vector<double> scores;
   for (const CalibrationRow& row : calibration.rows(0)) scores.push_back(row.score);
   if (method_ == OnlineMethod::kAdaptive) {
-    scores_.values.assign(
-        scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(scores.size(), window_)));
-    sorted_ = scores_.values;
+    sorted_.assign(scores.begin(),
+                   scores.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(scores.size(), window_)));
+    scores_.assign(sorted_.begin(), sorted_.end());
     std::ranges::sort(sorted_);
   }
   std::ranges::sort(scores);
@@ -180,10 +186,22 @@ double OnlineCalibration::excess(std::size_t j) const {
   return static_cast<double>(owed) / static_cast<double>(alpha.denominator());
 }
 
+/// Rows that count as one.
+double OnlineCalibration::pace() const {
+  // Steps that move q itself must not grow again, or their bound does not hold.
+  return std::max(1.0, (method_ == OnlineMethod::kAdaptive ? delay_ : slowest_) / kBatchRows);
+}
+
+std::uint64_t OnlineCalibration::window_capacity() const {
+  // Row by row there is no batch that would have to be one of several.
+  const double delays = std::clamp(kWindowDelays * (delay_ - 1), 0.0, static_cast<double>(kMostWindow));
+  return std::max(window_, static_cast<std::uint64_t>(delays));
+}
+
 double OnlineCalibration::miss_rate(std::size_t j) const {
   const double alpha = levels_[j].complement().value();
   // The sum of step (alpha - err_t) needs no history: it is the step times the misses that are owed.
-  return method_ == OnlineMethod::kAdaptive ? alpha + states_[j].step * excess(j) : alpha;
+  return method_ == OnlineMethod::kAdaptive ? alpha + states_[j].step * excess(j) / pace() : alpha;
 }
 
 double OnlineCalibration::quantile(std::size_t j) const {
@@ -198,66 +216,180 @@ double OnlineCalibration::quantile(std::size_t j) const {
   return rank <= static_cast<double>(n) ? sorted_[static_cast<std::size_t>(rank) - 1] : kInfinity;
 }
 
+void OnlineCalibration::check_places(std::size_t places) const {
+  if (places == levels_.size()) return;
+  refuse(ErrorCode::kShapeMismatch,
+         std::to_string(levels_.size()) + " levels but " + std::to_string(places) + " places for quantiles");
+}
+
 void OnlineCalibration::quantiles(std::span<double> out) const {
-  if (out.size() != levels_.size()) {
-    refuse(ErrorCode::kShapeMismatch,
-           std::to_string(levels_.size()) + " levels but " + std::to_string(out.size()) + " places for quantiles");
-  }
+  check_places(out.size());
   for (std::size_t j = 0; j < out.size(); ++j) out[j] = quantile(j);
 }
 
-void OnlineCalibration::observe(double score) {
-  if (std::isnan(score)) {
-    throw Error(ErrorCode::kNotFinite,
-                "OnlineCalibration::observe: the score is NaN; leave out rows without an outcome or a prediction");
+std::uint64_t OnlineCalibration::issue(std::uint64_t rows) {
+  if (rows == 0) refuse(ErrorCode::kInvalidArgument, "issue: expected at least one row, found 0");
+  if (rows > kMostRows - issued_) refuse(ErrorCode::kInvalidArgument, "issue: more than 2^63 rows");
+  Issued batch{.rows = rows};
+  for (std::size_t j = 0; j < levels_.size(); ++j) {
+    batch.levels.push_back({.q = quantile(j), .empty = method_ == OnlineMethod::kAdaptive && miss_rate(j) >= 1});
   }
-  if (rows_ == kMostRows) refuse(ErrorCode::kInvalidArgument, "more than 2^63 rows");
-  score = internal::without_negative_zero(score);
-  for (std::size_t j = 0; j < states_.size(); ++j) {
-    LevelState& state = states_[j];
-    const bool missed = score > quantile(j) || miss_rate(j) >= 1;
-    state.misses_fixed += score > state.fixed ? 1 : 0;
-    if (method_ == OnlineMethod::kDecaying) {
-      const double alpha = levels_[j].complement().value();
-      state.q += state.step * state.scale * decay(rows_) * ((missed ? 1 : 0) - alpha);
-      state.q = internal::without_negative_zero(state.q);
+  const std::uint64_t number = issued_;
+  pending_.emplace_hint(pending_.end(), number, std::move(batch));
+  issued_ += rows;
+  if (pending_.size() > kMaxPendingBatches) pending_.erase(pending_.begin());
+  return number;
+}
+
+std::vector<PendingBatch> OnlineCalibration::pending() const {
+  std::vector<PendingBatch> batches;
+  for (const auto& [number, batch] : pending_) batches.push_back({.number = number, .rows = batch.rows});
+  return batches;
+}
+
+std::uint64_t OnlineCalibration::rows_pending() const {
+  std::uint64_t rows = 0;
+  for (const auto& [number, batch] : pending_) rows += batch.rows;
+  return rows;
+}
+
+const OnlineCalibration::Issued& OnlineCalibration::pending_batch(std::uint64_t batch) const {
+  const auto found = pending_.find(batch);
+  if (found != pending_.end()) return found->second;
+  refuse(ErrorCode::kInvalidArgument,
+         "batch " + std::to_string(batch) +
+             (batch < issued_ ? " has no rows pending: its outcomes were observed, or it was dropped"
+                              : " was not issued; the next batch is " + std::to_string(issued_)));
+}
+
+void OnlineCalibration::issued_quantiles(std::uint64_t batch, std::span<double> out) const {
+  const Issued& issued = pending_batch(batch);
+  check_places(out.size());
+  for (std::size_t j = 0; j < out.size(); ++j) out[j] = issued.levels[j].q;
+}
+
+void OnlineCalibration::drop(std::uint64_t batch) {
+  (void)pending_batch(batch);
+  pending_.erase(batch);
+}
+
+void OnlineCalibration::observe(std::uint64_t batch, std::span<const double> scores,
+                                std::span<const std::uint8_t> covered) {
+  const Issued& issued = pending_batch(batch);
+  const std::size_t k = levels_.size();
+  if (scores.size() > issued.rows) {
+    refuse(ErrorCode::kInvalidArgument, "observe: " + internal::rows_text(scores.size()) + " of batch " +
+                                            std::to_string(batch) + ", which has " + internal::rows_text(issued.rows) +
+                                            " pending");
+  }
+  if (!covered.empty() && covered.size() != scores.size() * k) {
+    refuse(ErrorCode::kShapeMismatch, "observe: expected " + std::to_string(scores.size() * k) +
+                                          " marks of coverage, one for each row and level, found " +
+                                          std::to_string(covered.size()));
+  }
+  expect_numbers(scores);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double score = internal::without_negative_zero(scores[i]);
+    note_delay(issued_ - batch);
+    for (std::size_t j = 0; j < k; ++j) {
+      const bool missed = score > issued.levels[j].q || issued.levels[j].empty;
+      states_[j].misses_fixed += score > states_[j].fixed ? 1U : 0U;
+      learn(j, missed, covered.empty() ? !missed : covered[i * k + j] != 0);
     }
-    state.misses += missed ? 1 : 0;
-    (void)state.recent.push(missed ? 1 : 0, window_);
+    ++rows_;
+    if (method_ == OnlineMethod::kAdaptive) keep(score, scores.size() <= kFewRows);
   }
-  ++rows_;
-  if (method_ == OnlineMethod::kDecaying) return;
-  if (const auto gone = scores_.push(score, window_)) {
-    sorted_.erase(std::ranges::lower_bound(sorted_, *gone));
+  if (scores.size() > kFewRows) {
+    sorted_.assign(scores_.begin(), scores_.end());
+    std::ranges::sort(sorted_);
   }
-  sorted_.insert(std::ranges::upper_bound(sorted_, score), score);
+  pending_.at(batch).rows -= scores.size();
+  if (issued.rows == 0) pending_.erase(batch);
+}
+
+void OnlineCalibration::observe(double score) {
+  expect_numbers({&score, 1});
+  observe(issue(1), {&score, 1});
+}
+
+/// A row's outcome came when `delay` rows had been issued since its batch began.
+void OnlineCalibration::note_delay(std::uint64_t delay) {
+  const auto rows = static_cast<double>(delay);
+  delay_ = rows_ == 0 ? rows : delay_ + (rows - delay_) / static_cast<double>(window_);
+  slowest_ = std::max(slowest_, delay_);
+  longest_delay_ = std::max(longest_delay_, delay);
+}
+
+void OnlineCalibration::learn(std::size_t j, bool missed, bool covered) {
+  LevelState& state = states_[j];
+  if (method_ == OnlineMethod::kDecaying) {
+    const double alpha = levels_[j].complement().value();
+    state.q += state.step * state.scale * decay(rows_, pace()) * ((missed ? 1 : 0) - alpha);
+    state.q = internal::without_negative_zero(state.q);
+  }
+  state.misses += missed ? 1 : 0;
+  state.covered += covered ? 1 : 0;
+  state.note(covered, window_);
+}
+
+/// Count a row among the recent ones.
+void OnlineCalibration::LevelState::note(bool is_covered, std::uint64_t window) {
+  recent.push_back(is_covered ? 0 : 1);
+  recent_outside += recent.back();
+  if (recent.size() <= window) return;
+  recent_outside -= recent.front();
+  recent.pop_front();
+}
+
+/// Add a score to the window, and to the sorted one when it is to follow.
+void OnlineCalibration::keep(double score, bool sorted) {
+  scores_.push_back(score);
+  if (sorted) sorted_.insert(std::ranges::upper_bound(sorted_, score), score);
+  for (const std::uint64_t capacity = window_capacity(); scores_.size() > capacity; scores_.pop_front()) {
+    if (sorted) sorted_.erase(std::ranges::lower_bound(sorted_, scores_.front()));
+  }
 }
 
 OnlineCoverage OnlineCalibration::coverage(std::size_t j) const {
   const LevelState& state = states_[j];
-  const std::vector<std::uint8_t>& recent = state.recent.values;
   return {.rows = rows_,
-          .covered = rows_ - state.misses,
+          .covered = state.covered,
           .covered_fixed = rows_ - state.misses_fixed,
-          .recent_rows = recent.size(),
-          .recent_covered = recent.size() - std::accumulate(recent.begin(), recent.end(), std::uint64_t{0})};
+          .recent_rows = state.recent.size(),
+          .recent_covered = state.recent.size() - state.recent_outside};
 }
 
+// --- bytes
+//
 // Format 1, in 64-bit words: magic, version, method, window, rows, number of levels, scores in the window; for
 // each level its decimals and their number, step, the fixed quantile, q, scale, misses, fixed misses, then one bit for
 // each of the recent rows, oldest first; the scores, oldest first; a checksum over all.
+//
+// Format 2 has, before the checksum: rows issued, mean delay, its greatest value, the greatest delay, pending batches;
+// for each level the rows covered; for each pending batch its number, rows, and for each level q and whether the set is
+// empty. A state that was led row by row, with every miss outside its interval, needs none of it and is written as
+// format 1.
+
+bool OnlineCalibration::is_row_by_row() const {
+  const std::uint64_t once = rows_ > 0 ? 1 : 0;
+  return issued_ == rows_ && longest_delay_ == once && pending_.empty() &&
+         std::ranges::all_of(states_, [&](const LevelState& state) { return state.covered == rows_ - state.misses; });
+}
+
 std::vector<std::byte> OnlineCalibration::serialise() const {
+  const bool row_by_row = is_row_by_row();
   const std::size_t recent = std::min(rows_, window_);
-  const std::size_t kept = scores_.values.size();
-  WordWriter writer(kHeaderWords + levels_.size() * (kLevelWords + bit_words(recent)) + kept);
+  const std::size_t k = levels_.size();
+  const std::size_t more = row_by_row ? 0 : kBatchWords + k + pending_.size() * (2 + 2 * k);
+  WordWriter writer(kHeaderWords + k * (kLevelWords + bit_words(recent)) + scores_.size() + more);
   writer.put(kMagic);
-  writer.put(kFormatVersion);
+  writer.put(row_by_row ? kRowByRowFormat : kBatchFormat);
   writer.put(static_cast<std::uint64_t>(method_));
   writer.put(window_);
   writer.put(rows_);
-  writer.put(std::uint64_t{levels_.size()});
-  writer.put(std::uint64_t{kept});
-  for (std::size_t j = 0; j < levels_.size(); ++j) {
+  writer.put(std::uint64_t{k});
+  writer.put(std::uint64_t{scores_.size()});
+  for (std::size_t j = 0; j < k; ++j) {
     const LevelState& state = states_[j];
     const auto [number, decimals] = decimals_of(levels_[j]);
     writer.put(number);
@@ -270,85 +402,173 @@ std::vector<std::byte> OnlineCalibration::serialise() const {
     writer.put(state.misses_fixed);
     writer.put_bits(recent, [&](std::size_t i) { return state.recent[i] != 0; });
   }
-  for (std::size_t i = 0; i < kept; ++i) writer.put(scores_[i]);
+  for (const double score : scores_) writer.put(score);
+  if (row_by_row) return std::move(writer).finish();
+  writer.put(issued_);
+  writer.put(delay_);
+  writer.put(slowest_);
+  writer.put(longest_delay_);
+  writer.put(std::uint64_t{pending_.size()});
+  for (const LevelState& state : states_) writer.put(state.covered);
+  for (const auto& [number, batch] : pending_) {
+    writer.put(number);
+    writer.put(batch.rows);
+    for (const IssuedLevel& level : batch.levels) {
+      writer.put(level.q);
+      writer.put(std::uint64_t{level.empty ? 1U : 0U});
+    }
+  }
   return std::move(writer).finish();
 }
 
-OnlineCalibration OnlineCalibration::deserialise(std::span<const std::byte> bytes) {
-  WordReader reader(bytes, "OnlineCalibration::deserialise");
-  const auto check = [&](bool holds, const char* what) { reader.check(holds, what); };
-  reader.expect_header(kMagic, kFormatVersion, "the state of an online calibration");
-  reader.verify_checksum();
-  OnlineCalibration online;
-  const std::uint64_t method = reader.get();
-  check(method <= 1, "the method is one that this version does not know");
-  online.method_ = static_cast<OnlineMethod>(method);
-  const bool adaptive = online.method_ == OnlineMethod::kAdaptive;
-  online.window_ = reader.get();
-  online.rows_ = reader.get();
-  check(online.rows_ <= kMostRows, "there are more than 2^63 rows");
-  const std::uint64_t levels = reader.get();
-  const std::uint64_t kept = reader.get();
-  check(levels <= reader.words_left() / kLevelWords && kept <= reader.words_left(), "the bytes end too early");
-  const std::uint64_t recent = std::min(online.rows_, online.window_);
-  check(adaptive ? kept >= recent && kept <= online.window_ : kept == 0, "the window is not as long as it must be");
-  for (std::uint64_t j = 0; j < levels; ++j) {
-    LevelState state;
-    const std::uint64_t number = reader.get();
-    const std::uint64_t decimals = reader.get();
+/// Reads the bytes into a state, part by part.
+struct OnlineCalibration::Reader {
+  WordReader words;
+  OnlineCalibration online = {};
+  std::uint64_t kept = 0;
+
+  void check(bool holds, const char* what) const { words.check(holds, what); }
+  [[nodiscard]] bool adaptive() const { return online.method_ == OnlineMethod::kAdaptive; }
+
+  void read_header() {
+    const std::uint64_t method = words.get();
+    check(method <= 1, "the method is one that this version does not know");
+    online.method_ = static_cast<OnlineMethod>(method);
+    online.window_ = words.get();
+    online.rows_ = words.get();
+    check(online.rows_ <= kMostRows, "there are more than 2^63 rows");
+    const std::uint64_t levels = words.get();
+    kept = words.get();
+    check(levels <= words.words_left() / kLevelWords && kept <= words.words_left(), "the bytes end too early");
+    online.states_.resize(levels);
+  }
+
+  void read_level(LevelState& state) {
+    const std::uint64_t number = words.get();
+    const std::uint64_t decimals = words.get();
     try {
       online.levels_.push_back(level_of(number, decimals));
     } catch (const Error& error) {
-      reader.refuse(error.what());
+      words.refuse(error.what());
     }
-    state.step = reader.get_number();
-    state.fixed = reader.get_number();
-    state.q = reader.get_number();
-    state.scale = reader.get_number();
+    state.step = words.get_number();
+    state.fixed = words.get_number();
+    state.q = words.get_number();
+    state.scale = words.get_number();
     check(!std::isnan(state.fixed) && !is_negative_zero(state.fixed), "a fixed quantile is NaN or -0");
-    check(!is_negative_zero(state.q) && (adaptive ? state.q == 0 : std::isfinite(state.q)), "a quantile cannot be");
-    check(adaptive ? std::bit_cast<std::uint64_t>(state.scale) == 0 : state.scale > 0 && std::isfinite(state.scale),
-          "a scale cannot be");
-    check(adaptive || std::isfinite(state.fixed), "a fixed quantile is infinite");
-    state.misses = reader.get();
-    state.misses_fixed = reader.get();
+    check(!is_negative_zero(state.q) && (adaptive() ? state.q == 0 : std::isfinite(state.q)), "a quantile is invalid");
+    check(adaptive() ? std::bit_cast<std::uint64_t>(state.scale) == 0 : state.scale > 0 && std::isfinite(state.scale),
+          "a scale is invalid");
+    check(adaptive() || std::isfinite(state.fixed), "a fixed quantile is infinite");
+    state.misses = words.get();
+    state.misses_fixed = words.get();
     check(state.misses <= online.rows_ && state.misses_fixed <= online.rows_, "there are more misses than rows");
-    check(bit_words(recent) <= reader.words_left(), "the bytes end too early");
-    std::uint64_t recent_misses = 0;
-    state.recent.values.resize(recent);
-    check(reader.get_bits(recent,
-                          [&](std::size_t i, bool missed) {
-                            state.recent.values[i] = missed ? 1 : 0;
-                            recent_misses += missed ? 1 : 0;
-                          }),
+    state.covered = online.rows_ - state.misses;
+    const std::uint64_t recent = std::min(online.rows_, online.window_);
+    check(bit_words(recent) <= words.words_left(), "the bytes end too early");
+    check(words.get_bits(recent, [&](std::size_t, bool outside) { state.note(!outside, recent); }),
           "there are recent rows that do not exist");
-    check(recent_misses <= state.misses && recent - recent_misses <= online.rows_ - state.misses,
-          "the recent misses do not go with all misses");
-    online.states_.push_back(std::move(state));
   }
-  try {
-    online.check_options();
-  } catch (const Error& error) {
-    reader.refuse(error.what());
+
+  void read_scores() {
+    check(kept <= words.words_left(), "the bytes end too early");
+    for (std::uint64_t i = 0; i < kept; ++i) {
+      const double score = words.get_number();
+      check(!std::isnan(score) && !is_negative_zero(score), "a score is NaN or -0");
+      online.scores_.push_back(score);
+    }
+    online.sorted_.assign(online.scores_.begin(), online.scores_.end());
+    std::ranges::sort(online.sorted_);
   }
-  for (std::size_t j = 0; adaptive && j < levels; ++j) {
-    // Beyond these no sequence of rows leads, but for rounding: past 0 every row is a hit, past 1 a miss.
-    const double alpha = online.levels_[j].complement().value();
-    const double step = online.states_[j].step;
-    const double rate = online.miss_rate(j);
-    check(rate >= -step * (1 - alpha) - 1e-9 && rate <= 1 + step * alpha + 1e-9,
-          "the misses are more or fewer than any rows could give");
+
+  void read_batches() {
+    online.issued_ = words.get();
+    online.delay_ = words.get_number();
+    online.slowest_ = words.get_number();
+    online.longest_delay_ = words.get();
+    const std::uint64_t batches = words.get();
+    const double least = online.rows_ > 0 ? 1 : 0;
+    check(online.issued_ <= kMostRows && online.rows_ <= online.issued_, "more rows are observed than issued");
+    check(online.longest_delay_ <= online.issued_ && least <= online.delay_ && online.delay_ <= online.slowest_ &&
+              online.slowest_ <= static_cast<double>(online.longest_delay_) * (1 + kRounding) &&
+              !is_negative_zero(online.delay_) && !is_negative_zero(online.slowest_),
+          "the delays are invalid");
+    check(online.rows_ > 0 || online.longest_delay_ == 0, "the delays are invalid");
+    for (LevelState& state : online.states_) {
+      state.covered = words.get();
+      check(state.covered <= online.rows_, "more rows are covered than observed");
+    }
+    check(batches <= kMaxPendingBatches, "there are too many pending batches");
+    for (std::uint64_t i = 0; i < batches; ++i) read_batch();
+    check(!online.is_row_by_row(), "the format is newer than the state needs");
   }
-  check(reader.words_left() == kept, "there are more or fewer scores than it says");
-  online.scores_.values.reserve(kept);
-  for (std::uint64_t i = 0; i < kept; ++i) {
-    const double score = reader.get_number();
-    check(!std::isnan(score) && !is_negative_zero(score), "a score is NaN or -0");
-    online.scores_.values.push_back(score);
+
+  void read_batch() {
+    const std::uint64_t number = words.get();
+    Issued batch{.rows = words.get()};
+    const auto last = online.pending_.rbegin();
+    check(last == online.pending_.rend() || number >= last->first + last->second.rows, "the batches are not in order");
+    check(number < online.issued_ && batch.rows >= 1 && batch.rows <= online.issued_ - number,
+          "a pending batch is invalid");
+    for (std::size_t j = 0; j < online.levels_.size(); ++j) {
+      const double q = words.get_number();
+      const std::uint64_t empty = words.get();
+      check(!std::isnan(q) && !is_negative_zero(q) && (adaptive() || std::isfinite(q)) &&
+                (empty == 0 || (empty == 1 && adaptive() && q == -kInfinity)),
+            "an issued quantile is invalid");
+      batch.levels.push_back({.q = q, .empty = empty == 1});
+    }
+    online.pending_.emplace_hint(online.pending_.end(), number, std::move(batch));
   }
-  online.sorted_ = online.scores_.values;
-  std::ranges::sort(online.sorted_);
-  return online;
+
+  /// What no sequence of rows can lead to.
+  void check_whole() const {
+    try {
+      online.check_options();
+    } catch (const Error& error) {
+      words.refuse(error.what());
+    }
+    const std::uint64_t recent = std::min(online.rows_, online.window_);
+    check(adaptive() ? kept >= recent && kept <= online.window_capacity() : kept == 0,
+          "the window is not as long as it must be");
+    check(online.rows_pending() <= online.issued_ - online.rows_, "more rows are pending than were issued");
+    for (std::size_t j = 0; j < online.states_.size(); ++j) {
+      const LevelState& state = online.states_[j];
+      check(state.recent_outside <= online.rows_ - state.covered && recent - state.recent_outside <= state.covered,
+            "the recent misses do not go with all misses");
+      if (!adaptive()) continue;
+      // The bound of the class comment, but for rounding.
+      const double alpha = online.levels_[j].complement().value();
+      const auto delay = static_cast<double>(online.longest_delay_);
+      const double least_step = state.step / std::max(1.0, delay / kBatchRows) * (1 - kRounding);
+      const double owed = online.excess(j);
+      check(owed >= -alpha / least_step - (1 - alpha) * delay - kRounding &&
+                owed <= (1 - alpha) / least_step + alpha * delay + kRounding,
+            "the misses are more or fewer than any rows could give");
+    }
+  }
+};
+
+OnlineCalibration OnlineCalibration::deserialise(std::span<const std::byte> bytes) {
+  Reader reader{.words = WordReader(bytes, "OnlineCalibration::deserialise")};
+  WordReader& words = reader.words;
+  const std::uint64_t format = words.format() == kRowByRowFormat ? kRowByRowFormat : kBatchFormat;
+  words.expect_header(kMagic, format, "the state of an online calibration");
+  words.verify_checksum();
+  reader.read_header();
+  for (LevelState& state : reader.online.states_) reader.read_level(state);
+  reader.read_scores();
+  if (format == kBatchFormat) {
+    reader.read_batches();
+  } else {
+    OnlineCalibration& online = reader.online;
+    online.issued_ = online.rows_;
+    online.longest_delay_ = online.rows_ > 0 ? 1 : 0;
+    online.delay_ = online.slowest_ = static_cast<double>(online.longest_delay_);
+  }
+  words.check(words.words_left() == 0, "there are more bytes than it says");
+  reader.check_whole();
+  return std::move(reader.online);
 }
 
 }  // namespace widthwise

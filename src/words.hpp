@@ -91,6 +91,9 @@ class WordReader {
     return true;
   }
 
+  /// The second word, where there is one: the format, which expect_header checks.
+  [[nodiscard]] std::uint64_t format() const { return words_left() > 1 ? load(1) : 0; }
+
   /// The first two words must be these.
   void expect_header(std::uint64_t magic, std::uint64_t version, const char* thing) {
     if (get() != magic) refuse(std::string("these bytes are not ") + thing);

@@ -18,6 +18,7 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/nearest_neighbours.hpp>
 #include <widthwise/random.hpp>
+#include <widthwise/track.hpp>
 
 /// Models and rows of random numbers, for tests of what holds whatever they were trained on.
 namespace widthwise::examples {
@@ -177,8 +178,9 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
     std::vector<double> predictions(kRows);
     std::vector<double> lower(kRows * k);
     std::vector<double> upper(kRows * k);
-    model.track(online, {.x = rows.x, .predictions = rows.predictions}, kValues, predictions, {lower.data(), kRows, k},
-                {upper.data(), kRows, k});
+    Tracker(model, online)
+        .track({.x = rows.x, .predictions = rows.predictions}, kValues, predictions, {lower.data(), kRows, k},
+               {upper.data(), kRows, k});
     for (std::size_t i = 0; i < lower.size(); ++i) {
       if (!(lower[i] <= upper[i])) throw std::logic_error("an interval that is none");
     }

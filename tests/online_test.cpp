@@ -5,16 +5,20 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <limits>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/random.hpp>
+#include <widthwise/track.hpp>
 
 #include "message_of.hpp"
 #include "model_examples.hpp"
@@ -282,6 +286,277 @@ TEST(OnlineCalibration, TiesInTheCalibrationStillGiveADecayingStep) {
   }
 }
 
+// --- batches and delay
+
+/// Issues batches of `batch` rows and observes each when `delay` more were issued; the adversary knows the quantile
+/// that its rows were issued with. `check` is called after every batch observed.
+template <class Check>
+void follow(OnlineCalibration& online, const Adversary& adversary, std::size_t batch, std::size_t delay,
+            std::uint64_t rows, const Check& check) {
+  struct Batch {
+    std::uint64_t number;
+    std::vector<double> scores;
+  };
+  Random random(22);
+  std::deque<Batch> waiting;
+  for (std::uint64_t t = 0; t < rows; t += batch) {
+    const double q = online.quantile(0);
+    Batch issued{online.issue(batch), {}};
+    for (std::uint64_t i = 0; i < batch; ++i) issued.scores.push_back(adversary(q, t + i, random));
+    waiting.push_back(std::move(issued));
+    if (waiting.size() <= delay) continue;
+    online.observe(waiting.front().number, waiting.front().scores);
+    waiting.pop_front();
+    check();
+  }
+}
+
+constexpr std::pair<std::size_t, std::size_t> kBatchesAndDelays[] = {{1, 0},  {1, 7},   {1, 300}, {24, 0},
+                                                                     {24, 3}, {500, 0}, {500, 2}};
+
+TEST(OnlineBatches, AdaptiveMissesAreWithinTheirBoundWhateverTheScores) {
+  for (const auto& [batch, delay] : kBatchesAndDelays) {
+    const auto longest = static_cast<double>(batch * (delay + 1));
+    for (const Adversary& adversary : adversaries()) {
+      for (const double value : {0.9, 0.05, 0.99}) {
+        for (const double step : {0.005, 0.5}) {
+          const double alpha = Level(value).complement().value();
+          OnlineCalibration online(calibration_of(uniform_scores(200, 4)), {value}, {.step = step, .window = 100});
+          const double least = step * std::min(1.0, 20 / longest);
+          follow(online, adversary, batch, delay, 3000, [&] {
+            const double excess = misses(online.coverage(0)) - alpha * static_cast<double>(online.rows());
+            ASSERT_LE(excess, alpha / least + (1 - alpha) * longest + 1e-6) << batch << " " << delay << " " << value;
+            ASSERT_GE(excess, -(1 - alpha) / least - alpha * longest - 1e-6) << batch << " " << delay << " " << value;
+          });
+          EXPECT_EQ(online.longest_delay(), batch * (delay + 1));
+          EXPECT_DOUBLE_EQ(online.delay(), longest);
+        }
+      }
+    }
+  }
+}
+
+TEST(OnlineBatches, DecayingMissesAreWithinTheirBoundForBoundedScores) {
+  for (const auto& [batch, delay] : kBatchesAndDelays) {
+    const auto longest = static_cast<double>(batch * (delay + 1));
+    const double pace = std::max(1.0, longest / 20);
+    for (const Adversary& adversary : adversaries()) {
+      for (const double value : {0.9, 0.05, 0.99}) {
+        const double alpha = Level(value).complement().value();
+        OnlineCalibration online(calibration_of(uniform_scores(200, 6)), {value}, {.method = OnlineMethod::kDecaying});
+        OnlineCalibration probe = online;
+        probe.observe(kInfinity);
+        const double scale = (probe.quantile(0) - online.quantile(0)) / (1 - alpha) * std::pow(101.0, 0.6);
+        const auto eta = [&](double row) { return scale / pace * std::pow(row / pace + 101, -0.6); };
+        follow(online, adversary, batch, delay, 3000, [&] {
+          const auto rows = static_cast<double>(online.rows());
+          ASSERT_LE(std::abs(misses(online.coverage(0)) - alpha * rows),
+                    (1 + eta(0) * longest) / eta(rows - 1) * (1 + 1e-6))
+              << batch << " " << delay << " " << value;
+        });
+      }
+    }
+  }
+}
+
+TEST(OnlineBatches, TheOrderInWhichOutcomesComeDoesNotChangeMissesNorTheLevel) {
+  for (const OnlineMethod method : kMethods) {
+    OnlineCalibration issued(calibration_of(uniform_scores(200, 23)), {0.9, 0.5}, {.method = method, .window = 400});
+    std::vector<std::pair<std::uint64_t, std::vector<double>>> batches;
+    Random random(24);
+    for (std::uint64_t b = 1; b <= 5; ++b) {
+      batches.emplace_back(issued.issue(b), uniform_scores(b, random.bits()));
+      if (b == 3) issued.observe(2.0);  // so that the batches do not all have one quantile
+    }
+    OnlineCalibration in_order = issued;
+    for (const auto& [number, scores] : batches) in_order.observe(number, scores);
+    for (int trial = 0; trial < 20; ++trial) {
+      random.shuffle(std::span(batches));
+      OnlineCalibration online = issued;
+      for (const auto& [number, scores] : batches) online.observe(number, scores);
+      for (std::size_t j = 0; j < 2; ++j) {
+        EXPECT_EQ(online.coverage(j).covered, in_order.coverage(j).covered);
+        EXPECT_EQ(online.coverage(j).covered_fixed, in_order.coverage(j).covered_fixed);
+        EXPECT_EQ(online.miss_rate(j), in_order.miss_rate(j));
+        // Decaying steps are those of the order in which outcomes came.
+        if (method == OnlineMethod::kAdaptive) {
+          EXPECT_EQ(online.quantile(j), in_order.quantile(j));
+        }
+      }
+      EXPECT_EQ(online.longest_delay(), in_order.longest_delay());
+      EXPECT_TRUE(online.pending().empty());
+    }
+  }
+}
+
+TEST(OnlineBatches, OutcomesOfABatchMayComeInAnyNumberOfCalls) {
+  for (const OnlineMethod method : kMethods) {
+    OnlineCalibration whole(calibration_of(uniform_scores(50, 25)), {0.9}, {.method = method, .window = 30});
+    OnlineCalibration parts = whole;
+    for (std::uint64_t t = 0; t < 30; ++t) {
+      const std::vector<double> scores = uniform_scores(100, t);
+      whole.observe(whole.issue(100), scores);
+      const std::uint64_t batch = parts.issue(100);
+      parts.observe(batch, std::span(scores).first(3));
+      parts.observe(batch, {});
+      parts.observe(batch, std::span(scores).subspan(3, 70));
+      EXPECT_EQ(parts.pending().at(0).rows, 27U);
+      parts.observe(batch, std::span(scores).subspan(73));
+      ASSERT_EQ(parts, whole);
+    }
+  }
+}
+
+TEST(OnlineBatches, OneRowAtATimeIsAsItWasBeforeThereWereBatches) {
+  for (const OnlineMethod method : kMethods) {
+    OnlineCalibration alone(calibration_of(uniform_scores(50, 26)), {0.9, 0.3}, {.method = method, .window = 30});
+    OnlineCalibration issued = alone;
+    for (const double score : uniform_scores(500, 27)) {
+      alone.observe(score);
+      const std::vector<double> one = {score};
+      issued.observe(issued.issue(1), one);
+    }
+    EXPECT_EQ(alone, issued);
+    EXPECT_EQ(std::to_integer<int>(alone.serialise()[8]), 1);  // the format of states from before
+  }
+}
+
+TEST(OnlineBatches, RowsThatAreNeverObservedCountForNothing) {
+  OnlineCalibration some(calibration_of(uniform_scores(100, 28)), {0.9});
+  OnlineCalibration all = some;
+  for (const double score : uniform_scores(2000, 29)) {
+    (void)some.issue(1);  // its outcome is lost
+    some.observe(score);
+    all.observe(score);
+    ASSERT_EQ(some.quantile(0), all.quantile(0));
+  }
+  EXPECT_EQ(some.delay(), 1);
+  EXPECT_EQ(some.coverage(0).covered, all.coverage(0).covered);
+  EXPECT_EQ(some.rows_issued(), 4000U);
+  ASSERT_EQ(some.pending().size(), 2000U);
+  for (const PendingBatch& batch : some.pending()) some.drop(batch.number);
+  EXPECT_TRUE(some.pending().empty());
+  EXPECT_EQ(some.rows_issued(), 4000U);
+}
+
+TEST(OnlineBatches, PendingBatchesAreBounded) {
+  OnlineCalibration online(calibration_of(uniform_scores(100, 30)), {0.9});
+  for (std::size_t i = 0; i < OnlineCalibration::kMaxPendingBatches + 5; ++i) (void)online.issue(2);
+  EXPECT_EQ(online.pending().size(), OnlineCalibration::kMaxPendingBatches);
+  EXPECT_EQ(online.pending().front().number, 10U);
+  const std::string message = message_of([&] { online.drop(0); }, ErrorCode::kInvalidArgument);
+  EXPECT_NE(message.find("batch 0 has no rows pending: its outcomes were observed, or it was dropped"),
+            std::string::npos);
+}
+
+TEST(OnlineBatches, WhatWasNotIssuedIsRefused) {
+  OnlineCalibration online(calibration_of(uniform_scores(100, 31)), {0.9, 0.8});
+  const std::uint64_t batch = online.issue(3);
+  const OnlineCalibration before = online;
+  const std::vector<double> scores = {1, 2, 3, 4};
+  const auto refusal = [&](auto&& call, ErrorCode code = ErrorCode::kInvalidArgument) {
+    const std::string message = message_of(call, code);
+    EXPECT_EQ(online, before);
+    return message;
+  };
+  EXPECT_NE(refusal([&] { online.observe(batch, scores); }).find("4 rows of batch 0, which has 3 rows pending"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { online.observe(3, scores); }).find("batch 3 was not issued; the next batch is 3"),
+            std::string::npos);
+  EXPECT_NE(refusal([&] { (void)online.issue(0); }).find("at least one row"), std::string::npos);
+  const std::vector<double> bad = {1, kNaN};
+  EXPECT_NE(refusal([&] { online.observe(batch, bad); }, ErrorCode::kNotFinite).find("NaN"), std::string::npos);
+  const std::vector<std::uint8_t> marks = {1, 1};
+  EXPECT_NE(refusal([&] { online.observe(batch, std::span(scores).first(3), marks); }, ErrorCode::kShapeMismatch)
+                .find("expected 6 marks of coverage"),
+            std::string::npos);
+}
+
+/// The four streams of docs/mathematics.md: |normal| times a scale that depends on the row.
+struct Stream {
+  const char* name;
+  std::function<double(double share, std::uint64_t t)> scale;
+};
+
+const std::vector<Stream>& streams() {
+  static const std::vector<Stream> all = {
+      {"calm", [](double, std::uint64_t) { return 1.0; }},
+      {"slow growth", [](double share, std::uint64_t) { return 1 + 2 * share; }},
+      {"weekly seasons",
+       [](double, std::uint64_t t) {
+         return 1 + 0.5 * std::sin(2 * 3.141592653589793 * static_cast<double>(t) / 168);
+       }},
+      {"alternating days", [](double, std::uint64_t t) { return t / 1000 % 2 == 0 ? 1.0 : 6.0; }},
+  };
+  return all;
+}
+
+/// The bound on misses beyond alpha T of the adaptive method at its default step.
+double adaptive_bound(double alpha, double delay) {
+  return alpha / (alpha / 20 * std::min(1.0, 20 / delay)) + (1 - alpha) * delay;
+}
+
+TEST(OnlineBatches, IssuedCoverageIsKeptOnFourStreams) {
+  constexpr std::uint64_t kRows = 100'000;
+  constexpr double kLevel = 0.9;
+  std::puts("stream            batch  before: issued, reported   adaptive  infinite  decaying");
+  for (const Stream& stream : streams()) {
+    Random random(32);
+    std::vector<double> start(1000);
+    for (double& score : start) score = std::abs(random.normal());
+    std::vector<double> scores(kRows);
+    for (std::uint64_t t = 0; t < kRows; ++t) {
+      scores[t] = stream.scale(share(t, kRows), t) * std::abs(random.normal());
+    }
+    const double range = *std::ranges::max_element(scores);
+    // Before there were batches: a whole batch was issued at the quantile of its beginning, and scored row by row.
+    OnlineCalibration before(calibration_of(start), {kLevel});
+    std::map<std::uint64_t, std::pair<double, double>> issued_before;  // quantile, rows covered
+    for (std::uint64_t t = 0; t < kRows; ++t) {
+      for (const std::uint64_t batch : {1U, 24U, 1000U}) {
+        auto& [q, covered] = issued_before[batch];
+        if (t % batch == 0) q = before.quantile(0);
+        covered += scores[t] <= q ? 1 : 0;
+      }
+      before.observe(scores[t]);
+    }
+    for (const std::uint64_t batch : {1U, 24U, 1000U}) {
+      double coverage[2] = {};
+      double infinite = 0;
+      for (const OnlineMethod method : kMethods) {
+        OnlineCalibration online(calibration_of(start), {kLevel}, {.method = method});
+        std::uint64_t covered = 0;
+        for (std::uint64_t t = 0; t < kRows; t += batch) {
+          const auto part = std::span(scores).subspan(t, std::min(batch, kRows - t));
+          const double issued = online.quantile(0);
+          covered +=
+              static_cast<std::uint64_t>(std::ranges::count_if(part, [&](double score) { return score <= issued; }));
+          if (std::isinf(issued)) infinite += static_cast<double>(part.size());
+          online.observe(online.issue(part.size()), part);
+        }
+        // What is reported is what was issued.
+        ASSERT_EQ(online.coverage(0).covered, covered);
+        ASSERT_EQ(online.rows(), kRows);
+        const double found = share(covered, kRows);
+        coverage[method == OnlineMethod::kAdaptive ? 0 : 1] = found;
+        double bound = adaptive_bound(1 - kLevel, static_cast<double>(batch)) / kRows;
+        if (method == OnlineMethod::kDecaying) {
+          const double pace = std::max(1.0, static_cast<double>(batch) / 20);
+          const double scale = 5.2;  // of |normal| near 0.9, the slope of its quantile function
+          const auto eta = [&](double row) { return scale / pace * std::pow(row / pace + 101, -0.6); };
+          bound = (range + eta(0) * static_cast<double>(batch)) / (eta(kRows) * kRows);
+        }
+        EXPECT_NEAR(found, kLevel, std::max(0.01, bound)) << stream.name << " " << batch << " " << name_of(method);
+        // Stricter than the bound: what these streams have shown.
+        EXPECT_NEAR(found, kLevel, method == OnlineMethod::kAdaptive ? 0.005 : 0.02) << stream.name << " " << batch;
+      }
+      std::printf("%-16s %6d           %.3f     %.3f        %.3f     %.3f     %.3f\n", stream.name,
+                  static_cast<int>(batch), issued_before[batch].second / kRows,
+                  share(before.coverage(0).covered, kRows), coverage[0], infinite / kRows, coverage[1]);
+    }
+  }
+}
+
 // --- bytes
 
 /// States of both methods, before, while and after the window fills.
@@ -295,6 +570,18 @@ std::vector<OnlineCalibration> some_states() {
       for (int t = 0; t < rows; ++t) online.observe(t % 50 == 3 ? kInfinity : 2 * random.uniform());
       states.push_back(std::move(online));
     }
+    // In batches, some of them pending, with intervals that cover more than their sets.
+    for (const std::uint64_t batch : {1U, 40U}) {
+      OnlineCalibration online(calibration_of(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
+                               {.method = method, .step = 0.5, .window = 100});
+      Random random(13);
+      for (int t = 0; t < 12; ++t) {
+        const std::uint64_t number = online.issue(batch);
+        const std::vector<double> scores(batch - (t % 3 == 0 ? 1 : 0), t % 5 == 0 ? -1.0 : random.uniform());
+        online.observe(number, scores, std::vector<std::uint8_t>(2 * scores.size(), t % 2 == 0 ? 1 : 0));
+      }
+      states.push_back(std::move(online));
+    }
   }
   return states;
 }
@@ -305,6 +592,17 @@ TEST(OnlineCalibrationBytes, GoOnWhereTheyEnded) {
     ASSERT_EQ(read, online);
     EXPECT_EQ(read.levels(), online.levels());
     EXPECT_EQ(read.coverage(0).recent_covered, online.coverage(0).recent_covered);
+    EXPECT_EQ(read.rows_issued(), online.rows_issued());
+    for (const PendingBatch& batch : online.pending()) {
+      double quantiles[2][2] = {};
+      read.issued_quantiles(batch.number, quantiles[0]);
+      online.issued_quantiles(batch.number, quantiles[1]);
+      EXPECT_TRUE(std::ranges::equal(quantiles[0], quantiles[1]));
+      const std::vector<double> scores(batch.rows, 0.7);
+      read.observe(batch.number, scores);
+      online.observe(batch.number, scores);
+      ASSERT_EQ(read, online);
+    }
     Random random(14);
     for (int t = 0; t < 300; ++t) {
       const double score = 3 * random.uniform();
@@ -338,7 +636,10 @@ TEST(OnlineCalibrationBytes, BytesWithTheRightChecksumAreNotTrustedEither) {
     std::memcpy(words.data(), bytes.data(), bytes.size());
     for (int trial = 0; trial < 3000; ++trial) {
       std::vector<std::uint64_t> forged = words;
-      std::uint64_t& word = forged[random.below(std::min<std::uint64_t>(words.size() - 1, 30))];
+      // Of the beginning or, where batches are, of the end.
+      const std::uint64_t reach = std::min<std::uint64_t>(words.size() - 1, 30);
+      const std::uint64_t from_end = words.size() - 1 - reach;
+      std::uint64_t& word = forged[random.below(reach) + (random.below(3) == 0 ? from_end : 0)];
       constexpr double kNumbers[] = {0.0, -0.0, 1.0, -1.0, kInfinity, -kInfinity, kNaN, 1e300, 1e-300};
       switch (random.below(4)) {
         case 0:
@@ -361,7 +662,7 @@ TEST(OnlineCalibrationBytes, BytesWithTheRightChecksumAreNotTrustedEither) {
         OnlineCalibration read = OnlineCalibration::deserialise(forged_bytes);
         ++accepted;
         ASSERT_TRUE(std::ranges::equal(read.serialise(), forged_bytes));
-        if (read.rows() > 1'000'000'000) continue;  // there may be no room for more
+        if (read.rows_issued() > 1'000'000'000) continue;  // there may be no room for more
         for (const double score : {0.5, kInfinity, -kInfinity}) {
           for (std::size_t j = 0; j < read.levels().size(); ++j) ASSERT_FALSE(std::isnan(read.quantile(j)));
           read.observe(score);
@@ -385,6 +686,20 @@ Model model_of(const ConformalRule& rule) {
   }
   parts.range.low = -4;
   return examples::calibrated(Model(parts), examples::Table(200, 3, 18));
+}
+
+/// The coverage that is reported is that of the intervals, counted.
+void expect_coverage_as_issued(const OnlineCalibration& online, const std::vector<double>& y,
+                               const examples::Answers& issued) {
+  const std::size_t k = online.levels().size();
+  for (std::size_t j = 0; j < k; ++j) {
+    std::uint64_t covered = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      covered += issued.lower[i * k + j] <= y[i] && y[i] <= issued.upper[i * k + j] ? 1U : 0U;
+    }
+    EXPECT_EQ(online.coverage(j).covered, covered);
+    EXPECT_EQ(online.coverage(j).rows, y.size());
+  }
 }
 
 class EveryModelOnline : public testing::TestWithParam<RuleCase> {};
@@ -423,8 +738,9 @@ TEST_P(EveryModelOnline, ARowThatIsNoMissLiesInsideItsInterval) {
     OnlineCalibration together = online;
     const std::size_t n = table.rows();
     examples::Answers found{std::vector<double>(n), std::vector<double>(n * 2), std::vector<double>(n * 2)};
-    model.track(together, table.for_model(model), table.y, found.predictions, {found.lower.data(), n, 2},
-                {found.upper.data(), n, 2});
+    Tracker(model, together)
+        .track(table.for_model(model), table.y, found.predictions, {found.lower.data(), n, 2},
+               {found.upper.data(), n, 2});
     std::vector<double> scores(n);
     model.scores(table.for_model(model), table.y, scores);
     for (std::size_t i = 0; i < n; ++i) {
@@ -444,7 +760,41 @@ TEST_P(EveryModelOnline, ARowThatIsNoMissLiesInsideItsInterval) {
       }
       online.observe(scores[i]);
     }
-    EXPECT_EQ(online, together);
+    EXPECT_EQ(online.quantile(0), together.quantile(0));
+    EXPECT_EQ(online.miss_rate(1), together.miss_rate(1));
+    expect_coverage_as_issued(together, table.y, found);
+  }
+}
+
+TEST_P(EveryModelOnline, TheCoverageReportedIsThatOfTheIntervalsIssued) {
+  const Model model = model_of(GetParam().rule());
+  const examples::Table table(300, 3, 33);
+  const std::size_t n = table.rows();
+  for (const OnlineMethod method : kMethods) {
+    OnlineCalibration online(model.parts().calibration, {0.9, 0.5}, {.method = method, .window = 100});
+    examples::Answers found{std::vector<double>(n), std::vector<double>(n * 2), std::vector<double>(n * 2)};
+    const MutableMatrixView lower(found.lower.data(), n, 2);
+    const MutableMatrixView upper(found.upper.data(), n, 2);
+    const ModelRows rows = table.for_model(model);
+    constexpr std::size_t kBatch = 30;
+    std::vector<std::pair<std::uint64_t, std::size_t>> waiting;  // number, first row
+    Random random(34);
+    for (std::size_t first = 0; first < n; first += kBatch) {
+      waiting.emplace_back(
+          model.issue(online, rows.slice(first, kBatch), std::span(found.predictions).subspan(first, kBatch),
+                      lower.slice(first, kBatch), upper.slice(first, kBatch)),
+          first);
+      // Outcomes come late, not in order, and some batches at the end.
+      while (waiting.size() > (first + kBatch == n ? 0U : 3U)) {
+        const auto next = waiting.begin() + static_cast<std::ptrdiff_t>(random.below(waiting.size()));
+        model.observe(online, next->first, rows.slice(next->second, kBatch),
+                      std::span(table.y).subspan(next->second, kBatch));
+        waiting.erase(next);
+      }
+    }
+    EXPECT_EQ(online.rows(), n);
+    EXPECT_TRUE(online.pending().empty());
+    expect_coverage_as_issued(online, table.y, found);
   }
 }
 
@@ -466,22 +816,84 @@ TEST(ModelOnline, RowsWithoutAnOutcomeGetIntervalsAndTeachNothing) {
   const auto run = [&](const examples::Table& rows, OnlineCalibration& online) {
     const std::size_t n = rows.rows();
     examples::Answers found{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
-    model.track(online, rows.for_model(model), rows.y, found.predictions, {found.lower.data(), n, 1},
-                {found.upper.data(), n, 1});
+    Tracker(model, online)
+        .track(rows.for_model(model), rows.y, found.predictions, {found.lower.data(), n, 1},
+               {found.upper.data(), n, 1});
     return found;
   };
   OnlineCalibration with(model.parts().calibration, {0.9});
   OnlineCalibration without = with;
-  const examples::Answers all = run(table, with);
+  examples::Answers all = run(table, with);
   (void)run(known, without);
   EXPECT_EQ(with, without);
   EXPECT_EQ(with.rows(), 60U);
   EXPECT_TRUE(std::ranges::none_of(all.upper, [](double bound) { return std::isnan(bound); }));
 
+  // In a batch that was issued they stay pending.
+  const std::uint64_t batch =
+      model.issue(with, table.for_model(model), all.predictions, {all.lower.data(), 90, 1}, {all.upper.data(), 90, 1});
+  model.observe(with, batch, table.for_model(model), table.y);
+  EXPECT_EQ(with.rows(), 120U);
+  EXPECT_EQ(with.pending().at(0).rows, 30U);
+
   // A state can go with its model.
   const Model later = model.with_online(with);
   EXPECT_EQ(later.parts().online, with);
   EXPECT_FALSE(later.with_online(std::nullopt).parts().online.has_value());
+}
+
+TEST(Tracker, BatchesAndDelaysAreAsIssuedAndObservedByHand) {
+  const Model model = model_of(ConformalRule(make_transform("exp")));
+  const examples::Table table(500, 3, 35);
+  const std::size_t n = table.rows();
+  const ModelRows rows = table.for_model(model);
+  for (const OnlineMethod method : kMethods) {
+    for (const std::uint64_t batch : {1U, 7U, 100U, 1000U}) {
+      for (const std::uint64_t delay : {0U, 2U}) {
+        OnlineCalibration by_hand(model.parts().calibration, {0.9}, {.method = method, .window = 50});
+        OnlineCalibration tracked = by_hand;
+        examples::Answers expected{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
+        examples::Answers found = expected;
+        const auto part = [&](examples::Answers& answers, std::size_t first, std::size_t count, const auto& use) {
+          return use(rows.slice(first, count), std::span(answers.predictions).subspan(first, count),
+                     MutableMatrixView(answers.lower.data() + first, count, 1),
+                     MutableMatrixView(answers.upper.data() + first, count, 1));
+        };
+        std::deque<std::pair<std::uint64_t, std::size_t>> waiting;
+        const auto observe_until = [&](std::size_t left) {
+          for (; waiting.size() > left; waiting.pop_front()) {
+            const auto [number, first] = waiting.front();
+            const std::size_t count = std::min<std::size_t>(batch, n - first);
+            model.observe(by_hand, number, rows.slice(first, count), std::span(table.y).subspan(first, count));
+          }
+        };
+        for (std::size_t first = 0; first < n; first += batch) {
+          part(expected, first, std::min<std::size_t>(batch, n - first),
+               [&](const auto&... arguments) { waiting.emplace_back(model.issue(by_hand, arguments...), first); });
+          observe_until(delay);
+        }
+        observe_until(0);
+
+        // The same, given to the tracker in parts that are not its batches.
+        Tracker tracker(model, tracked, {.batch_size = batch, .delay = delay});
+        for (std::size_t first = 0; first < n; first += 60) {
+          const std::size_t count = std::min<std::size_t>(60, n - first);
+          part(found, first, count, [&](const ModelRows& some, const auto&... places) {
+            tracker.track(some, std::span(table.y).subspan(first, count), places...);
+          });
+        }
+        tracker.finish();
+        EXPECT_EQ(found.lower, expected.lower);
+        EXPECT_EQ(found.upper, expected.upper);
+        EXPECT_EQ(tracked, by_hand) << name_of(method) << " " << batch << " " << delay;
+        expect_coverage_as_issued(tracked, table.y, found);
+      }
+    }
+  }
+  OnlineCalibration online(model.parts().calibration, {0.9});
+  EXPECT_NE(message_of([&] { Tracker(model, online, {.batch_size = 0}); }, ErrorCode::kInvalidArgument)
+                .find("batch_size of at least 1"),
+            std::string::npos);
 }
 
 }  // namespace

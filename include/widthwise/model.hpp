@@ -46,6 +46,9 @@ struct ModelRows {
   MatrixView x;                               ///< n x features; NaN is a missing value
   std::span<const double> predictions = {};   ///< n when the model has no base model, else empty
   std::span<const std::int64_t> groups = {};  ///< n, or empty when the calibration has no groups
+
+  /// Some consecutive ones of these rows.
+  [[nodiscard]] ModelRows slice(std::size_t first, std::size_t count) const;
 };
 
 /// A whole model: base model, localizer, rule and calibration. Constant memory whatever n.
@@ -83,11 +86,16 @@ class Model {
   void intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
                     MutableMatrixView upper) const;
 
-  /// Follow a stream: of n rows in the order of time, write f(x) and the intervals at the k levels of `online` that
-  /// each had before its outcome was seen (n x k each), and observe the outcomes y (n). A row without a score, for want
-  /// of an outcome (NaN) or a prediction, gets its interval and teaches nothing.
-  void track(OnlineCalibration& online, const ModelRows& rows, std::span<const double> outcomes,
-             std::span<double> predictions, MutableMatrixView lower, MutableMatrixView upper) const;
+  /// Issue a batch of a stream: of n rows, write f(x) and the intervals at the k levels of `online` in force (n x k
+  /// each). Returns the number of the batch, for observe.
+  [[nodiscard]] std::uint64_t issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
+                                    MutableMatrixView lower, MutableMatrixView upper) const;
+
+  /// Observe the outcomes y (n) of a batch that was issued, all or some of its rows, as they were then. Rows without a
+  /// score, for want of an outcome (NaN) or a prediction, stay pending. All rows are learnt or, when it throws, none.
+  /// Rows to follow with outcomes at hand are Tracker's (track.hpp).
+  void observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
+               std::span<const double> outcomes) const;
 
   /// The interval of one row; `prediction` is for models without a base model, and for them only. No allocation up to
   /// 512 features.

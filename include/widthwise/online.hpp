@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -31,12 +33,13 @@ enum class OnlineMethod {
 struct OnlineOptions {
   OnlineMethod method = OnlineMethod::kAdaptive;
 
-  /// How far one miss moves the level, in (0, 10], or default_step of each level.
+  /// How far one miss moves the level, in (0, 10], or default_step of each level. Divided by delay / 20 when outcomes
+  /// come more than 20 rows late, so that no batch moves the level further than 20 rows would.
   std::optional<double> step = std::nullopt;
 
   /// Recent rows that quantiles are taken of (when adaptive) and that recent coverage counts, from 1 to 1,000,000. A
   /// thousand rows know a level of 0.9 to a point and hold up to level 0.999; older rows say little of a stream that
-  /// drifts.
+  /// drifts. Quantiles are taken of 10 delays when that is more: one batch may not be like the next.
   std::uint64_t window = 1000;
 };
 
@@ -49,26 +52,42 @@ struct OnlineOptions {
 /// How often intervals of one level covered, over all rows observed and over the last `window` of them.
 struct OnlineCoverage {
   std::uint64_t rows = 0;
-  std::uint64_t covered = 0;
+  std::uint64_t covered = 0;        ///< rows whose outcome lies in the interval that was issued
   std::uint64_t covered_fixed = 0;  ///< what the calibration that was started from would have covered, left as it was
   std::uint64_t recent_rows = 0;
   std::uint64_t recent_covered = 0;
 };
 
-/// A calibration for rows that come in the order of time and need not be exchangeable: the quantile q for the next row,
-/// at some levels, moves with every outcome so that the share of misses tends to 1 - level whatever happens.
+/// A batch of rows that intervals were issued for and whose outcomes are still to come.
+struct PendingBatch {
+  std::uint64_t number = 0;
+  std::uint64_t rows = 0;
+};
+
+/// A calibration for rows that come in the order of time and need not be exchangeable: the quantiles q of the next
+/// rows, at some levels, move with every outcome so that the share of misses tends to 1 - level whatever happens.
 ///
-/// The promise is about the long run and holds for every sequence of scores (docs/mathematics.md): after T rows, with
-/// alpha = 1 - level,
-///   adaptive:  |misses / T - alpha| <= (max(alpha, 1 - alpha) + step) / (step T)
-///   decaying:  |misses / T - alpha| <= (b - a + eta_1) / (eta_T T)   for scores in [a, b]
+/// Rows are issued in batches, of one row or many; all rows of a batch get the quantiles in force. Outcomes are
+/// observed later, by the number of the batch, in any order and in as many calls as there are; each is scored against
+/// the quantiles that its batch was issued with. Rows that are never observed count for nothing.
+///
+/// The delay of a row is the number of rows issued from the first of its batch until its outcome is observed: 1 row by
+/// row, b in batches of b rows observed before the next is issued. The guarantee is about the long run and holds for
+/// every sequence of scores and every order of outcomes (docs/mathematics.md): after T rows observed with delays of at
+/// most d, with alpha = 1 - level and s = step min(1, 20 / d),
+///   adaptive:  alpha T - (1 - alpha) / s - alpha d <= misses <= alpha T + alpha / s + (1 - alpha) d
+///   decaying:  |misses - alpha T| <= (b - a + eta_1 d) / eta_T   for scores in [a, b]
 /// A miss is a score above q; when alpha_t >= 1 the set {B <= q} is empty, q is -infinity and every row is one. What
 /// intervals report of that set is the prediction itself, so they may cover more, never less.
 ///
-/// Invariant: the state is a function of the calibration, the options and the scores observed, in order.
-/// Thread safety: const methods may run concurrently; observe needs exclusive access.
+/// Invariant: the state is a function of the calibration, the options and the calls of issue, observe and drop, in
+/// order; splitting a call of observe into several of the same batch changes nothing.
+/// Thread safety: const methods may run concurrently; the others need exclusive access.
 class OnlineCalibration {
  public:
+  /// Batches that may be pending; the oldest is dropped when there are more.
+  static constexpr std::size_t kMaxPendingBatches = 100'000;
+
   /// Begin with a model's calibration: a sample of its scores fills the window, its quantiles are the first.
   /// Throws kInvalidArgument for options or levels that cannot be, and for a calibration with groups or weights;
   /// kTooFewRows when the decaying method has no finite quantile to begin with.
@@ -82,6 +101,18 @@ class OnlineCalibration {
   /// Rows observed.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
 
+  /// Rows issued, and the number that the next batch will have.
+  [[nodiscard]] std::uint64_t rows_issued() const { return issued_; }
+
+  /// Rows issued whose outcomes are still to come.
+  [[nodiscard]] std::uint64_t rows_pending() const;
+
+  /// The mean delay of recent rows, weighted by age over `window` rows; 0 before the first outcome.
+  [[nodiscard]] double delay() const { return delay_; }
+
+  /// The greatest delay so far: the d of the guarantee.
+  [[nodiscard]] std::uint64_t longest_delay() const { return longest_delay_; }
+
   /// The q of the next row at level j: +infinity for the whole line, -infinity for the prediction alone.
   [[nodiscard]] double quantile(std::size_t j) const;
 
@@ -91,8 +122,27 @@ class OnlineCalibration {
   /// The rate of misses that level j aims at next, alpha_t: 1 - level when decaying.
   [[nodiscard]] double miss_rate(std::size_t j) const;
 
-  /// Learn the score B of the next row. O(window) at worst, moves of memory. Throws kNotFinite for NaN.
+  /// Record that `rows` rows, at least 1, are given intervals at the quantiles in force. Returns the batch's number:
+  /// rows issued before it.
+  std::uint64_t issue(std::uint64_t rows);
+
+  /// Batches with outcomes still to come, oldest first.
+  [[nodiscard]] std::vector<PendingBatch> pending() const;
+
+  /// Write the k quantiles that a pending batch was issued with to out (k). Throws kInvalidArgument when it is not
+  /// pending.
+  void issued_quantiles(std::uint64_t batch, std::span<double> out) const;
+
+  /// Learn the scores B of n rows of a batch, all or some of those pending. `covered` (n x k) says whether each outcome
+  /// lies in the interval issued at each level, 1 or 0; without it, whether the score is not above the quantile.
+  /// Throws kInvalidArgument when the batch has fewer rows pending, kNotFinite for NaN; then nothing is learnt.
+  void observe(std::uint64_t batch, std::span<const double> scores, std::span<const std::uint8_t> covered = {});
+
+  /// Issue one row and observe it at once. O(window) at worst, moves of memory. Throws kNotFinite for NaN.
   void observe(double score);
+
+  /// Give up the outcomes that are pending of a batch. Throws kInvalidArgument when it is not pending.
+  void drop(std::uint64_t batch);
 
   [[nodiscard]] OnlineCoverage coverage(std::size_t j) const;
 
@@ -107,18 +157,6 @@ class OnlineCalibration {
   }
 
  private:
-  /// The last values, up to a capacity.
-  template <class T>
-  struct Ring {
-    std::vector<T> values;
-    std::size_t oldest = 0;
-
-    /// The i-th oldest.
-    [[nodiscard]] const T& operator[](std::size_t i) const { return values[(oldest + i) % values.size()]; }
-    /// Add a value; return the one that had to go.
-    std::optional<T> push(T value, std::uint64_t capacity);
-  };
-
   struct LevelState {
     double step = 0;
     double fixed = 0;  // the quantile of the calibration that was started from
@@ -126,21 +164,51 @@ class OnlineCalibration {
     double scale = 0;  // scores for one unit of probability, near the level; when decaying
     std::uint64_t misses = 0;
     std::uint64_t misses_fixed = 0;
-    Ring<std::uint8_t> recent;  // 1 for a miss
+    std::uint64_t covered = 0;        // rows inside their intervals as issued
+    std::deque<std::uint8_t> recent;  // 1 for a row outside
+    std::uint64_t recent_outside = 0;
+
+    void note(bool is_covered, std::uint64_t window);
   };
+
+  /// A set {B <= q}, or none at all.
+  struct IssuedLevel {
+    double q = 0;
+    bool empty = false;
+  };
+
+  struct Issued {
+    std::uint64_t rows = 0;  // pending
+    std::vector<IssuedLevel> levels = {};
+  };
+
+  struct Reader;
 
   OnlineCalibration() = default;
 
   void check_options() const;
   [[nodiscard]] double excess(std::size_t j) const;
+  [[nodiscard]] double pace() const;
+  [[nodiscard]] std::uint64_t window_capacity() const;
+  [[nodiscard]] const Issued& pending_batch(std::uint64_t batch) const;
+  [[nodiscard]] bool is_row_by_row() const;
+  void check_places(std::size_t places) const;
+  void note_delay(std::uint64_t delay);
+  void learn(std::size_t j, bool missed, bool covered);
+  void keep(double score, bool sorted);
 
   OnlineMethod method_ = OnlineMethod::kAdaptive;
   std::uint64_t window_ = 0;
   std::uint64_t rows_ = 0;
+  std::uint64_t issued_ = 0;
+  double delay_ = 0;
+  double slowest_ = 0;  // the greatest delay_ so far
+  std::uint64_t longest_delay_ = 0;
   std::vector<Level> levels_;
-  std::vector<LevelState> states_;  // one a level
-  Ring<double> scores_;             // the window; when adaptive
-  std::vector<double> sorted_;      // the same, ascending
+  std::vector<LevelState> states_;           // one a level
+  std::deque<double> scores_;                // the window, oldest first; when adaptive
+  std::vector<double> sorted_;               // the same, ascending
+  std::map<std::uint64_t, Issued> pending_;  // by number
 };
 
 }  // namespace widthwise

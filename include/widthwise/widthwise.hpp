@@ -26,6 +26,7 @@
 #include <widthwise/row_sketch.hpp>
 #include <widthwise/score.hpp>
 #include <widthwise/seen_rows.hpp>
+#include <widthwise/track.hpp>
 #include <widthwise/train/cross_fit.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/neighbours.hpp>

@@ -12,26 +12,63 @@ from ._predictor import Predictor
 from ._tables import Floats
 
 
-class OnlinePredictor(HasModel):
-    """Intervals for rows that come in the order of time: each outcome corrects those after it.
+class Issued(tuple[Floats, Floats]):
+    """Predictions and intervals of a batch of rows: a pair that knows the number of its batch.
 
-    A calibration promises coverage for rows that are like its own. When the errors of a model change, the promise
-    breaks. Here the long-run coverage tends to the level whatever the outcomes do.
+    Attributes
+    ----------
+    y_pred : array of shape (n,)
+    intervals : array of shape (n, 2, k)
+        Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``.
+    batch : int
+        The number to give to `OnlinePredictor.observe` with the outcomes.
+    """
+
+    batch: int
+
+    def __new__(cls, y_pred: Floats, intervals: Floats, batch: int) -> Issued:
+        self = super().__new__(cls, (y_pred, intervals))
+        self.batch = batch
+        return self
+
+    def __getnewargs__(self) -> tuple[Floats, Floats, int]:
+        return self[0], self[1], self.batch
+
+    @property
+    def y_pred(self) -> Floats:
+        return self[0]
+
+    @property
+    def intervals(self) -> Floats:
+        return self[1]
+
+
+class OnlinePredictor(HasModel):
+    """Intervals for rows that arrive in time order: each outcome corrects the intervals issued after it.
+
+    A calibration is valid for rows that are exchangeable with its own. When the errors of a model change over time,
+    they are not. Here the long-run share of covered outcomes tends to the level for every sequence of outcomes.
+
+    `predict_interval` issues a batch of intervals and records it. `observe` takes the outcomes, later and in any order,
+    and scores them against the intervals that were issued. `track` does both for rows whose outcomes are known, as in a
+    backtest.
 
     Parameters
     ----------
     predictor : Predictor
-        Where to begin: a calibrated model. One that `save` wrote in the middle of a stream goes on with `load`.
+        A calibrated model. `load` resumes a stream that `save` wrote.
     confidence_level : float or list of k floats, optional
         By default the predictor's.
     method : {"adaptive", "decaying"}
-        "adaptive" moves the level and takes quantiles of the last `window` rows: it follows drift for ever
+        "adaptive" moves the level and takes quantiles of the last `window` rows: it follows drift indefinitely
         (Gibbs and Candes 2021). "decaying" moves the quantile by steps that shrink: it settles when the stream does
         (Angelopoulos, Barber and Bates 2024).
     step : float, optional
-        How far one miss moves the level: by default a twentieth of 1 - level for "adaptive", 1 for "decaying".
+        How far one miss moves the level: by default a twentieth of 1 - level for "adaptive", 1 for "decaying". A batch
+        of more than 20 rows moves it as far as 20 rows at most.
     window : int, optional
-        Recent rows that "adaptive" takes quantiles of, and that `recent_coverage` counts; 1000 by default.
+        Recent rows that "adaptive" takes quantiles of, at least, and that `recent_coverage` counts; 1000 by default.
+        Quantiles are taken of ten batches when that is more.
 
     Examples
     --------
@@ -39,6 +76,13 @@ class OnlinePredictor(HasModel):
     >>> for X, y in days:                                           # doctest: +SKIP
     ...     y_pred, intervals = online.predict_interval(X)          # in the morning
     ...     online.observe(X, y)                                    # in the evening
+
+    Outcomes that come late, in any order:
+
+    >>> monday = online.predict_interval(X_monday)                  # doctest: +SKIP
+    >>> tuesday = online.predict_interval(X_tuesday)                # doctest: +SKIP
+    >>> online.observe(X_tuesday, y_tuesday, batch=tuesday.batch)   # doctest: +SKIP
+    >>> online.observe(X_monday, y_monday, batch=monday.batch)      # doctest: +SKIP
     """
 
     def __init__(
@@ -59,7 +103,7 @@ class OnlinePredictor(HasModel):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OnlinePredictor:
-        """Load a model file that `save` or ``widthwise track --save`` wrote, and go on where it ended."""
+        """Load a model file that `save` or ``widthwise track --save`` wrote, and resume its stream."""
         model = load_model(path)
         online = model.online
         if online is None:
@@ -73,7 +117,7 @@ class OnlinePredictor(HasModel):
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file with the place in the stream, whole or not at all; `Predictor.load` takes it, too."""
+        """Write a model file with the state of the stream, pending batches included; `Predictor.load` reads it too."""
         self._model.with_online(self._online).save(os.fspath(path))
 
     @property
@@ -96,8 +140,24 @@ class OnlinePredictor(HasModel):
         """Rows with outcomes so far."""
         return self._online.rows
 
-    def predict_interval(self, X: Any, y_pred: Any = None) -> tuple[Floats, Floats]:
-        """Predictions and intervals of rows to come, with what is known now.
+    @property
+    def longest_delay(self) -> int:
+        """The greatest number of rows issued until an outcome was observed, from the first row of its batch on.
+
+        The d of the guarantee: 1 row by row, b in batches of b rows.
+        """
+        return self._online.longest_delay
+
+    @property
+    def pending(self) -> dict[int, int]:
+        """Batches whose outcomes are still to come, oldest first: batch number to rows pending.
+
+        At most 100,000; the oldest is dropped when there are more.
+        """
+        return self._online.pending()
+
+    def predict_interval(self, X: Any, y_pred: Any = None) -> Issued:
+        """Issue a batch of intervals for new rows, from the outcomes observed so far.
 
         Parameters
         ----------
@@ -109,25 +169,89 @@ class OnlinePredictor(HasModel):
         -------
         y_pred : array of shape (n,)
         intervals : array of shape (n, 2, k)
-            Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``.
+            Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``. The returned pair has the number of the batch as
+            its attribute ``batch``.
         """
-        return self._online.intervals(self._model, *self._inputs(X, y_pred))
+        table, predictions = self._inputs(X, y_pred)
+        if table.rows == 0:
+            raise ValueError("X has no rows; a batch needs at least one")
+        batch, f, intervals = self._online.issue(self._model, table, predictions)
+        return Issued(f, intervals, batch)
 
-    def observe(self, X: Any, y: Any, y_pred: Any = None) -> tuple[Floats, Floats]:
-        """Learn the outcomes y of rows in the order of time; NaN where there is none.
+    def observe(self, X: Any, y: Any, y_pred: Any = None, *, batch: int | None = None) -> None:
+        """Learn outcomes of rows that `predict_interval` issued intervals for.
+
+        Each outcome is scored against the interval that was issued. Rows of a batch may be observed in several calls.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            Rows of the batch, all or some, as they were given to `predict_interval`.
+        y : array-like of shape (n,)
+            Outcomes; rows with NaN stay pending.
+        y_pred : array-like of shape (n,), optional
+            Predictions, as they were given to `predict_interval`.
+        batch : int, optional
+            Number of the batch; may be left out when exactly one is pending.
+        """
+        if batch is None:
+            batch = self._only_pending()
+        table, predictions = self._inputs(X, y_pred)
+        outcomes = _tables.numbers(y, "y", table.rows)
+        self._online.observe(batch, self._model, table, predictions, outcomes)
+
+    def _only_pending(self) -> int:
+        batches = list(self.pending)
+        if len(batches) == 1:
+            return batches[0]
+        if not batches:
+            raise ValueError(
+                "no batch is pending: issue intervals with predict_interval before you observe outcomes, "
+                "or use track for rows whose outcomes are known"
+            )
+        some = ", ".join(map(str, batches[:5])) + (", ..." if len(batches) > 5 else "")
+        raise ValueError(
+            f"{len(batches)} batches are pending ({some}): say which with batch=, the attribute `batch` of what "
+            "predict_interval returned; drop gives up batches whose outcomes will not come"
+        )
+
+    def drop(self, batch: int) -> None:
+        """Give up the pending outcomes of a batch; its rows count for nothing."""
+        self._online.drop(batch)
+
+    def track(
+        self, X: Any, y: Any, y_pred: Any = None, *, batch_size: int = 1, delay: int = 0
+    ) -> tuple[Floats, Floats]:
+        """Issue and observe rows whose outcomes are known, in time order, as in a backtest.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+        y : array-like of shape (n,)
+            Outcomes; rows with NaN get intervals and are not recorded.
+        y_pred : array-like of shape (n,), optional
+            Predictions; left out when the model makes its own.
+        batch_size : int, default 1
+            Rows issued together. By default each outcome is observed before the next row is issued: choose the size
+            of the batches that are issued in production.
+        delay : int, default 0
+            Batches issued before the outcomes of a batch are observed. All outcomes are observed at the end.
 
         Returns
         -------
         y_pred, intervals
-            As `predict_interval`; each interval as it was before the outcome of its row was seen.
+            As `predict_interval`; each interval from the outcomes observed when its batch was issued.
         """
+        for name, value, least in (("batch_size", batch_size, 1), ("delay", delay, 0)):
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, found {value}")
         table, predictions = self._inputs(X, y_pred)
         outcomes = _tables.numbers(y, "y", table.rows)
-        return self._online.track(self._model, table, predictions, outcomes)
+        return self._online.track(self._model, table, predictions, outcomes, batch_size, delay)
 
     @property
     def coverage(self) -> list[float]:
-        """The share of outcomes so far that were covered, for each level."""
+        """The share of observed outcomes inside the intervals that were issued, for each level."""
         return self._shares("covered", "rows")
 
     @property

@@ -43,9 +43,15 @@ def test_coverage_is_kept_where_the_calibration_as_it_was_loses_it(homes, stream
         assert level["recent_rows"] == 1000 and level["recent_coverage"] == pytest.approx(level["level"], abs=0.03)
         # What the file holds is what the report says.
         inside = (np.array(out[f"lower_{level['level']}"]) <= y) & (y <= np.array(out[f"upper_{level['level']}"]))
-        assert inside.mean() == pytest.approx(level["coverage"], abs=1e-9)
+        assert inside.mean() == level["coverage"] == level["table_coverage"]
     text = homes.ok(*arguments).out
-    for part in ["tracked.parquet: 6,000 rows", "coverage of 6,000 rows", "of the last 1,000", "calibration as it was"]:
+    for part in [
+        "tracked.parquet: 6,000 rows",
+        "coverage of 6,000 rows",
+        "of the last 1,000",
+        "calibration as it was",
+        "row by row, each outcome known",
+    ]:
         assert part in text
 
 
@@ -104,6 +110,7 @@ def test_rows_without_an_outcome_get_intervals_and_teach_nothing(homes, stream, 
         "track", "homes.safetensors", tmp_path / "known.csv", "-o", tmp_path / "out_known.csv", "--json"
     ).json
     assert (some["rows"], some["observed"]) == (6000, 4500)
+    assert some["pending"] == 0
     assert some["levels"][0] == {**all_known["levels"][0], "infinite": some["levels"][0]["infinite"]}
     out = read(tmp_path / "out_some.csv").filter(pa.array(known))
     assert out["lower_0.9"].equals(read(tmp_path / "out_known.csv")["lower_0.9"])
@@ -114,7 +121,7 @@ def test_a_table_of_rows_to_come_needs_no_column_of_outcomes(homes, stream, tmp_
     homes.ok("track", "homes.safetensors", "stream.csv", "-o", tmp_path / "out.csv", "--save", model)
     write(stream.drop_columns(["price"]).slice(0, 50), tmp_path / "next.csv")
     outcome = homes("track", model, tmp_path / "next.csv", "-o", tmp_path / "next_out.csv")
-    assert outcome.code == 0 and "no column 'price', so there was nothing to learn" in outcome.err
+    assert outcome.code == 0 and "no column 'price', so no outcome was observed; with --save" in outcome.err
     tracked = read(tmp_path / "next_out.csv")
     homes.ok("predict", "homes.safetensors", tmp_path / "next.csv", "-o", tmp_path / "fixed.csv")
     fixed = read(tmp_path / "fixed.csv")
@@ -123,9 +130,94 @@ def test_a_table_of_rows_to_come_needs_no_column_of_outcomes(homes, stream, tmp_
     assert 1.4 < np.mean(widths[0]) / np.mean(widths[1]) < 2
 
 
+def alternating(rows, seed, size):
+    """Rows as in make_table with a column of days of `size` rows; on odd days errors are six times as large."""
+    table = make_table(rows, seed)
+    day = np.arange(rows) // size
+    forecast = np.array(table["forecast"])
+    errors = np.array(table["price"]) - forecast
+    table = table.set_column(5, "price", [forecast + errors * np.where(day % 2 == 0, 1, 6)])
+    return table.append_column("day", [day])
+
+
+def covered(file, level, y):
+    out = read(file)
+    return ((np.array(out[f"lower_{level}"]) <= y) & (y <= np.array(out[f"upper_{level}"]))).mean()
+
+
+@pytest.mark.parametrize("method", ["adaptive", "decaying"])
+def test_the_coverage_reported_is_that_of_batches_as_issued(homes, tmp_path, method):
+    table = alternating(30_000, 12, 500)
+    write(table, tmp_path / "days.parquet")
+    arguments = ["track", "homes.safetensors", tmp_path / "days.parquet", "--level", "0.9", "--method", method]
+    reports = []
+    for number, options in enumerate(
+        (["--batch-size", "500"], ["--batch-by", "day"], ["--batch-by", "day", "--delay", "2"])
+    ):
+        out = tmp_path / f"{number}.parquet"
+        reports.append(homes.ok(*arguments, *options, "-o", out, "--json").json)
+        (level,) = reports[-1]["levels"]
+        assert covered(out, 0.9, np.array(table["price"])) == level["coverage"]
+        # All rows of a batch were issued with the quantiles known before it: the first batches are the calibration's.
+        if number == 2:
+            homes.ok(
+                "predict", "homes.safetensors", tmp_path / "days.parquet", "--level", "0.9", "-o", tmp_path / "p.csv"
+            )
+            first = 3 * 500
+            expected = read(tmp_path / "p.csv")["lower_0.9"].slice(0, first)
+            if method == "decaying":  # the window of adaptive holds a sample of the calibration
+                assert read(out)["lower_0.9"].slice(0, first).to_pylist() == expected.to_pylist()
+        assert reports[-1]["longest_delay"] == (1500 if number == 2 else 500)
+        # The bound of the adaptive method, with alpha / step = max(20, d).
+        delay = reports[-1]["longest_delay"]
+        if method == "adaptive":
+            assert level["coverage"] >= 0.9 - (delay + 0.9 * delay) / 30_000
+    assert reports[0]["levels"] == reports[1]["levels"]
+    assert reports[0]["levels"][0]["coverage"] == pytest.approx(0.9, abs=0.01 if method == "adaptive" else 0.03)
+    text = homes.ok(*arguments, "--batch-by", "day", "--delay", "1", "-o", tmp_path / "x.csv").out
+    assert "in batches of equal 'day', 1 batch late" in text
+
+
+def test_rows_are_issued_in_the_morning_and_observed_in_the_evening(homes, stream, tmp_path):
+    """The documented recipe: two days issued, observed the second first, each row once."""
+    model = tmp_path / "model.safetensors"
+    homes.ok("track", "homes.safetensors", "stream_1.csv", "--level", "0.9", "-o", tmp_path / "x.csv", "--save", model)
+    inside = []
+    for number in range(2):
+        day = stream.slice(2500 + 100 * number, 100)
+        write(day.drop_columns(["price"]), tmp_path / "morning.csv")
+        out = tmp_path / f"issued_{number}.csv"
+        outcome = homes("track", model, tmp_path / "morning.csv", "-o", out, "--save", model, "--json")
+        assert outcome.code == 0 and f"run 'widthwise track {model} {out} --observe" in outcome.err
+        assert outcome.json["batch"] == 2500 + 100 * number and outcome.json["pending"] == 100 * (number + 1)
+        issued = read(out)
+        assert set(issued["batch"].to_pylist()) == {2500 + 100 * number}
+        write(issued.append_column("price", day["price"]), tmp_path / f"evening_{number}.csv")
+        inside.append(covered(out, 0.9, np.array(day["price"])))
+    for number in (1, 0):
+        report = homes.ok(
+            "track", model, tmp_path / f"evening_{number}.csv", "--observe", "--save", model, "--json"
+        ).json
+        assert report["levels"][0]["table_coverage"] == inside[number]
+        assert (report["observed"], report["pending"], report["output"]) == (100, 100 * number, None)
+    assert report["levels"][0]["rows"] == 2700
+    message = homes.fails(1, "track", model, tmp_path / "evening_0.csv", "--observe")
+    assert "batch 2500 has no rows pending: its outcomes were observed, or it was dropped" in message
+    assert "of all 6,200" in homes.ok("track", model, "stream_2.csv", "-o", tmp_path / "x.csv").out
+    write(stream.append_column("batch", [np.full(6000, -1.0)]), tmp_path / "wrong.csv")
+    message = homes.fails(1, "track", model, tmp_path / "wrong.csv", "--observe")
+    assert "wrong.csv: row 1: 'batch' is not the number of a batch that was issued" in message
+    assert "no column 'batch'" in homes.fails(1, "track", model, "stream_2.csv", "--observe")
+    assert "follows no stream" in homes.fails(2, "track", "homes.safetensors", "stream_2.csv", "--observe")
+
+
 @pytest.mark.parametrize(
     "code, arguments, message",
     [
+        (2, ["--batch-size", "0"], "expected a batch_size of at least 1, found 0"),
+        (2, ["--batch-size", "5", "--batch-by", "size"], "--batch-by"),
+        (2, ["--batch-by", "nothing"], "no column 'nothing'"),
+        (2, ["--observe"], "--observe makes no intervals; leave --output out"),
         (2, ["--step", "0"], "expected a step above 0 and up to 10, found 0"),
         (2, ["--step", "much"], "--step: 'much' is not a number"),
         (2, ["--window", "0"], "expected a window of 1 to 1,000,000 rows, found 0"),

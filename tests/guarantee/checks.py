@@ -10,7 +10,19 @@ from dataclasses import dataclass
 
 import law
 import numpy as np
-from faces import CommandLine, Cpp, Deployed, Onnx, Python, Regressor, Spark, Stream, TrackedStream, Weighted
+from faces import (
+    CommandLine,
+    Cpp,
+    Deployed,
+    Onnx,
+    Python,
+    Regressor,
+    Spark,
+    Stream,
+    StreamInBatches,
+    TrackedStream,
+    Weighted,
+)
 from populations import TIED, draw, with_likelihood_ratios
 
 FULL = os.environ.get("WIDTHWISE_FULL") == "1"
@@ -271,6 +283,7 @@ def _command_line():
 
 def _streams():
     yield StreamCheck("Python stream", Stream(), 20_000)
+    yield StreamCheck("Python stream in batches", StreamInBatches(), 20_000)
     yield StreamCheck("command line stream", TrackedStream(), 20_000)
 
 

@@ -358,13 +358,39 @@ class Stream:
         return inside(self.issued(online, stream), stream.y)
 
     def issued(self, online, stream):
-        return online.observe(*stream.arguments)[1]
+        return online.track(*stream.arguments)[1]
 
     @staticmethod
     def bound(level, rows):
         """How far the share covered may be from the level after some rows, for every sequence (docs/mathematics.md)."""
         step = min(level, 1 - level) / 20
         return (max(level, 1 - level) + step) / (step * rows)
+
+
+@dataclass(frozen=True)
+class StreamInBatches(Stream):
+    """OnlinePredictor in batches, each issued before the outcomes of any of its rows and of the batch before are known."""
+
+    size: int = 50
+
+    def issued(self, online, stream):
+        pending = []
+        intervals = []
+        for first in range(0, len(stream), self.size):
+            rows = stream[first : first + self.size]
+            issued = online.predict_interval(rows.X, rows.prediction)
+            intervals.append(issued.intervals)
+            pending.append((rows, issued.batch))
+            if len(pending) == 2:
+                late, batch = pending.pop(0)
+                online.observe(*late.arguments, batch=batch)
+        return np.concatenate(intervals)
+
+    def bound(self, level, rows):
+        """The same for outcomes that are two batches late; rows still pending may all be missed."""
+        delay = 2 * self.size
+        step = min(level, 1 - level) / max(20, delay)
+        return (max(level, 1 - level) / step + 2 * delay) / rows
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,10 @@ class IssuesInBatches(Stream):
         batches = []
         for first in range(0, len(stream), 1000):
             batch = stream[first : first + 1000]
-            batches.append(online.predict_interval(batch.X, batch.prediction)[1])
-            online.observe(*batch.arguments)
+            issued = online.predict_interval(batch.X, batch.prediction)
+            batches.append(issued.intervals)
+            online.drop(issued.batch)
+            online.track(*batch.arguments)
         return np.concatenate(batches)
 
 

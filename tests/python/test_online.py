@@ -27,10 +27,9 @@ def stream():
 @pytest.mark.parametrize("method", ["adaptive", "decaying"])
 def test_coverage_is_kept_where_the_calibration_as_it_was_loses_it(predictor, stream, method):
     online = OnlinePredictor(predictor, [0.8, 0.9], method=method)
-    y_pred, intervals = online.observe(stream.X, stream.y, stream.y_pred)
+    y_pred, intervals = online.track(stream.X, stream.y, stream.y_pred)
     assert y_pred.shape == (6000,) and intervals.shape == (6000, 2, 2)
-    inside = (intervals[:, 0] <= stream.y[:, None]) & (stream.y[:, None] <= intervals[:, 1])
-    np.testing.assert_allclose(inside.mean(axis=0), online.coverage, atol=1e-9)
+    assert inside(intervals, stream.y).mean(axis=0).tolist() == online.coverage
     np.testing.assert_allclose(online.coverage, [0.8, 0.9], atol=0.01)
     np.testing.assert_allclose(online.recent_coverage, [0.8, 0.9], atol=0.03)
     assert np.all(np.array(online.fixed_coverage) < [0.77, 0.87])
@@ -38,15 +37,110 @@ def test_coverage_is_kept_where_the_calibration_as_it_was_loses_it(predictor, st
     assert repr(online) == f"OnlinePredictor({method}, level 0.8, 0.9, 6,000 rows observed)"
 
 
-def test_observe_gives_what_predict_interval_gave_before(predictor, stream):
+def test_track_is_predict_and_observe_row_by_row(predictor, stream):
     online = OnlinePredictor(predictor, 0.9)
     at_once = OnlinePredictor(predictor, 0.9)
-    _, together = at_once.observe(stream.X[:300], stream.y[:300], stream.y_pred[:300])
+    _, together = at_once.track(stream.X[:300], stream.y[:300], stream.y_pred[:300])
     for i in range(300):
         row = slice(i, i + 1)
         _, before = online.predict_interval(stream.X[row], stream.y_pred[row])
         np.testing.assert_array_equal(before[0], together[i])
         online.observe(stream.X[row], stream.y[row], stream.y_pred[row])
+    assert online.coverage == at_once.coverage
+
+
+def inside(intervals, y):
+    return (intervals[:, 0] <= y[:, None]) & (y[:, None] <= intervals[:, 1])
+
+
+@pytest.mark.parametrize("method", ["adaptive", "decaying"])
+@pytest.mark.parametrize("size", [24, 1000])
+def test_coverage_is_that_of_the_intervals_issued(predictor, method, size):
+    """Days in batches: predict in the morning, observe in the evening; odd days have six times the errors."""
+    days = Rows(60 * size, seed=3)
+    days.y += 5 * (days.y - days.y_pred) * (np.arange(60 * size) // size % 2)
+    online = OnlinePredictor(predictor, [0.8, 0.9], method=method)
+    covered = np.zeros(2)
+    for first in range(0, 60 * size, size):
+        day = slice(first, first + size)
+        _, intervals = online.predict_interval(days.X[day], days.y_pred[day])
+        covered += inside(intervals, days.y[day]).sum(axis=0)
+        online.observe(days.X[day], days.y[day], days.y_pred[day])
+    assert (covered / (60 * size)).tolist() == online.coverage
+    assert online.longest_delay == size
+    # Misses of the adaptive method are at most alpha T + alpha / step + (1 - alpha) d, with step alpha / max(20, d).
+    alpha = np.array([0.2, 0.1])
+    excess = 60 * size * (1 - np.array(online.coverage) - alpha)
+    if method == "adaptive":
+        assert np.all(excess <= max(20, size) + (1 - alpha) * size)
+        np.testing.assert_allclose(online.coverage, [0.8, 0.9], atol=0.01)
+    else:
+        np.testing.assert_allclose(online.coverage, [0.8, 0.9], atol=0.03)
+
+    again = OnlinePredictor(predictor, [0.8, 0.9], method=method)
+    _, tracked = again.track(days.X, days.y, days.y_pred, batch_size=size)
+    assert again.coverage == online.coverage
+    assert inside(tracked, days.y).mean(axis=0).tolist() == online.coverage
+
+
+def test_outcomes_may_come_late_in_any_order_and_in_parts(predictor, stream, tmp_path):
+    online = OnlinePredictor(predictor, 0.9)
+    parts = [slice(first, first + 100) for first in range(0, 2000, 100)]
+    issued = []
+    for number, part in enumerate(parts):
+        issued.append(online.predict_interval(stream.X[part], stream.y_pred[part]))
+        if number % 5 == 4:  # the outcomes of the five before, the last first
+            for late in range(number, number - 5, -1):
+                rows, batch = parts[late], issued[late].batch
+                some = stream.y[rows].copy()
+                some[::2] = np.nan
+                online.observe(stream.X[rows], some, stream.y_pred[rows], batch=batch)
+                assert online.pending[batch] == 50
+                half = slice(rows.start, rows.stop, 2)
+                online.observe(stream.X[half], stream.y[half], stream.y_pred[half], batch=batch)
+                assert batch not in online.pending
+    covered = sum(inside(of.intervals, stream.y[part]).sum() for of, part in zip(issued, parts, strict=True))
+    assert online.coverage == [covered / 2000] and online.rows_observed == 2000 and online.pending == {}
+    y_pred, intervals = pickle.loads(pickle.dumps(issued[0]))
+    np.testing.assert_array_equal(intervals, issued[0].intervals)
+    np.testing.assert_array_equal(y_pred, issued[0].y_pred)
+
+    # Pending batches are saved, too.
+    monday = online.predict_interval(stream.X[2000:2100], stream.y_pred[2000:2100])
+    online.save(tmp_path / "pending.safetensors")
+    loaded = OnlinePredictor.load(tmp_path / "pending.safetensors")
+    assert loaded.pending == online.pending == {monday.batch: 100}
+    for one in (online, loaded):
+        one.observe(stream.X[2000:2100], stream.y[2000:2100], stream.y_pred[2000:2100])
+    assert loaded.coverage == online.coverage
+    again = (one.predict_interval(stream.X, stream.y_pred).intervals for one in (online, loaded))
+    np.testing.assert_array_equal(*again)
+
+
+def test_a_batch_must_be_pending(predictor, stream):
+    X, y, y_pred = stream.X[:10], stream.y[:10], stream.y_pred[:10]
+    online = OnlinePredictor(predictor, 0.9)
+    with pytest.raises(ValueError, match="no batch is pending: issue intervals with predict_interval"):
+        online.observe(X, y, y_pred)
+    first = online.predict_interval(X, y_pred)
+    second = online.predict_interval(X, y_pred)
+    with pytest.raises(ValueError, match=r"2 batches are pending \(0, 10\): say which with batch="):
+        online.observe(X, y, y_pred)
+    with pytest.raises(ValueError, match="20 rows of batch 0, which has 10 rows pending"):
+        online.observe(stream.X[:20], stream.y[:20], stream.y_pred[:20], batch=first.batch)
+    with pytest.raises(ValueError, match="batch 99 was not issued; the next batch is 20"):
+        online.observe(X, y, y_pred, batch=99)
+    online.drop(second.batch)
+    online.observe(X, y, y_pred)
+    with pytest.raises(ValueError, match="batch 0 has no rows pending: its outcomes were observed, or it was dropped"):
+        online.observe(X, y, y_pred, batch=first.batch)
+    with pytest.raises(ValueError, match="X has no rows"):
+        online.predict_interval(X[:0], y_pred[:0])
+    with pytest.raises(ValueError, match="batch_size must be at least 1, found 0"):
+        online.track(X, y, y_pred, batch_size=0)
+    with pytest.raises(ValueError, match="delay must be at least 0, found -1"):
+        online.track(X, y, y_pred, delay=-1)
+    assert online.rows_observed == 10
 
 
 def test_the_first_intervals_are_the_predictors(predictor, stream):
@@ -62,7 +156,7 @@ def test_outcomes_that_are_missing_teach_nothing(predictor, stream):
     some = stream.y.copy()
     some[::3] = np.nan
     online = OnlinePredictor(predictor)
-    _, intervals = online.observe(stream.X, some, stream.y_pred)
+    _, intervals = online.track(stream.X, some, stream.y_pred)
     assert online.rows_observed == 4000 and not np.isnan(intervals).any()
     assert online.confidence_levels == predictor.confidence_levels
 
@@ -70,12 +164,12 @@ def test_outcomes_that_are_missing_teach_nothing(predictor, stream):
 def test_a_file_goes_on_where_it_ended(predictor, stream, tmp_path, program):
     file = tmp_path / "stream.safetensors"
     online = OnlinePredictor(predictor, 0.9, window=500)
-    online.observe(stream.X[:3000], stream.y[:3000], stream.y_pred[:3000])
+    online.track(stream.X[:3000], stream.y[:3000], stream.y_pred[:3000])
     online.save(file)
-    expected = online.observe(stream.X[3000:], stream.y[3000:], stream.y_pred[3000:])
+    expected = online.track(stream.X[3000:], stream.y[3000:], stream.y_pred[3000:])
     loaded = OnlinePredictor.load(file)
     for again in (loaded, copy.deepcopy(loaded), pickle.loads(pickle.dumps(loaded))):
-        found = again.observe(stream.X[3000:], stream.y[3000:], stream.y_pred[3000:])
+        found = again.track(stream.X[3000:], stream.y[3000:], stream.y_pred[3000:])
         np.testing.assert_array_equal(found[1], expected[1])
         assert again.coverage == online.coverage
 
@@ -93,7 +187,7 @@ def test_a_file_goes_on_where_it_ended(predictor, stream, tmp_path, program):
 
 def test_the_regressors_predictor_can_begin_a_stream(model, fresh):
     online = OnlinePredictor(model.predictor_, 0.9)
-    y_pred, _ = online.observe(fresh.X, fresh.y)
+    y_pred, _ = online.track(fresh.X, fresh.y)
     np.testing.assert_array_equal(y_pred, model.predict(fresh.X))
 
 
@@ -105,7 +199,7 @@ def test_what_cannot_be_is_said(predictor, stream, tmp_path):
     with pytest.raises(ValueError, match="adaptive or decaying"):
         OnlinePredictor(predictor, method="fixed")
     with pytest.raises(ValueError, match="y_pred"):
-        OnlinePredictor(predictor).observe(stream.X, stream.y)
+        OnlinePredictor(predictor).track(stream.X, stream.y)
     predictor.save(tmp_path / "still.safetensors")
     with pytest.raises(ValueError, match="follows no stream yet"):
         OnlinePredictor.load(tmp_path / "still.safetensors")
@@ -115,7 +209,7 @@ def test_what_cannot_be_is_said(predictor, stream, tmp_path):
     # All rows are learnt or none.
     online = OnlinePredictor(predictor)
     with pytest.raises(ValueError, match="rows"):
-        online.observe(stream.X, stream.y[:10], stream.y_pred)
+        online.track(stream.X, stream.y[:10], stream.y_pred)
     assert online.rows_observed == 0
 
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <widthwise/matrix_view.hpp>
+
+namespace widthwise::internal {
+
+/// What OnlineCalibration::observe learns of rows with outcomes.
+struct ObservedRows {
+  std::vector<double> scores;         // n
+  std::vector<std::uint8_t> covered;  // n x k
+
+  /// Add those of some rows that have a score, with the intervals that were issued for them.
+  void add(std::span<const double> found, std::span<const double> outcomes, MatrixView lower, MatrixView upper) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (std::isnan(found[i])) continue;
+      scores.push_back(found[i]);
+      for (std::size_t j = 0; j < lower.columns(); ++j) {
+        covered.push_back(lower(i, j) <= outcomes[i] && outcomes[i] <= upper(i, j) ? 1 : 0);
+      }
+    }
+  }
+};
+
+}  // namespace widthwise::internal

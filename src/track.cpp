@@ -1,0 +1,83 @@
+#include <widthwise/track.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <widthwise/error.hpp>
+
+#include "observed_rows.hpp"
+
+namespace widthwise {
+
+struct Tracker::Batches {
+  struct Issued {
+    std::uint64_t number;
+    internal::ObservedRows rows;
+  };
+
+  std::uint64_t open_rows = 0;  // those not recorded among them
+  internal::ObservedRows open = {};
+  std::deque<Issued> issued = {};
+};
+
+Tracker::Tracker(const Model& model, OnlineCalibration& online, const TrackOptions& options)
+    : model_(model), online_(online), options_(options), batches_(std::make_unique<Batches>()) {
+  if (options.batch_size >= 1) return;
+  throw Error(ErrorCode::kInvalidArgument, "Tracker: expected a batch_size of at least 1, found 0");
+}
+
+Tracker::~Tracker() = default;
+
+void Tracker::track(const ModelRows& rows, std::span<const double> outcomes, std::span<double> predictions,
+                    MutableMatrixView lower, MutableMatrixView upper) {
+  const std::size_t n = rows.x.rows();
+  const std::size_t k = online_.levels().size();
+  if (predictions.size() != n || lower.rows() != n || upper.rows() != n) {
+    throw Error(ErrorCode::kShapeMismatch, "Tracker: expected places for the predictions and bounds of " +
+                                               std::to_string(n) + " rows, found " +
+                                               std::to_string(predictions.size()) + ", " +
+                                               std::to_string(lower.rows()) + " and " + std::to_string(upper.rows()));
+  }
+  std::vector<double> scores(n);
+  model_.scores(rows, outcomes, scores);
+  std::vector<double> quantiles(k);
+  for (std::size_t first = 0; first < n;) {
+    const std::size_t count = std::min<std::uint64_t>(options_.batch_size - batches_->open_rows, n - first);
+    const MutableMatrixView low = lower.slice(first, count);
+    const MutableMatrixView high = upper.slice(first, count);
+    // No outcome is observed while a batch is open, so all of its rows get the same.
+    online_.quantiles(quantiles);
+    model_.intervals_at(rows.slice(first, count), {quantiles.data(), count, k, 0}, predictions.subspan(first, count),
+                        low, high);
+    batches_->open.add(std::span(scores).subspan(first, count), outcomes.subspan(first, count), low, high);
+    first += count;
+    batches_->open_rows += count;
+    if (batches_->open_rows == options_.batch_size) end_batch();
+  }
+}
+
+void Tracker::end_batch() {
+  batches_->open_rows = 0;
+  internal::ObservedRows rows = std::exchange(batches_->open, {});
+  if (rows.scores.empty()) return;
+  const std::uint64_t number = online_.issue(rows.scores.size());
+  batches_->issued.push_back({number, std::move(rows)});
+  observe_until(options_.delay);
+}
+
+void Tracker::finish() {
+  end_batch();
+  observe_until(0);
+}
+
+void Tracker::observe_until(std::uint64_t left) {
+  for (auto& issued = batches_->issued; issued.size() > left; issued.pop_front()) {
+    const Batches::Issued& batch = issued.front();
+    online_.observe(batch.number, batch.rows.scores, batch.rows.covered);
+  }
+}
+
+}  // namespace widthwise
