@@ -148,7 +148,7 @@ class LevelReport {
       : features_(model.parts().features),
         by_(by),
         evaluation_(evaluate({all.lower[j], all.upper[j], all.outcomes}, level, model.parts().calibration.rows_kept(),
-                             {all.sampled, features})),
+                             {all.sampled, features}, model.parts().guarantee)),
         verdict_(seen.any() ? kSeenVerdict : name_of(evaluation_.verdict)),
         in_words_(seen.any() ? seen.to_string() : evaluation_.in_words) {
     if (!by.empty()) by_column_ = coverage_by({all.lower[j], all.upper[j], all.outcomes}, all.by);
@@ -242,8 +242,11 @@ void run(const EvaluateArguments& arguments) {
   const MatrixView features(all.sampled_features.data(), all.sampled.size(), columns);
   std::string text = arguments.table + ": " + count_of(all.outcomes.size(), "row") + "\n";
   const SeenRows seen = seen_rows(model, all.sketch);
-  Json json = {
-      {"table", arguments.table}, {"rows", all.outcomes.size()}, {"seen", to_json(seen)}, {"levels", Json::array()}};
+  Json json = {{"table", arguments.table},
+               {"rows", all.outcomes.size()},
+               {"guarantee", cli::to_json(model.parts().guarantee)},
+               {"seen", to_json(seen)},
+               {"levels", Json::array()}};
   for (std::size_t j = 0; j < levels.size(); ++j) {
     const LevelReport report(model, levels[j], all, j, features, arguments.by, seen);
     text += report.text();

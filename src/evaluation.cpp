@@ -12,10 +12,10 @@ using internal::percent_range;
 
 constexpr std::size_t kLeastSearchRows = 100;  // fewer say nothing
 
-std::string say(Verdict verdict, const Level& level, const Proportion& coverage, const CoverageSpread& expected) {
+std::string say(Verdict verdict, std::uint64_t least_rows, const Proportion& coverage, const CoverageSpread& expected) {
   if (verdict == Verdict::kInfinite) {
-    return "Nothing to judge: intervals are infinite until there are " +
-           count_of(level.least_rows(), "calibration row") + "; the model has " + count(expected.rows) + ".";
+    return "Nothing to judge: intervals are infinite until there are " + count_of(least_rows, "calibration row") +
+           "; the model has " + count(expected.rows) + ".";
   }
   const std::string measured = "Coverage of " + percent(coverage.share);
   const std::string promise = "what " + count_of(expected.rows, "calibration row") + " promise for a test of " +
@@ -32,8 +32,8 @@ std::string say(Verdict verdict, const Level& level, const Proportion& coverage,
   return "Valid. " + measured + " is " + promise + ".";
 }
 
-Verdict judge(const Level& level, const Proportion& coverage, const CoverageSpread& expected) {
-  if (expected.rows < level.least_rows()) return Verdict::kInfinite;
+Verdict judge(std::uint64_t least_rows, const Proportion& coverage, const CoverageSpread& expected) {
+  if (expected.rows < least_rows) return Verdict::kInfinite;
   if (coverage.share < expected.low) return Verdict::kTooLow;
   if (coverage.share > expected.high) return Verdict::kTooHigh;
   return Verdict::kValid;
@@ -60,7 +60,7 @@ bool Evaluation::has_weak_range() const {
 }
 
 Evaluation evaluate(const IntervalRows& rows, const Level& level, std::uint64_t calibration_rows,
-                    const SearchRows& search) {
+                    const SearchRows& search, const Guarantee& guarantee) {
   Evaluation result{.level = level,
                     .summary = summarise(rows, level),
                     .expected = {},
@@ -69,9 +69,10 @@ Evaluation evaluate(const IntervalRows& rows, const Level& level, std::uint64_t 
                     .weakest = {},
                     .by_width = coverage_by_width(rows)};
   const Proportion& coverage = result.summary.coverage;
-  result.expected = measured_coverage_spread(level, calibration_rows, coverage.trials, kVerdictConfidence);
-  result.verdict = judge(level, coverage, result.expected);
-  result.in_words = say(result.verdict, level, coverage, result.expected);
+  result.expected = measured_coverage_spread(level, calibration_rows, coverage.trials, kVerdictConfidence, guarantee);
+  const std::uint64_t least_rows = guarantee.least_rows(level);
+  result.verdict = judge(least_rows, coverage, result.expected);
+  result.in_words = say(result.verdict, least_rows, coverage, result.expected);
 
   const std::size_t m = search.rows.size();
   if (search.features.columns() == 0 || m < kLeastSearchRows) return result;

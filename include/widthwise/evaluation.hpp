@@ -54,9 +54,9 @@ struct Evaluation {
   [[nodiscard]] bool has_weak_range() const;
 };
 
-/// Evaluate n intervals of a model that was calibrated with so many rows.
+/// Evaluate n intervals of a model that was calibrated with so many rows, for this guarantee.
 [[nodiscard]] Evaluation evaluate(const IntervalRows& rows, const Level& level, std::uint64_t calibration_rows,
-                                  const SearchRows& search);
+                                  const SearchRows& search, const Guarantee& guarantee = {});
 
 /// The range as people say it: "sqft_living is at least 4,000". `name` is the feature's.
 [[nodiscard]] std::string in_words(const FeatureSlab& slab, std::string_view name);

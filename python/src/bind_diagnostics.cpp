@@ -87,7 +87,7 @@ nb::dict to_dict(const Evaluation& evaluation, const std::vector<std::string>& f
 
 nb::dict evaluate_rows(const Doubles& lower, const Doubles& upper, const Doubles& outcomes, double level,
                        std::uint64_t calibration_rows, const Integers& search_rows, const DoubleMatrix& search_features,
-                       const std::vector<std::string>& features) {
+                       const std::vector<std::string>& features, const std::string& guarantee) {
   if (search_rows.size() != search_features.shape(0) || search_features.shape(1) != features.size()) {
     throw Error(ErrorCode::kShapeMismatch, "evaluate: rows to search, their features and names do not fit");
   }
@@ -100,7 +100,7 @@ nb::dict evaluate_rows(const Doubles& lower, const Doubles& upper, const Doubles
   const Evaluation evaluation = [&] {
     const nb::gil_scoped_release release;
     return evaluate({span_of(lower), span_of(upper), span_of(outcomes)}, level, calibration_rows,
-                    {rows, view_of(search_features)});
+                    {rows, view_of(search_features)}, Guarantee::parse(guarantee));
   }();
   return to_dict(evaluation, features);
 }
@@ -111,7 +111,8 @@ void bind_diagnostics(nb::module_& module) {
   const std::string marginal = Guarantee().text();
   module.attr("SEARCH_ROWS_AT_MOST") = kSearchRowsAtMost;
   module.def("evaluate", &evaluate_rows, nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("level"),
-             nb::arg("calibration_rows"), nb::arg("search_rows"), nb::arg("search_features"), nb::arg("features"));
+             nb::arg("calibration_rows"), nb::arg("search_rows"), nb::arg("search_features"), nb::arg("features"),
+             nb::arg("guarantee") = marginal);
   module.def(
       "coverage_by_width",
       [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, std::size_t parts) {

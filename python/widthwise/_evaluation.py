@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _tables
-from ._options import Levels, levels_of
+from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from ._tables import Floats
 
 
@@ -39,7 +39,13 @@ class Evaluation(dict[str, Any]):
 
 
 def evaluate_intervals(
-    intervals: Any, y: Any, *, confidence_level: Levels, calibration_rows: int, X: Any = None
+    intervals: Any,
+    y: Any,
+    *,
+    confidence_level: Levels,
+    calibration_rows: int,
+    X: Any = None,
+    guarantee: Guarantee = "marginal",
 ) -> Evaluation:
     """Say whether intervals of any origin keep their promise, and what they cost.
 
@@ -56,6 +62,8 @@ def evaluate_intervals(
         How many rows calibrated them: says how far from the level coverage may be.
     X : table of shape (n, d), optional
         To search for places where coverage is weak.
+    guarantee : "marginal" or float, default="marginal"
+        Guarantee of the intervals, see `WidthwiseRegressor`.
 
     Returns
     -------
@@ -83,7 +91,7 @@ def evaluate_intervals(
     table = None if X is None else _tables.read_numbers(X)[0]
     if table is not None and table.rows != len(outcomes):
         raise ValueError(f"X has {table.rows} rows, y has {len(outcomes)}")
-    return _evaluate(bounds, outcomes, levels, calibration_rows, table)
+    return _evaluate(bounds, outcomes, levels, calibration_rows, table, guarantee_text(guarantee))
 
 
 def evaluate(
@@ -96,7 +104,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a model; features to search for weak places are those it was fitted with."""
     _, intervals = model.intervals(table, y_pred, groups, levels)
-    evaluation = _evaluate(intervals, outcomes, levels, model.calibration_rows, table)
+    evaluation = _evaluate(intervals, outcomes, levels, model.calibration_rows, table, model.guarantee)
     if seen := model.seen(model.sketch(table, outcomes)):
         evaluation["seen"] = seen
         for level in evaluation["levels"]:
@@ -105,7 +113,12 @@ def evaluate(
 
 
 def _evaluate(
-    intervals: Floats, outcomes: Floats, levels: list[float], calibration_rows: int, table: _core.Table | None
+    intervals: Floats,
+    outcomes: Floats,
+    levels: list[float],
+    calibration_rows: int,
+    table: _core.Table | None,
+    guarantee: str,
 ) -> Evaluation:
     rows = np.arange(len(outcomes) if table is not None else 0)
     if len(rows) > _core.SEARCH_ROWS_AT_MOST:
@@ -122,10 +135,11 @@ def _evaluate(
             rows,
             features,
             names,
+            guarantee,
         )
         for j, level in enumerate(levels)
     ]
-    return Evaluation(rows=len(outcomes), seen=None, levels=found)
+    return Evaluation(rows=len(outcomes), guarantee=guarantee_of(guarantee), seen=None, levels=found)
 
 
 def percent(share: float, digits: int = 1) -> str:

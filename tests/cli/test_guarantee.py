@@ -96,3 +96,13 @@ def test_a_wrong_guarantee_is_bad_usage(homes, guarantee):
     assert message == (
         f"widthwise plan: --guarantee: '{guarantee}' is neither 'marginal' nor a confidence between 0 and 1, as 0.95"
     )
+
+
+def test_evaluate_expects_the_coverage_of_the_guarantee(homes, model):
+    found = homes.ok("evaluate", model, "test.csv", "--json").json
+    expected = found["levels"][0]["verdict"]
+    plain = homes.ok("evaluate", model, "test.csv", "--guarantee", "marginal", "--json").json
+    assert (found["guarantee"], plain["guarantee"]) == (0.95, "marginal")
+    assert expected["word"] == "valid"
+    assert expected["expected_low"] > plain["levels"][0]["verdict"]["expected_low"]
+    assert expected["expected_high"] > plain["levels"][0]["verdict"]["expected_high"]

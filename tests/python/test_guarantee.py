@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor, plan
+from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor, evaluate_intervals, plan
 
 
 def table(n, seed):
@@ -161,3 +161,15 @@ def test_the_coverage_of_one_calibration_is_below_the_level_as_rarely_as_said():
     exact = beta.cdf(0.9, k, 101 - k)
     assert exact < 0.05
     assert binom.ppf(1e-6, 10_000, exact) <= below <= binom.isf(1e-6, 10_000, exact)
+
+
+def test_evaluate_expects_the_coverage_of_the_guarantee(pac, marginal):
+    X, y = table(2000, 8)
+    found, plain = pac.evaluate(X, y), marginal.evaluate(X, y)
+    assert (found["guarantee"], plain["guarantee"]) == (0.95, "marginal")
+    assert found.valid
+    expected, other = found["levels"][0]["verdict"], plain["levels"][0]["verdict"]
+    assert expected["expected_low"] > other["expected_low"] and expected["expected_high"] > other["expected_high"]
+    bounds = pac.predict_interval(X)[1]
+    given = evaluate_intervals(bounds, y, confidence_level=0.9, calibration_rows=250, guarantee=0.95)
+    assert given["levels"][0]["verdict"] == expected
