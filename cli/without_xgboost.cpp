@@ -15,6 +15,7 @@ namespace {
 
 struct XgboostLibrary::Functions {};
 
+XgboostLibrary::XgboostLibrary() = default;
 XgboostLibrary::~XgboostLibrary() = default;
 
 std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem::path& /*path*/) { refuse(); }
