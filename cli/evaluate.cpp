@@ -41,9 +41,17 @@ struct Evaluated {
   std::vector<std::vector<double>> upper;
   std::vector<double> by;
   RowSketch sketch;
-  // A sample of the rows for the search for the worst slab, and their features.
+  std::vector<double> predictions;
+  // A sample of the rows for the search for weak places, and their features.
   std::vector<std::size_t> sampled;
   std::vector<double> sampled_features;
+
+  [[nodiscard]] std::vector<double> sampled_predictions() const {
+    std::vector<double> values;
+    values.reserve(sampled.size());
+    for (const std::size_t row : sampled) values.push_back(predictions[row]);
+    return values;
+  }
 };
 
 Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, ModelTable& table,
@@ -82,6 +90,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
       std::copy_n(rows.x.row(i).begin(), features, all.sampled_features.data() + place * features);
     }
     all.outcomes.insert(all.outcomes.end(), outcomes.begin(), outcomes.end());
+    all.predictions.insert(all.predictions.end(), predictions.begin(), predictions.end());
     if (!by.empty()) all.by.insert(all.by.end(), table.column(by).begin(), table.column(by).end());
   }
   return all;
@@ -108,7 +117,8 @@ Json to_json(const std::vector<Part>& parts) {
     array.push_back({{"low", part.low},
                      {"high", part.high},
                      {"coverage", cli::to_json(part.coverage)},
-                     {"mean_width", part.mean_width}});
+                     {"mean_width", part.mean_width},
+                     {"weak", part.weak}});
   }
   return array;
 }
@@ -120,8 +130,11 @@ std::string to_text(const std::string& title, const std::vector<Part>& parts) {
     const std::string name = std::isnan(part.low)    ? "missing"
                              : part.low == part.high ? significant(part.low)
                                                      : significant(part.low) + " to " + significant(part.high);
-    table.add({name, count(part.coverage.trials), significant(part.mean_width), percent(part.coverage.share),
-               percent_range(part.coverage.low, part.coverage.high)});
+    std::vector<std::string> cells = {name, count(part.coverage.trials), significant(part.mean_width),
+                                      percent(part.coverage.share),
+                                      percent_range(part.coverage.low, part.coverage.high)};
+    if (part.weak) cells.emplace_back("weak");
+    table.add(std::move(cells));
   }
   return table.text();
 }
@@ -140,38 +153,49 @@ Json to_json(const SeenRows& seen) {
           {"text", seen.to_string()}};
 }
 
+/// What `evaluate` takes, of one level.
+struct LevelRows {
+  const Model& model;
+  const Evaluated& all;
+  std::size_t level;   ///< its place among all levels
+  std::size_t levels;  ///< evaluated together
+  MatrixView features;
+  std::span<const double> predictions;
+
+  [[nodiscard]] Evaluation evaluation(const Level& value) const {
+    const bool may_be_empty = model.parts().rule.may_be_empty();
+    const IntervalRows rows{all.lower[level], all.upper[level], all.outcomes,
+                            may_be_empty ? std::span<const double>(all.predictions) : std::span<const double>()};
+    return evaluate(rows, value, CalibrationRanks::of(model.parts().calibration, value, {}, model.parts().guarantee),
+                    {all.sampled, features, predictions}, {.levels = levels});
+  }
+};
+
 /// Everything about one level, as text and as JSON.
 class LevelReport {
  public:
-  LevelReport(const Model& model, const Level& level, const Evaluated& all, std::size_t j, MatrixView features,
-              const std::string& by, const SeenRows& seen)
-      : features_(model.parts().features),
+  LevelReport(const LevelRows& rows, const Level& level, const std::string& by, const SeenRows& seen)
+      : features_(rows.model.parts().features),
         by_(by),
-        evaluation_(evaluate({all.lower[j], all.upper[j], all.outcomes}, level, model.parts().calibration.rows_kept(),
-                             {all.sampled, features}, model.parts().guarantee)),
+        evaluation_(rows.evaluation(level)),
         verdict_(seen.any() ? kSeenVerdict : name_of(evaluation_.verdict)),
         in_words_(seen.any() ? seen.to_string() : evaluation_.in_words) {
-    if (!by.empty()) by_column_ = coverage_by({all.lower[j], all.upper[j], all.outcomes}, all.by);
+    if (by.empty()) return;
+    const Evaluated& all = rows.all;
+    by_column_ = coverage_by({all.lower[rows.level], all.upper[rows.level], all.outcomes}, all.by);
+    mark_weak(by_column_, level, rows.model.parts().calibration.rows_kept());
   }
 
   [[nodiscard]] std::string text() const {
+    const IntervalSummary& summary = evaluation_.summary;
     std::string text = "\nLevel " + evaluation_.level.text() + "\n";
-    text += "  coverage        " + with_confidence(evaluation_.summary.coverage) + "\n";
-    if (evaluation_.slab && evaluation_.slab->coverage.trials > 0) {
-      text += "  worst slab      " + with_confidence(evaluation_.slab->coverage) + "\n";
-    }
-    if (const auto& weakest = evaluation_.weakest) {
-      text += "  weakest range   " +
-              (evaluation_.has_weak_range() ? with_confidence(weakest->coverage) + "\n" + std::string(18, ' ') +
-                                                  "where " + in_words(*weakest, features_[weakest->feature])
-                                            : "none is surely below the level") +
-              "\n";
-    }
-    text += "  mean width      " + significant(evaluation_.summary.mean_width) + "\n";
-    text += "  median width    " + significant(evaluation_.summary.median_width) + "\n";
-    text += "  interval score  " + significant(evaluation_.summary.interval_score) + "\n";
-    if (evaluation_.summary.infinite > 0)
-      text += "  infinite        " + count_of(evaluation_.summary.infinite, "interval") + "\n";
+    text += "  coverage        " + with_confidence(summary.coverage) + "\n";
+    if (evaluation_.slab) text += "  worst slab      " + with_confidence(evaluation_.slab->coverage) + "\n";
+    text += weak_places_text();
+    text += "  mean width      " + significant(summary.mean_width) + "\n";
+    text += "  median width    " + significant(summary.median_width) + "\n";
+    text += "  interval score  " + significant(summary.interval_score) + "\n";
+    text += share_text("infinite", summary.infinite) + share_text("empty", summary.empty);
     text += "\n  " + wrapped(in_words_, 100, 2) + "\n\n";
     text += to_text("by width", evaluation_.by_width);
     if (!by_.empty()) text += "\n" + to_text("by " + by_, by_column_);
@@ -185,36 +209,86 @@ class LevelReport {
                  {"median_width", evaluation_.summary.median_width},
                  {"interval_score", evaluation_.summary.interval_score},
                  {"infinite", evaluation_.summary.infinite},
+                 {"empty", evaluation_.summary.empty},
                  {"verdict",
                   {{"word", verdict_},
                    {"text", in_words_},
-                   {"confidence", kVerdictConfidence},
+                   {"confidence", evaluation_.confidence},
                    {"expected_low", evaluation_.expected.low},
                    {"expected_high", evaluation_.expected.high}}},
-                 {"worst_slab", nullptr},
-                 {"weakest", nullptr},
-                 {"by_width", to_json(evaluation_.by_width)}};
-    if (const auto& weakest = evaluation_.weakest) {
-      json["weakest"] = {{"feature", features_[weakest->feature]},
-                         {"low", weakest->low},
-                         {"high", weakest->high},
-                         {"coverage", cli::to_json(weakest->coverage)},
-                         {"where", in_words(*weakest, features_[weakest->feature])},
-                         {"weak", evaluation_.has_weak_range()}};
-    }
-    if (evaluation_.slab) {
-      Json direction = Json::object();
-      for (std::size_t f = 0; f < features_.size(); ++f) direction[features_[f]] = evaluation_.slab->direction[f];
-      json["worst_slab"] = {{"coverage", cli::to_json(evaluation_.slab->coverage)},
-                            {"low", evaluation_.slab->low},
-                            {"high", evaluation_.slab->high},
-                            {"direction", direction}};
+                 {"worst_slab", slab_json()},
+                 {"weakest", weakest_json()},
+                 {"weak_places", weak_places_json()},
+                 {"by_width", to_json(evaluation_.by_width)},
+                 {"by_group", to_json(evaluation_.by_group)},
+                 {"by_feature", Json::array()}};
+    for (const FeatureParts& feature : evaluation_.by_feature) {
+      const bool is_prediction = feature.feature == features_.size();
+      json["by_feature"].push_back({{"feature", is_prediction ? Json(nullptr) : Json(features_[feature.feature])},
+                                    {"parts", to_json(feature.parts)}});
     }
     if (!by_.empty()) json["by"] = {{"column", by_}, {"parts", to_json(by_column_)}};
     return json;
   }
 
  private:
+  /// "  empty           12 intervals, 3.2 %", or nothing for none.
+  [[nodiscard]] std::string share_text(std::string name, std::uint64_t found) const {
+    if (found == 0) return "";
+    const double share = static_cast<double>(found) / static_cast<double>(evaluation_.summary.coverage.trials);
+    name.resize(16, ' ');
+    return "  " + name + count_of(found, "interval") + ", " + percent(share) + "\n";
+  }
+
+  [[nodiscard]] std::string weak_places_text() const {
+    constexpr std::size_t kShown = 3;
+    if (evaluation_.places_tested == 0) return "";
+    const std::vector<WeakPlace>& found = evaluation_.weak_places;
+    const std::string tested = count(evaluation_.places_tested) + " tested\n";
+    if (found.empty()) return "  weak places     none of " + tested;
+    std::string text = "  weak places     " + count(found.size()) + " of " + tested;
+    const std::string indent(18, ' ');
+    for (std::size_t i = 0; i < std::min(kShown, found.size()); ++i) {
+      text += indent + with_confidence(found[i].coverage) + "\n" + indent + "where " +
+              in_words(found[i], evaluation_, features_) + "\n";
+    }
+    if (found.size() > kShown) text += indent + "and " + count(found.size() - kShown) + " more\n";
+    return text;
+  }
+
+  [[nodiscard]] Json slab_json() const {
+    if (!evaluation_.slab) return nullptr;
+    Json direction = Json::object();
+    for (std::size_t f = 0; f < features_.size(); ++f) direction[features_[f]] = evaluation_.slab->direction[f];
+    return {{"coverage", cli::to_json(evaluation_.slab->coverage)},
+            {"low", evaluation_.slab->low},
+            {"high", evaluation_.slab->high},
+            {"direction", direction},
+            {"weak", evaluation_.slab_is_weak}};
+  }
+
+  [[nodiscard]] Json weakest_json() const {
+    if (!evaluation_.weakest) return nullptr;
+    const FeatureSlab& weakest = *evaluation_.weakest;
+    return {{"feature", features_[weakest.feature]},
+            {"low", weakest.low},
+            {"high", weakest.high},
+            {"coverage", cli::to_json(weakest.coverage)},
+            {"where", in_words(weakest, features_[weakest.feature])},
+            {"weak", evaluation_.range_is_weak}};
+  }
+
+  [[nodiscard]] Json weak_places_json() const {
+    Json found = Json::array();
+    for (const WeakPlace& place : evaluation_.weak_places) {
+      found.push_back({{"kind", name_of(place.kind)},
+                       {"where", in_words(place, evaluation_, features_)},
+                       {"coverage", cli::to_json(place.coverage)},
+                       {"p_value", place.p_value}});
+    }
+    return {{"tested", evaluation_.places_tested}, {"error", kWeakPlaceError}, {"found", found}};
+  }
+
   const std::vector<std::string>& features_;
   std::string by_;
   Evaluation evaluation_;
@@ -240,6 +314,7 @@ void run(const EvaluateArguments& arguments) {
 
   const std::size_t columns = model.parts().features.size();
   const MatrixView features(all.sampled_features.data(), all.sampled.size(), columns);
+  const std::vector<double> predictions = all.sampled_predictions();
   std::string text = arguments.table + ": " + count_of(all.outcomes.size(), "row") + "\n";
   const SeenRows seen = seen_rows(model, all.sketch);
   Json json = {{"table", arguments.table},
@@ -248,7 +323,7 @@ void run(const EvaluateArguments& arguments) {
                {"seen", to_json(seen)},
                {"levels", Json::array()}};
   for (std::size_t j = 0; j < levels.size(); ++j) {
-    const LevelReport report(model, levels[j], all, j, features, arguments.by, seen);
+    const LevelReport report({model, all, j, levels.size(), features, predictions}, levels[j], arguments.by, seen);
     text += report.text();
     json["levels"].push_back(report.json());
   }
@@ -264,7 +339,7 @@ void run(const EvaluateArguments& arguments) {
 Command add_evaluate(CLI::App& program) {
   auto arguments = std::make_shared<EvaluateArguments>();
   CLI::App& command =
-      add_command(program, "evaluate", "Say whether intervals keep their promise, and where they do not.",
+      add_command(program, "evaluate", "Measure coverage and width on new rows, and test where coverage is low.",
                   "widthwise evaluate homes.safetensors april.csv --by rooms");
   command.add_option("MODEL", arguments->model, "model file")->required()->type_name("FILE");
   command.add_option("TABLE", arguments->table, "CSV or Parquet file of rows the model has not seen, with outcomes")
@@ -274,7 +349,7 @@ Command add_evaluate(CLI::App& program) {
   add_guarantee(command, arguments->guarantee, "that of the model");
   command
       .add_option("--by", arguments->by,
-                  "also show coverage by the values of this column of numbers: one part a value when they are few "
+                  "also show coverage by the values of this column of numbers: one part per value when they are few "
                   "integers, else ten parts")
       ->type_name("COL");
   add_json(command, arguments->json);

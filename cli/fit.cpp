@@ -110,8 +110,14 @@ void require_folder_of(const std::filesystem::path& file) {
 // ---- the report
 
 Json to_json(const GoalReport& report) {
-  return {{"goal", report.goal},         {"transform", report.transform},   {"mean_width", report.mean_width},
-          {"coverage", report.coverage}, {"worst_slab", report.worst_slab}, {"length", report.length}};
+  return {{"goal", report.goal},
+          {"transform", report.transform},
+          {"mean_width", report.mean_width},
+          {"coverage", report.coverage},
+          {"worst_slab", report.worst_slab ? cli::to_json(*report.worst_slab) : Json()},
+          {"infinite", report.infinite},
+          {"empty", report.empty},
+          {"length", report.length}};
 }
 
 std::string goal_name(const GoalReport& report) {
@@ -132,9 +138,16 @@ std::string to_text(const FitArguments& arguments, const FitColumns& columns, co
           " - prediction| out of sample\n\n";
   text += "On the rows held out, at level " + level.text() + ":\n\n";
   TextTable table;
-  table.add({"goal", "mean width", "coverage", "worst slab"});
+  table.add({"goal", "mean width", "coverage", "worst slab", "95 % confidence"});
   const auto add = [&](const GoalReport& goal, const std::string& note) {
-    table.add({goal_name(goal) + note, significant(goal.mean_width), percent(goal.coverage), percent(goal.worst_slab)});
+    std::vector<std::string> cells = {goal_name(goal) + note, significant(goal.mean_width), percent(goal.coverage)};
+    if (goal.worst_slab) {
+      cells.push_back(percent(goal.worst_slab->share));
+      cells.push_back(percent_range(goal.worst_slab->low, goal.worst_slab->high));
+    } else {
+      cells.insert(cells.end(), {"-", "too few rows"});
+    }
+    table.add(std::move(cells));
   };
   add(report.chosen, ", this model");
   if (report.other) add(*report.other, "");

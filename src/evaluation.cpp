@@ -1,5 +1,16 @@
 #include <widthwise/evaluation.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include <widthwise/error.hpp>
+
+#include "diagnostics/parts.hpp"
+#include "diagnostics/rows.hpp"
+#include "evaluation/place_test.hpp"
 #include "text.hpp"
 
 namespace widthwise {
@@ -7,36 +18,275 @@ namespace {
 
 using internal::count;
 using internal::count_of;
+using internal::PartRows;
 using internal::percent;
 using internal::percent_range;
+using internal::PlaceTest;
+using internal::significant;
 
-constexpr std::size_t kLeastSearchRows = 100;  // fewer say nothing
+constexpr std::size_t kParts = 10;
 
-std::string say(Verdict verdict, std::uint64_t least_rows, const Proportion& coverage, const CoverageSpread& expected) {
-  if (verdict == Verdict::kInfinite) {
-    return "Nothing to judge: intervals are infinite until there are " + count_of(least_rows, "calibration row") +
-           "; the model has " + count(expected.rows) + ".";
-  }
-  const std::string measured = "Coverage of " + percent(coverage.share);
-  const std::string promise = "what " + count_of(expected.rows, "calibration row") + " promise for a test of " +
-                              count_of(coverage.trials, "row") + " (" + percent_range(expected.low, expected.high) +
-                              ", in " + percent(kVerdictConfidence, 0) + " of cases)";
-  if (verdict == Verdict::kTooLow) {
-    return "Not valid here. " + measured + " is below " + promise +
-           ". These rows are harder than those of the calibration: calibrate again with rows like them.";
-  }
-  if (verdict == Verdict::kTooHigh) {
-    return "Valid, but wider than need be. " + measured + " is above " + promise +
-           ". These rows are easier than those of the calibration.";
-  }
-  return "Valid. " + measured + " is " + promise + ".";
+// Least shares of the rows that a searched range holds: short ranges show deep holes, long ones shallow hollows.
+constexpr std::array<double, 3> kRangeShares = {0.05, 0.1, 0.2};
+constexpr double kRoomForChance = 1.5;  // rows wanted in one half, so that the other measures with enough
+
+// Shares of the error rate: places that were fixed before outcomes were seen, the searched range, the searched slab.
+constexpr double kFixedShare = 0.5;
+constexpr double kRangeErrorShare = 0.25;
+constexpr double kSlabErrorShare = 0.25;
+
+// ---- the verdict
+
+std::string groups_text(const CalibrationRanks& calibration) {
+  return calibration.row_groups.empty() ? "" : " in " + count_of(calibration.groups.size(), "group");
 }
 
-Verdict judge(std::uint64_t least_rows, const Proportion& coverage, const CoverageSpread& expected) {
-  if (expected.rows < least_rows) return Verdict::kInfinite;
-  if (coverage.share < expected.low) return Verdict::kTooLow;
-  if (coverage.share > expected.high) return Verdict::kTooHigh;
+std::string say(const Evaluation& found, const CalibrationRanks& calibration) {
+  const Proportion& coverage = found.summary.coverage;
+  if (found.verdict == Verdict::kInfinite) {
+    const bool grouped = !calibration.row_groups.empty();
+    return "Nothing to judge: intervals are infinite until there are " +
+           count_of(calibration.least_rows, "calibration row") + (grouped ? " per group" : "") + "; the model has " +
+           count(found.expected.rows) + groups_text(calibration) + ".";
+  }
+  const std::string measured = "Coverage of " + percent(coverage.share);
+  const std::string expected = "the range expected for " + count_of(found.expected.rows, "calibration row") +
+                               groups_text(calibration) + " and " + count_of(coverage.trials, "test row") + " (" +
+                               percent_range(found.expected.low, found.expected.high) + ", in " +
+                               significant(100 * found.confidence) + " % of cases)";
+  if (found.verdict == Verdict::kTooLow && coverage.share >= found.level.value()) {
+    return "Lower than expected. " + measured + " reaches the level, but is below " + expected +
+           ". These rows are harder than those of the calibration: calibrate again with rows like them.";
+  }
+  if (found.verdict == Verdict::kTooLow) {
+    return "Not valid here. " + measured + " is below " + expected +
+           ". These rows are harder than those of the calibration: calibrate again with rows like them.";
+  }
+  if (found.verdict == Verdict::kTooHigh) {
+    return "Valid, but wider than needed. " + measured + " is above " + expected +
+           ". These rows are easier than those of the calibration.";
+  }
+  if (coverage.share > found.expected.high) {
+    const double on_bounds = static_cast<double>(coverage.successes - found.summary.inside);
+    return "Valid. " + measured + " is above " + expected +
+           " because scores are tied: " + percent(on_bounds / static_cast<double>(coverage.trials)) +
+           " of the outcomes lie on a bound.";
+  }
+  return "Valid. " + measured + " is within " + expected + ".";
+}
+
+/// With ties, covered rows count against the lower end and rows inside all bounds against the upper one: the count
+/// without ties lies between the two (docs/mathematics.md).
+Verdict judge(const IntervalSummary& summary, const CoverageSpread& expected, bool all_infinite) {
+  if (all_infinite) return Verdict::kInfinite;
+  const auto trials = static_cast<double>(summary.coverage.trials);
+  if (summary.coverage.share < expected.low) return Verdict::kTooLow;
+  if (static_cast<double>(summary.inside) / trials > expected.high) return Verdict::kTooHigh;
   return Verdict::kValid;
+}
+
+// ---- weak places
+
+/// A part of the rows that is tested, and where its mark goes.
+struct FixedPlace {
+  WeakPlace place;
+  Part* part;
+};
+
+/// Tests all places of one level, and marks what is weak.
+class WeakPlaces {
+ public:
+  WeakPlaces(const PlaceTest& test, double error) : test_(test), error_(error) {}
+
+  /// Add parts that were cut without regard to outcomes; row numbers are looked up in `numbers` unless it is empty.
+  /// Returns the least p-value. The parts stay where they are until `finish`.
+  double add(PlaceKind kind, std::size_t feature, std::span<PartRows> parts, std::span<const std::size_t> numbers) {
+    double least = 1;
+    for (PartRows& part : parts) {
+      if (part.rows.size() < kMinPartRows) continue;
+      if (!numbers.empty()) {
+        for (std::size_t& row : part.rows) row = numbers[row];
+      }
+      const double p = test_.p_value(part.rows);
+      least = std::min(least, p);
+      fixed_.push_back({.place = {.kind = kind,
+                                  .feature = feature,
+                                  .low = part.part.low,
+                                  .high = part.part.high,
+                                  .coverage = part.part.coverage,
+                                  .p_value = p},
+                        .part = &part.part});
+    }
+    return least;
+  }
+
+  /// Test a place that one half of the rows chose.
+  bool add_searched(WeakPlace place, double share, std::span<const std::size_t> search,
+                    std::span<const std::size_t> measured) {
+    ++searched_;
+    place.p_value = test_.p_value(search, measured);
+    if (place.p_value > share * error_) return false;
+    found_.push_back(std::move(place));
+    return true;
+  }
+
+  [[nodiscard]] std::uint64_t tested() const { return fixed_.size() + searched_; }
+
+  /// Mark the weak parts; return all weak places.
+  [[nodiscard]] std::vector<WeakPlace> finish() && {
+    std::vector<double> p_values;
+    p_values.reserve(fixed_.size());
+    for (const FixedPlace& fixed : fixed_) p_values.push_back(fixed.place.p_value);
+    const std::vector<bool> weak = internal::reject_by_holm(p_values, kFixedShare * error_);
+    for (std::size_t i = 0; i < fixed_.size(); ++i) {
+      if (!weak[i]) continue;
+      fixed_[i].part->weak = true;
+      found_.push_back(fixed_[i].place);
+    }
+    std::ranges::stable_sort(found_, [](const WeakPlace& a, const WeakPlace& b) {
+      return a.kind != b.kind ? a.kind < b.kind : a.p_value < b.p_value;
+    });
+    return std::move(found_);
+  }
+
+ private:
+  const PlaceTest& test_;
+  double error_;
+  std::vector<FixedPlace> fixed_;
+  std::uint64_t searched_ = 0;
+  std::vector<WeakPlace> found_;
+};
+
+std::vector<Part> without_rows(const std::vector<PartRows>& parts) {
+  std::vector<Part> result;
+  result.reserve(parts.size());
+  for (const PartRows& part : parts) result.push_back(part.part);
+  return result;
+}
+
+/// The intervals of some rows.
+struct SampledRows {
+  std::vector<double> lower;
+  std::vector<double> upper;
+  std::vector<double> outcomes;
+
+  SampledRows(const IntervalRows& rows, std::span<const std::size_t> numbers) {
+    for (const std::size_t row : numbers) {
+      lower.push_back(rows.lower[row]);
+      upper.push_back(rows.upper[row]);
+      outcomes.push_back(rows.outcomes[row]);
+    }
+  }
+
+  [[nodiscard]] IntervalRows rows() const { return {lower, upper, outcomes}; }
+};
+
+std::vector<std::size_t> looked_up(std::span<const std::size_t> rows, std::span<const std::size_t> numbers) {
+  std::vector<std::size_t> result;
+  result.reserve(rows.size());
+  for (const std::size_t row : rows) result.push_back(numbers[row]);
+  return result;
+}
+
+/// Of the weakest ranges of several lengths, the one that the search half shows most clearly to be weak. How many rows
+/// measure a range depends on features alone, so it may be looked at.
+std::optional<FeatureSlab> search_range(const IntervalRows& sampled, MatrixView features, const Level& level) {
+  const double half = static_cast<double>(sampled.outcomes.size()) / 2;
+  std::optional<FeatureSlab> best;
+  double clearest = 0;
+  for (const double share : kRangeShares) {
+    if (share * half < kRoomForChance * static_cast<double>(kMinSlabRows)) continue;
+    std::optional<FeatureSlab> range = weakest_slab(sampled, features, {.least_share = share});
+    if (!range) continue;
+    const double clearness =
+        (level.value() - range->search_coverage) * std::sqrt(static_cast<double>(range->coverage.trials));
+    if (best && clearness <= clearest) continue;
+    clearest = clearness;
+    best = std::move(range);
+  }
+  return best;
+}
+
+/// Search for the range and the slab of lowest coverage on one half, and test them on the other.
+void search_places(Evaluation& result, WeakPlaces& places, const IntervalRows& sampled, const SearchRows& search) {
+  const std::size_t m = search.rows.size();
+  const std::vector<std::size_t> chosen = looked_up(slab_halves(m).search, search.rows);
+  const std::vector<double> features = standardised(search.features);
+  WorstSlab slab = worst_slab(sampled, {features.data(), m, search.features.columns()});
+  if (slab.coverage.trials >= kMinSlabRows) {
+    result.slab_is_weak = places.add_searched({.kind = PlaceKind::kSlab, .coverage = slab.coverage}, kSlabErrorShare,
+                                              chosen, looked_up(slab.measured, search.rows));
+    result.slab = std::move(slab);
+  }
+  std::optional<FeatureSlab> range = search_range(sampled, search.features, result.level);
+  if (range && range->coverage.trials >= kMinSlabRows) {
+    result.range_is_weak = places.add_searched({.kind = PlaceKind::kRange,
+                                                .feature = range->feature,
+                                                .low = range->low,
+                                                .high = range->high,
+                                                .reaches_least = range->reaches_least,
+                                                .reaches_greatest = range->reaches_greatest,
+                                                .coverage = range->coverage},
+                                               kRangeErrorShare, chosen, looked_up(range->measured, search.rows));
+    result.weakest = std::move(range);
+  }
+}
+
+/// Parts of every feature and of the prediction, with the number of the feature.
+struct CutFeature {
+  std::size_t feature;
+  std::vector<PartRows> parts;
+  double least_p_value = 1;
+};
+
+std::vector<CutFeature> cut_features(const IntervalRows& sampled, const SearchRows& search) {
+  const std::size_t parts = std::min(kParts, search.rows.size() / kMinPartRows);
+  std::vector<CutFeature> cut;
+  std::vector<double> values(search.rows.size());
+  for (std::size_t j = 0; j < search.features.columns(); ++j) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = search.features(i, j);
+    cut.push_back({.feature = j, .parts = internal::parts_by_feature(sampled, values, parts)});
+  }
+  if (!search.predictions.empty()) {
+    cut.push_back({.feature = search.features.columns(),
+                   .parts = internal::parts_by_feature(sampled, search.predictions, parts)});
+  }
+  return cut;
+}
+
+void find_weak_places(Evaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
+                      const SearchRows& search, const PlaceTest& test, double error) {
+  WeakPlaces places(test, error);
+  std::vector<PartRows> by_width = internal::parts_by_width(rows, kParts);
+  std::vector<PartRows> by_group;
+  if (!calibration.row_groups.empty()) by_group = internal::parts_by_group(rows, calibration.row_groups);
+  std::vector<CutFeature> by_feature;
+  if (result.verdict != Verdict::kInfinite && rows.outcomes.size() >= kMinSearchRows) {
+    places.add(PlaceKind::kWidth, 0, by_width, {});
+    places.add(PlaceKind::kGroup, 0, by_group, {});
+    if (search.features.columns() > 0 && search.rows.size() >= kMinSearchRows) {
+      const SampledRows sampled(rows, search.rows);
+      search_places(result, places, sampled.rows(), search);
+      by_feature = cut_features(sampled.rows(), search);
+      for (CutFeature& cut : by_feature) {
+        const bool is_prediction = cut.feature == search.features.columns();
+        cut.least_p_value = places.add(is_prediction ? PlaceKind::kPrediction : PlaceKind::kFeature, cut.feature,
+                                       cut.parts, search.rows);
+      }
+    }
+  }
+  result.places_tested = places.tested();
+  result.weak_places = std::move(places).finish();
+  result.by_width = without_rows(by_width);
+  result.by_group = without_rows(by_group);
+  // The feature of the searched range comes first when that is weak, then the least p-values.
+  std::ranges::stable_sort(by_feature, {}, [&](const CutFeature& cut) {
+    return result.range_is_weak && cut.feature == result.weakest->feature ? -1 : cut.least_p_value;
+  });
+  for (const CutFeature& cut : by_feature) {
+    if (result.by_feature.size() == kMaxFeaturesKept) break;
+    if (cut.parts.size() > 1) result.by_feature.push_back({.feature = cut.feature, .parts = without_rows(cut.parts)});
+  }
 }
 
 }  // namespace
@@ -55,50 +305,144 @@ std::string_view name_of(Verdict verdict) {
   return "";
 }
 
-bool Evaluation::has_weak_range() const {
-  return weakest && weakest->coverage.trials > 0 && weakest->coverage.high < level.value();
+std::string_view name_of(PlaceKind kind) {
+  switch (kind) {
+    case PlaceKind::kRange:
+      return "range";
+    case PlaceKind::kFeature:
+      return "feature";
+    case PlaceKind::kGroup:
+      return "group";
+    case PlaceKind::kPrediction:
+      return "prediction";
+    case PlaceKind::kWidth:
+      return "width";
+    case PlaceKind::kSlab:
+      return "slab";
+  }
+  return "";
 }
 
-Evaluation evaluate(const IntervalRows& rows, const Level& level, std::uint64_t calibration_rows,
-                    const SearchRows& search, const Guarantee& guarantee) {
+CalibrationRanks CalibrationRanks::of_rows(const Level& level, std::uint64_t rows, const Guarantee& guarantee) {
+  return {.groups = {{.group = 0, .rows = rows, .rank = guarantee.rank(level, rows)}},
+          .least_rows = guarantee.least_rows(level)};
+}
+
+CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Level& level,
+                                      std::span<const std::int64_t> row_groups, const Guarantee& guarantee) {
+  if (row_groups.empty()) return of_rows(level, calibration.rows_kept(), guarantee);
+  CalibrationRanks ranks{.row_groups = row_groups, .least_rows = guarantee.least_rows(level)};
+  const std::set<std::int64_t> wanted(row_groups.begin(), row_groups.end());
+  for (const std::int64_t group : calibration.groups()) {
+    if (!wanted.contains(group)) continue;
+    const std::uint64_t rows = calibration.rows(group).size();
+    ranks.groups.push_back({.group = group, .rows = rows, .rank = guarantee.rank(level, rows)});
+  }
+  return ranks;
+}
+
+CoverageSpread expected_coverage(const CalibrationRanks& calibration, std::size_t n, double confidence) {
+  return measured_coverage_spread(internal::RowRanks(calibration, n).count(), confidence);
+}
+
+Evaluation evaluate(const IntervalRows& rows, const Level& level, const CalibrationRanks& calibration,
+                    const SearchRows& search, const EvaluationOptions& options) {
+  if (options.levels == 0) throw Error(ErrorCode::kInvalidArgument, "evaluate: expected at least 1 level, found 0");
+  const auto levels = static_cast<double>(options.levels);
   Evaluation result{.level = level,
                     .summary = summarise(rows, level),
                     .expected = {},
+                    .confidence = 1 - (1 - kVerdictConfidence) / levels,
                     .in_words = {},
                     .slab = {},
-                    .weakest = {},
-                    .by_width = coverage_by_width(rows)};
-  const Proportion& coverage = result.summary.coverage;
-  result.expected = measured_coverage_spread(level, calibration_rows, coverage.trials, kVerdictConfidence, guarantee);
-  const std::uint64_t least_rows = guarantee.least_rows(level);
-  result.verdict = judge(least_rows, coverage, result.expected);
-  result.in_words = say(result.verdict, least_rows, coverage, result.expected);
-
-  const std::size_t m = search.rows.size();
-  if (search.features.columns() == 0 || m < kLeastSearchRows) return result;
-  std::vector<double> lower;
-  std::vector<double> upper;
-  std::vector<double> outcomes;
-  for (const std::size_t row : search.rows) {
-    lower.push_back(rows.lower[row]);
-    upper.push_back(rows.upper[row]);
-    outcomes.push_back(rows.outcomes[row]);
-  }
-  const IntervalRows sampled{lower, upper, outcomes};
-  const std::vector<double> features = standardised(search.features);
-  result.slab = worst_slab(sampled, {features.data(), m, search.features.columns()});
-  result.weakest = weakest_slab(sampled, search.features);
+                    .weakest = {}};
+  const internal::RowRanks ranks(calibration, rows.outcomes.size());
+  const std::vector<RankedRows> ranked = ranks.count();
+  const bool all_infinite = std::ranges::all_of(
+      ranked, [](const RankedRows& group) { return group.test_rows == 0 || group.rank > group.rows; });
+  result.expected = measured_coverage_spread(ranked, result.confidence);
+  result.verdict = judge(result.summary, result.expected, all_infinite);
+  result.in_words = say(result, calibration);
+  find_weak_places(result, rows, calibration, search, PlaceTest(rows, level, ranks), kWeakPlaceError / levels);
   return result;
 }
 
-std::string in_words(const FeatureSlab& slab, std::string_view name) {
-  using internal::significant;
+void mark_weak(std::span<Part> parts, const Level& level, std::optional<std::uint64_t> calibration_rows) {
+  // So many rows that the quantile is all but known.
+  constexpr std::uint64_t kKnownQuantile = 1'000'000'000;
+  const std::uint64_t n = calibration_rows.value_or(kKnownQuantile);
+  std::vector<double> p_values;
+  std::vector<Part*> tested;
+  for (Part& part : parts) {
+    part.weak = false;
+    const Proportion& coverage = part.coverage;
+    if (coverage.trials < kMinPartRows) continue;
+    const RankedRows group{.rows = n, .rank = level.rank(n), .test_rows = coverage.trials};
+    p_values.push_back(
+        coverage.share >= level.value() ? 1 : CoveredCount(std::span(&group, 1)).at_most(coverage.successes));
+    tested.push_back(&part);
+  }
+  const std::vector<bool> weak = internal::reject_by_holm(p_values, kWeakPlaceError);
+  for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->weak = weak[i];
+}
+
+namespace {
+
+struct NamedRange {
+  double low;
+  double high;
+  bool reaches_least;
+  bool reaches_greatest;
+};
+
+std::string in_words(const NamedRange& range, std::string_view name) {
   const std::string subject = std::string(name) + " is ";
-  if (slab.low == slab.high) return subject + significant(slab.low);
-  if (slab.reaches_least && slab.reaches_greatest) return subject + "anything";
-  if (slab.reaches_greatest) return subject + "at least " + significant(slab.low);
-  if (slab.reaches_least) return subject + "at most " + significant(slab.high);
-  return subject + significant(slab.low) + " to " + significant(slab.high);
+  if (std::isnan(range.low)) return subject + "missing";
+  if (range.low == range.high) return subject + significant(range.low);
+  if (range.reaches_least && range.reaches_greatest) return subject + "anything";
+  if (range.reaches_greatest) return subject + "at least " + significant(range.low);
+  if (range.reaches_least) return subject + "at most " + significant(range.high);
+  return subject + significant(range.low) + " to " + significant(range.high);
+}
+
+/// "a", "a and b" or "a, b and c": the features that weigh most in a direction.
+std::string heaviest(std::span<const double> direction, std::span<const std::string> features) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::size_t> order(direction.size());
+  for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t j) { return std::abs(direction[j]); });
+  const std::size_t named = std::min(kNamed, order.size());
+  std::string text;
+  for (std::size_t i = 0; i < named; ++i) {
+    if (i > 0) text += i + 1 == named ? " and " : ", ";
+    text += features[order[i]];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string in_words(const FeatureSlab& slab, std::string_view name) {
+  return in_words(NamedRange{slab.low, slab.high, slab.reaches_least, slab.reaches_greatest}, name);
+}
+
+std::string in_words(const WeakPlace& place, const Evaluation& evaluation, std::span<const std::string> features) {
+  const NamedRange range{place.low, place.high, place.reaches_least, place.reaches_greatest};
+  switch (place.kind) {
+    case PlaceKind::kRange:
+    case PlaceKind::kFeature:
+      return in_words(range, features[place.feature]);
+    case PlaceKind::kGroup:
+      return in_words(range, "group");
+    case PlaceKind::kPrediction:
+      return in_words(range, "the prediction");
+    case PlaceKind::kWidth:
+      return in_words(range, "the interval width");
+    case PlaceKind::kSlab:
+      return "several features come together, of which " + heaviest(evaluation.slab->direction, features) +
+             (features.size() == 1 ? " weighs" : " weigh") + " most";
+  }
+  return "";
 }
 
 }  // namespace widthwise

@@ -4,6 +4,7 @@
 #include <boost/math/distributions/beta.hpp>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include <widthwise/error.hpp>
 
@@ -63,6 +64,22 @@ Sides hypergeometric_sides(double n, double t, double draws, double k) {
   const double total = sums.below + sums.from;
   return {sums.below / total, sums.from / total};
 }
+
+[[nodiscard]] bool is_infinite(const RankedRows& group) { return group.rank > group.rows; }
+
+/// `from` is P(count <= covered), `below` P(count > covered), of the test rows of one group.
+/// At most c test rows are covered exactly when, of all rows in the order of their scores, the first rank + c hold
+/// at least `rank` calibration rows. Every order is equally likely.
+Sides count_sides(const RankedRows& group, std::uint64_t covered) {
+  if (covered >= group.test_rows) return {.below = 0, .from = 1};
+  const auto rank = static_cast<double>(group.rank);
+  return hypergeometric_sides(static_cast<double>(group.rows), static_cast<double>(group.test_rows),
+                              rank + static_cast<double>(covered), rank);
+}
+
+constexpr double kCellsPerDeviation = 256;  // at least, of a group
+constexpr double kNegligibleCell = 1e-25;   // 8192 of them, in every sum, are no share of a tail that matters
+constexpr std::size_t kMaxCells = 16'384;
 
 /// Return the least number in [0, most] for which a predicate holds that goes on to hold from there on; it holds for
 /// `most`.
@@ -148,25 +165,153 @@ CoverageSpread coverage_spread(const Level& level, std::uint64_t rows, double co
 
 CoverageSpread measured_coverage_spread(const Level& level, std::uint64_t rows, std::uint64_t test_rows,
                                         double confidence, const Guarantee& guarantee) {
-  check_share("measured_coverage_spread", "confidence", confidence);
   check_rows("measured_coverage_spread", "rows", rows, 0);
-  check_rows("measured_coverage_spread", "test rows", test_rows, 1);
-  const std::uint64_t k = guarantee.rank(level, rows);
-  CoverageSpread spread = mean_coverage(k, rows);
-  if (k > rows) return spread;
-  const auto rank = static_cast<double>(k);
+  const RankedRows group{rows, guarantee.rank(level, rows), test_rows};
+  return measured_coverage_spread(std::span(&group, 1), confidence);
+}
+
+CoverageSpread measured_coverage_spread(std::span<const RankedRows> groups, double confidence) {
+  check_share("measured_coverage_spread", "confidence", confidence);
+  const CoveredCount count(groups);
+  const auto total = static_cast<double>(count.test_rows());
+  CoverageSpread spread;
+  for (const RankedRows& group : groups) {
+    spread.rows += group.rows;
+    const double coverage =
+        is_infinite(group) ? 1 : static_cast<double>(group.rank) / (static_cast<double>(group.rows) + 1);
+    spread.mean += coverage * (static_cast<double>(group.test_rows) / total);
+  }
   const double tail = (1 - confidence) / 2;
-  // At most c test rows are covered exactly when, of all rows in the order of their scores, the first rank + c hold
-  // at least `rank` calibration rows. Every order is equally likely.
-  const auto sides = [&](std::uint64_t covered) {
-    return hypergeometric_sides(static_cast<double>(rows), static_cast<double>(test_rows),
-                                rank + static_cast<double>(covered), rank);
-  };
-  const auto low = least_that(test_rows, [&](std::uint64_t covered) { return sides(covered).from >= tail; });
-  const auto high = least_that(test_rows, [&](std::uint64_t covered) { return sides(covered).below <= tail; });
-  spread.low = static_cast<double>(low) / static_cast<double>(test_rows);
-  spread.high = static_cast<double>(high) / static_cast<double>(test_rows);
+  const auto low = least_that(count.test_rows(), [&](std::uint64_t c) { return count.at_most(c) >= tail; });
+  const auto high = least_that(count.test_rows(), [&](std::uint64_t c) { return count.more_than(c) <= tail; });
+  spread.low = static_cast<double>(low) / total;
+  spread.high = static_cast<double>(high) / total;
   return spread;
+}
+
+// --- CoveredCount
+
+CoveredCount::CoveredCount(std::span<const RankedRows> groups) {
+  std::vector<Lattice> lattices;
+  std::size_t finite = 0;
+  for (const RankedRows& group : groups) {
+    check_rows("CoveredCount", "rows", group.rows, 0);
+    check_rows("CoveredCount", "test rows", group.test_rows, 0);
+    if (group.rank == 0) throw Error(ErrorCode::kInvalidArgument, "CoveredCount: expected a rank from 1, found 0");
+    test_rows_ += group.test_rows;
+    if (is_infinite(group)) {
+      always_covered_ += group.test_rows;
+    } else if (group.test_rows > 0) {
+      if (finite == 1) lattices.push_back(lattice_of(only_));
+      if (finite >= 1) lattices.push_back(lattice_of(group));
+      if (finite == 0) only_ = group;
+      ++finite;
+    }
+  }
+  check_rows("CoveredCount", "test rows", test_rows_, 1);
+  // Neighbours in size first, so that sums stay short for long.
+  while (lattices.size() > 1) {
+    std::ranges::stable_sort(lattices, {}, [](const Lattice& lattice) { return lattice.cells.size(); });
+    std::vector<Lattice> sums;
+    for (std::size_t i = 0; i + 1 < lattices.size(); i += 2) {
+      sums.push_back(sum_of(std::move(lattices[i]), std::move(lattices[i + 1])));
+    }
+    if (lattices.size() % 2 == 1) sums.push_back(std::move(lattices.back()));
+    lattices = std::move(sums);
+  }
+  if (!lattices.empty()) sum_ = std::move(lattices.front());
+}
+
+double CoveredCount::at_most(std::uint64_t covered) const {
+  if (covered < always_covered_) return 0;
+  const std::uint64_t finite = covered - always_covered_;
+  if (only_.test_rows == 0) return 1;
+  if (sum_.cells.empty()) return count_sides(only_, finite).from;
+  double sum = 0;
+  for (std::size_t i = 0; i < sum_.cells.size(); ++i) {
+    if (sum_.offset + sum_.step * static_cast<double>(i) > static_cast<double>(finite)) break;
+    sum += sum_.cells[i];
+  }
+  return std::min(sum, 1.0);
+}
+
+double CoveredCount::more_than(std::uint64_t covered) const {
+  if (covered < always_covered_) return 1;
+  const std::uint64_t finite = covered - always_covered_;
+  if (only_.test_rows == 0) return 0;
+  if (sum_.cells.empty()) return count_sides(only_, finite).below;
+  double sum = 0;
+  for (std::size_t i = sum_.cells.size(); i-- > 0;) {
+    if (sum_.offset + sum_.step * static_cast<double>(i) + sum_.slack <= static_cast<double>(finite)) break;
+    sum += sum_.cells[i];
+  }
+  // Every row may be covered, but not more.
+  return covered >= test_rows_ ? 0 : std::min(sum, 1.0);
+}
+
+// Terms are built outwards from a likely count by the ratio of neighbours, as hypergeometric_sides does:
+// P(C = c) is proportional to (k - 1 + c choose c) (n - k + m - c choose m - c).
+CoveredCount::Lattice CoveredCount::lattice_of(const RankedRows& group) {
+  const auto n = static_cast<double>(group.rows);
+  const auto k = static_cast<double>(group.rank);
+  const auto m = static_cast<double>(group.test_rows);
+  const double p = k / (n + 1);
+  const double deviation = std::sqrt(m * p * (1 - p) * (n + 1 + m) / (n + 2));
+  Lattice lattice;
+  while (2 * lattice.step * kCellsPerDeviation <= deviation) lattice.step *= 2;
+  lattice.slack = lattice.step - 1;
+  const double start = std::clamp(std::floor(m * p), 0.0, m);
+  std::vector<double> below;
+  const auto add = [&lattice](std::vector<double>& cells, double distance, double term) {
+    const auto cell = static_cast<std::size_t>(distance / lattice.step);
+    if (cell >= cells.size()) cells.resize(cell + 1, 0.0);
+    cells[cell] += term;
+  };
+  constexpr double kNegligible = 1e-18;  // of the first term, which is among the greatest
+  double term = 1;
+  for (double c = start; c <= m && term > kNegligible; ++c) {
+    add(lattice.cells, c - start, term);
+    term *= (k + c) / (c + 1) * ((m - c) / (n - k + m - c));
+  }
+  term = 1;
+  for (double c = start; c > 0 && term > kNegligible; --c) {
+    term *= c / (k + c - 1) * ((n - k + m - c + 1) / (m - c + 1));
+    add(below, start - c, term);
+  }
+  lattice.offset = start - lattice.step * static_cast<double>(below.size());
+  lattice.cells.insert(lattice.cells.begin(), below.rbegin(), below.rend());
+  double total = 0;
+  for (const double cell : lattice.cells) total += cell;
+  for (double& cell : lattice.cells) cell /= total;
+  return lattice;
+}
+
+void CoveredCount::coarsen(Lattice& lattice) {
+  const std::size_t half = (lattice.cells.size() + 1) / 2;
+  for (std::size_t i = 0; i < half; ++i) {
+    const double next = 2 * i + 1 < lattice.cells.size() ? lattice.cells[2 * i + 1] : 0;
+    lattice.cells[i] = lattice.cells[2 * i] + next;
+  }
+  lattice.cells.resize(half);
+  lattice.slack += lattice.step;
+  lattice.step *= 2;
+}
+
+CoveredCount::Lattice CoveredCount::sum_of(Lattice a, Lattice b) {
+  while (a.step < b.step) coarsen(a);
+  while (b.step < a.step) coarsen(b);
+  Lattice sum{a.offset + b.offset, a.step, a.slack + b.slack, {}};
+  sum.cells.resize(a.cells.size() + b.cells.size() - 1, 0.0);
+  for (std::size_t i = 0; i < a.cells.size(); ++i) {
+    for (std::size_t j = 0; j < b.cells.size(); ++j) sum.cells[i + j] += a.cells[i] * b.cells[j];
+  }
+  const auto counts = [](double cell) { return cell > kNegligibleCell; };
+  const auto first = std::ranges::find_if(sum.cells, counts);
+  sum.offset += sum.step * static_cast<double>(first - sum.cells.begin());
+  sum.cells.erase(sum.cells.begin(), first);
+  while (!counts(sum.cells.back())) sum.cells.pop_back();
+  while (sum.cells.size() > kMaxCells) coarsen(sum);
+  return sum;
 }
 
 // The rounding of ranks makes the spread jump up and down with n, so the last n that fails is looked for from above:

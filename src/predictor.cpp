@@ -177,6 +177,11 @@ std::size_t ConformalRule::parameter_count() const {
   return transform_->parameter_count() * (sides_ == Sides::kTwo ? 2 : 1);
 }
 
+bool ConformalRule::may_be_empty() const {
+  const AffineForm* form = transform_->affine_form();
+  return form != nullptr && form->has_offset();
+}
+
 void ConformalRule::scores(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const {
   check_rows(*this, rows);
   const std::size_t n = rows.predictions.size();

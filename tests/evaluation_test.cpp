@@ -1,11 +1,19 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iostream>
+#include <limits>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
+#include <widthwise/predictor.hpp>
 #include <widthwise/random.hpp>
+
+#include "statistics.hpp"
 
 namespace widthwise {
 namespace {
@@ -29,13 +37,19 @@ struct TestRows {
     std::iota(rows.begin(), rows.end(), std::size_t{0});
   }
 
-  [[nodiscard]] Evaluation evaluation(std::uint64_t calibration_rows) const {
-    return evaluate({lower, upper, outcomes}, 0.9, calibration_rows, {rows, MatrixView::column(feature)});
+  [[nodiscard]] Evaluation evaluation(std::uint64_t calibration_rows, const EvaluationOptions& options = {}) const {
+    return evaluate({lower, upper, outcomes}, 0.9, CalibrationRanks::of_rows(0.9, calibration_rows),
+                    {rows, MatrixView::column(feature)}, options);
   }
 };
 
+// ---- the verdict
+
 TEST(Evaluation, JudgesBySizeOfCalibrationAndTest) {
-  EXPECT_EQ(TestRows(5000, 0.9, 0.9).evaluation(5000).verdict, Verdict::kValid);
+  const Evaluation valid = TestRows(5000, 0.9, 0.9).evaluation(5000);
+  EXPECT_EQ(valid.verdict, Verdict::kValid);
+  EXPECT_NE(valid.in_words.find("is within the range expected for 5,000 calibration rows and 5,000 test rows"),
+            std::string::npos);
   const Evaluation low = TestRows(5000, 0.85, 0.85).evaluation(5000);
   EXPECT_EQ(low.verdict, Verdict::kTooLow);
   EXPECT_NE(low.in_words.find("calibrate again with rows like them"), std::string::npos);
@@ -50,21 +64,336 @@ TEST(Evaluation, JudgesBySizeOfCalibrationAndTest) {
   }
 }
 
-TEST(Evaluation, FindsWhereCoverageIsWeakest) {
-  const Evaluation evaluation = TestRows(8000, 0.95, 0.5).evaluation(5000);
-  ASSERT_TRUE(evaluation.weakest && evaluation.slab);
-  EXPECT_NEAR(evaluation.weakest->low, 90, 3);
-  EXPECT_NEAR(evaluation.weakest->coverage.share, 0.5, 0.12);
-  EXPECT_NEAR(evaluation.slab->coverage.share, 0.5, 0.12);
-  EXPECT_TRUE(evaluation.has_weak_range());
-  EXPECT_FALSE(TestRows(8000, 0.9, 0.9).evaluation(5000).has_weak_range());
+TEST(Evaluation, LevelsThatAreEvaluatedTogetherShareTheErrorRate) {
+  const TestRows rows(5000, 0.9, 0.9);
+  const Evaluation alone = rows.evaluation(5000);
+  const Evaluation together = rows.evaluation(5000, {.levels = 10});
+  EXPECT_DOUBLE_EQ(alone.confidence, 0.99);
+  EXPECT_DOUBLE_EQ(together.confidence, 0.999);
+  EXPECT_LT(together.expected.low, alone.expected.low);
+  EXPECT_GT(together.expected.high, alone.expected.high);
+  EXPECT_NE(together.in_words.find("in 99.9 % of cases"), std::string::npos);
+  EXPECT_THROW((void)rows.evaluation(5000, {.levels = 0}), Error);
 }
 
-TEST(Evaluation, LooksForNoPlaceAmongFewRows) {
-  const Evaluation evaluation = TestRows(99, 0.9, 0.9).evaluation(1000);
-  EXPECT_FALSE(evaluation.weakest.has_value());
-  EXPECT_FALSE(evaluation.slab.has_value());
-  EXPECT_FALSE(evaluation.has_weak_range());
+/// How often exchangeable rows get which verdict.
+struct VerdictCounts {
+  std::uint64_t too_low = 0;
+  std::uint64_t too_high = 0;
+
+  void add(Verdict verdict) {
+    too_low += verdict == Verdict::kTooLow ? 1U : 0U;
+    too_high += verdict == Verdict::kTooHigh ? 1U : 0U;
+  }
+
+  /// Each side has half of the error rate.
+  void expect_rare(std::uint64_t trials) const {
+    const std::uint64_t most = binomial_upper_bound(trials, (1 - kVerdictConfidence) / 2, 1e-6);
+    EXPECT_LE(too_low, most);
+    EXPECT_LE(too_high, most);
+  }
+};
+
+/// Knuth's method; the mean is small.
+double draw_poisson(Random& random, double mean) {
+  const double stop = std::exp(-mean);
+  double count = -1;
+  for (double product = 1; product > stop; ++count) product *= random.uniform();
+  return count;
+}
+
+/// Rows with counts for outcomes, that the same rule calibrates and tests.
+struct CountRows {
+  std::vector<double> predictions;
+  std::vector<double> outcomes;
+
+  CountRows(Random& random, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const double mean = 2 + 6 * random.uniform();
+      predictions.push_back(std::round(mean));  // a model that predicts counts
+      outcomes.push_back(draw_poisson(random, mean));
+    }
+  }
+
+  [[nodiscard]] PredictionRows rows() const { return {predictions, {}}; }
+};
+
+void expect_rare_false_verdicts_with_counts(std::uint64_t trials, bool with_range) {
+  const ConformalRule rule(make_transform("identity"));
+  const Level level(0.9);
+  constexpr std::size_t kTests = 1000;
+  VerdictCounts counts;
+  std::uint64_t above = 0;  // what the band alone would call too high
+  Random random(with_range ? 2 : 1);
+  for (std::uint64_t trial = 0; trial < trials; ++trial) {
+    Calibration calibration;
+    const CountRows calibrating(random, 500);
+    rule.calibrate(calibration, calibrating.rows(), calibrating.outcomes, 0);
+    const CountRows tests(random, kTests);
+    std::vector<double> lower(kTests);
+    std::vector<double> upper(kTests);
+    const OutcomeRange range =
+        with_range ? OutcomeRange{.low = 0, .high = std::numeric_limits<double>::infinity()} : OutcomeRange{};
+    const CalibrationRanks ranks = CalibrationRanks::of(calibration, level);
+    Predictor(rule, std::move(calibration))
+        .intervals(tests.rows(), std::span(&level, 1), {lower.data(), kTests, 1}, {upper.data(), kTests, 1}, range);
+    const Evaluation found = evaluate({lower, upper, tests.outcomes}, level, ranks, {});
+    counts.add(found.verdict);
+    above += found.summary.coverage.share > found.expected.high ? 1U : 0U;
+    if (found.verdict == Verdict::kValid && found.summary.coverage.share > found.expected.high) {
+      EXPECT_NE(found.in_words.find("of the outcomes lie on a bound"), std::string::npos);
+    }
+  }
+  std::cout << "of " << trials << " data sets with ties, too low: " << counts.too_low
+            << ", too high: " << counts.too_high << ", above the band: " << above << "\n";
+  counts.expect_rare(trials);
+  EXPECT_GT(above, trials / 2) << "no ties that matter";
+}
+
+TEST(Verdict, IsExactForTiedScores) {
+  expect_rare_false_verdicts_with_counts(300, false);
+  expect_rare_false_verdicts_with_counts(300, true);
+}
+
+/// Uniform scores in groups of these numbers of calibration and test rows.
+VerdictCounts verdicts_with_groups(std::uint64_t trials, std::size_t groups, std::size_t calibration_rows,
+                                   std::size_t test_rows, double scale = 1) {
+  const Level level(0.9);
+  Random random(3);
+  VerdictCounts counts;
+  for (std::uint64_t trial = 0; trial < trials; ++trial) {
+    CalibrationRanks ranks;
+    std::vector<std::int64_t> row_groups;
+    std::vector<double> lower;
+    std::vector<double> upper;
+    std::vector<double> outcomes;
+    for (std::size_t g = 0; g < groups; ++g) {
+      std::vector<double> scores(calibration_rows);
+      for (double& score : scores) score = random.uniform();
+      double q = 0;
+      conformal_quantiles(scores, std::span(&level, 1), std::span(&q, 1));
+      ranks.groups.push_back(
+          {.group = static_cast<std::int64_t>(g), .rows = calibration_rows, .rank = level.rank(calibration_rows)});
+      for (std::size_t i = 0; i < test_rows; ++i) {
+        row_groups.push_back(static_cast<std::int64_t>(g));
+        lower.push_back(-q);
+        upper.push_back(q);
+        outcomes.push_back(scale * random.uniform());
+      }
+    }
+    ranks.row_groups = row_groups;
+    counts.add(evaluate({lower, upper, outcomes}, level, ranks, {}).verdict);
+  }
+  return counts;
+}
+
+TEST(Verdict, IsExactForGroups) {
+  verdicts_with_groups(300, 100, 15, 15).expect_rare(300);
+  verdicts_with_groups(300, 3, 200, 300).expect_rare(300);
+  // Groups are counted in the words, and coverage that reaches the level can still be too low.
+  std::vector<double> lower(1500, -1);
+  std::vector<double> upper(1500, 1);
+  std::vector<double> outcomes(1500, 0);
+  std::fill_n(outcomes.begin(), 145, 2.0);
+  std::vector<std::int64_t> row_groups;
+  CalibrationRanks ranks{.least_rows = 9};
+  for (std::int64_t g = 0; g < 100; ++g) {
+    ranks.groups.push_back({.group = g, .rows = 15, .rank = 15});
+    row_groups.insert(row_groups.end(), 15, g);
+  }
+  ranks.row_groups = row_groups;
+  const Evaluation found = evaluate({lower, upper, outcomes}, 0.9, ranks, {});
+  EXPECT_EQ(found.verdict, Verdict::kTooLow);
+  EXPECT_NE(found.in_words.find("Lower than expected. Coverage of 90.3 % reaches the level, but is below the range "
+                                "expected for 1,500 calibration rows in 100 groups and 1,500 test rows"),
+            std::string::npos);
+  // And it still finds what is wrong: 15/16 of exchangeable rows are covered, of these fewer and more.
+  EXPECT_EQ(verdicts_with_groups(20, 100, 15, 15, 1.2).too_low, 20U);
+  EXPECT_EQ(verdicts_with_groups(20, 100, 15, 15, 0.85).too_high, 20U);
+}
+
+TEST(SlowVerdict, IsExactForTiesAndGroups) {
+  const std::uint64_t trials = slow_repeats(5000);
+  expect_rare_false_verdicts_with_counts(trials, false);
+  expect_rare_false_verdicts_with_counts(trials, true);
+  verdicts_with_groups(trials, 100, 15, 15).expect_rare(trials);
+  verdicts_with_groups(trials, 3, 200, 300).expect_rare(trials);
+}
+
+TEST(Verdict, RowsOfGroupsWithoutCalibrationAreInfiniteAndDoNotCount) {
+  const std::vector<double> lower = {-1, -1, -std::numeric_limits<double>::infinity()};
+  const std::vector<double> upper = {1, 1, std::numeric_limits<double>::infinity()};
+  const std::vector<double> outcomes = {0, 0, 0};
+  const std::vector<std::int64_t> groups = {1, 1, 7};
+  Calibration calibration;
+  for (std::uint64_t i = 0; i < 50; ++i) calibration.add(i, {.score = 1, .group = 1});
+  const CalibrationRanks ranks = CalibrationRanks::of(calibration, 0.9, groups);
+  ASSERT_EQ(ranks.groups.size(), 1U);
+  EXPECT_EQ(ranks.groups[0].rows, 50U);
+  EXPECT_EQ(ranks.groups[0].rank, 46U);
+  const Evaluation found = evaluate({lower, upper, outcomes}, 0.9, ranks, {});
+  EXPECT_EQ(found.verdict, Verdict::kValid);
+  EXPECT_GE(found.expected.low, 1.0 / 3);
+  EXPECT_EQ(found.summary.infinite, 1U);
+  const std::vector<std::int64_t> unknown = {7, 7, 7};
+  EXPECT_EQ(evaluate({lower, upper, outcomes}, 0.9, CalibrationRanks::of(calibration, 0.9, unknown), {}).verdict,
+            Verdict::kInfinite);
+}
+
+// ---- weak places
+
+TEST(WeakPlaces, AreFoundAndNamed) {
+  const Evaluation found = TestRows(8000, 0.95, 0.5).evaluation(5000);
+  ASSERT_TRUE(found.weakest && found.slab);
+  EXPECT_NEAR(found.weakest->low, 90, 3);
+  EXPECT_NEAR(found.weakest->coverage.share, 0.5, 0.12);
+  EXPECT_NEAR(found.slab->coverage.share, 0.5, 0.12);
+  EXPECT_TRUE(found.range_is_weak);
+  EXPECT_TRUE(found.slab_is_weak);
+  ASSERT_EQ(found.by_feature.size(), 1U);
+  EXPECT_TRUE(found.by_feature[0].parts.back().weak);
+  const std::vector<std::string> names = {"x"};
+  ASSERT_EQ(found.weak_places.size(), 3U);
+  EXPECT_EQ(in_words(found.weak_places[0], found, names), in_words(*found.weakest, "x"));
+  EXPECT_EQ(in_words(found.weak_places[1], found, names).substr(0, 5), "x is ");
+  EXPECT_EQ(in_words(found.weak_places[2], found, names), "several features come together, of which x weighs most");
+
+  const Evaluation none = TestRows(8000, 0.9, 0.9).evaluation(5000);
+  EXPECT_TRUE(none.weak_places.empty());
+  EXPECT_EQ(none.places_tested, 13U);  // ten parts of the feature, one width, a range, a slab
+}
+
+TEST(WeakPlaces, AreNotLookedForAmongFewRows) {
+  const Evaluation few = TestRows(99, 0.9, 0.3).evaluation(1000);
+  EXPECT_EQ(few.places_tested, 0U);
+  EXPECT_TRUE(few.weak_places.empty());
+  // A tenth of one half measures too little: no figure.
+  const Evaluation some = TestRows(400, 0.9, 0.9).evaluation(1000);
+  EXPECT_FALSE(some.slab.has_value());
+  EXPECT_FALSE(some.weakest.has_value());
+  EXPECT_EQ(some.places_tested, 11U);
+}
+
+/// Reports on rows whose calibration and test come from one distribution. Scores are uniform; `harder` multiplies those
+/// of the rows whose first feature lies in [start, start + share).
+struct Reports {
+  std::size_t calibration_rows = 1000;
+  std::size_t test_rows = 2000;
+  std::size_t features = 5;
+  double start = 0;
+  double share = 0;
+  double harder = 1;
+  Random random;
+
+  [[nodiscard]] double score(double x) {
+    const bool hard = x >= start && x < start + share;
+    return (hard ? harder : 1) * random.uniform();
+  }
+
+  [[nodiscard]] Evaluation next() {
+    const Level level(0.9);
+    std::vector<double> scores(calibration_rows);
+    for (double& one : scores) one = score(random.uniform());
+    double q = 0;
+    conformal_quantiles(scores, std::span(&level, 1), std::span(&q, 1));
+    std::vector<double> lower;
+    std::vector<double> upper;
+    std::vector<double> outcomes;
+    std::vector<double> x;
+    std::vector<double> predictions;
+    std::vector<std::size_t> rows(test_rows);
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    for (std::size_t i = 0; i < test_rows; ++i) {
+      for (std::size_t j = 0; j < features; ++j) x.push_back(random.uniform());
+      const double width = 0.5 + random.uniform();
+      predictions.push_back(random.uniform());
+      lower.push_back(predictions.back() - q * width);
+      upper.push_back(predictions.back() + q * width);
+      outcomes.push_back(predictions.back() + width * score(x[i * features]));
+    }
+    return evaluate({lower, upper, outcomes}, level, CalibrationRanks::of_rows(level, calibration_rows),
+                    {rows, {x.data(), test_rows, features}, predictions});
+  }
+};
+
+/// Marks, flags and the list of weak places are one result.
+void expect_no_contradiction(const Evaluation& found) {
+  std::size_t marks = (found.range_is_weak ? 1U : 0U) + (found.slab_is_weak ? 1U : 0U);
+  const auto count = [&marks](const std::vector<Part>& parts) {
+    for (const Part& part : parts) {
+      if (!part.weak) continue;
+      ++marks;
+      EXPECT_LT(part.coverage.share, 0.9);
+      EXPECT_GE(part.coverage.trials, kMinPartRows);
+    }
+  };
+  count(found.by_width);
+  count(found.by_group);
+  for (const FeatureParts& feature : found.by_feature) count(feature.parts);
+  EXPECT_LE(marks, found.weak_places.size());
+  EXPECT_EQ(marks == 0, found.weak_places.empty());
+  for (const WeakPlace& place : found.weak_places) EXPECT_LT(place.coverage.share, 0.9);
+  EXPECT_TRUE(!found.slab || found.slab->coverage.trials >= kMinSlabRows);
+  EXPECT_TRUE(!found.weakest || found.weakest->coverage.trials >= kMinSlabRows);
+}
+
+std::uint64_t reports_with_weak_places(Reports reports, std::uint64_t trials) {
+  std::uint64_t with = 0;
+  for (std::uint64_t trial = 0; trial < trials; ++trial) {
+    const Evaluation found = reports.next();
+    expect_no_contradiction(found);
+    with += found.weak_places.empty() ? 0U : 1U;
+  }
+  return with;
+}
+
+void expect_rare_false_alarms(std::uint64_t trials) {
+  const std::uint64_t most = binomial_upper_bound(trials, kWeakPlaceError, 1e-6);
+  const std::uint64_t usual = reports_with_weak_places({.random = Random(5)}, trials);
+  // Few calibration rows, many test rows: the whole calibration may be unlucky, and no place is to blame.
+  const std::uint64_t unlucky =
+      reports_with_weak_places({.calibration_rows = 100, .test_rows = 4000, .random = Random(6)}, trials);
+  std::cout << "of " << trials << " reports, false alarms: " << usual << " and " << unlucky << "\n";
+  EXPECT_LE(usual, most);
+  EXPECT_LE(unlucky, most);
+}
+
+void expect_power(std::uint64_t trials) {
+  const std::uint64_t least = binomial_lower_bound(trials, 0.9, 1e-6);
+  // 5 % of the rows, wherever they lie in the parts, with scores up to twice as large: covered with 45 % to 50 %.
+  for (const double start : {0.5, 0.575}) {
+    const std::uint64_t found =
+        reports_with_weak_places({.start = start, .share = 0.05, .harder = 2, .random = Random(7)}, trials);
+    std::cout << "of " << trials << " reports, weak places found: " << found << "\n";
+    EXPECT_GE(found, least);
+  }
+}
+
+TEST(WeakPlaces, FalseAlarmsAreRareAndNothingContradicts) { expect_rare_false_alarms(12); }
+
+TEST(WeakPlaces, PlantedPlacesOfOneRowInTwentyAreFound) { expect_power(8); }
+
+TEST(SlowWeakPlaces, FalseAlarmsAreRareAndNothingContradicts) { expect_rare_false_alarms(slow_repeats(1000)); }
+
+TEST(SlowWeakPlaces, PlantedPlacesOfOneRowInTwentyAreFound) { expect_power(slow_repeats(200)); }
+
+TEST(WeakPlaces, PartsAreMarkedWithACorrectionForTheirNumber) {
+  const auto parts_of = [](std::uint64_t covered) {
+    std::vector<Part> parts(10);
+    for (Part& part : parts) part.coverage = proportion(180, 200);
+    parts[3].coverage = proportion(covered, 200);
+    parts[4].coverage = proportion(0, 19);  // too few rows to tell
+    return parts;
+  };
+  std::vector<Part> parts = parts_of(170);  // p = 0.02 alone
+  mark_weak(parts, 0.9, std::nullopt);
+  EXPECT_TRUE(std::ranges::none_of(parts, &Part::weak));
+  parts = parts_of(150);
+  mark_weak(parts, 0.9, std::nullopt);
+  EXPECT_EQ(std::ranges::count_if(parts, &Part::weak), 1);
+  EXPECT_TRUE(parts[3].weak);
+  mark_weak(parts, 0.9, 30);  // so few calibration rows explain it
+  EXPECT_TRUE(std::ranges::none_of(parts, &Part::weak));
 }
 
 TEST(Evaluation, SaysRangesInWords) {
@@ -73,6 +402,51 @@ TEST(Evaluation, SaysRangesInWords) {
   EXPECT_EQ(in_words({.low = 0.25, .high = 0.5}, "x"), "x is 0.25 to 0.5");
   EXPECT_EQ(in_words({.low = 3, .high = 3}, "rooms"), "rooms is 3");
   EXPECT_EQ(in_words({.low = 0, .high = 1, .reaches_least = true, .reaches_greatest = true}, "x"), "x is anything");
+  const Evaluation none = TestRows(200, 0.9, 0.9).evaluation(200);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::string> names = {"x"};
+  EXPECT_EQ(in_words({.kind = PlaceKind::kFeature, .low = nan, .high = nan}, none, names), "x is missing");
+  EXPECT_EQ(in_words({.kind = PlaceKind::kGroup, .low = 3, .high = 3}, none, names), "group is 3");
+  EXPECT_EQ(in_words({.kind = PlaceKind::kPrediction, .low = 1, .high = 2}, none, names), "the prediction is 1 to 2");
+  EXPECT_EQ(in_words({.kind = PlaceKind::kWidth, .low = 1, .high = 2}, none, names), "the interval width is 1 to 2");
+  for (const PlaceKind kind : {PlaceKind::kRange, PlaceKind::kFeature, PlaceKind::kGroup, PlaceKind::kPrediction,
+                               PlaceKind::kWidth, PlaceKind::kSlab}) {
+    EXPECT_FALSE(name_of(kind).empty());
+  }
+}
+
+// ---- empty conformal sets
+
+TEST(Evaluation, CountsEmptyAndInfiniteIntervals) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<double> lower = {1, 0, 0, -infinity};
+  const std::vector<double> upper = {1, 2, 0, 5};
+  const std::vector<double> outcomes = {1, 1, 3, 1};
+  const std::vector<double> predictions = {1, 1, -2, 1};  // the third was cut to a range that begins at 0
+  const IntervalSummary summary = summarise({lower, upper, outcomes, predictions}, 0.9);
+  EXPECT_EQ(summary.empty, 1U);
+  EXPECT_EQ(summary.infinite, 1U);
+  EXPECT_EQ(summary.inside, 2U);
+  EXPECT_EQ(summarise({lower, upper, outcomes}, 0.9).empty, 0U);
+}
+
+TEST(ConformalRule, SetsMayBeEmptyWhereTheTransformHasAnOffset) {
+  for (const std::string_view name : transform_names()) {
+    EXPECT_EQ(ConformalRule(make_transform(name)).may_be_empty(), name == "density" || name == "affine") << name;
+  }
+  // B >= g, so a row of g above the quantile conforms with no outcome, and both half-widths are 0.
+  const ConformalRule rule(make_transform("density"));
+  const std::vector<double> predictions = {3, 3};
+  const std::vector<double> parameters = {0.5, -0.5};
+  const std::vector<double> quantile = {0, 0};
+  std::vector<double> lower(2);
+  std::vector<double> upper(2);
+  rule.intervals({predictions, {parameters.data(), 2, 1}}, {quantile.data(), 2, 1}, {lower.data(), 2, 1},
+                 {upper.data(), 2, 1});
+  EXPECT_EQ(lower[0], 3);
+  EXPECT_EQ(upper[0], 3);
+  const std::vector<double> outcomes = {3, 3};
+  EXPECT_EQ(summarise({lower, upper, outcomes, predictions}, 0.9).empty, 1U);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/evaluation.hpp>
 #include <widthwise/forest.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/train/cross_fit.hpp>
@@ -191,7 +192,21 @@ TEST(Fit, TellsWhatTheGoalAndTheOtherEndGive) {
   EXPECT_NEAR(report.chosen.mean_width, report.fixed.mean_width, 1e-9);
   EXPECT_NEAR(report.other->mean_width, report.fixed.mean_width, 1e-9);
   EXPECT_GE(report.fixed.coverage, 0.85);
-  EXPECT_LT(report.fixed.worst_slab, report.fixed.coverage);
+  // A tenth of half of the hold-out is 30 rows: too few for a figure.
+  EXPECT_FALSE(report.fixed.worst_slab.has_value());
+  EXPECT_EQ(report.in_words().find("where coverage is worst"), std::string::npos);
+}
+
+TEST(Fit, ReportsTheWorstSlabWithItsIntervalWhereRowsSuffice) {
+  const Table table(12'000);
+  const WatchedLocalizer localizer;
+  const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {}).report;
+  ASSERT_TRUE(report.chosen.worst_slab && report.other->worst_slab && report.fixed.worst_slab);
+  const Proportion& slab = *report.fixed.worst_slab;
+  EXPECT_GE(slab.trials, kMinSlabRows);
+  EXPECT_LT(slab.share, report.fixed.coverage);
+  EXPECT_LT(slab.low, slab.share);
+  EXPECT_GT(slab.high, slab.share);
 }
 
 TEST(Fit, NeedsNoTrainerForOneWidth) {
@@ -301,13 +316,26 @@ TEST(Fit, OfExactPredictionsLearnsNothingWhenTheyAreKnownToBeHonest) {
 
 TEST(FitReport, SaysInWordsWhatTheGoalGives) {
   FitReport report;
-  report.chosen = {.goal = "even", .transform = "exp", .mean_width = 83, .coverage = 0.9, .worst_slab = 0.88};
-  report.fixed = {.goal = "fixed", .transform = "identity", .mean_width = 100, .coverage = 0.9, .worst_slab = 0.6};
-  report.other = GoalReport{.goal = "narrow", .transform = "affine", .mean_width = 83, .worst_slab = 0.7};
+  report.chosen = {
+      .goal = "even", .transform = "exp", .mean_width = 83, .coverage = 0.9, .worst_slab = proportion(880, 1000)};
+  report.fixed = {
+      .goal = "fixed", .transform = "identity", .mean_width = 100, .coverage = 0.9, .worst_slab = proportion(60, 100)};
+  report.other =
+      GoalReport{.goal = "narrow", .transform = "affine", .mean_width = 83, .worst_slab = proportion(70, 100)};
   EXPECT_EQ(
       report.in_words(),
-      "These intervals are 17 % narrower than one width for all rows, on average, and cover 88.0 % where coverage "
-      "is worst, instead of 60.0 %. The goal narrow would make them as wide and cover 70.0 % there.");
+      "These intervals are 17 % narrower than one width for all rows, on average, and cover 88.0 % (85.8 % to 89.9 %) "
+      "where coverage is worst, instead of 60.0 % (49.7 % to 69.7 %). The goal narrow would make them as wide and "
+      "cover "
+      "70.0 % (60.0 % to 78.8 %) there.");
+  report.other->worst_slab.reset();
+  report.fixed.worst_slab.reset();
+  report.chosen.empty = 0.032;
+  report.chosen.infinite = 0.5;
+  EXPECT_EQ(report.in_words(),
+            "These intervals are 17 % narrower than one width for all rows, on average. 3.2 % of them are empty: no "
+            "value conforms, and the prediction alone is returned. 50.0 % of them are infinite. The goal narrow would "
+            "make them as wide.");
   report.chosen.goal = "fixed";
   EXPECT_EQ(report.in_words(), "All intervals have one width: nothing was learnt of where errors are large.");
 }

@@ -140,6 +140,68 @@ TEST(MeasuredCoverageSpread, IsThatOfTheBetaBinomialTermByTerm) {
   }
 }
 
+/// P(count = c) of one group, by logarithms of factorials.
+double beta_binomial_term(const RankedRows& group, double c) {
+  const auto n = static_cast<double>(group.rows);
+  const auto k = static_cast<double>(group.rank);
+  const auto m = static_cast<double>(group.test_rows);
+  return std::exp(log_choose(k + c - 1, c) + log_choose(n - k + m - c, m - c) - log_choose(n + m, m));
+}
+
+TEST(CoveredCount, IsTheConvolutionOfItsGroups) {
+  const std::vector<RankedRows> groups = {{.rows = 15, .rank = 15, .test_rows = 7},
+                                          {.rows = 99, .rank = 90, .test_rows = 20},
+                                          {.rows = 3, .rank = 4, .test_rows = 2},  // infinite: always covered
+                                          {.rows = 20, .rank = 2, .test_rows = 5},
+                                          {.rows = 20, .rank = 2, .test_rows = 0}};
+  std::vector<double> law = {1};
+  for (const RankedRows& group : groups) {
+    std::vector<double> next(law.size() + group.test_rows);
+    for (std::size_t i = 0; i < law.size(); ++i) {
+      for (std::size_t c = 0; c <= group.test_rows; ++c) {
+        const bool infinite = group.rank > group.rows;
+        const double term =
+            infinite ? (c == group.test_rows ? 1 : 0) : beta_binomial_term(group, static_cast<double>(c));
+        next[i + c] += law[i] * term;
+      }
+    }
+    law = next;
+  }
+  const CoveredCount count(groups);
+  ASSERT_EQ(count.test_rows(), 34U);
+  double sum = 0;
+  for (std::size_t c = 0; c < law.size(); ++c) {
+    sum += law[c];
+    EXPECT_NEAR(count.at_most(c), sum, 1e-12) << c;
+    EXPECT_NEAR(count.more_than(c), 1 - sum, 1e-12) << c;
+  }
+}
+
+// Both tails are upper bounds, so together they are at least 1; on a fine lattice, hardly more.
+TEST(CoveredCount, BoundsBothTailsOfLargeGroupsClosely) {
+  const std::vector<RankedRows> groups = {{.rows = 100, .rank = 91, .test_rows = 200'000},
+                                          {.rows = 1000, .rank = 901, .test_rows = 300'000},
+                                          {.rows = 15, .rank = 15, .test_rows = 100'000}};
+  const CoveredCount count(groups);
+  for (const std::uint64_t covered : {500'000U, 530'000U, 545'000U, 560'000U}) {
+    const double both = count.at_most(covered) + count.more_than(covered);
+    EXPECT_GE(both, 1 - 1e-12);
+    EXPECT_LT(both, 1.01);
+  }
+  EXPECT_EQ(count.more_than(600'000), 0);
+  const CoverageSpread spread = measured_coverage_spread(groups, 0.99);
+  EXPECT_LT(spread.low, spread.mean);
+  EXPECT_GT(spread.high, spread.mean);
+  EXPECT_EQ(spread.rows, 1115U);
+}
+
+TEST(CoveredCount, RefusesWhatItCannotCount) {
+  const RankedRows no_rank{.rows = 10, .rank = 0, .test_rows = 1};
+  const RankedRows no_test{.rows = 10, .rank = 9, .test_rows = 0};
+  EXPECT_THROW((void)CoveredCount(std::span(&no_rank, 1)), Error);
+  EXPECT_THROW((void)CoveredCount(std::span(&no_test, 1)), Error);
+}
+
 TEST(MeasuredCoverageSpread, TendsToThatOfTheCoverageAsTheTestGrows) {
   const CoverageSpread exact = coverage_spread(0.9, 1000);
   for (const std::uint64_t tests : {100U, 10'000U, 1'000'000'000U}) {

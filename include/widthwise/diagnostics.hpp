@@ -16,6 +16,9 @@ struct IntervalRows {
   std::span<const double> lower;     ///< n; -infinity allowed
   std::span<const double> upper;     ///< n; +infinity allowed
   std::span<const double> outcomes;  ///< y (n), finite
+  /// f(x) (n) where a conformal set may be empty (ConformalRule::may_be_empty): then the interval is the prediction
+  /// alone. Without predictions no interval counts as empty.
+  std::span<const double> predictions = {};
 };
 
 /// A share of rows, with its Clopper-Pearson interval.
@@ -36,6 +39,7 @@ struct Part {
   double high = 0;  ///< and its greatest
   Proportion coverage;
   double mean_width = 0;  ///< +infinity when any interval is infinite
+  bool weak = false;      ///< coverage lies below the level by the test of `evaluate`, which sets this
 };
 
 /// Everything about n intervals of one level.
@@ -43,7 +47,9 @@ struct IntervalSummary {
   Proportion coverage;
   double mean_width = 0;
   double median_width = 0;
-  std::uint64_t infinite = 0;  ///< intervals without a finite bound on some side; not an error, but never silent
+  std::uint64_t infinite = 0;  ///< intervals without a finite bound on some side
+  std::uint64_t empty = 0;     ///< empty conformal sets, returned as the prediction alone
+  std::uint64_t inside = 0;    ///< outcomes inside their interval and on none of its bounds, rounding apart
   double interval_score = 0;   ///< mean of width + (2 / alpha) distance outside (Gneiting and Raftery 2007)
 };
 
@@ -74,7 +80,17 @@ struct WorstSlab {
   std::vector<double> direction;  ///< of length 1, in the units of the features given
   double low = 0;
   double high = 0;
+  std::vector<std::size_t> measured = {};  ///< numbers of the rows that `coverage` counts
 };
+
+/// The rows that choose slabs and those that measure them: the two halves of n rows in random order.
+struct SlabHalves {
+  std::vector<std::size_t> search;
+  std::vector<std::size_t> measure;
+};
+
+/// How worst_slab and weakest_slab split n rows.
+[[nodiscard]] SlabHalves slab_halves(std::size_t n, std::uint64_t seed = 0);
 
 /// Find the slab of lowest coverage over random directions on one half of the rows, and measure it on the other
 /// (Cauchois, Gupta and Duchi 2021). features (n x d), which the caller standardises. For each direction the
@@ -92,10 +108,11 @@ struct FeatureSlab {
   std::size_t feature = 0;
   double low = 0;
   double high = 0;
-  bool reaches_least = false;     ///< no row that chose the range lies below it
-  bool reaches_greatest = false;  ///< and none above
-  Proportion coverage = {};       ///< on the half of the rows that did not choose the range
-  double search_coverage = 0;     ///< on the half that did; lower by selection
+  bool reaches_least = false;              ///< no row that chose the range lies below it
+  bool reaches_greatest = false;           ///< and none above
+  Proportion coverage = {};                ///< on the half of the rows that did not choose the range
+  double search_coverage = 0;              ///< on the half that did; lower by selection
+  std::vector<std::size_t> measured = {};  ///< numbers of the rows that `coverage` counts
 };
 
 /// The same along one feature at a time, which a person can read: the range of lowest coverage among those of at least

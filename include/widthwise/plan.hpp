@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
@@ -25,6 +27,54 @@ struct CoverageSpread {
 /// than half of what the confidence leaves lies below low, and at most half above high.
 [[nodiscard]] CoverageSpread measured_coverage_spread(const Level& level, std::uint64_t rows, std::uint64_t test_rows,
                                                       double confidence = 0.95, const Guarantee& guarantee = {});
+
+/// Test rows that one calibration quantile bounds: the rank-th smallest of `rows` scores. A rank above `rows` stands
+/// for infinite intervals, which cover everything.
+struct RankedRows {
+  std::uint64_t rows = 0;       ///< calibration rows, n
+  std::uint64_t rank = 1;       ///< k, from 1
+  std::uint64_t test_rows = 0;  ///< m
+};
+
+/// Distribution of the number of covered test rows, each group of which has a calibration quantile of its own, for
+/// scores without ties: a sum of independent beta-binomial counts. Tied scores make the count stochastically larger
+/// (docs/mathematics.md). Exact for one group. For several, counts are rounded to a lattice of at least 256 cells per
+/// standard deviation, and every tail is an upper bound.
+class CoveredCount {
+ public:
+  /// Throws kInvalidArgument for a rank of 0, for more than 10^10 rows, and when there is no test row.
+  explicit CoveredCount(std::span<const RankedRows> groups);
+
+  /// P(count <= covered).
+  [[nodiscard]] double at_most(std::uint64_t covered) const;
+
+  /// P(count > covered).
+  [[nodiscard]] double more_than(std::uint64_t covered) const;
+
+  [[nodiscard]] std::uint64_t test_rows() const { return test_rows_; }
+
+ private:
+  // Cell i is the value offset + step i; the count lies at most `slack` above its cell.
+  struct Lattice {
+    double offset = 0;
+    double step = 1;
+    double slack = 0;
+    std::vector<double> cells;
+  };
+
+  [[nodiscard]] static Lattice lattice_of(const RankedRows& group);
+  [[nodiscard]] static Lattice sum_of(Lattice a, Lattice b);
+  static void coarsen(Lattice& lattice);
+
+  std::uint64_t test_rows_ = 0;
+  std::uint64_t always_covered_ = 0;  // rows with infinite intervals
+  RankedRows only_;                   // the group with finite intervals, when there is one
+  Lattice sum_;                       // of several; empty otherwise
+};
+
+/// The central interval of the covered share of all test rows; `rows` counts the calibration rows of all groups. Throws
+/// as CoveredCount does.
+[[nodiscard]] CoverageSpread measured_coverage_spread(std::span<const RankedRows> groups, double confidence = 0.95);
 
 /// Return the least n from which on coverage stays within `tolerance` of the level, on both sides, with the confidence
 /// asked for, and intervals are finite: never less than guarantee.least_rows(level). With a training-conditional

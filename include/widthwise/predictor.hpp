@@ -48,6 +48,10 @@ class ConformalRule {
   /// Columns of PredictionRows::parameters.
   [[nodiscard]] std::size_t parameter_count() const;
 
+  /// True when the scores of a row may all lie above a quantile, because the transform adds an offset that depends on
+  /// the row. Then its conformal set is empty, both half-widths are 0, and the prediction alone is returned.
+  [[nodiscard]] bool may_be_empty() const;
+
   /// Write the transformed scores B of rows with outcomes y (n) to out (n). NaN where an input is NaN.
   void scores(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include <widthwise/evaluation.hpp>
+#include <widthwise/model.hpp>
 
 #include "bindings.hpp"
 
@@ -33,12 +34,71 @@ nb::list to_list(const std::vector<Part>& parts) {
     dict["high"] = part.high;
     dict["coverage"] = to_dict(part.coverage);
     dict["mean_width"] = part.mean_width;
+    dict["weak"] = part.weak;
     list.append(dict);
   }
   return list;
 }
 
 namespace {
+
+nb::object slab_of(const Evaluation& evaluation, const std::vector<std::string>& features) {
+  if (!evaluation.slab) return nb::none();
+  nb::dict direction;
+  for (std::size_t j = 0; j < features.size(); ++j) {
+    direction[nb::cast(features[j])] = evaluation.slab->direction[j];
+  }
+  nb::dict slab;
+  slab["coverage"] = python::to_dict(evaluation.slab->coverage);
+  slab["low"] = evaluation.slab->low;
+  slab["high"] = evaluation.slab->high;
+  slab["direction"] = direction;
+  slab["weak"] = evaluation.slab_is_weak;
+  return slab;
+}
+
+nb::object weakest_of(const Evaluation& evaluation, const std::vector<std::string>& features) {
+  if (!evaluation.weakest) return nb::none();
+  const FeatureSlab& weakest = *evaluation.weakest;
+  nb::dict range;
+  range["feature"] = features[weakest.feature];
+  range["low"] = weakest.low;
+  range["high"] = weakest.high;
+  range["coverage"] = python::to_dict(weakest.coverage);
+  range["where"] = in_words(weakest, features[weakest.feature]);
+  range["weak"] = evaluation.range_is_weak;
+  return range;
+}
+
+nb::dict weak_places_of(const Evaluation& evaluation, const std::vector<std::string>& features) {
+  nb::list found;
+  for (const WeakPlace& place : evaluation.weak_places) {
+    nb::dict one;
+    one["kind"] = std::string(name_of(place.kind));
+    one["where"] = in_words(place, evaluation, features);
+    one["coverage"] = python::to_dict(place.coverage);
+    one["p_value"] = place.p_value;
+    found.append(one);
+  }
+  nb::dict places;
+  places["tested"] = evaluation.places_tested;
+  places["error"] = kWeakPlaceError;
+  places["found"] = found;
+  return places;
+}
+
+/// The prediction is called so, whatever the features are called.
+nb::list by_feature_of(const Evaluation& evaluation, const std::vector<std::string>& features) {
+  nb::list list;
+  for (const FeatureParts& feature : evaluation.by_feature) {
+    nb::dict one;
+    const bool is_prediction = feature.feature == features.size();
+    one["feature"] = is_prediction ? nb::object(nb::none()) : nb::cast(features[feature.feature]);
+    one["parts"] = to_list(feature.parts);
+    list.append(one);
+  }
+  return list;
+}
 
 nb::dict to_dict(const Evaluation& evaluation, const std::vector<std::string>& features) {
   const IntervalSummary& summary = evaluation.summary;
@@ -49,60 +109,73 @@ nb::dict to_dict(const Evaluation& evaluation, const std::vector<std::string>& f
   dict["median_width"] = summary.median_width;
   dict["interval_score"] = summary.interval_score;
   dict["infinite"] = summary.infinite;
+  dict["empty"] = summary.empty;
   nb::dict verdict;
   verdict["word"] = std::string(name_of(evaluation.verdict));
   verdict["text"] = evaluation.in_words;
-  verdict["confidence"] = kVerdictConfidence;
+  verdict["confidence"] = evaluation.confidence;
   verdict["expected_low"] = evaluation.expected.low;
   verdict["expected_high"] = evaluation.expected.high;
   dict["verdict"] = verdict;
-  dict["worst_slab"] = nb::none();
-  if (evaluation.slab) {
-    nb::dict slab;
-    nb::dict direction;
-    for (std::size_t j = 0; j < features.size(); ++j) {
-      direction[nb::cast(features[j])] = evaluation.slab->direction[j];
-    }
-    slab["coverage"] = python::to_dict(evaluation.slab->coverage);
-    slab["low"] = evaluation.slab->low;
-    slab["high"] = evaluation.slab->high;
-    slab["direction"] = direction;
-    dict["worst_slab"] = slab;
-  }
-  dict["weakest"] = nb::none();
-  if (evaluation.weakest) {
-    const FeatureSlab& weakest = *evaluation.weakest;
-    nb::dict range;
-    range["feature"] = features[weakest.feature];
-    range["low"] = weakest.low;
-    range["high"] = weakest.high;
-    range["coverage"] = python::to_dict(weakest.coverage);
-    range["where"] = in_words(weakest, features[weakest.feature]);
-    range["weak"] = evaluation.has_weak_range();
-    dict["weakest"] = range;
-  }
+  dict["worst_slab"] = slab_of(evaluation, features);
+  dict["weakest"] = weakest_of(evaluation, features);
+  dict["weak_places"] = weak_places_of(evaluation, features);
   dict["by_width"] = to_list(evaluation.by_width);
+  dict["by_group"] = to_list(evaluation.by_group);
+  dict["by_feature"] = by_feature_of(evaluation, features);
   return dict;
 }
 
-nb::dict evaluate_rows(const Doubles& lower, const Doubles& upper, const Doubles& outcomes, double level,
-                       std::uint64_t calibration_rows, const Integers& search_rows, const DoubleMatrix& search_features,
+CalibrationRanks ranks_of(const Model* model, std::uint64_t calibration_rows, const std::optional<Integers>& groups,
+                          double level, const std::string& guarantee) {
+  return model != nullptr
+             ? CalibrationRanks::of(model->parts().calibration, level, span_of(groups), model->parts().guarantee)
+             : CalibrationRanks::of_rows(level, calibration_rows, Guarantee::parse(guarantee));
+}
+
+nb::dict expected_coverage(const Model* model, std::uint64_t calibration_rows, const std::optional<Integers>& groups,
+                           std::size_t test_rows, double level, double confidence, const std::string& guarantee) {
+  const CoverageSpread spread = [&] {
+    const nb::gil_scoped_release release;
+    return expected_coverage(ranks_of(model, calibration_rows, groups, level, guarantee), test_rows, confidence);
+  }();
+  return python::to_dict(spread);
+}
+
+/// Intervals of a model, or of any origin when there is none: then all that is known is how many rows calibrated them.
+nb::dict evaluate_rows(const Model* model, std::uint64_t calibration_rows, const Doubles& lower, const Doubles& upper,
+                       const Doubles& outcomes, const std::optional<Doubles>& predictions,
+                       const std::optional<Integers>& groups, double level, std::size_t levels,
+                       const Integers& search_rows, const DoubleMatrix& search_features,
                        const std::vector<std::string>& features, const std::string& guarantee) {
   if (search_rows.size() != search_features.shape(0) || search_features.shape(1) != features.size()) {
     throw Error(ErrorCode::kShapeMismatch, "evaluate: rows to search, their features and names do not fit");
   }
   std::vector<std::size_t> rows;
+  std::vector<double> search_predictions;
   for (const std::int64_t row : span_of(search_rows)) {
     rows.push_back(static_cast<std::size_t>(row));
-    if (rows.back() < outcomes.size()) continue;
-    throw Error(ErrorCode::kInvalidArgument, "evaluate: there is no row " + std::to_string(row));
+    if (rows.back() >= outcomes.size()) {
+      throw Error(ErrorCode::kInvalidArgument, "evaluate: there is no row " + std::to_string(row));
+    }
+    if (predictions) search_predictions.push_back(span_of(*predictions)[rows.back()]);
   }
   const Evaluation evaluation = [&] {
     const nb::gil_scoped_release release;
-    return evaluate({span_of(lower), span_of(upper), span_of(outcomes)}, level, calibration_rows,
-                    {rows, view_of(search_features)}, Guarantee::parse(guarantee));
+    const bool may_be_empty = model != nullptr && model->parts().rule.may_be_empty();
+    const IntervalRows intervals{span_of(lower), span_of(upper), span_of(outcomes),
+                                 may_be_empty ? span_of(predictions) : std::span<const double>()};
+    return evaluate(intervals, level, ranks_of(model, calibration_rows, groups, level, guarantee),
+                    {rows, view_of(search_features), search_predictions}, {.levels = levels});
   }();
   return to_dict(evaluation, features);
+}
+
+/// Parts with their marks; without calibration rows, coverage is compared with the level itself.
+nb::list marked(std::vector<Part> parts, const std::optional<double>& level,
+                const std::optional<std::uint64_t>& calibration_rows) {
+  if (level) mark_weak(parts, *level, calibration_rows);
+  return to_list(parts);
 }
 
 }  // namespace
@@ -110,23 +183,41 @@ nb::dict evaluate_rows(const Doubles& lower, const Doubles& upper, const Doubles
 void bind_diagnostics(nb::module_& module) {
   const std::string marginal = Guarantee().text();
   module.attr("SEARCH_ROWS_AT_MOST") = kSearchRowsAtMost;
-  module.def("evaluate", &evaluate_rows, nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("level"),
-             nb::arg("calibration_rows"), nb::arg("search_rows"), nb::arg("search_features"), nb::arg("features"),
+  module.attr("MIN_SEARCH_ROWS") = kMinSearchRows;
+  module.attr("MIN_SLAB_ROWS") = kMinSlabRows;
+  module.attr("VERDICT_CONFIDENCE") = kVerdictConfidence;
+  module.attr("WEAK_PLACE_ERROR") = kWeakPlaceError;
+  module.def("evaluate", &evaluate_rows, nb::arg("model").none(), nb::arg("calibration_rows"), nb::arg("lower"),
+             nb::arg("upper"), nb::arg("outcomes"), nb::arg("predictions").none(), nb::arg("groups").none(),
+             nb::arg("level"), nb::arg("levels"), nb::arg("search_rows"), nb::arg("search_features"),
+             nb::arg("features"), nb::arg("guarantee") = marginal);
+  module.def("expected_coverage", &expected_coverage, nb::arg("model").none(), nb::arg("calibration_rows"),
+             nb::arg("groups").none(), nb::arg("test_rows"), nb::arg("level"), nb::arg("confidence"),
              nb::arg("guarantee") = marginal);
   module.def(
-      "coverage_by_width",
-      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, std::size_t parts) {
-        return to_list(coverage_by_width({span_of(lower), span_of(upper), span_of(outcomes)}, parts));
+      "proportion",
+      [](std::uint64_t successes, std::uint64_t trials, double confidence) {
+        return to_dict(proportion(successes, trials, confidence));
       },
-      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("parts") = 10);
+      nb::arg("successes"), nb::arg("trials"), nb::arg("confidence") = 0.95);
+  module.def(
+      "coverage_by_width",
+      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, std::size_t parts,
+         std::optional<double> level, std::optional<std::uint64_t> calibration_rows) {
+        return marked(coverage_by_width({span_of(lower), span_of(upper), span_of(outcomes)}, parts), level,
+                      calibration_rows);
+      },
+      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("parts") = 10, nb::arg("level") = nb::none(),
+      nb::arg("calibration_rows") = nb::none());
   module.def(
       "coverage_by_feature",
-      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, const Doubles& feature,
-         std::size_t parts) {
-        return to_list(
-            coverage_by_feature({span_of(lower), span_of(upper), span_of(outcomes)}, span_of(feature), parts));
+      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, const Doubles& feature, std::size_t parts,
+         std::optional<double> level, std::optional<std::uint64_t> calibration_rows) {
+        return marked(coverage_by_feature({span_of(lower), span_of(upper), span_of(outcomes)}, span_of(feature), parts),
+                      level, calibration_rows);
       },
-      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("feature"), nb::arg("parts") = 10);
+      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("feature"), nb::arg("parts") = 10,
+      nb::arg("level") = nb::none(), nb::arg("calibration_rows") = nb::none());
   module.def(
       "coverage_by_group",
       [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, const Integers& groups) {

@@ -29,7 +29,9 @@ nb::dict to_dict(const GoalReport& report) {
   dict["transform"] = report.transform;
   dict["mean_width"] = report.mean_width;
   dict["coverage"] = report.coverage;
-  dict["worst_slab"] = report.worst_slab;
+  dict["worst_slab"] = report.worst_slab ? nb::object(python::to_dict(*report.worst_slab)) : nb::none();
+  dict["infinite"] = report.infinite;
+  dict["empty"] = report.empty;
   dict["length"] = report.length;
   return dict;
 }

@@ -12,13 +12,19 @@ from . import _core, _tables
 from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from ._tables import Floats
 
+_PLACES_SHOWN = 3  # weak places in the text
+
 
 class Evaluation(dict[str, Any]):
     """The evaluation of a model on rows it has not seen: a dict, and a table when printed.
 
     The keys are those of ``widthwise evaluate --json``: ``rows``; ``seen``, None or a dict with the shares of rows that
-    ``fitted`` and ``calibrated`` the model (in words: ``rows``), in which case the verdict is "not new"; and ``levels``, a list with a dict for each level, in the order asked for: ``level``, ``coverage`` (with its 95 % confidence interval), ``mean_width``, ``median_width``,
-    ``interval_score``, ``infinite``, ``verdict``, ``worst_slab``, ``weakest`` and ``by_width``.
+    ``fitted`` and ``calibrated`` the model (in words: ``rows``), in which case the verdict is "not new"; and ``levels``,
+    a list with a dict for each level, in the order asked for: ``level``, ``coverage`` (with its 95 % confidence
+    interval), ``mean_width``, ``median_width``, ``interval_score``, ``infinite``, ``empty``, ``verdict``,
+    ``worst_slab``, ``weakest``, ``weak_places``, ``by_width``, ``by_group`` and ``by_feature``. What is called weak
+    there, and in the report, is the result of one test: with coverage that is the same everywhere, any place is called
+    weak with a probability of at most 1 %.
     """
 
     def __str__(self) -> str:
@@ -91,7 +97,9 @@ def evaluate_intervals(
     table = None if X is None else _tables.read_numbers(X)[0]
     if table is not None and table.rows != len(outcomes):
         raise ValueError(f"X has {table.rows} rows, y has {len(outcomes)}")
-    return _evaluate(bounds, outcomes, levels, calibration_rows, table, guarantee_text(guarantee))
+    return _evaluate(
+        bounds, outcomes, levels, table, calibration_rows=calibration_rows, guarantee=guarantee_text(guarantee)
+    )
 
 
 def evaluate(
@@ -103,8 +111,8 @@ def evaluate(
     levels: list[float],
 ) -> Evaluation:
     """Evaluate a model; features to search for weak places are those it was fitted with."""
-    _, intervals = model.intervals(table, y_pred, groups, levels)
-    evaluation = _evaluate(intervals, outcomes, levels, model.calibration_rows, table, model.guarantee)
+    predictions, intervals = model.intervals(table, y_pred, groups, levels)
+    evaluation = _evaluate(intervals, outcomes, levels, table, model=model, predictions=predictions, groups=groups)
     if seen := model.seen(model.sketch(table, outcomes)):
         evaluation["seen"] = seen
         for level in evaluation["levels"]:
@@ -116,10 +124,15 @@ def _evaluate(
     intervals: Floats,
     outcomes: Floats,
     levels: list[float],
-    calibration_rows: int,
     table: _core.Table | None,
-    guarantee: str,
+    *,
+    model: _core.Model | None = None,
+    calibration_rows: int = 0,
+    predictions: Floats | None = None,
+    groups: Any = None,
+    guarantee: str = "marginal",
 ) -> Evaluation:
+    guarantee = guarantee if model is None else model.guarantee
     rows = np.arange(len(outcomes) if table is not None else 0)
     if len(rows) > _core.SEARCH_ROWS_AT_MOST:
         rows = np.sort(np.random.default_rng(0).choice(len(rows), _core.SEARCH_ROWS_AT_MOST, replace=False))
@@ -127,11 +140,15 @@ def _evaluate(
     names = table.names if table is not None else []
     found = [
         _core.evaluate(
+            model,
+            calibration_rows,
             np.ascontiguousarray(intervals[:, 0, j]),
             np.ascontiguousarray(intervals[:, 1, j]),
             outcomes,
+            predictions,
+            groups,
             level,
-            calibration_rows,
+            len(levels),
             rows,
             features,
             names,
@@ -161,17 +178,27 @@ def _with_confidence(share: dict[str, Any]) -> str:
 
 def _level_text(level: dict[str, Any]) -> str:
     lines = [f"Level {level['level']:g}", f"  coverage        {_with_confidence(level['coverage'])}"]
-    if level["worst_slab"] and level["worst_slab"]["coverage"]["trials"]:
+    if level["worst_slab"]:
         lines.append(f"  worst slab      {_with_confidence(level['worst_slab']['coverage'])}")
-    if weakest := level["weakest"]:
-        if weakest["weak"]:
-            lines.append(f"  weakest range   {_with_confidence(weakest['coverage'])}")
-            lines.append(f"                  where {weakest['where']}")
-        else:
-            lines.append("  weakest range   none is surely below the level")
+    lines += _weak_places_text(level["weak_places"])
     lines.append(f"  mean width      {number(level['mean_width'])}")
     lines.append(f"  median width    {number(level['median_width'])}")
     lines.append(f"  interval score  {number(level['interval_score'])}")
-    if level["infinite"]:
-        lines.append(f"  infinite        {level['infinite']:,} intervals")
+    for kind in ("infinite", "empty"):
+        if level[kind]:
+            share = level[kind] / level["coverage"]["trials"]
+            lines.append(f"  {kind:<16}{level[kind]:,} interval{'' if level[kind] == 1 else 's'}, {percent(share)}")
     return "\n".join([*lines, "", "  " + level["verdict"]["text"]])
+
+
+def _weak_places_text(places: dict[str, Any]) -> list[str]:
+    if not places["tested"]:
+        return []
+    found = places["found"]
+    lines = [f"  weak places     {len(found) or 'none'} of {places['tested']:,} tested"]
+    for place in found[:_PLACES_SHOWN]:
+        lines.append(f"{' ' * 18}{_with_confidence(place['coverage'])}")
+        lines.append(f"{' ' * 18}where {place['where']}")
+    if len(found) > _PLACES_SHOWN:
+        lines.append(f"{' ' * 18}and {len(found) - _PLACES_SHOWN:,} more")
+    return lines

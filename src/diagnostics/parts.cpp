@@ -7,10 +7,13 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 
+#include "diagnostics/parts.hpp"
 #include "diagnostics/rows.hpp"
 
 namespace widthwise {
 namespace {
+
+using internal::PartRows;
 
 /// A row, and the key that says which part it belongs to.
 template <class Key>
@@ -28,17 +31,21 @@ std::vector<KeyedRow<Key>> keyed_rows(std::span<const Key> keys) {
 
 /// One part of rows in ascending order of their keys.
 template <class Key>
-Part part_of(const IntervalRows& rows, std::span<const KeyedRow<Key>> members) {
+PartRows part_of(const IntervalRows& rows, std::span<const KeyedRow<Key>> members) {
   internal::CompensatedSum width_sum;
   std::uint64_t covered = 0;
+  std::vector<std::size_t> numbers;
+  numbers.reserve(members.size());
   for (const auto& member : members) {
+    numbers.push_back(member.row);
     width_sum.add(internal::width_of(rows, member.row));
     if (internal::is_covered(rows, member.row)) ++covered;
   }
-  return {.low = static_cast<double>(members.front().key),
-          .high = static_cast<double>(members.back().key),
-          .coverage = proportion(covered, members.size()),
-          .mean_width = width_sum.value() / static_cast<double>(members.size())};
+  return {.part = {.low = static_cast<double>(members.front().key),
+                   .high = static_cast<double>(members.back().key),
+                   .coverage = proportion(covered, members.size()),
+                   .mean_width = width_sum.value() / static_cast<double>(members.size())},
+          .rows = std::move(numbers)};
 }
 
 /// Return where parts of equal counts end, each end moved to the nearest place between two different keys. Ends that
@@ -72,10 +79,10 @@ std::vector<std::size_t> ends_of_groups(std::span<const KeyedRow<std::int64_t>> 
 
 /// Sort the members, and make one part up to each of the ends that `find_ends` sees in them.
 template <class Key, class FindEnds>
-std::vector<Part> split(const IntervalRows& rows, std::vector<KeyedRow<Key>> members, FindEnds find_ends) {
+std::vector<PartRows> split(const IntervalRows& rows, std::vector<KeyedRow<Key>> members, FindEnds find_ends) {
   std::ranges::sort(members, {}, &KeyedRow<Key>::key);
   const std::span<const KeyedRow<Key>> sorted(members);
-  std::vector<Part> result;
+  std::vector<PartRows> result;
   std::size_t begin = 0;
   for (const std::size_t end : find_ends(sorted)) {
     result.push_back(part_of(rows, sorted.subspan(begin, end - begin)));
@@ -104,8 +111,8 @@ std::vector<double> comparable_widths(const IntervalRows& rows) {
 }
 
 /// Rows whose key is NaN form a last part.
-std::vector<Part> coverage_by_value(const IntervalRows& rows, std::span<const double> values, std::size_t parts,
-                                    std::string_view where) {
+std::vector<PartRows> parts_by_value(const IntervalRows& rows, std::span<const double> values, std::size_t parts,
+                                     std::string_view where) {
   if (parts == 0) throw Error(ErrorCode::kInvalidArgument, std::string(where) + ": expected at least 1 part, found 0");
   std::vector<KeyedRow<double>> members = keyed_rows(values);
   const auto unknown =
@@ -113,30 +120,50 @@ std::vector<Part> coverage_by_value(const IntervalRows& rows, std::span<const do
   const std::vector<KeyedRow<double>> without_value(unknown.begin(), unknown.end());
   members.erase(unknown.begin(), unknown.end());
 
-  std::vector<Part> result = split(rows, std::move(members), [parts](std::span<const KeyedRow<double>> sorted) {
+  std::vector<PartRows> result = split(rows, std::move(members), [parts](std::span<const KeyedRow<double>> sorted) {
     return ends_of_equal_parts(sorted, parts);
   });
   if (!without_value.empty()) result.push_back(part_of(rows, std::span(without_value)));
   return result;
 }
 
+std::vector<Part> without_rows(const std::vector<PartRows>& parts) {
+  std::vector<Part> result;
+  result.reserve(parts.size());
+  for (const PartRows& part : parts) result.push_back(part.part);
+  return result;
+}
+
 }  // namespace
 
-std::vector<Part> coverage_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups) {
-  internal::check_rows(rows, "coverage_by_group");
-  internal::check_size(groups.size(), rows.outcomes.size(), "groups", "coverage_by_group");
+std::vector<PartRows> internal::parts_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups) {
+  check_rows(rows, "coverage_by_group");
+  check_size(groups.size(), rows.outcomes.size(), "groups", "coverage_by_group");
   return split(rows, keyed_rows(groups), ends_of_groups);
 }
 
+std::vector<PartRows> internal::parts_by_width(const IntervalRows& rows, std::size_t parts) {
+  check_rows(rows, "coverage_by_width");
+  return parts_by_value(rows, comparable_widths(rows), parts, "coverage_by_width");
+}
+
+std::vector<PartRows> internal::parts_by_feature(const IntervalRows& rows, std::span<const double> feature,
+                                                 std::size_t parts) {
+  check_rows(rows, "coverage_by_feature");
+  check_size(feature.size(), rows.outcomes.size(), "values of the feature", "coverage_by_feature");
+  return parts_by_value(rows, feature, parts, "coverage_by_feature");
+}
+
+std::vector<Part> coverage_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups) {
+  return without_rows(internal::parts_by_group(rows, groups));
+}
+
 std::vector<Part> coverage_by_width(const IntervalRows& rows, std::size_t parts) {
-  internal::check_rows(rows, "coverage_by_width");
-  return coverage_by_value(rows, comparable_widths(rows), parts, "coverage_by_width");
+  return without_rows(internal::parts_by_width(rows, parts));
 }
 
 std::vector<Part> coverage_by_feature(const IntervalRows& rows, std::span<const double> feature, std::size_t parts) {
-  internal::check_rows(rows, "coverage_by_feature");
-  internal::check_size(feature.size(), rows.outcomes.size(), "values of the feature", "coverage_by_feature");
-  return coverage_by_value(rows, feature, parts, "coverage_by_feature");
+  return without_rows(internal::parts_by_feature(rows, feature, parts));
 }
 
 }  // namespace widthwise

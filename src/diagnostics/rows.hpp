@@ -19,6 +19,15 @@ void check_size(std::size_t found, std::size_t expected, std::string_view what, 
   return rows.lower[i] <= rows.outcomes[i] && rows.outcomes[i] <= rows.upper[i];
 }
 
+/// Whether the outcome lies inside the interval by more than rounding: bounds are rounded outwards by a few units in
+/// the last place, so an outcome whose score equals the calibration quantile may lie just inside.
+[[nodiscard]] bool is_strictly_inside(const IntervalRows& rows, std::size_t i);
+
+/// Whether the conformal set was empty, and the prediction alone is returned.
+[[nodiscard]] inline bool is_empty_set(const IntervalRows& rows, std::size_t i) {
+  return !rows.predictions.empty() && rows.lower[i] == rows.upper[i] && rows.lower[i] == rows.predictions[i];
+}
+
 [[nodiscard]] inline double width_of(const IntervalRows& rows, std::size_t i) { return rows.upper[i] - rows.lower[i]; }
 
 /// A sum of numbers that are not negative, compensated (Neumaier 1974); one +infinity makes it +infinity.

@@ -29,6 +29,8 @@ IntervalSummary summarise(const IntervalRows& rows, const Level& level) {
   internal::CompensatedSum score_sum;
   std::uint64_t covered = 0;
   std::uint64_t infinite = 0;
+  std::uint64_t empty = 0;
+  std::uint64_t inside = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const double lower = rows.lower[i];
     const double upper = rows.upper[i];
@@ -38,11 +40,15 @@ IntervalSummary summarise(const IntervalRows& rows, const Level& level) {
     score_sum.add(widths[i] + penalty * outside);
     if (internal::is_covered(rows, i)) ++covered;
     if (std::isinf(lower) || std::isinf(upper)) ++infinite;
+    if (internal::is_empty_set(rows, i)) ++empty;
+    if (internal::is_strictly_inside(rows, i)) ++inside;
   }
   return {.coverage = proportion(covered, n),
           .mean_width = width_sum.value() / static_cast<double>(n),
           .median_width = median(widths),
           .infinite = infinite,
+          .empty = empty,
+          .inside = inside,
           .interval_score = score_sum.value() / static_cast<double>(n)};
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -74,11 +75,20 @@ std::vector<std::uint8_t> covered_rows(const IntervalRows& rows) {
   return covered;
 }
 
-std::vector<std::size_t> shuffled_numbers(std::size_t n, Random& random) {
+SlabHalves draw_halves(std::size_t n, Random& random) {
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
   random.shuffle(std::span(order));
-  return order;
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(n / 2);
+  return {.search = {order.begin(), middle}, .measure = {middle, order.end()}};
+}
+
+std::vector<std::size_t> rows_inside(const internal::Slab& slab, const internal::CoveredRows& rows) {
+  std::vector<std::size_t> inside;
+  for (const std::size_t row : rows.chosen) {
+    if (internal::tally_inside(slab, {rows.features, rows.covered, std::span(&row, 1)}).rows > 0) inside.push_back(row);
+  }
+  return inside;
 }
 
 struct Ends {
@@ -108,6 +118,11 @@ Ends extend_to_ends(internal::Slab& slab, const internal::CoveredRows& rows, std
 
 }  // namespace
 
+SlabHalves slab_halves(std::size_t n, std::uint64_t seed) {
+  Random random(seed);
+  return draw_halves(n, random);
+}
+
 WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstSlabOptions& options) {
   check_options(options);
   internal::check_rows(rows, "worst_slab");
@@ -120,25 +135,25 @@ WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstS
 
   const std::vector<std::uint8_t> covered = covered_rows(rows);
   Random random(options.seed);
-  const std::vector<std::size_t> order = shuffled_numbers(n, random);
-  const std::span<const std::size_t> shuffled(order);
-  const internal::CoveredRows search{features, covered, shuffled.first(n / 2)};
-  const internal::CoveredRows held_out{features, covered, shuffled.subspan(n / 2)};
+  const SlabHalves halves = draw_halves(n, random);
+  const internal::CoveredRows search{features, covered, halves.search};
+  const internal::CoveredRows held_out{features, covered, halves.measure};
 
   std::vector<double> components(options.directions * features.columns());
   const MutableMatrixView directions(components.data(), options.directions, features.columns());
   draw_directions(random, directions);
 
-  internal::Slab slab =
+  const internal::Slab slab =
       internal::find_worst_slab(search, directions, least_rows_of(options.least_share, search.chosen.size()));
   const internal::Tally found = internal::tally_inside(slab, search);
   const internal::Tally measured = internal::tally_inside(slab, held_out);
   return {
       .coverage = proportion(static_cast<std::uint64_t>(measured.covered), static_cast<std::uint64_t>(measured.rows)),
       .search_coverage = static_cast<double>(found.covered) / static_cast<double>(found.rows),
-      .direction = std::move(slab.direction),
+      .direction = slab.direction,
       .low = slab.low,
-      .high = slab.high};
+      .high = slab.high,
+      .measured = rows_inside(slab, held_out)};
 }
 
 std::vector<double> standardised(MatrixView features) {
@@ -171,18 +186,16 @@ std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView fea
   internal::check_size(features.rows(), n, "rows of features", "weakest_slab");
 
   const std::vector<std::uint8_t> covered = covered_rows(rows);
-  Random random(options.seed);
-  const std::vector<std::size_t> order = shuffled_numbers(n, random);
+  const SlabHalves halves = slab_halves(n, options.seed);
   const std::size_t least_rows = least_rows_of(options.least_share, n / 2);
   const double one = 1;
   std::optional<FeatureSlab> weakest;
   for (std::size_t j = 0; j < features.columns(); ++j) {
+    const auto is_finite = [&](std::size_t row) { return std::abs(features(row, j)) <= kGreatestFeature; };
     std::vector<std::size_t> search;
     std::vector<std::size_t> held_out;
-    for (std::size_t i = 0; i < n; ++i) {
-      const bool finite = std::abs(features(order[i], j)) <= kGreatestFeature;
-      if (finite) (i < n / 2 ? search : held_out).push_back(order[i]);
-    }
+    std::ranges::copy_if(halves.search, std::back_inserter(search), is_finite);
+    std::ranges::copy_if(halves.measure, std::back_inserter(held_out), is_finite);
     if (search.size() < least_rows) continue;
     const MatrixView column(features.data() + j, n, 1, features.stride());
     const internal::CoveredRows chosen{column, covered, search};
@@ -191,7 +204,8 @@ std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView fea
     const internal::Tally found = internal::tally_inside(slab, chosen);
     const double coverage = static_cast<double>(found.covered) / static_cast<double>(found.rows);
     if (weakest && weakest->search_coverage <= coverage) continue;
-    const internal::Tally measured = internal::tally_inside(slab, {column, covered, held_out});
+    const internal::CoveredRows measuring{column, covered, held_out};
+    const internal::Tally measured = internal::tally_inside(slab, measuring);
     weakest = {
         .feature = j,
         .low = slab.low,
@@ -199,7 +213,8 @@ std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView fea
         .reaches_least = ends.least,
         .reaches_greatest = ends.greatest,
         .coverage = proportion(static_cast<std::uint64_t>(measured.covered), static_cast<std::uint64_t>(measured.rows)),
-        .search_coverage = coverage};
+        .search_coverage = coverage,
+        .measured = rows_inside(slab, measuring)};
   }
   return weakest;
 }

@@ -1,6 +1,8 @@
 """The pictures show what the arrays hold."""
 
+import copy
 import math
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -238,8 +240,12 @@ def test_coverage_is_that_of_the_evaluation(model, fresh, monkeypatch):
     found = {level["level"]: level["coverage"]["share"] for level in evaluation["levels"]}
     assert display.coverage.tolist() == [found[level] for level in display.levels]
     for level, low, high in zip(display.levels, display.expected_low, display.expected_high, strict=True):
-        spread = _core.measured_coverage_spread(level, model.predictor_._model.calibration_rows, len(fresh.y))
+        rows = model.predictor_._model.calibration_rows
+        spread = _core.measured_coverage_spread(level, rows, len(fresh.y), 1 - 0.01 / 3)
         assert (low, high) == (spread["low"], spread["high"])
+    assert [level["verdict"]["expected_low"] for level in evaluation["levels"]] == pytest.approx(
+        [display.expected_low[list(display.levels).index(level)] for level in levels]
+    )
 
 
 def test_coverage_is_drawn_against_the_level_or_minus_it(model, fresh):
@@ -263,7 +269,7 @@ def test_coverage_that_is_too_low_is_marked(model, fresh):
     np.testing.assert_array_equal(marked.get_xdata(), display.levels[below])
     assert f"at {below.sum()} of 40 levels" in display.in_words
     easier = CoverageDisplay.from_estimator(model, fresh.X, model.predict(fresh.X))
-    assert "wider there than need be" in easier.in_words
+    assert "these rows are easier than those of the calibration" in easier.in_words
 
 
 def test_levels_that_the_calibration_cannot_promise_are_left_out(model, fresh):
@@ -290,6 +296,8 @@ def test_coverage_of_arrays_has_a_band_when_calibration_rows_are_known():
     bars = display.ax_.collections[0].get_segments()
     np.testing.assert_allclose(bars[0][:, 1], [display.expected_low[0], display.expected_high[0]])
     assert "stays inside the band" in display.in_words
+    known = CoverageDisplay(levels=levels, covered=[500, 900], rows=1001, calibration_rows=99, too_low=[0.9])
+    assert known.below.tolist() == [False, True]  # what an evaluation found stays so
 
 
 # ---- coverage by parts
@@ -318,10 +326,13 @@ def test_parts_below_the_level_are_marked(model, fresh):
     y = np.where(fresh.X[:, 0] > 3.2, fresh.y + 1, fresh.y)
     display = ConditionalCoverageDisplay.from_estimator(model, fresh.X, y, by=0)
     _, lower, upper = (np.ascontiguousarray(values) for values in (0, *model.predict_interval(fresh.X)[1][:, :, 0].T))
-    found = _core.coverage_by_feature(lower, upper, y, np.ascontiguousarray(fresh.X[:, 0]), 10)
+    calibration_rows = model.predictor_._model.calibration_rows
+    values = np.ascontiguousarray(fresh.X[:, 0])
+    found = _core.coverage_by_feature(lower, upper, y, values, 10, 0.9, calibration_rows)
     np.testing.assert_equal(display.parts, found)
     assert display.labels[-1] == "missing"
-    assert display.below.tolist() == [part["coverage"]["high"] < 0.9 for part in found]
+    assert display.below.tolist() == [part["weak"] for part in found]
+    assert all(part["coverage"]["high"] < 0.9 for part in found if part["weak"])
     assert display.below[8:10].all()
     assert not display.below[:7].any()
     drawn = {container.get_label(): container for container in display.ax_.containers}
@@ -397,16 +408,24 @@ def test_few_rows_much_wider_than_all_others_share_the_last_bar():
 # ---- the frontier
 
 
-def test_the_frontier_of_a_fit_is_its_report(model, localizer):
-    for fitted in (model, localizer):
-        display = FrontierDisplay.from_report(fitted)
-        report = fitted.fit_report_
-        assert [point.name for point in display.points] == ["narrow", "0.85", "one width"]
-        for point, goal in zip(display.points, (report["other"], report["chosen"], report["fixed"]), strict=True):
-            assert (point.mean_width, point.worst_slab) == (goal["mean_width"], goal["worst_slab"])
-        line = next(line for line in display.ax_.lines if line.get_label() == "goals")
-        assert line.get_xdata().tolist() == [report["other"]["mean_width"], report["chosen"]["mean_width"]]
-        assert "narrow" in texts(display)
+def test_the_frontier_of_a_fit_is_its_report(model):
+    report = copy.deepcopy(model.fit_report_)
+    for goal, share in (("chosen", 0.88), ("other", 0.8), ("fixed", 0.7)):
+        report[goal]["worst_slab"] = {"share": share, "low": share - 0.05, "high": share + 0.04}
+    display = FrontierDisplay.from_report(SimpleNamespace(fit_report_=report, predictor_=model.predictor_))
+    assert [point.name for point in display.points] == ["narrow", "0.85", "one width"]
+    for point, goal in zip(display.points, (report["other"], report["chosen"], report["fixed"]), strict=True):
+        assert (point.mean_width, point.worst_slab) == (goal["mean_width"], goal["worst_slab"]["share"])
+        assert (point.low, point.high) == (goal["worst_slab"]["low"], goal["worst_slab"]["high"])
+    line = next(line for line in display.ax_.lines if line.get_label() == "goals")
+    assert line.get_xdata().tolist() == [report["other"]["mean_width"], report["chosen"]["mean_width"]]
+    assert "narrow" in texts(display)
+    assert "the goal 0.85 covers 88.0 % (83.0 % to 92.0 %)" in display.in_words
+    # This hold-out is too small: no figure.
+    assert model.fit_report_["chosen"]["worst_slab"] is None
+    few = FrontierDisplay.from_report(model)
+    assert "infinite or not known: narrow, 0.85, one width" in texts(few)
+    assert "too few" in few.in_words
     with pytest.raises(ValueError, match="use from_fits"):
         FrontierDisplay.from_report(model.predictor_)
 
@@ -424,16 +443,17 @@ def test_the_frontier_of_models_is_their_evaluation(predictor, rows, fresh):
         assert point.low < point.worst_slab < point.high
     named = FrontierDisplay.from_fits({"a": other}, fresh.frame(), fresh.y, y_pred=fresh.y_pred, confidence_level=0.8)
     assert (named.points[0].name, named.confidence_level) == ("a", 0.8)
-    with pytest.raises(ValueError, match="give at least 100"):
+    with pytest.raises(ValueError, match="give 1,000 or more"):
         FrontierDisplay.from_fits([other], fresh.frame()[:50], fresh.y[:50], y_pred=fresh.y_pred[:50])
     with pytest.raises(ValueError, match="no models"):
         FrontierDisplay.from_fits([], fresh.frame(), fresh.y)
 
 
-def test_goals_are_fitted_and_compared(rows):
+def test_goals_are_fitted_and_compared():
     pandas = pytest.importorskip("pandas")
-    y = pandas.Series(rows.y, name="price")
-    display = FrontierDisplay.from_goals(rows.frame(), y, rows.y_pred, goals=["narrow", 0.5, "even"], n_jobs=N_JOBS)
+    many = Rows(8000, seed=11)
+    y = pandas.Series(many.y, name="price")
+    display = FrontierDisplay.from_goals(many.frame(), y, many.y_pred, goals=["narrow", 0.5, "even"], n_jobs=N_JOBS)
     found = {point.name: point for point in display.points}
     assert list(found) == ["narrow", "0.5", "even", "one width"]
     assert found["even"].worst_slab > found["one width"].worst_slab

@@ -106,7 +106,9 @@ struct GoalReport {
   std::string transform;
   double mean_width = 0;
   double coverage = 0;
-  double worst_slab = 0;  ///< coverage in the worst slab; NaN when there are too few rows to tell
+  std::optional<Proportion> worst_slab = {};  ///< coverage in the worst slab; empty when too few rows measure it
+  double infinite = 0;                        ///< share of infinite intervals
+  double empty = 0;                           ///< share of empty conformal sets, returned as the prediction alone
   std::size_t length = 0;
 };
 

@@ -1,8 +1,8 @@
-"""A page that says whether intervals keep their promise, where they are weak, and what to do.
+"""A page that says whether intervals are valid, where coverage is weak, and what to do.
 
 >>> from widthwise import report                                    # doctest: +SKIP
 >>> report(model, X_test, y_test, "intervals.html").verdict         # doctest: +SKIP
-'The intervals are valid; coverage is weakest, 81 %, where sqft_living is at least 4,000.'
+'The intervals are valid; coverage is low, 81 %, where sqft_living is at least 4,000.'
 
 The page is one HTML file that asks for nothing else: no script, no font, no picture from elsewhere.
 """
@@ -68,7 +68,10 @@ def report(
     groups: Any = None,
     title: str | None = None,
 ) -> Report:
-    """Say on a page whether intervals keep their promise on rows the model has not seen, where not, and what to do.
+    """Write a page that says whether intervals are valid on new rows, where coverage is weak, and what to do.
+
+    Every claim about weak places on the page, in its headline, table and pictures, is the result of one test. Where
+    coverage is the same everywhere, the page calls any place weak with a probability of at most 1 %.
 
     Parameters
     ----------
@@ -101,7 +104,7 @@ def report(
     >>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=4000)
     >>> model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1).fit(X[:3000], y[:3000])
     >>> report(model, X[3000:], y[3000:]).verdict
-    'The intervals are valid; no range of a feature was found where coverage is weak.'
+    'The intervals are valid; no place was found where coverage is weak.'
     """
     rows = ModelRows.of(model, X, y, y_pred, groups)
     levels = levels_of(confidence_level, rows.model.levels)

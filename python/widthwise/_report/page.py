@@ -15,12 +15,12 @@ from .._evaluation import Evaluation, number, percent
 from ..plot._rows import ModelRows
 from ..plot._style import level_text
 from .pictures import Pictures
-from .verdict import Verdict, counted, is_weak
+from .verdict import Verdict, counted, weak_places
 
 
 def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, model: Any) -> str:
     """The whole page, which needs nothing else."""
-    pictures = Pictures(rows, verdict.level)
+    pictures = Pictures(rows, verdict.level, evaluation)
     overview = pictures.of_all_rows(model)
     by_parts = pictures.by_parts()
     main = [_head(title, verdict), _tiles(verdict.level, rows), _numbers(evaluation)]
@@ -28,15 +28,15 @@ def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, 
         main.append(_section("In pictures", _gallery(overview), f"Intervals of {level_text(verdict.level['level'])}."))
     if by_parts:
         note = (
-            "Even coverage keeps the level everywhere. Bars are 95 % confidence intervals; by chance, one in forty lies"
-            " below the level."
+            f"Marked parts lie below the level by the test of this page: {_test_text(verdict.level)} Bars are 95 %"
+            " confidence intervals of each part alone, so some lie below the level by chance."
         )
         if len(pictures.features) < len(rows.table.names):
-            note += f" Of {len(rows.table.names)} features, these differ most in coverage."
+            note += f" Of {len(rows.table.names)} features, these have the parts of lowest coverage."
         main.append(_section("Where coverage holds", _gallery(by_parts), note))
     main += [
         _section("What was fitted", _fitted(rows, model)),
-        _section("What the promise means", _promise(verdict, rows)),
+        _section("What the guarantee means", _guarantee(verdict, rows)),
     ]
     main.append(f"<footer>widthwise {html.escape(__version__)}</footer>")
     css = resources.files(__package__).joinpath("page.css").read_text("utf-8")
@@ -65,12 +65,16 @@ def _tiles(level: dict[str, Any], rows: ModelRows) -> str:
     coverage = level["coverage"]
     tiles = [
         (f"Coverage at {level_text(level['level'])}", percent(coverage["share"]), f"of {coverage['trials']:,} rows"),
-        ("To be expected", _expected(level), "in 99 % of cases"),
+        ("Expected", _expected(level), f"in {100 * level['verdict']['confidence']:.4g} % of cases"),
         ("Mean width", number(level["mean_width"]), f"median {number(level['median_width'])}"),
     ]
-    if level["worst_slab"] and level["worst_slab"]["coverage"]["trials"]:
-        tiles.append(("Worst slab", percent(level["worst_slab"]["coverage"]["share"]), "where coverage is worst"))
-    tiles.append(("Calibration rows", f"{rows.model.calibration_rows:,}", "behind the promise"))
+    if level["worst_slab"]:
+        slab = level["worst_slab"]["coverage"]
+        tiles.append(("Worst slab", percent(slab["share"]), f"{100 * slab['low']:.1f} to {percent(slab['high'])}"))
+    for kind in ("infinite", "empty"):
+        if level[kind]:
+            tiles.append((f"{kind.title()} intervals", percent(level[kind] / coverage["trials"]), f"{level[kind]:,}"))
+    tiles.append(("Calibration rows", f"{rows.model.calibration_rows:,}", "behind the guarantee"))
     cells = [
         f"<div><dt>{html.escape(a)}</dt><dd>{html.escape(b)}<small>{html.escape(c)}</small></dd></div>"
         for a, b, c in tiles
@@ -79,41 +83,55 @@ def _tiles(level: dict[str, Any], rows: ModelRows) -> str:
 
 
 def _numbers(evaluation: Evaluation) -> str:
-    infinite = any(level["infinite"] for level in evaluation["levels"])
-    heads = ["Level", "Verdict", "Coverage", "To be expected", "Worst slab", "Mean width", "Interval score"]
-    heads += ["Infinite"] if infinite else []
+    counts = [kind for kind in ("infinite", "empty") if any(level[kind] for level in evaluation["levels"])]
+    heads = ["Level", "Verdict", "Coverage", "Expected", "Worst slab", "Mean width", "Interval score"]
+    heads += [kind.title() for kind in counts]
     lines = []
     for level in evaluation["levels"]:
-        judged = level["verdict"]["word"] != "infinite"
-        slab, weak = (level["worst_slab"], level["weakest"]) if judged else (None, None)
+        slab = level["worst_slab"]
         cells = [
             level_text(level["level"]),
             level["verdict"]["word"],
             _measured(level["coverage"]),
             _expected(level),
-            _measured(slab["coverage"]) if slab and slab["coverage"]["trials"] else "-",
+            _measured(slab["coverage"]) if slab else "-",
             f"{number(level['mean_width'])}<small>median {number(level['median_width'])}</small>",
             number(level["interval_score"]),
         ]
-        cells += [f"{level['infinite']:,}"] if infinite else []
-        where = "-"
-        if weak and weak["coverage"]["trials"]:
-            where = f"{percent(weak['coverage']['share'])} where {html.escape(weak['where'])}"
-            where += "" if is_weak(level) else "<small>not below the level by more than chance</small>"
-        lines.append("".join(f"<td>{cell}</td>" for cell in cells) + f'<td class="text">{where}</td>')
-    names = (
-        "".join(f'<th scope="col">{head}</th>' for head in heads) + '<th scope="col" class="text">Weakest range</th>'
-    )
+        rows = level["coverage"]["trials"]
+        cells += [f"{level[kind]:,}<small>{percent(level[kind] / rows)}</small>" for kind in counts]
+        lines.append("".join(f"<td>{cell}</td>" for cell in cells) + f'<td class="text">{_weak_cell(level)}</td>')
+    names = "".join(f'<th scope="col">{head}</th>' for head in heads) + '<th scope="col" class="text">Weak places</th>'
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     table = f'<div class="scroll"><table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
-    return _section(
-        "In numbers",
-        table,
-        f"{counted(evaluation['rows'], 'row')} that the model had not seen. In brackets: 95 % confidence intervals. To"
-        " be expected: what the calibration promises of such a test in 99 % of cases. Worst slab: the coverage of the"
-        " worst tenth or more of the rows, cut out by any mixture of the features. Interval score: mean width, plus a"
-        " fine for each outcome outside; lower is better.",
+    note = (
+        f"{counted(evaluation['rows'], 'row')}{'' if evaluation['seen'] else ' that the model had not seen'}."
+        " In brackets: 95 % confidence intervals."
+        " Expected: the range of coverage that exchangeable rows would show. Worst slab: the coverage of the worst"
+        " tenth or more of the rows, cut out by any mixture of the features; reported from"
+        f" {_core.MIN_SLAB_ROWS} rows on that measure it. Weak places: {_test_text(evaluation['levels'][0])}"
+        " Interval score: mean width, plus a fine for each outcome outside; lower is better."
     )
+    if "empty" in counts:
+        note += " Empty: no value conforms, and the prediction alone is returned."
+    return _section("In numbers", table, note)
+
+
+def _weak_cell(level: dict[str, Any]) -> str:
+    tested, found = level["weak_places"]["tested"], weak_places(level)
+    if not tested:
+        return "-<small>too few rows to tell</small>"
+    if not found:
+        return f"none<small>of {tested:,} tested</small>"
+    coverage = found[0]["coverage"]
+    where = f"{percent(coverage['share'])} where {html.escape(found[0]['where'])}"
+    others = f"; {len(found)} of {tested:,} tested are weak" if len(found) > 1 else f"; {tested:,} tested"
+    return f"{where}<small>({100 * coverage['low']:.1f} to {percent(coverage['high'])}){others}</small>"
+
+
+def _test_text(level: dict[str, Any]) -> str:
+    error = percent(level["weak_places"]["error"], 0)
+    return f"where coverage is the same everywhere, the chance that this page calls any place weak is at most {error}."
 
 
 def _fitted(rows: ModelRows, model: Any) -> str:
@@ -146,34 +164,37 @@ def _fitted(rows: ModelRows, model: Any) -> str:
     return f'<dl class="facts">{listed}</dl>{words}'
 
 
-def _promise(verdict: Verdict, rows: ModelRows) -> str:
+def _guarantee(verdict: Verdict, rows: ModelRows) -> str:
     level, n = verdict.level["level"], rows.model.calibration_rows
     name = level_text(level)
-    means = [
-        f"Of new rows that come like those of the calibration, at least {name} have their outcome in the interval; for"
-        " any model and any distribution."
-    ]
-    if verdict.level["verdict"]["word"] != "infinite":
-        guarantee = rows.model.guarantee
+    statement = (
+        f"If new rows are exchangeable with the calibration rows, a {name} interval contains the outcome with"
+        f" probability at least {name}, on average over calibration sets and new rows (marginal coverage). This holds"
+        " for any model and any data distribution, at any sample size. It does not say that coverage is"
+        f" {name} for every kind of row; `evaluate` and the report measure that."
+    )
+    points = []
+    guarantee = rows.model.guarantee
+    if guarantee != "marginal":
+        points.append(
+            f"This model also has a training-conditional guarantee: if rows are independent draws of one distribution,"
+            f" a calibration set gives a coverage of at least {name} with probability at least"
+            f" {level_text(float(guarantee))}."
+        )
+    if verdict.level["verdict"]["word"] != "infinite" and rows.groups is None:
         spread = _core.coverage_spread(level, n, guarantee=guarantee)
-        held = (
-            "That is so on average over calibrations."
-            if guarantee == "marginal"
-            else f"That is so for at least {level_text(float(guarantee))} of calibrations with independent rows"
-            " (training-conditional guarantee)."
+        points.append(
+            f"One calibration set is not the average: with {n:,} rows, coverage lies between"
+            f" {percent(spread['low'])} and {percent(spread['high'])} in 95 % of cases. More calibration rows bring it"
+            f" closer to {name}."
         )
-        means.append(
-            f"{held} The {n:,} rows of this one give a coverage between {percent(spread['low'])} and"
-            f" {percent(spread['high'])} in 95 % of cases; more rows bring it closer to {name}."
-        )
-    not_means = [
-        "The same coverage for every kind of row: it is about all rows together. The pictures above show which kinds"
-        " get less.",
-        "Anything about rows that come otherwise: later, from elsewhere, or chosen by their prediction. Calibrate with"
-        " rows like those, and test again.",
-        "Anything at all, if rows of the calibration or of this test were used to fit the model.",
+    points += [
+        "Rows that are later, from elsewhere, or chosen by their prediction may not be exchangeable with the"
+        " calibration rows. Calibrate with rows like them, and test again.",
+        "Rows that fitted the model are not exchangeable with new ones: neither the calibration nor this test may"
+        " contain them.",
     ]
-    return f"{_bullets(means)}<p>What it does not promise:</p>{_bullets(not_means)}"
+    return f"<p>{_coded(statement)}</p>{_bullets(points)}"
 
 
 def _section(heading: str, content: str, note: str = "") -> str:
@@ -186,9 +207,12 @@ def _gallery(figures: Sequence[str]) -> str:
 
 
 def _bullets(sentences: Sequence[str]) -> str:
-    """A list; what stands between backquotes is code."""
-    items = [re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(sentence, quote=False)) for sentence in sentences]
-    return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
+    return "<ul>" + "".join(f"<li>{_coded(sentence)}</li>" for sentence in sentences) + "</ul>"
+
+
+def _coded(sentence: str) -> str:
+    """Escaped text; what stands between backquotes is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(sentence, quote=False))
 
 
 def _expected(level: dict[str, Any]) -> str:

@@ -13,9 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .. import _core
+from .._evaluation import Evaluation
 from .._options import guarantee_of
-from .._tables import Floats
 from ..plot._coverage import LEVELS, ConditionalCoverageDisplay, CoverageDisplay, width_name
 from ..plot._frontier import FrontierDisplay
 from ..plot._intervals import IntervalDisplay
@@ -26,8 +25,6 @@ from ..plot._widths import WidthDisplay
 _INK = "#010203"  # drawn with this, so that the page can put the colour of its text there
 _FEATURES_SHOWN = 4
 _GROUPS_SHOWN = 15
-_PARTS = 10
-_ROWS_A_PART = 20  # fewer say nothing of a part's coverage
 
 
 class Pictures:
@@ -37,18 +34,20 @@ class Pictures:
     ----------
     rows : ModelRows
     level : dict
-        Of the evaluation.
+        Of the evaluation, whose parts and marks are drawn.
+    evaluation : Evaluation
+        With the verdict on every level.
     """
 
-    def __init__(self, rows: ModelRows, level: dict[str, Any]) -> None:
+    def __init__(self, rows: ModelRows, level: dict[str, Any], evaluation: Evaluation) -> None:
         self._rows = rows
         self._evaluated = level
         self._level = float(level["level"])
         self._infinite = level["verdict"]["word"] == "infinite"
         self._y_pred, self._lower, self._upper = rows.intervals(self._level)
-        self._parts = min(_PARTS, len(rows.y) // _ROWS_A_PART)
+        self._judged = {one["level"]: one["verdict"]["word"] for one in evaluation["levels"]}
         self._drawn = 0
-        self.features = [] if self._infinite or self._parts < 2 else self._telling_features()
+        self.features = [PREDICTION if one["feature"] is None else one["feature"] for one in level["by_feature"]]
 
     def of_all_rows(self, model: Any) -> list[str]:
         """Intervals, coverage at every level, widths, coverage by width, and what other goals would give."""
@@ -64,14 +63,18 @@ class Pictures:
         if not self._infinite:
             found.append(self._figure("Intervals and outcomes", intervals_over(None)))
             if self.features:
-                name = self.features[0]
-                found.append(self._figure(f"Intervals over {self._called(name)}", intervals_over(name)))
+                first = self._evaluated["by_feature"][0]["feature"]
+                found.append(self._figure(f"Intervals over {self._called(first)}", intervals_over(self.features[0])))
+        levels = sorted({*LEVELS, *self._judged})
         at_levels = CoverageDisplay(
-            levels=LEVELS,
-            covered=rows.covered(LEVELS),
+            levels=levels,
+            covered=rows.covered(levels),
             rows=len(rows.y),
             calibration_rows=rows.model.calibration_rows,
             guarantee=guarantee_of(rows.model.guarantee),
+            model=rows.model,
+            groups=rows.groups,
+            too_low=[level for level, word in self._judged.items() if word == "too low"],
         )
         if len(at_levels.levels):
             found.append(self._figure("Coverage at every level", lambda ax: at_levels.plot(ax, difference=True)))
@@ -82,65 +85,37 @@ class Pictures:
                     "How wide intervals are", lambda ax: WidthDisplay.from_predictions(bounds, ax=ax, **widths)
                 )
             )
-        if not self._infinite and self._parts == _PARTS:
+        if not self._infinite and self._evaluated["weak_places"]["tested"]:
             name = width_name(target)
             tenths = ConditionalCoverageDisplay(
                 parts=self._evaluated["by_width"], confidence_level=self._level, name=name
             )
             found.append(self._figure("Coverage by width", tenths.plot))
         fit_report = getattr(model, "fit_report_", None)
-        if fit_report and fit_report["chosen"]["goal"] != "fixed" and np.isfinite(fit_report["chosen"]["worst_slab"]):
+        if fit_report and fit_report["chosen"]["goal"] != "fixed" and fit_report["chosen"]["worst_slab"]:
             found.append(self._figure("Narrow or even", lambda ax: FrontierDisplay.from_report(model, ax=ax)))
         return found
 
     def by_parts(self) -> list[str]:
-        """Coverage by group, and by ranges of the features that tell most."""
-        if self._infinite or self._parts < 2:
+        """Coverage by group, and by ranges of the features with the lowest coverage."""
+        evaluated, level, found = self._evaluated, self._level, []
+        if self._infinite or not evaluated["weak_places"]["tested"]:
             return []
-        rows, level, found = self._rows, self._level, []
-        if rows.groups is not None:
-            parts = _core.coverage_by_group(self._lower, self._upper, rows.y, rows.groups)
-            parts = sorted(parts, key=lambda part: float(part["coverage"]["share"]))[:_GROUPS_SHOWN]
+        if evaluated["by_group"]:
+            # The marked groups first, so that none is left out of the picture.
+            order = sorted(evaluated["by_group"], key=lambda part: (not part["weak"], float(part["coverage"]["share"])))
+            parts = sorted(order[:_GROUPS_SHOWN], key=lambda part: float(part["coverage"]["share"]))
             labels = [f"{part['low']:.0f}" for part in parts]
             groups = ConditionalCoverageDisplay(parts=parts, confidence_level=level, name="group", labels=labels)
             found.append(self._figure("Coverage by group, the lowest first", groups.plot))
-        for feature in self.features:
-            name, values = rows.feature(feature)
-            parts = _core.coverage_by_feature(self._lower, self._upper, rows.y, values, self._parts)
-            ranges = ConditionalCoverageDisplay(parts=parts, confidence_level=level, name=name)
-            found.append(self._figure(f"Coverage by {self._called(feature)}", ranges.plot))
+        for feature, cut in zip(self.features, evaluated["by_feature"], strict=True):
+            name = f"prediction of {self._rows.model.target}" if cut["feature"] is None else feature
+            ranges = ConditionalCoverageDisplay(parts=cut["parts"], confidence_level=level, name=name)
+            found.append(self._figure(f"Coverage by {self._called(cut['feature'])}", ranges.plot))
         return found
 
-    def _called(self, feature: str) -> str:
-        return "the prediction" if feature == PREDICTION and feature not in self._rows.table.names else feature
-
-    def _telling_features(self) -> list[str]:
-        """The features to look at: that of the weakest place, then those whose ranges differ most in coverage."""
-        rows = self._rows
-        sample = np.arange(len(rows.y))
-        if len(sample) > _core.SEARCH_ROWS_AT_MOST:
-            sample = np.sort(np.random.default_rng(0).choice(len(sample), _core.SEARCH_ROWS_AT_MOST, replace=False))
-        lower, upper, y = self._lower[sample], self._upper[sample], rows.y[sample]
-        columns = rows.table.take(sample)
-        candidates = {name: columns[:, j] for j, name in enumerate(rows.table.names)}
-        candidates.setdefault(PREDICTION, self._y_pred[sample])
-
-        def unevenness(values: Floats) -> float:
-            parts = _core.coverage_by_feature(lower, upper, y, np.ascontiguousarray(values), self._parts)
-            trials = np.array([part["coverage"]["trials"] for part in parts], dtype=np.float64)
-            covered = np.array([part["coverage"]["successes"] for part in parts], dtype=np.float64)
-            share = covered.sum() / trials.sum()
-            if len(parts) < 2 or share in (0, 1):
-                return 0.0 if len(parts) > 1 else -np.inf
-            # Pearson's chi-squared of equal coverage in all parts, in units of its spread under chance.
-            found = np.sum((covered - trials * share) ** 2 / (trials * share * (1 - share)))
-            return float((found - (len(parts) - 1)) / np.sqrt(2 * (len(parts) - 1)))
-
-        strength = {name: unevenness(values) for name, values in candidates.items()}
-        if self._evaluated["weakest"]:
-            strength[self._evaluated["weakest"]["feature"]] = np.inf
-        ranked = sorted(strength, key=lambda name: -strength[name])
-        return [name for name in ranked if strength[name] > -np.inf][:_FEATURES_SHOWN]
+    def _called(self, feature: str | None) -> str:
+        return "the prediction" if feature is None else feature
 
     def _figure(self, heading: str, draw: Callable[[Axes], Any]) -> str:
         """Draw as SVG, with a heading and a caption that says what there is to see."""

@@ -11,14 +11,12 @@ from .. import _core
 from .._evaluation import Evaluation, number, percent
 from ..plot._style import level_text
 
-_LEAST_SEARCH_ROWS = 100  # what the search for weak places takes
-
 Mood = Literal["valid", "weak", "broken"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be said first: whether the promise is kept, where it is weak, and what to do."""
+    """What the page says first: whether intervals are valid, where coverage is weak, and what to do."""
 
     mood: Mood
     word: str
@@ -28,10 +26,10 @@ class Verdict:
     level: dict[str, Any]  # of the evaluation: the one that the headline is about, and the pictures
 
 
-def is_weak(level: dict[str, Any], place: str = "weakest") -> bool:
-    """Whether coverage at the weakest place lies below the level by more than chance: its whole confidence interval."""
-    found = level[place]
-    return bool(found and found["coverage"]["trials"] and found["coverage"]["high"] < level["level"])
+def weak_places(level: dict[str, Any]) -> list[dict[str, Any]]:
+    """The places whose coverage lies below the level by the test of the evaluation."""
+    found: list[dict[str, Any]] = level["weak_places"]["found"]
+    return found
 
 
 def judge(evaluation: Evaluation, core: _core.Model, model: Any) -> Verdict:
@@ -88,13 +86,17 @@ def _too_low(levels: list[dict[str, Any]], tested: int, core: _core.Model, model
 
     level = max(levels, key=importance)
     share, wanted = level["coverage"]["share"], level["level"]
+    contain = f"those of {level_text(wanted)} contain {percent(share)} of the outcomes"
+    # Small groups and training-conditional guarantees give more than the level.
+    reached = share >= wanted
     headline = (
-        f"The intervals are not valid on these rows: those of {level_text(wanted)} contain {percent(share)} of the"
-        " outcomes."
+        f"The intervals cover less than expected: {contain}."
+        if reached
+        else f"The intervals are not valid on these rows: {contain}."
     )
     advice = [f"Calibrate again with rows like these: {_code_to_calibrate(model)}. Keep some of them aside to test."]
     weak = level["weakest"]
-    if is_weak(level) and weak["coverage"]["high"] < share:  # lower than everywhere
+    if weak and weak["weak"] and _high(weak["coverage"]) < share:  # lower than elsewhere
         headline += f" Coverage is lowest, {share_text(weak['coverage']['share'], wanted)}, where {weak['where']}."
         advice.append(f"Look first at rows where {weak['where']}: what has changed there since the model was fitted?")
     advice.append(
@@ -103,16 +105,15 @@ def _too_low(levels: list[dict[str, Any]], tested: int, core: _core.Model, model
     evidence = level["verdict"]["text"]
     if tested > 1:
         evidence += f" {len(levels)} of {tested} levels are too low."
-    return Verdict("broken", "Not valid here", headline, evidence, advice, level)
+    return Verdict("broken", "Lower than expected" if reached else "Not valid here", headline, evidence, advice, level)
 
 
 def _infinite(levels: list[dict[str, Any]], core: _core.Model) -> Verdict:
     level = min(levels, key=lambda one: float(one["level"]))
     have, need = core.calibration_rows, _core.least_rows(level["level"], core.guarantee)
-    headline = (
-        f"The intervals are infinite: the level {level_text(level['level'])} takes {counted(need, 'calibration row')},"
-        f" and there {'is' if have == 1 else 'are'} {have:,}."
-    )
+    takes = f"the level {level_text(level['level'])} takes {counted(need, 'calibration row')}"
+    found = "per group" if have >= need else f"and there {'is' if have == 1 else 'are'} {have:,}"
+    headline = f"The intervals are infinite: {takes}{' ' if have >= need else ', '}{found}."
     advice = _advice_to_add_rows(levels, core)
     return Verdict("broken", "Infinite", headline, level["verdict"]["text"], advice, level)
 
@@ -120,23 +121,24 @@ def _infinite(levels: list[dict[str, Any]], core: _core.Model) -> Verdict:
 def _advice_to_add_rows(levels: list[dict[str, Any]], core: _core.Model) -> list[str]:
     have = core.calibration_rows
     greatest = max(float(level["level"]) for level in levels)
-    lacking = _core.least_rows(greatest, core.guarantee) - have
+    need = _core.least_rows(greatest, core.guarantee)
+    if have >= need:
+        return [f"Calibrate every group with at least {counted(need, 'row')} that nothing was fitted on."]
+    lacking = need - have
     attainable = level_text(math.floor(1e4 * _core.greatest_level(have, core.guarantee)) / 1e4)
     return [
         f"Add at least {counted(lacking, 'calibration row')}, that nothing was fitted on, for the level"
-        f" {level_text(greatest)}; or ask for a level of at most {attainable}, which {counted(have, 'row')} can"
-        " promise."
+        f" {level_text(greatest)}; or ask for a level of at most {attainable}, which {counted(have, 'row')} allow."
     ]
 
 
 def _kept(finite: list[dict[str, Any]], asked: int, tested: int, core: _core.Model, model: Any) -> Verdict:
-    """The promise is kept; is it kept everywhere?"""
-    level = next((one for one in finite if is_weak(one)), finite[0])
-    evidence, wanted, weak = level["verdict"]["text"], level["level"], level["weakest"]
+    """Coverage is valid over all rows; are there places where it is low?"""
+    level = next((one for one in finite if weak_places(one)), finite[0])
+    evidence, places = level["verdict"]["text"], weak_places(level)
     too_high = level["verdict"]["word"] == "too high"
     headline = "The intervals" + (f" of {_names(finite)}" if asked > 1 else "") + " are valid"
-    headline += ", and wider than need be" if too_high else ""
-    at_level = f"at {level_text(wanted)}, " if len(finite) > 1 else ""
+    headline += ", and wider than needed" if too_high else ""
     advice = []
     mood: Mood = "valid"
     word = "Valid, but wide" if too_high else "Valid"
@@ -145,32 +147,18 @@ def _kept(finite: list[dict[str, Any]], asked: int, tested: int, core: _core.Mod
             f"These rows are easier than those of the calibration. Calibrate with rows like these, and intervals get"
             f" narrower: {_code_to_calibrate(model)}."
         )
-    if is_weak(level):
+    if places:
         mood, word = "weak", "Valid, with a weak place"
-        coverage = weak["coverage"]
-        headline += f"; {at_level}coverage is weakest, {share_text(coverage['share'], wanted)}, where {weak['where']}."
-        evidence += (
-            f" Where {weak['where']}, {coverage['successes']:,} of {counted(coverage['trials'], 'outcome')} lie in"
-            f" their interval: {percent(coverage['share'])} ({percent(coverage['low'])} to {percent(coverage['high'])}"
-            " at 95 % confidence)."
-        )
+        at_level = f"at {level_text(level['level'])}, " if len(finite) > 1 else ""
+        share = share_text(places[0]["coverage"]["share"], level["level"])
+        headline += f"; {at_level}coverage is low, {share}, where {places[0]['where']}."
+        evidence += _evidence_for(places)
         advice += _advice_for_weak_place(core, model)
-    elif is_weak(level, "worst_slab"):
-        mood, word = "weak", "Valid, with a weak place"
-        slab = level["worst_slab"]
-        strongest = sorted(slab["direction"], key=lambda name: -abs(slab["direction"][name]))[:3]
-        headline += (
-            f"; no range of one feature is weak, but {at_level}coverage is"
-            f" {share_text(slab['coverage']['share'], wanted)} where several come together."
-        )
-        evidence += f" In the worst slab that was found, {listed(strongest)} weigh most."
-        advice += _advice_for_weak_place(core, model)
-    elif weak is None:
+    elif not level["weak_places"]["tested"]:
         headline += f"; {counted(tested, 'row')} cannot tell where coverage is weak."
-        if tested < _LEAST_SEARCH_ROWS:
-            advice.append(f"Test with at least {_LEAST_SEARCH_ROWS} rows, better thousands, to find weak places.")
+        advice.append(f"Test with at least {_core.MIN_SEARCH_ROWS} rows, better thousands, to find weak places.")
     else:
-        headline += "; no range of a feature was found where coverage is weak."
+        headline += "; no place was found where coverage is weak."
         if not too_high:
             advice.append("Nothing. Make this page again when the data may have changed.")
     if level["infinite"]:
@@ -178,27 +166,61 @@ def _kept(finite: list[dict[str, Any]], asked: int, tested: int, core: _core.Mod
             f"{level['infinite']:,} of {tested:,} intervals are infinite: their groups have too few calibration rows,"
             " or none. Calibrate with rows of these groups."
         )
+    if level["empty"]:
+        advice.append(
+            f"{level['empty']:,} of {tested:,} intervals ({percent(level['empty'] / tested)}) are empty: no value"
+            " conforms at this level, and the prediction alone is returned. A higher level or a goal nearer to"
+            " `even` makes fewer of them."
+        )
     return Verdict(mood, word, headline, evidence, advice, level)
 
 
+def _evidence_for(places: list[dict[str, Any]]) -> str:
+    coverage = places[0]["coverage"]
+    text = (
+        f" Where {places[0]['where']}, {coverage['successes']:,} of {counted(coverage['trials'], 'outcome')} lie in"
+        f" their interval: {percent(coverage['share'])} ({percent(coverage['low'])} to {percent(coverage['high'])}"
+        " at 95 % confidence)."
+    )
+    if len(places) > 1:
+        text += f" In all, {len(places)} places are weak, some of which overlap."
+    return text
+
+
+def _high(coverage: dict[str, Any]) -> float:
+    """The upper end of a confidence interval that few exchangeable rows leave."""
+    return _core.proportion(coverage["successes"], coverage["trials"], _core.VERDICT_CONFIDENCE)["high"]
+
+
 def _advice_for_weak_place(core: _core.Model, model: Any) -> list[str]:
+    """What to do about coverage that the test found to be low somewhere."""
     goal = core.notes.get("goal")
     if goal == "even" and core.transform != "identity":
         return [
             "Fit again with more rows from there: the goal is even already.",
-            "Or give these rows a promise of their own: number them as a group, and calibrate with `groups=`.",
+            "Or calibrate these rows as a group of their own: number them, and calibrate with `groups=`.",
         ]
     text = 'Fit again with `goal="even"`, which makes coverage as even as the data allow'
     fit_report = getattr(model, "fit_report_", None) or {"other": None}
     other = fit_report["other"]
-    if other and other["goal"] == "even":
-        chosen = fit_report["chosen"]
-        text += (
-            f". On rows held out it covered {percent(other['worst_slab'])} where coverage is worst, instead of"
-            f" {percent(chosen['worst_slab'])}, with a mean width of {number(other['mean_width'])} instead of"
-            f" {number(chosen['mean_width'])}"
-        )
-    return [text + "."]
+    if not other or other["goal"] != "even":
+        return [f"{text}."]
+    chosen = fit_report["chosen"]
+    slab, chosen_slab = other["worst_slab"], chosen["worst_slab"]
+    if not slab or not chosen_slab:
+        return [f"{text}. The hold-out was too small to show how much that helps."]
+    text += (
+        f". On the hold-out it covered {_with_range(slab)} where coverage is worst, instead of"
+        f" {_with_range(chosen_slab)}, with a mean width of {number(other['mean_width'])} instead of"
+        f" {number(chosen['mean_width'])}"
+    )
+    if slab["low"] <= chosen_slab["high"]:
+        text += "; that may be chance"
+    return [f"{text}."]
+
+
+def _with_range(coverage: dict[str, Any]) -> str:
+    return f"{percent(coverage['share'])} ({100 * coverage['low']:.1f} to {percent(coverage['high'])})"
 
 
 def _code_to_calibrate(model: Any) -> str:

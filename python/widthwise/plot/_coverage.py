@@ -16,21 +16,22 @@ from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, range_labels
 
 LEVELS = [*(round(0.05 + 0.025 * i, 3) for i in range(37)), 0.97, 0.98, 0.99]
-CONFIDENCE = 0.95  # of the band
 AT_MOST_BARS = 8  # so few levels make no band, but bars
 
 
 class CoverageDisplay(Display):
-    """Coverage against the level promised, with the band that calibration rows and test rows promise.
+    """Measured coverage against the confidence level, with the band that exchangeable rows would stay in.
 
-    Make it with `from_estimator` or `from_predictions`. Points inside the band are as good as can be: it is wide by the
-    luck of the rows that calibrated and of those that test.
+    Make it with `from_estimator` or `from_predictions`. The band allows for the chance in calibration rows and test
+    rows, and for the number of levels: coverage lies inside at all levels in at least 99 % of cases.
 
     Attributes
     ----------
     levels, coverage : arrays of shape (k,)
     expected_low, expected_high : arrays of shape (k,), or None
-        The ends of the band, which holds coverage in 95 % of cases, at each level. None without calibration rows.
+        The ends of the band. None without calibration rows.
+    below : array of bool
+        Levels where coverage is too low: below the band.
     rows : int
         Test rows.
     calibration_rows : int or None
@@ -58,6 +59,9 @@ class CoverageDisplay(Display):
         rows: int,
         calibration_rows: int | None = None,
         guarantee: Guarantee = "marginal",
+        model: _core.Model | None = None,
+        groups: NDArray[np.int64] | None = None,
+        too_low: Sequence[float] = (),
     ) -> None:
         order = np.argsort(levels)
         self.levels = np.asarray(levels, dtype=np.float64)[order]
@@ -67,16 +71,31 @@ class CoverageDisplay(Display):
         self.greatest_level = 1.0
         self.expected_low: Floats | None = None
         self.expected_high: Floats | None = None
+        self.below = np.zeros(len(self.levels), dtype=bool)
         if calibration_rows is None:
             return
         text = guarantee_text(guarantee)
-        finite = np.array([_core.least_rows(level, text) <= calibration_rows for level in self.levels])
+        confidence = 1 - (1 - _core.VERDICT_CONFIDENCE) / len(self.levels)
+
+        def expected(level: float) -> dict[str, Any]:
+            if model is None:
+                return _core.measured_coverage_spread(level, calibration_rows, rows, confidence, text)
+            return _core.expected_coverage(model, calibration_rows, groups, rows, level, confidence)
+
+        spreads = [expected(float(level)) for level in self.levels]
+        finite = np.array([spread["mean"] < 1 for spread in spreads], dtype=bool)
         if not finite.all():
-            self.greatest_level = _core.greatest_level(calibration_rows, text)
+            self.greatest_level = (
+                _core.greatest_level(calibration_rows, text)
+                if groups is None
+                else float(max([0.0, *self.levels[finite]]))
+            )
+        spreads = [spread for spread, known in zip(spreads, finite, strict=True) if known]
         self.levels, self.coverage = self.levels[finite], self.coverage[finite]
-        spreads = [_core.measured_coverage_spread(a, calibration_rows, rows, CONFIDENCE, text) for a in self.levels]
         self.expected_low = np.array([spread["low"] for spread in spreads])
         self.expected_high = np.array([spread["high"] for spread in spreads])
+        # What an evaluation of fewer levels found to be too low stays so among many.
+        self.below = (self.coverage < self.expected_low) | np.isin(self.levels, list(too_low))
 
     @classmethod
     def from_estimator(
@@ -117,6 +136,8 @@ class CoverageDisplay(Display):
             rows=len(rows.y),
             calibration_rows=rows.model.calibration_rows,
             guarantee=guarantee_of(rows.model.guarantee),
+            model=rows.model,
+            groups=rows.groups,
         )
         return display.plot(ax, difference=difference)
 
@@ -167,7 +188,7 @@ class CoverageDisplay(Display):
         base = self.levels if difference else np.zeros(len(self.levels))
         if self.expected_low is not None and self.expected_high is not None:
             low, high = self.expected_low - base, self.expected_high - base
-            band: dict[str, Any] = {"color": good(), "alpha": 0.2, "label": "promised, in 95 % of cases"}
+            band: dict[str, Any] = {"color": good(), "alpha": 0.2, "label": "expected, in 99 % of cases"}
             if len(self.levels) > AT_MOST_BARS:
                 ax.fill_between(self.levels, low, high, linewidth=0, **band)
             else:
@@ -177,7 +198,7 @@ class CoverageDisplay(Display):
         ax.plot(
             self.levels, self.coverage - base, color=good(), linewidth=1.5, marker="o", markersize=3.5, label="measured"
         )
-        below = self._below()
+        below = self.below
         if below.any():
             ax.plot(
                 self.levels[below],
@@ -208,43 +229,39 @@ class CoverageDisplay(Display):
     @property
     def in_words(self) -> str:
         """What there is to see, in sentences."""
-        k, below = len(self.levels), self._below()
+        k, below = len(self.levels), self.below
         if not k:
             return "There are too few calibration rows for any level."
         gap = self.coverage - self.levels
         if self.calibration_rows is None:
             worst = int(np.argmin(gap))
             return (
-                f"Coverage on {self.rows:,} rows is lowest beside the level at {level_text(self.levels[worst])}, where"
+                f"Coverage on {self.rows:,} rows is lowest compared with the level at {level_text(self.levels[worst])}, where"
                 f" it is {percent(self.coverage[worst])}."
             )
-        promise = f"what {self.calibration_rows:,} calibration rows promise for {self.rows:,} test rows"
+        band = f"the band for {self.calibration_rows:,} calibration rows and {self.rows:,} test rows"
         if below.any():
             worst = int(np.argmin(np.where(below, gap, np.inf)))
             return (
-                f"Coverage lies below the band, {promise}, at {int(below.sum())} of {k} levels; most at the level"
+                f"Coverage is too low, compared with {band}, at {int(below.sum())} of {k} levels; most at the level"
                 f" {level_text(self.levels[worst])}, where it is {percent(self.coverage[worst])}."
             )
         assert self.expected_high is not None
         above = self.coverage > self.expected_high
         if above.any():
             return (
-                f"Coverage is never below the band, {promise}; at {int(above.sum())} of {k} levels it is above:"
-                " intervals are wider there than need be."
+                f"Coverage is never below {band}; at {int(above.sum())} of {k} levels it is above: these rows are"
+                " easier than those of the calibration, or scores are tied."
             )
-        return f"Coverage stays inside the band at all {k} levels: it is {promise}."
-
-    def _below(self) -> NDArray[np.bool_]:
-        if self.expected_low is None:
-            return np.zeros(len(self.levels), dtype=bool)
-        return np.asarray(self.coverage < self.expected_low)
+        return f"Coverage stays inside {band} at all {k} levels."
 
 
 class ConditionalCoverageDisplay(Display):
     """Coverage by parts of the rows, by width or by ranges of a feature, with 95 % confidence bars.
 
     Make it with `from_estimator`, `from_predictions` or `from_evaluation`. The level is a line: even coverage keeps it
-    in every part. Parts whose bar lies wholly below the level are marked.
+    in every part. Parts below the level by more than chance are marked, by a test that allows for the number of parts:
+    with even coverage, any mark appears with a probability of at most 1 %.
 
     Attributes
     ----------
@@ -254,7 +271,7 @@ class ConditionalCoverageDisplay(Display):
     labels : list of str
         The ranges as shown.
     below : array of bool
-        Parts whose confidence interval lies below the level.
+        Parts that are marked.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -278,7 +295,7 @@ class ConditionalCoverageDisplay(Display):
         self.confidence_level = confidence_level
         self.name = name
         self.labels = labels or range_labels([part["low"] for part in parts], [part["high"] for part in parts])
-        self.below = np.array([part["coverage"]["high"] < confidence_level for part in parts], dtype=bool)
+        self.below = np.array([part["weak"] for part in parts], dtype=bool)
 
     @classmethod
     def from_estimator(
@@ -320,7 +337,15 @@ class ConditionalCoverageDisplay(Display):
         name, values = (None, None) if by is None else rows.feature(by)
         bounds = np.stack([lower, upper], axis=1)
         return cls.from_predictions(
-            rows.y, bounds, level, by=values, name=name, target_name=rows.model.target, parts=parts, ax=ax
+            rows.y,
+            bounds,
+            level,
+            by=values,
+            name=name,
+            target_name=rows.model.target,
+            parts=parts,
+            calibration_rows=rows.model.calibration_rows,
+            ax=ax,
         )
 
     @classmethod
@@ -334,6 +359,7 @@ class ConditionalCoverageDisplay(Display):
         name: str | None = None,
         target_name: str | None = None,
         parts: int = 10,
+        calibration_rows: int | None = None,
         ax: Axes | None = None,
     ) -> ConditionalCoverageDisplay:
         """Draw the coverage of intervals that anything made.
@@ -348,17 +374,19 @@ class ConditionalCoverageDisplay(Display):
         name, target_name : str, optional
             What `by` and `y` are called.
         parts : int, default=10
+        calibration_rows : int, optional
+            How many rows calibrated the intervals; without, coverage is compared with the level itself.
         ax : matplotlib axes, optional
         """
         outcomes = _tables.outcomes(y)
         lower, upper = bounds_of(intervals, len(outcomes))
         if by is None:
             name = name or width_name(target_name or _tables.name_of(y, "y"))
-            found = _core.coverage_by_width(lower, upper, outcomes, parts)
+            found = _core.coverage_by_width(lower, upper, outcomes, parts, confidence_level, calibration_rows)
         else:
             name = name or _tables.name_of(by, "x")
             values = _tables.numbers(by, "by", len(outcomes))
-            found = _core.coverage_by_feature(lower, upper, outcomes, values, parts)
+            found = _core.coverage_by_feature(lower, upper, outcomes, values, parts, confidence_level, calibration_rows)
         return cls(parts=found, confidence_level=confidence_level, name=name).plot(ax)
 
     @classmethod

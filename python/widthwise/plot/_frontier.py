@@ -29,7 +29,7 @@ class FrontierPoint:
     mean_width: float
     coverage: float
     worst_slab: float
-    low: float = np.nan  # 95 % confidence interval of worst_slab, where it is known
+    low: float = np.nan  # 95 % confidence interval of worst_slab
     high: float = np.nan
 
 
@@ -74,7 +74,7 @@ class FrontierDisplay(Display):
                 ONE_WIDTH if goal["goal"] == "fixed" else goal["goal"],
                 goal["mean_width"],
                 goal["coverage"],
-                goal["worst_slab"],
+                *_slab_of(goal["worst_slab"]),
             )
             for goal in (report["chosen"], report["other"], report["fixed"])
             if goal is not None
@@ -101,7 +101,7 @@ class FrontierDisplay(Display):
         models : dict or list of WidthwiseRegressor or Predictor
             By name, in the order of the line; a list is named by the goals. What is called ``one width`` stands apart.
         X, y
-            Rows with outcomes: at least 100.
+            Rows with outcomes: 1,000 or more, so that the worst slab is measured by 50.
         y_pred : array-like, optional
             Predictions, where the models make none.
         confidence_level : float, optional
@@ -115,6 +115,11 @@ class FrontierDisplay(Display):
         level = fits[0].level(confidence_level)
         names = list(models) if isinstance(models, Mapping) else [_goal_of(fit.model) for fit in fits]
         points = [_measured(name, fit, level) for name, fit in zip(names, fits, strict=True)]
+        if all(np.isnan(point.worst_slab) for point in points):
+            raise ValueError(
+                f"{len(fits[0].y)} rows are too few to measure the worst slab by {_core.MIN_SLAB_ROWS} of them:"
+                f" give {20 * _core.MIN_SLAB_ROWS:,} or more"
+            )
         return cls(points=points, confidence_level=level, target_name=fits[0].model.target).plot(ax)
 
     @classmethod
@@ -214,14 +219,18 @@ class FrontierDisplay(Display):
     @property
     def in_words(self) -> str:
         """What there is to see, in sentences."""
+        known = [point for point in self.points if np.isfinite(point.worst_slab)]
+        if not known:
+            return "The rows are too few to measure coverage where it is worst."
         found = [
             f"{'one width for all' if point.name == ONE_WIDTH else f'the goal {point.name}'} covers"
-            f" {percent(point.worst_slab)} with {number(point.mean_width)}"
-            for point in self.points
+            f" {percent(point.worst_slab)} ({percent(point.low)} to {percent(point.high)}) with"
+            f" {number(point.mean_width)}"
+            for point in known
         ]
         last = f", and {found[-1]}" if len(found) > 1 else ""
         return (
-            f"Coverage where it is worst, and what it costs in mean width: {', '.join(found[:-1] or found)}{last}."
+            f"Coverage where it is worst, with 95 % confidence, and what it costs in mean width: {', '.join(found[:-1] or found)}{last}."
             " Up is more even, left is narrower."
         )
 
@@ -247,10 +256,11 @@ def _is_number(text: str) -> bool:
 
 def _measured(name: str, rows: ModelRows, level: float) -> FrontierPoint:
     found = evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, [level])["levels"][0]
-    slab = found["worst_slab"]
-    if slab is None:
-        raise ValueError(f"{len(rows.y)} rows are too few to look for the worst slab: give at least 100")
-    worst = slab["coverage"]
     return FrontierPoint(
-        name, found["mean_width"], found["coverage"]["share"], worst["share"], worst["low"], worst["high"]
+        name, found["mean_width"], found["coverage"]["share"], *_slab_of((found["worst_slab"] or {}).get("coverage"))
     )
+
+
+def _slab_of(coverage: dict[str, Any] | None) -> tuple[float, float, float]:
+    """Coverage and its confidence interval; NaN where rows were too few."""
+    return (np.nan, np.nan, np.nan) if coverage is None else (coverage["share"], coverage["low"], coverage["high"])

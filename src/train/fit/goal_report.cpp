@@ -1,21 +1,13 @@
 #include "train/fit/goal_report.hpp"
 
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <vector>
 
 #include <widthwise/diagnostics.hpp>
+#include <widthwise/evaluation.hpp>
 #include <widthwise/random.hpp>
 
 namespace widthwise::internal {
-namespace {
-
-/// Fewer rows than this cannot tell the coverage of a slab of a tenth of their half.
-constexpr std::size_t kLeastSlabRows = 400;
-
-}  // namespace
-
 GoalReport measure_goal(const ConformalRule& rule, const HoldOut& hold, const Level& level, const OutcomeRange& range,
                         double unit, std::uint64_t seed) {
   const std::size_t n = hold.outcomes.size();
@@ -45,13 +37,18 @@ GoalReport measure_goal(const ConformalRule& rule, const HoldOut& hold, const Le
       upper[row] = interval.upper;
     }
   }
-  const IntervalRows intervals{lower, upper, hold.outcomes};
+  const IntervalRows intervals{lower, upper, hold.outcomes,
+                               rule.may_be_empty() ? hold.rows.predictions : std::span<const double>()};
   const IntervalSummary summary = summarise(intervals, level);
   GoalReport report;
   report.mean_width = unit * summary.mean_width;
   report.coverage = summary.coverage.share;
-  report.worst_slab = n >= kLeastSlabRows ? worst_slab(intervals, hold.features, {.seed = seed}).coverage.share
-                                          : std::numeric_limits<double>::quiet_NaN();
+  report.infinite = static_cast<double>(summary.infinite) / static_cast<double>(n);
+  report.empty = static_cast<double>(summary.empty) / static_cast<double>(n);
+  if (n >= 2) {
+    const Proportion slab = worst_slab(intervals, hold.features, {.seed = seed}).coverage;
+    if (slab.trials >= kMinSlabRows) report.worst_slab = slab;
+  }
   return report;
 }
 

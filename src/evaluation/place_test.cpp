@@ -1,0 +1,81 @@
+#include "evaluation/place_test.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include <widthwise/error.hpp>
+
+#include "diagnostics/rows.hpp"
+
+namespace widthwise::internal {
+
+RowRanks::RowRanks(const CalibrationRanks& calibration, std::size_t n) : n_(n), groups_(calibration.groups) {
+  const std::span<const std::int64_t> row_groups = calibration.row_groups;
+  if (row_groups.empty() && groups_.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "evaluate: expected the rank of a calibration quantile, found none");
+  }
+  groups_.push_back({.group = 0, .rows = 0, .rank = 1});
+  if (row_groups.empty()) return;
+  check_size(row_groups.size(), n, "groups", "evaluate");
+  std::map<std::int64_t, std::uint32_t> place_of;
+  for (std::size_t g = 0; g + 1 < groups_.size(); ++g) place_of[groups_[g].group] = static_cast<std::uint32_t>(g);
+  group_of_.reserve(n);
+  for (const std::int64_t group : row_groups) {
+    const auto found = place_of.find(group);
+    group_of_.push_back(found == place_of.end() ? static_cast<std::uint32_t>(groups_.size() - 1) : found->second);
+  }
+}
+
+std::vector<RankedRows> RowRanks::count(std::span<const std::size_t> rows) const {
+  std::vector<RankedRows> counts;
+  counts.reserve(groups_.size());
+  for (const GroupRank& group : groups_) counts.push_back({.rows = group.rows, .rank = group.rank});
+  for (const std::size_t row : rows) ++counts[group_of(row)].test_rows;
+  return counts;
+}
+
+std::vector<RankedRows> RowRanks::count() const {
+  std::vector<std::size_t> all(n_);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return count(all);
+}
+
+std::uint64_t PlaceTest::covered(std::span<const std::size_t> rows) const {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(rows, [this](std::size_t i) { return is_covered(rows_, i); }));
+}
+
+double PlaceTest::p_value(std::span<const std::size_t> rows) const {
+  const std::uint64_t inside = covered(rows);
+  const bool reaches_level = static_cast<double>(inside) >= level_.value() * static_cast<double>(rows.size());
+  return reaches_level ? 1 : CoveredCount(ranks_.count(rows)).at_most(inside);
+}
+
+double PlaceTest::p_value(std::span<const std::size_t> search, std::span<const std::size_t> measured) const {
+  const double alone = p_value(measured);
+  if (alone == 1) return 1;
+  std::vector<RankedRows> joined = ranks_.count(measured);
+  for (const std::size_t row : search) {
+    RankedRows& group = joined[ranks_.group_of(row)];
+    if (group.rank > group.rows) continue;  // infinite whatever the rows
+    ++group.rows;
+    if (is_covered(rows_, row)) ++group.rank;
+  }
+  return std::max(alone, CoveredCount(joined).at_most(covered(measured)));
+}
+
+std::vector<bool> reject_by_holm(std::span<const double> p_values, double error) {
+  std::vector<std::size_t> order(p_values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return p_values[i]; });
+  std::vector<bool> rejected(p_values.size(), false);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (p_values[order[i]] > error / static_cast<double>(order.size() - i)) break;
+    rejected[order[i]] = true;
+  }
+  return rejected;
+}
+
+}  // namespace widthwise::internal
