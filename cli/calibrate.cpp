@@ -17,6 +17,7 @@
 #include "command.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "predictor/outcomes_outside.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -104,6 +105,7 @@ void check_keys(const Calibration& calibration, const CalibrateArguments& argume
 void read_rows(const Model& model, ModelTable& table, const std::string& target, CalibrationPart& part,
                ResidualSample& sample) {
   const std::uint64_t first_row = first_row_number(table.reader());
+  internal::OutcomesOutside outside(model.parts().range);
   ProgressBar bar("rows");
   while (table.next(bar, "calibrating")) {
     const auto outcomes = table.column(target);
@@ -113,11 +115,14 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
     if (model.needs_predictions()) {
       require_finite(rows.predictions, table.file(), model.parts().prediction, row, kRemoveRows);
     }
+    outside.add(outcomes, row + 1);
+    if (outside.any()) continue;  // to count the others
     const auto keys = table.batch().keys();
     model.calibrate(part.calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
     model.sketch(part.sketch, rows, outcomes);
     if (!model.parts().fit_residuals.empty()) sample.add(rows, outcomes);
   }
+  outside.require_none(table.file().string() + ": '" + target + "'");
   if (table.rows_read() == 0) throw Error(ErrorCode::kBadData, table.file().string() + ": no rows");
 }
 

@@ -18,6 +18,7 @@
 #include "command.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "predictor/outcomes_outside.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -62,6 +63,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
   Evaluated all;
   all.lower.resize(k);
   all.upper.resize(k);
+  internal::OutcomesOutside outside(model.parts().range);
   RowSample sample(kSearchRowsAtMost, 0);
   std::vector<double> predictions;
   std::vector<double> lower;
@@ -73,6 +75,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
     const auto outcomes = table.column(target);
     require_finite(outcomes, table.file(), target, table.batch().first_row(), kRemoveRows);
     model.sketch(all.sketch, rows, outcomes);
+    outside.add(outcomes, table.batch().first_row() + 1);
     predictions.resize(n);
     lower.resize(n * k);
     upper.resize(n * k);
@@ -93,6 +96,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
     all.predictions.insert(all.predictions.end(), predictions.begin(), predictions.end());
     if (!by.empty()) all.by.insert(all.by.end(), table.column(by).begin(), table.column(by).end());
   }
+  outside.require_none(table.file().string() + ": '" + target + "'");
   return all;
 }
 
@@ -332,6 +336,7 @@ void run(const EvaluateArguments& arguments) {
   } else {
     print(text);
   }
+  (void)warn_of_no_calibration(model);
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ struct FitArguments {
   EngineChoice engines;
   TeamChoice team;
   bool threads_given = false;
+  bool share_given = false;
   FitOptions options;
 
   /// The tables as words for messages.
@@ -65,7 +66,7 @@ FitOptions fit_options(const FitArguments& arguments) {
     options.window = LevelWindow{Level::parse(low), Level::parse(high)};
   }
   if (!arguments.levels.empty()) options.levels = parse_levels(arguments.levels);
-  if (!arguments.range.empty()) options.range = parse_range(arguments.range);
+  options.range = arguments.columns.range;
   if (!arguments.guarantee.empty()) options.guarantee = parse_guarantee(arguments.guarantee);
   options.compare = !arguments.no_compare;
   options.seed = arguments.engines.seed;
@@ -91,9 +92,9 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitOptions& option
                          const std::string& origin, const std::string& engine) {
   std::string text;
   const auto add = [&](const std::string& word) { text += std::to_string(word.size()) + ":" + word; };
-  for (const std::string& word :
-       {std::string(kVersion), engine, origin, options.text(), arguments.engines.base,
-        std::to_string(arguments.team.world), arguments.columns.target, arguments.columns.prediction}) {
+  for (const std::string& word : {std::string(kVersion), engine, origin, options.text(), arguments.engines.base,
+                                  std::to_string(arguments.team.world), arguments.columns.target,
+                                  arguments.columns.prediction, arguments.columns.cv_prediction}) {
     add(word);
   }
   for (const std::string& feature : columns.features) add(feature);
@@ -171,7 +172,7 @@ Json to_json(const FitArguments& arguments, const FitColumns& columns, const Fit
 void warn_of_small_calibration(const Model& model) {
   const std::uint64_t rows = model.parts().calibration.rows_kept();
   if (rows == 0) {
-    warn("the model is not calibrated yet: intervals are infinite until 'widthwise calibrate' adds rows");
+    warn_of_no_calibration(model);
     return;
   }
   for (const Level& level : model.parts().levels) {
@@ -185,11 +186,17 @@ void warn_of_small_calibration(const Model& model) {
 
 void check_arguments(const FitArguments& arguments) {
   const EngineChoice& engines = arguments.engines;
-  if (arguments.columns.prediction.empty() == engines.base.empty()) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "give either --prediction COL, your model's out-of-sample predictions, or --base xgboost|knn to train a "
-        "base model here");
+  const int sources = (arguments.columns.prediction.empty() ? 0 : 1) +
+                      (arguments.columns.cv_prediction.empty() ? 0 : 1) + (engines.base.empty() ? 0 : 1);
+  if (sources != 1) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "give one of --prediction COL, predictions of the deployed model on rows it has not seen; "
+                "--cv-prediction COL, cross-validated predictions; or --base xgboost|knn to train a base model here");
+  }
+  if (!arguments.columns.cv_prediction.empty() && arguments.share_given) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--calibration-share: rows with cross-validated predictions (--cv-prediction) calibrate nothing; leave "
+                "it out, and run 'widthwise calibrate' with rows predicted by the deployed model");
   }
   if (arguments.team.any() || arguments.team.start > 0) {
     if (engines.base == "knn") {
@@ -218,13 +225,15 @@ void print_report(const FitArguments& arguments, const FitColumns& columns, cons
 }
 
 FitTable table_of(const FitArguments& arguments, const FitColumns& columns, const FitData& data) {
+  const bool cross_validated = !arguments.columns.cv_prediction.empty();
   return {.x = {data.x.data(), data.y.size(), columns.features.size()},
           .y = data.y,
-          .predictions = data.predictions,
+          .predictions = cross_validated ? std::span<const double>() : data.predictions,
           .features = columns.features,
           .target = arguments.columns.target,
-          .prediction = arguments.columns.prediction,
-          .row_numbers = data.row_numbers};
+          .prediction = arguments.columns.prediction_column(),
+          .row_numbers = data.row_numbers,
+          .cv_predictions = cross_validated ? data.predictions : std::span<const double>()};
 }
 
 bool needs_localizer(const FitOptions& options) {
@@ -306,17 +315,27 @@ Command add_fit(CLI::App& program) {
       ->group("Data");
   command
       .add_option("--prediction", arguments->columns.prediction,
-                  "column of your own model's predictions, of rows it was not trained on; or --base")
+                  "column of predictions by the very model that will be deployed, which has not seen these rows: they "
+                  "train and calibrate. Never cross-validated ones, with which intervals cover too little")
       ->type_name("COL")
       ->group("Data");
-  add_choice(command, "--base", engines.base, base_names(), "base model to train here; or --prediction")->group("Data");
+  command
+      .add_option("--cv-prediction", arguments->columns.cv_prediction,
+                  "column of cross-validated predictions: they train only, and intervals are infinite until 'widthwise "
+                  "calibrate' adds rows whose column COL the deployed model predicted")
+      ->type_name("COL")
+      ->group("Data");
+  add_choice(command, "--base", engines.base, base_names(), "base model to train here; instead of predictions")
+      ->group("Data");
   CLI::Option* features = add_list(command, "--features", arguments->columns.features, "A,B,...",
                                    "columns of x; default: all columns of numbers")
                               ->group("Data");
   add_list(command, "--exclude", arguments->columns.exclude, "A,B,...", "columns that are no features")
       ->group("Data")
       ->excludes(features);
-  command.add_option("--range", arguments->range, "what is known of the target, as 0,100 or 0, for at least 0")
+  command
+      .add_option("--range", arguments->range,
+                  "range that holds every outcome, as 0,100 or 0, for at least 0; intervals are cut to it")
       ->type_name("LO,HI")
       ->group("Data");
 
@@ -349,12 +368,12 @@ Command add_fit(CLI::App& program) {
   add_choice(command, "--localizer", engines.localizer, localizer_names(), "what learns where errors are large")
       ->capture_default_str()
       ->group("Training");
-  command
-      .add_option("--calibration-share", options.calibration_share,
-                  "share of the rows set aside for the calibration; 0 to calibrate later")
-      ->type_name("S")
-      ->capture_default_str()
-      ->group("Training");
+  CLI::Option* const share = command
+                                 .add_option("--calibration-share", options.calibration_share,
+                                             "share of the rows set aside for the calibration; 0 to calibrate later")
+                                 ->type_name("S")
+                                 ->capture_default_str()
+                                 ->group("Training");
   add_count(command, "--folds", options.folds, "folds of cross-fitting the base model")
       ->capture_default_str()
       ->group("Training");
@@ -382,6 +401,8 @@ Command add_fit(CLI::App& program) {
   add_json(command, arguments->json)->group("Output");
   return {&command, [=] {
             arguments->threads_given = threads->count() > 0;
+            arguments->share_given = share->count() > 0;
+            if (!arguments->range.empty()) arguments->columns.range = parse_range(arguments->range);
             run(*arguments);
           }};
 }

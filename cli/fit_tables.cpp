@@ -7,6 +7,7 @@
 #include <widthwise/error.hpp>
 
 #include "output.hpp"
+#include "predictor/outcomes_outside.hpp"
 #include "progress_bar.hpp"
 #include "tables.hpp"
 
@@ -54,9 +55,10 @@ std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowSh
 void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& features, const Piece& piece,
                 ProgressBar& bar, FitData& data) {
   const auto reader = TableReader::open(piece.table, {.row_groups = piece.row_groups});
+  const std::string& predictions_in = choice.prediction_column();
   std::vector<std::string> selected = features;
   selected.push_back(choice.target);
-  if (!choice.prediction.empty()) selected.push_back(choice.prediction);
+  if (!predictions_in.empty()) selected.push_back(predictions_in);
   for (const auto& name : selected) require_column(*reader, piece.table, name, ErrorCode::kBadData);
   reader->select(std::move(selected), {});
   if (const auto rows = reader->rows()) {
@@ -65,6 +67,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& f
   }
   const std::uint64_t first_number = first_row_number(*reader);
   TableBatch batch;
+  internal::OutcomesOutside outside(choice.range);
   bar.show("reading", data.y.size(), 0);
   while (reader->next(batch)) {
     const MatrixView numbers = batch.numbers();
@@ -73,17 +76,19 @@ void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& f
       const auto row = numbers.row(i);
       data.x.insert(data.x.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(features.size()));
       data.y.push_back(row[features.size()]);
-      if (!choice.prediction.empty()) data.predictions.push_back(row[features.size() + 1]);
+      if (!predictions_in.empty()) data.predictions.push_back(row[features.size() + 1]);
       data.row_numbers.push_back(first_number + batch.first_row() + i);
     }
     require_finite(std::span(data.y).subspan(before), piece.table, choice.target, batch.first_row(),
                    "remove the rows without an outcome");
-    if (!choice.prediction.empty()) {
-      require_finite(std::span(data.predictions).subspan(before), piece.table, choice.prediction, batch.first_row(),
+    outside.add(std::span(data.y).subspan(before), batch.first_row() + 1);
+    if (!predictions_in.empty()) {
+      require_finite(std::span(data.predictions).subspan(before), piece.table, predictions_in, batch.first_row(),
                      "remove the rows without a prediction");
     }
     bar.show("reading", data.y.size(), reader->progress());
   }
+  outside.require_none(piece.table + ": '" + choice.target + "'");
   data.fingerprints.push_back(fingerprint_text(*reader));
 }
 
@@ -94,16 +99,20 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
   const auto reader = TableReader::open(table);
   const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::kInvalidArgument, table + ": " + why); };
   require_column(*reader, table, choice.target, ErrorCode::kInvalidArgument);
-  if (!choice.prediction.empty()) {
-    require_column(*reader, table, choice.prediction, ErrorCode::kInvalidArgument);
-    if (choice.prediction == choice.target) refuse("--prediction and --target name the same column");
+  const std::string& prediction = choice.prediction_column();
+  if (!prediction.empty()) {
+    require_column(*reader, table, prediction, ErrorCode::kInvalidArgument);
+    if (prediction == choice.target) {
+      refuse(std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
+             " and --target name the same column");
+    }
   }
   FitColumns chosen;
   if (!choice.features.empty()) {
     chosen.features = parse_columns(*reader, table, choice.features);
     for (const auto& name : chosen.features) {
       if (name == choice.target) refuse("the target '" + name + "' cannot be a feature");
-      if (name == choice.prediction) {
+      if (name == prediction) {
         refuse("the prediction '" + name + "' is used as a feature anyway; leave it out of --features");
       }
     }
@@ -111,7 +120,7 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
   }
   std::vector<std::string> excluded = parse_columns(*reader, table, choice.exclude);
   excluded.push_back(choice.target);
-  excluded.push_back(choice.prediction);
+  excluded.push_back(prediction);
   for (const auto& [name, kind] : reader->columns()) {
     if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
     (kind == ColumnKind::kNumber ? chosen.features : chosen.left_out).push_back(name);

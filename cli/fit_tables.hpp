@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <widthwise/io/table.hpp>
+#include <widthwise/predictor.hpp>
 
 namespace widthwise::cli {
 
@@ -14,8 +15,15 @@ struct FitColumnChoice {
   std::vector<std::string> tables;
   std::string target;
   std::string prediction;
+  std::string cv_prediction;
   std::vector<std::string> features;
   std::vector<std::string> exclude;
+  OutcomeRange range = {};
+
+  /// The column of predictions of either kind; empty when there is none.
+  [[nodiscard]] const std::string& prediction_column() const {
+    return cv_prediction.empty() ? prediction : cv_prediction;
+  }
 };
 
 /// Which rows of the tables to read: this worker's.
@@ -35,7 +43,7 @@ struct FitColumns {
 struct FitData {
   std::vector<double> x;
   std::vector<double> y;
-  std::vector<double> predictions;
+  std::vector<double> predictions;  ///< of either kind
   std::vector<std::uint64_t> row_numbers;
   std::vector<std::string> fingerprints;  ///< of the tables
 };

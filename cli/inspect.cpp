@@ -92,6 +92,7 @@ Json to_json(const Model& model, const std::string& file) {
            {{"rows_seen", parts.calibration.rows_seen()},
             {"rows_kept", parts.calibration.rows_kept()},
             {"groups", parts.calibration.groups().size()},
+            {"grouped", parts.calibration.grouped()},
             {"weighted", parts.calibration.weighted()}}},
           {"guarantee", cli::to_json(parts.guarantee)},
           {"levels", levels},
@@ -121,11 +122,14 @@ std::string to_text(const Model& model, const std::string& file) {
   }
   line("fitted on", count_of(parts.fit_rows, "row"));
   line("calibration",
-       count_of(calibration.rows_seen(), "row") +
-           (calibration.rows_kept() < calibration.rows_seen() ? ", " + count(calibration.rows_kept()) + " of them kept"
-                                                              : "") +
-           (calibration.groups().size() > 1 ? ", in " + count(calibration.groups().size()) + " groups" : "") +
-           (calibration.weighted() ? ", weighted" : ""));
+       !model.uncalibrated().empty()
+           ? model.uncalibrated()
+           : count_of(calibration.rows_seen(), "row") +
+                 (calibration.rows_kept() < calibration.rows_seen()
+                      ? ", " + count(calibration.rows_kept()) + " of them kept"
+                      : "") +
+                 (calibration.grouped() ? ", in " + count_of(calibration.groups().size(), "group") : "") +
+                 (calibration.weighted() ? ", weighted" : ""));
   line("guarantee", parts.guarantee.is_marginal()
                         ? "marginal: coverage of at least the level, on average over calibration sets"
                         : "training-conditional: coverage of at least the level for " +

@@ -26,6 +26,7 @@ struct PredictArguments {
 };
 
 void warn_of_infinite(const Model& model, const std::vector<Level>& levels, const IntervalColumns& added) {
+  if (warn_of_no_calibration(model)) return;
   const std::uint64_t rows = model.parts().calibration.rows_kept();
   for (std::size_t j = 0; j < levels.size(); ++j) {
     if (added.infinite()[j] == 0) continue;

@@ -150,6 +150,12 @@ Model load_with_guarantee(const std::string& file, const std::string& guarantee)
   return guarantee.empty() ? model : model.with_guarantee(parse_guarantee(guarantee));
 }
 
+bool warn_of_no_calibration(const Model& model) {
+  const std::string why = model.uncalibrated();
+  if (!why.empty()) warn(why + ": 'widthwise calibrate'");
+  return !why.empty();
+}
+
 const std::string& target_of(const Model& model) {
   const std::string& target = model.parts().target;
   if (target.empty()) {

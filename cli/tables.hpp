@@ -97,6 +97,9 @@ class ModelTable {
 /// Load a model, with another guarantee when one is given.
 [[nodiscard]] Model load_with_guarantee(const std::string& file, const std::string& guarantee);
 
+/// Warn that all intervals are infinite when the model has no calibration rows, and say whether it is so.
+bool warn_of_no_calibration(const Model& model);
+
 /// The column of outcomes; throws kBadData when the model does not say.
 [[nodiscard]] const std::string& target_of(const Model& model);
 

@@ -10,6 +10,7 @@
 #include <widthwise/error.hpp>
 
 #include "observed_rows.hpp"
+#include "predictor/outcomes_outside.hpp"
 #include "row_function/scratch.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
@@ -135,6 +136,23 @@ ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
 
 Model::Model(ModelParts parts)
     : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration, parts_.guarantee) {}
+
+std::string Model::uncalibrated() const {
+  if (parts_.calibration.rows_seen() > 0) return {};
+  const auto note = parts_.notes.find(kTrainedWith);
+  return note != parts_.notes.end() && note->second == kCrossValidated
+             ? "the model is not calibrated, so its intervals are infinite: cross-validated predictions train the "
+               "localizer only. Calibrate it with rows that nothing was fitted on, predicted by the deployed model"
+             : "the model is not calibrated, so its intervals are infinite. Calibrate it with rows that nothing was "
+               "fitted on";
+}
+
+void Model::check_outcomes(std::span<const double> outcomes, RowNumbers numbers) const {
+  numbers.check(outcomes.size(), "check_outcomes");
+  internal::OutcomesOutside outside(parts_.range);
+  outside.add(outcomes, numbers);
+  outside.require_none("Model");
+}
 
 Model Model::with_calibration(Calibration calibration, RowSketch rows) const {
   ModelParts parts = parts_;
@@ -354,6 +372,7 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
   const std::size_t n = rows.x.rows();
   expect_count("outcomes, one a row", outcomes.size(), n);
   numbers.check(n, "calibrate");
+  check_outcomes(outcomes, numbers);
   Calibration added(calibration.options());
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {

@@ -263,18 +263,21 @@ void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& ro
 // ------------------------------------------------------------------------------------------------------------
 
 Predictor::Predictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee)
-    : rule_(std::move(rule)), calibration_(std::move(calibration)), sorted_(calibration_, guarantee) {
-  const auto groups = sorted_.groups();
-  grouped_ = groups.size() > 1 || (groups.size() == 1 && groups[0] != 0);
-}
+    : rule_(std::move(rule)), calibration_(std::move(calibration)), sorted_(calibration_, guarantee) {}
 
 void Predictor::check(const PredictionRows& rows) const {
   check_rows(rule_, rows);
-  if (grouped_ && rows.groups.empty()) {
+  if (calibration_.grouped() && rows.groups.empty() && !rows.predictions.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
                 "Predictor: the calibration has groups, but the rows to predict have none: give each row's group");
   }
-  if (sorted_.weighted() && rows.test_weights.empty()) {
+  if (!calibration_.grouped() && !rows.groups.empty() && calibration_.rows_seen() > 0) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "Predictor: the rows to predict have groups, but the calibration has none, so no group has a coverage of "
+        "its own: calibrate with groups, or leave them out here");
+  }
+  if (sorted_.weighted() && rows.test_weights.empty() && !rows.predictions.empty()) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "Predictor: the calibration has weights, but the rows to predict have none: give each row's likelihood ratio");
@@ -293,7 +296,7 @@ void Predictor::intervals(const PredictionRows& rows, std::span<const Level> lev
   const bool shared = rows.groups.empty() && rows.test_weights.empty();
   std::vector<double> quantiles(shared ? k : block_rows(k) * k);
   if (shared) {
-    for (std::size_t j = 0; j < k; ++j) quantiles[j] = sorted_.quantile(levels[j], 0, 1, when_too_few);
+    for (std::size_t j = 0; j < k; ++j) quantiles[j] = sorted_.quantile(levels[j], 0, std::nullopt, when_too_few);
   }
   write_intervals(rule_, rows, k, lower, upper, range, [&](std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < count && !shared; ++i) {

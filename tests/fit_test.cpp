@@ -269,6 +269,58 @@ TEST(Fit, KeepsSketchesOfTheRowsThatTrainedAndCalibrated) {
   EXPECT_FALSE(overlap(parts.fit_sketch, parts.calibration_sketch).found());
 }
 
+TEST(Fit, TrainsWithCrossValidatedPredictionsOnAllRowsAndCalibratesNothing) {
+  const Table table(400);
+  FitTable cross_validated = table.with_predictions();
+  EXPECT_EQ(fit(cross_validated, nullptr, nullptr, {.transform = "identity"}).model.uncalibrated(), "");
+  std::swap(cross_validated.cv_predictions, cross_validated.predictions);
+  const WatchedLocalizer localizer;
+  const FitResult result = fit(cross_validated, nullptr, &localizer, {});
+  EXPECT_EQ(localizer.seen_features.size(), 400U);
+  EXPECT_EQ(result.report.fit_rows, 400U);
+  EXPECT_EQ(result.report.calibration_rows, 0U);
+  EXPECT_EQ(result.model.parts().calibration.rows_seen(), 0U);
+  EXPECT_EQ(result.model.parts().prediction, "f");
+  EXPECT_EQ(result.model.parts().notes.at("trained_with"), "cross-validated predictions");
+  EXPECT_NE(result.model.uncalibrated().find("predicted by the deployed model"), std::string::npos);
+  EXPECT_EQ(result.model.interval({table.x.data(), 2}, 0.5, 1.0).upper, std::numeric_limits<double>::infinity());
+
+  cross_validated.predictions = table.predictions;
+  EXPECT_NE(message_of([&] { (void)fit(cross_validated, nullptr, &localizer, {}); }, ErrorCode::kInvalidArgument)
+                .find("both predictions and cv_predictions are given"),
+            std::string::npos);
+}
+
+TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
+  Table table(400);
+  for (double& y : table.y) y *= 1024;
+  for (double& f : table.predictions) f *= 1024;
+  const auto [low, high] = std::minmax_element(table.y.begin(), table.y.end());
+  const OutcomeRange range{*low, *high};
+  const Model model = fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .range = range}).model;
+  EXPECT_GT(model.parts().unit, 2);
+
+  table.y[3] = range.high + 5;
+  table.y[50] = range.low - 1;
+  const std::string expected = "2 of 400 outcomes lie outside the outcome range (";
+  const auto says = [&](const std::string& message, const std::string& row) {
+    EXPECT_NE(message.find(expected), std::string::npos) << message;
+    EXPECT_NE(message.find("): row " + row + " is "), std::string::npos) << message;
+  };
+  says(message_of(
+           [&] { (void)fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .range = range}); },
+           ErrorCode::kBadData),
+       "3");
+  Calibration calibration;
+  const ModelRows rows{.x = {table.x.data(), 400, 2}, .predictions = table.predictions};
+  says(message_of([&] { model.calibrate(calibration, rows, table.y, 100); }, ErrorCode::kBadData), "103");
+  EXPECT_EQ(calibration.rows_seen(), 0U);
+  says(message_of([&] { model.check_outcomes(table.y); }, ErrorCode::kBadData), "3");
+  table.y[3] = range.high;
+  table.y[50] = std::nan("");
+  EXPECT_NO_THROW(model.check_outcomes(table.y));
+}
+
 TEST(Fit, RefusesWhatCannotBe) {
   const Table table(200);
   const auto message = [&](const FitTable& t, const FitOptions& options, ErrorCode code) {

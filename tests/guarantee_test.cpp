@@ -160,10 +160,10 @@ TEST(Guarantee, IsKeptByTheStatedShareOfCalibrations) {
   EXPECT_GT(count_below(level, {}, 100), kTrials / 3);
 }
 
-Calibration sample(std::uint64_t n, std::int64_t group = 0) {
+Calibration sample(std::uint64_t n, std::optional<std::int64_t> group = std::nullopt) {
   Calibration calibration;
   for (std::uint64_t i = 0; i < n; ++i) {
-    const auto number = i + (static_cast<std::uint64_t>(group) << 32U);
+    const auto number = i + (static_cast<std::uint64_t>(group.value_or(0)) << 32U);
     calibration.add(number, {.score = static_cast<double>(i + 1), .above = i % 2 == 0, .group = group});
   }
   return calibration;

@@ -159,7 +159,8 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   const std::vector<std::int64_t> known = model.parts().calibration.groups();
   std::vector<std::int64_t> groups(kRows, known.empty() ? 0 : known.back());
   groups[0] = 7;
-  ModelRows rows{.x = {x.data(), kRows, features}, .groups = groups};
+  const bool grouped = model.parts().calibration.grouped();
+  ModelRows rows{.x = {x.data(), kRows, features}, .groups = grouped ? groups : std::span<const std::int64_t>()};
   if (model.needs_predictions()) rows.predictions = kValues;
   const Answers found = answers(model, rows, model.parts().levels);
   for (std::size_t i = 0; i < found.lower.size(); ++i) {
@@ -167,7 +168,7 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   }
   std::vector<double> p_values(kRows);
   model.p_values(rows, kValues, p_values);
-  if (known == std::vector<std::int64_t>{0}) {
+  if (!grouped) {
     const auto prediction = model.needs_predictions() ? std::optional(kValues[2]) : std::nullopt;
     const Interval alone = model.interval(rows.x.row(2), model.parts().levels[0], prediction);
     if (alone.upper < alone.lower) throw std::logic_error("an interval that is none");

@@ -102,7 +102,7 @@ Model model_of(const ConformalRule& rule, Kind base, Kind localizer) {
     parts.localizer = function_of(localizer, 4, static_cast<std::uint32_t>(rule.parameter_count()));
   }
   parts.unit = 0.25;
-  parts.range.low = -7.1;
+  parts.range.low = -70.1;
   parts.levels = {Level::parse("0.9"), Level::parse("0.123456789012345678"), Level::parse("0.5")};
   parts.fit_residuals = {0, 0.1, 0.1, 1e300};
   parts.fit_rows = 12345678901234567U;

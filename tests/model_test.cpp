@@ -289,7 +289,7 @@ TEST(Model, TheRangeIsOfOutcomesAndNotOfUnits) {
   parts.unit = 16;
   const Model free = examples::calibrated(Model(parts), table);
   parts.range = {.low = -0.3, .high = 0.7};
-  const Model model = examples::calibrated(Model(parts), table);
+  const Model model = Model(parts).with_calibration(free.parts().calibration);
   const examples::Answers cut = examples::answers(model, table.for_model(model), {0.5});
   const examples::Answers whole = examples::answers(free, table.for_model(free), {0.5});
   for (std::size_t i = 0; i < table.rows(); ++i) {

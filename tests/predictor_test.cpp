@@ -10,6 +10,7 @@
 #include <widthwise/random.hpp>
 
 #include "allocation_counter.hpp"
+#include "message_of.hpp"
 #include "rule_cases.hpp"
 #include "statistics.hpp"
 
@@ -301,6 +302,18 @@ TEST(Predictor, AGroupNotSeenInCalibrationGetsAnInfiniteInterval) {
   EXPECT_EQ(upper[2], kInfinity);
   EXPECT_EQ(lower[2], -kInfinity);
   EXPECT_THROW((void)predictor.interval(0, {}, 0.5), Error);  // which group?
+}
+
+TEST(Predictor, RefusesGroupsThatTheCalibrationDoesNotHave) {
+  const Predictor predictor = plain_predictor({1, 2, 3, 10, 20, 30});
+  const std::vector<double> predictions(2, 0.0);
+  const std::vector<std::int64_t> groups{0, 1};
+  std::vector<double> out(2);
+  const auto refused = [&](const PredictionRows& rows) {
+    return message_of([&] { predictor.p_values(rows, predictions, out); }, ErrorCode::kInvalidArgument);
+  };
+  EXPECT_NE(refused({predictions, {}, groups}).find("no group has a coverage of its own"), std::string::npos);
+  EXPECT_NO_THROW(predictor.p_values({predictions, {}}, predictions, out));
 }
 
 TEST(Predictor, TheTestPointsOwnWeightWidensItsInterval) {

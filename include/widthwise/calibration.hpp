@@ -26,10 +26,10 @@ void conformal_quantiles(std::span<double> scores, std::span<const Level> levels
 
 /// One calibration row.
 struct CalibrationRow {
-  double score = 0;        ///< B; +infinity is allowed, NaN is not
-  bool above = false;      ///< y lies above the prediction
-  double weight = 1;       ///< likelihood ratio of test to calibration distribution; positive and finite
-  std::int64_t group = 0;  ///< Mondrian category
+  double score = 0;    ///< B; +infinity is allowed, NaN is not
+  bool above = false;  ///< y lies above the prediction
+  double weight = 1;   ///< likelihood ratio of test to calibration distribution; positive and finite
+  std::optional<std::int64_t> group = {};  ///< Mondrian category; empty in a calibration without groups
 };
 
 /// The numbers of n rows: counted up from a first one, or one given for each. Borrows what it is given.
@@ -67,6 +67,9 @@ class RowNumbers {
 /// across groups, whenever both copies would be kept, and thrown by whatever reads the sample: rows (its own group
 /// only), serialise, operator== and the constructor of SortedScores.
 ///
+/// Either every row has a group or none has. Rows without groups would otherwise be mixed with those of group 0, whose
+/// coverage would then be that of neither: add and merge throw kInvalidArgument and leave the sample as it was.
+///
 /// Thread safety: const methods may run concurrently; add and merge need exclusive access.
 class Calibration {
  public:
@@ -84,7 +87,7 @@ class Calibration {
   void add(std::uint64_t row_number, const CalibrationRow& row);
 
   /// Add scores.size() rows of these numbers, or numbered from a first: all of them or, when one is refused, none. The
-  /// other spans are of the same size, or empty for the default.
+  /// other spans are of the same size, or empty for the default. A calibration with weights takes rows with weights.
   void add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above = {},
            std::span<const double> weights = {}, std::span<const std::int64_t> groups = {});
 
@@ -105,8 +108,11 @@ class Calibration {
   /// Rows kept, over all groups.
   [[nodiscard]] std::uint64_t rows_kept() const;
 
-  /// The groups seen, ascending.
+  /// The groups seen, ascending; {0} for rows without groups.
   [[nodiscard]] std::vector<std::int64_t> groups() const;
+
+  /// True when the rows added have groups. Also when all of them are of group 0.
+  [[nodiscard]] bool grouped() const { return grouped_; }
 
   /// True when any row added has a weight other than 1, kept or not.
   [[nodiscard]] bool weighted() const;
@@ -136,6 +142,7 @@ class Calibration {
   };
 
   [[nodiscard]] std::uint64_t key() const;
+  void take_groups(bool grouped);
   void append(Sample& sample, const Entry& entry) const;
   void compact(Sample& sample) const;
   [[nodiscard]] std::vector<Entry> kept(std::int64_t group, const Sample& sample) const;
@@ -143,6 +150,7 @@ class Calibration {
 
   Options options_;
   std::map<std::int64_t, Sample> samples_;
+  bool grouped_ = false;
 };
 
 /// The scores of a calibration, sorted once, ready to answer for many rows: quantiles of any levels, p-values,
@@ -163,10 +171,12 @@ class SortedScores {
   /// Return the q that bounds the scores of this level: the guarantee().rank(level, n)-th smallest of the group's n
   /// scores. With weights, the least score at which the weights of the scores up to it reach level * (sum of all +
   /// test_weight): split conformal under covariate shift (Tibshirani et al. 2019), where test_weight is the likelihood
-  /// ratio at the row to predict: positive, and the larger the wider; NaN or not positive throws kInvalidArgument.
-  /// +infinity (or an error, as asked) when the rows are too few; +infinity for a group not seen in calibration,
-  /// always.
-  [[nodiscard]] double quantile(const Level& level, std::int64_t group = 0, double test_weight = 1,
+  /// ratio at the row to predict: positive, and the larger the wider; NaN or not positive throws kInvalidArgument. It
+  /// is on the scale of the calibration weights, so a calibration with weights needs one: without, kInvalidArgument is
+  /// thrown. +infinity (or an error, as asked) when the rows are too few; +infinity for a group not seen in
+  /// calibration, always.
+  [[nodiscard]] double quantile(const Level& level, std::int64_t group = 0,
+                                std::optional<double> test_weight = std::nullopt,
                                 WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
 
   /// Return the q of the bound below which y lies with probability `level` (or, with `below` false, above which): the
@@ -175,11 +185,12 @@ class SortedScores {
   /// half-width on the far side of the prediction and never crosses it: where the bound would lie on the near side, the
   /// prediction itself is reported, q = -infinity.
   [[nodiscard]] double sided_quantile(const Level& level, bool below, std::int64_t group = 0,
-                                      double test_weight = 1) const;
+                                      std::optional<double> test_weight = std::nullopt) const;
 
   /// Return the p-value of a row with this score: (1 + #{scores >= score}) / (n + 1), by weight when weighted. 1 for a
   /// group not seen and for a score of NaN. Marginal, whatever the guarantee of quantiles.
-  [[nodiscard]] double p_value(double score, std::int64_t group = 0, double test_weight = 1) const;
+  [[nodiscard]] double p_value(double score, std::int64_t group = 0,
+                               std::optional<double> test_weight = std::nullopt) const;
 
  private:
   // An unevaluated sum of two doubles: sums of integers or of equal weights stay exact in it.
@@ -211,6 +222,7 @@ class SortedScores {
   static Group rank_rows(const std::vector<Calibration::Entry>& entries);
 
   [[nodiscard]] const Group* find(std::int64_t group) const;
+  [[nodiscard]] double checked_weight(const char* where, std::optional<double> test_weight) const;
 
   std::map<std::int64_t, Group> groups_;
   bool weighted_ = false;

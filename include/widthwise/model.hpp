@@ -20,6 +20,11 @@
 
 namespace widthwise {
 
+/// The note of a model that tells which predictions trained it, and its value for cross-validated ones: these calibrate
+/// nothing.
+inline constexpr const char* kTrainedWith = "trained_with";
+inline constexpr const char* kCrossValidated = "cross-validated predictions";
+
 /// Everything a model file holds: how the numbers of a row become its interval.
 struct ModelParts {
   std::vector<std::string> features = {};             ///< names of the columns of x, in order; unique, not empty
@@ -65,6 +70,13 @@ class Model {
 
   [[nodiscard]] const ModelParts& parts() const { return parts_; }
   [[nodiscard]] bool needs_predictions() const { return parts_.base == nullptr; }
+
+  /// Why all intervals are infinite when the calibration has no rows, and what to do; empty when it has.
+  [[nodiscard]] std::string uncalibrated() const;
+
+  /// Throw kBadData, counting and naming rows, when outcomes y lie outside the range: no interval contains them, so
+  /// coverage measured with them says nothing about the model. A missing outcome (NaN) is no error.
+  void check_outcomes(std::span<const double> outcomes, RowNumbers numbers = 0) const;
 
   /// The same model with another calibration, and the sketch of its rows where it is known.
   [[nodiscard]] Model with_calibration(Calibration calibration, RowSketch rows = RowSketch()) const;
@@ -116,9 +128,10 @@ class Model {
   void scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
   /// Add n rows that nothing was fitted on to a calibration: all of them or, when it throws, none. Throws kNotFinite,
-  /// naming the row, where there is no score. A table in many parts is added by one call for each. Their numbers are
-  /// counted up from a first one, each part on from where the one before ended; or they are keys that the rows have
-  /// wherever they are, and then neither order nor partition changes the calibration.
+  /// naming the row, where there is no score; kBadData for outcomes outside the range; kInvalidArgument for rows with
+  /// groups when the calibration has none, or the other way round. A table in many parts is added by one call for each.
+  /// Their numbers are counted up from a first one, each part on from where the one before ended; or they are keys that
+  /// the rows have wherever they are, and then neither order nor partition changes the calibration.
   void calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
                  RowNumbers numbers) const;
 

@@ -14,7 +14,7 @@
 namespace widthwise {
 
 /// What is known of y beforehand; intervals are cut to it. A y inside the range that the uncut interval contains, the
-/// cut one contains too.
+/// cut one contains too. A y outside is in no interval: Model::calibrate, Model::check_outcomes and fit refuse it.
 struct OutcomeRange {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -66,7 +66,8 @@ class ConformalRule {
                  const OutcomeRange& range = {}) const;
 
   /// Add n rows that nothing was fitted on to a calibration, with their numbers. PredictionRows::test_weights holds the
-  /// rows' likelihood ratios here. Throws kNotFinite, naming the row, when a score is NaN.
+  /// rows' likelihood ratios here. Throws kNotFinite, naming the row, when a score is NaN, and kInvalidArgument for
+  /// rows with groups when the calibration has none, or the other way round.
   void calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,
                  RowNumbers numbers) const;
 
@@ -108,13 +109,13 @@ class Predictor {
                  const OutcomeRange& range = {}) const;
 
  private:
-  /// Throw unless the rows fit the rule, and have groups and weights where the calibration has them.
+  /// Throw unless the rows fit the rule, and have groups where the calibration has them and only there, and weights
+  /// where it has them.
   void check(const PredictionRows& rows) const;
 
   ConformalRule rule_;
   Calibration calibration_;
   SortedScores sorted_;
-  bool grouped_;
 };
 
 }  // namespace widthwise

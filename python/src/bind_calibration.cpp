@@ -32,11 +32,17 @@ Vector scores(const Calibration& calibration, std::int64_t group) {
   return give<Vector>(std::move(out), {rows.size()});
 }
 
-Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t group) {
+/// `test_weights` has one for each score, or none.
+Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t group,
+                const std::optional<Doubles>& test_weights) {
   auto out = room_for(scores.size());
   {
     const nb::gil_scoped_release release;
-    for (std::size_t i = 0; i < scores.size(); ++i) out[i] = sorted.p_value(scores.data()[i], group);
+    const auto values = span_of(scores);
+    const auto weights = span_of(test_weights);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      out[i] = sorted.p_value(values[i], group, weights.empty() ? std::nullopt : std::optional(weights[i]));
+    }
   }
   return give<Vector>(std::move(out), {scores.size()});
 }
@@ -59,6 +65,7 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("rows_seen", &Calibration::rows_seen)
       .def_prop_ro("rows_kept", &Calibration::rows_kept)
       .def_prop_ro("groups", &Calibration::groups)
+      .def_prop_ro("grouped", &Calibration::grouped)
       .def_prop_ro("capacity", [](const Calibration& self) { return self.options().capacity; })
       .def_prop_ro("seed", [](const Calibration& self) { return self.options().seed; })
       .def("duplicate", &Calibration::duplicate)
@@ -78,11 +85,11 @@ void bind_calibration(nb::module_& module) {
   nb::class_<SortedScores>(module, "SortedScores")
       .def(
           "quantile",
-          [](const SortedScores& self, double level, std::int64_t group, double test_weight) {
+          [](const SortedScores& self, double level, std::int64_t group, std::optional<double> test_weight) {
             return self.quantile(level, group, test_weight);
           },
-          nb::arg("level"), nb::arg("group") = 0, nb::arg("test_weight") = 1.0)
-      .def("p_values", &p_values, nb::arg("scores"), nb::arg("group") = 0);
+          nb::arg("level"), nb::arg("group") = 0, nb::arg("test_weight").none() = nb::none())
+      .def("p_values", &p_values, nb::arg("scores"), nb::arg("group") = 0, nb::arg("test_weights").none() = nb::none());
 }
 
 }  // namespace widthwise::python

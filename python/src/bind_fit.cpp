@@ -6,6 +6,7 @@
 #include <widthwise/train/xgboost.hpp>
 
 #include "bindings.hpp"
+#include "predictor/outcomes_outside.hpp"
 #include "table.hpp"
 
 namespace widthwise::python {
@@ -81,16 +82,14 @@ Trainers make_trainers(const std::string& base, bool with_localizer, const std::
   return trainers;
 }
 
-std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
-                                     const std::string& target, const std::string& prediction, std::uint64_t first_row,
-                                     const std::string& base, const std::string& goal, const std::string& transform,
-                                     std::optional<bool> two_sided,
-                                     const std::optional<std::tuple<double, double, double>>& window,
-                                     const std::vector<double>& levels, const std::string& guarantee,
-                                     double calibration_share, std::size_t folds,
-                                     const std::pair<double, double>& range, bool may_be_exact, bool compare,
-                                     std::uint64_t seed, std::size_t threads, const std::string& xgboost,
-                                     const nb::object& progress) {
+std::pair<Model, nb::dict> fit_table(
+    const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
+    const std::optional<Doubles>& cv_predictions, const std::string& target, const std::string& prediction,
+    std::uint64_t first_row, const std::string& base, const std::string& goal, const std::string& transform,
+    std::optional<bool> two_sided, const std::optional<std::tuple<double, double, double>>& window,
+    const std::vector<double>& levels, const std::string& guarantee, double calibration_share, std::size_t folds,
+    const std::pair<double, double>& range, bool may_be_exact, bool compare, std::uint64_t seed, std::size_t threads,
+    const std::string& xgboost, const nb::object& progress) {
   FitOptions options;
   if (!goal.empty()) options.goal = Goal::parse(goal);
   options.transform = transform;
@@ -124,10 +123,18 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
                 .features = table.names(),
                 .target = target,
                 .prediction = prediction,
-                .first_row = first_row},
+                .first_row = first_row,
+                .cv_predictions = span_of(cv_predictions)},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
   }();
   return {result.model, to_dict(result.report)};
+}
+
+/// Throw, counting and naming rows, when outcomes lie outside the range.
+void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& range) {
+  internal::OutcomesOutside outside({range.first, range.second});
+  outside.add(span_of(outcomes), 0);
+  outside.require_none("fit");
 }
 
 }  // namespace
@@ -135,11 +142,12 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
 void bind_fit(nb::module_& module) {
   const FitOptions options;
   module.def("fit", &fit_table, nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(),
-             nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"), nb::arg("base"), nb::arg("goal"),
-             nb::arg("transform"), nb::arg("two_sided").none(), nb::arg("window").none(), nb::arg("levels"),
-             nb::arg("guarantee"), nb::arg("calibration_share"), nb::arg("folds"), nb::arg("range"),
-             nb::arg("may_be_exact"), nb::arg("compare"), nb::arg("seed"), nb::arg("threads"), nb::arg("xgboost"),
-             nb::arg("progress").none());
+             nb::arg("cv_predictions").none(), nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"),
+             nb::arg("base"), nb::arg("goal"), nb::arg("transform"), nb::arg("two_sided").none(),
+             nb::arg("window").none(), nb::arg("levels"), nb::arg("guarantee"), nb::arg("calibration_share"),
+             nb::arg("folds"), nb::arg("range"), nb::arg("may_be_exact"), nb::arg("compare"), nb::arg("seed"),
+             nb::arg("threads"), nb::arg("xgboost"), nb::arg("progress").none());
+  module.def("check_outcomes", &check_outcomes, nb::arg("outcomes"), nb::arg("range"));
   module.attr("CALIBRATION_SHARE") = options.calibration_share;
   module.attr("FOLDS") = options.folds;
   module.def("available_processors", &available_processors);

@@ -145,6 +145,8 @@ void calibrate(const Model& model, Calibration& calibration, const Table& table,
   check_outcomes(table, outcomes);
   const RowNumbers numbers = numbers_of(first_row, keys);
   numbers.check(table.rows(), "calibrate");
+  // All of them at once, by their keys or positions, before any part is added.
+  model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(0));
   // All rows or, when one is refused, none.
   Calibration added(calibration.options());
   Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& part, std::size_t first) {
@@ -332,6 +334,10 @@ void bind_model(nb::module_& module) {
       .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
       .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
            nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none())
+      .def("uncalibrated", &Model::uncalibrated)
+      .def(
+          "check_outcomes", [](const Model& self, const Doubles& outcomes) { self.check_outcomes(span_of(outcomes)); },
+          nb::arg("outcomes"))
       .def("in_sample_warning", &in_sample_warning, nb::arg("fresh_residuals"))
       .def("to_bytes", &to_bytes)
       .def_static("from_bytes", &from_bytes, nb::arg("data"))

@@ -124,7 +124,7 @@ class Intervals:
     def of(cls, predictor: Predictor, confidence_level: Levels | None, groups: str | None) -> Intervals:
         levels = list(dict.fromkeys(predictor._checked_levels(confidence_level)))
         model = predictor._model
-        if groups is None and model.calibration.groups not in ([], [0]):
+        if groups is None and model.calibration.grouped:
             raise ValueError("the calibration has groups: name the column that holds those of the rows as groups=")
         names = [] if model.needs_predictions else ["prediction"]
         for level in map(_core.level_text, levels):

@@ -64,9 +64,10 @@ class Calibration:
         above : array-like of bool, optional
             Whether the outcome lies above the prediction; quantiles of one side need it.
         weights : array-like of float, optional
-            Likelihood ratios of the rows to predict to these, under covariate shift.
+            Likelihood ratios of the rows to predict to these, under covariate shift, up to one factor. `quantile` and
+            `p_values` then need `test_weight`, the ratio at the row to predict, with the same factor.
         groups : array-like of int, optional
-            Categories that are calibrated apart (Mondrian).
+            Calibrate each group separately (Mondrian). Every row of a calibration has a group, or none has.
         first_row : int, optional
             Number of the first row. Numbers are unique over everything that is ever merged; by default they go on from
             the rows added before.
@@ -99,24 +100,49 @@ class Calibration:
         return self
 
     def quantile(
-        self, confidence_level: float, *, group: int = 0, test_weight: float = 1.0, guarantee: Guarantee = "marginal"
+        self,
+        confidence_level: float,
+        *,
+        group: int | None = None,
+        test_weight: float | None = None,
+        guarantee: Guarantee = "marginal",
     ) -> float:
         """The score that bounds the next one with this probability; infinite when there are too few rows.
 
         Parameters
         ----------
         confidence_level : float
-        group : int, default=0
-        test_weight : float, default=1.0
-            Likelihood ratio of the row to predict, when the calibration has weights.
+        group : int, optional
+            The next row's group, when the calibration has groups.
+        test_weight : float, optional
+            The next row's likelihood ratio, on the scale of the calibration weights, when there are weights.
         guarantee : "marginal" or float, default="marginal"
             See `WidthwiseRegressor`; a confidence is an error with weights.
         """
-        return self._core.sorted(guarantee_text(guarantee)).quantile(confidence_level, group, test_weight)
+        sorted_scores = self._core.sorted(guarantee_text(guarantee))
+        return sorted_scores.quantile(confidence_level, self._group(group), test_weight)
 
-    def p_values(self, scores: ArrayLike, *, group: int = 0) -> Floats:
-        """The p-values of scores: small where a score would surprise."""
-        return self._core.sorted().p_values(_tables.numbers(scores, "scores"), group)
+    def p_values(self, scores: ArrayLike, *, group: int | None = None, test_weight: ArrayLike | None = None) -> Floats:
+        """The p-values of scores: small where a score would surprise.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+        group : int, optional
+            The group of these rows, when the calibration has groups.
+        test_weight : float or array-like of shape (n,), optional
+            Their likelihood ratios, on the scale of the calibration weights, when there are weights.
+        """
+        values = _tables.numbers(scores, "scores")
+        weights = None
+        if test_weight is not None:
+            weights = np.ascontiguousarray(np.broadcast_to(np.asarray(test_weight, dtype=np.float64), values.shape))
+        return self._core.sorted().p_values(values, self._group(group), weights)
+
+    def _group(self, group: int | None) -> int:
+        if group is None and self._core.grouped:
+            raise ValueError("the calibration has groups: give that of the row to predict as group=")
+        return group or 0
 
     @property
     def rows_seen(self) -> int:

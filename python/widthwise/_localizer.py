@@ -20,6 +20,17 @@ from ._tables import Floats
 FEWEST_ROWS_TO_TRAIN = 20
 
 
+def one_prediction(y_pred: Any, y_pred_cv: Any) -> Any:
+    """The predictions of the one kind that was given."""
+    if (y_pred is None) == (y_pred_cv is None):
+        raise ValueError(
+            ("neither y_pred nor y_pred_cv is" if y_pred is None else "both y_pred and y_pred_cv are")
+            + " given; expected one of them: y_pred, predictions of the deployed model on rows it has not seen, or "
+            "y_pred_cv, cross-validated predictions"
+        )
+    return y_pred if y_pred_cv is None else y_pred_cv
+
+
 class Localizer(HasModel):
     """Learns from a model's errors how its uncertainty depends on the row.
 
@@ -39,7 +50,8 @@ class Localizer(HasModel):
         Levels to train for, as (0.8, 0.99), or all of them alike. By default the goal narrow looks mostly at levels within
         0.1 of `confidence_level`, the others at all alike.
     outcome_range : (float, float), optional
-        What is known of y; intervals are cut to it. Use infinities for one side.
+        Range that holds every y, in the units of y; intervals are cut to it and rows outside are an error. Use
+        infinities for one side.
     random_state : int, default=0
     n_jobs : int, optional
         Training threads. By default, and for -1, as many as the size of the table is worth and this process may use:
@@ -103,8 +115,11 @@ class Localizer(HasModel):
         self._n_jobs = n_jobs
         self._verbose = verbose
 
-    def fit(self, X: Any, y: Any, y_pred: Any) -> Localizer:
-        """Train on rows with out-of-sample predictions.
+    def fit(self, X: Any, y: Any, y_pred: Any = None, *, y_pred_cv: Any = None) -> Localizer:
+        """Train on rows with out-of-sample predictions: `y_pred` or `y_pred_cv`.
+
+        Nothing is calibrated here. Both kinds train well; the calibration rows that follow (`calibrate`) must be
+        predicted by the deployed model, whichever trained.
 
         Parameters
         ----------
@@ -113,23 +128,27 @@ class Localizer(HasModel):
             Columns without numbers are left out.
         y : array-like of shape (n,)
             Outcomes.
-        y_pred : array-like of shape (n,)
-            Predictions by a model that had not seen the rows: cross-validated, say.
+        y_pred : array-like of shape (n,), optional
+            Predictions by the deployed model, which has not seen the rows.
+        y_pred_cv : array-like of shape (n,), optional
+            Cross-validated predictions instead, as ``cross_val_predict`` of scikit-learn makes them.
 
         Returns
         -------
         Localizer
             This one.
         """
+        given = one_prediction(y_pred, y_pred_cv)
         table, left_out = _tables.read_numbers(X)
         if left_out:
             logger.info("left out what does not hold numbers: %s", ", ".join(left_out))
         self._fit(
             table,
             _tables.numbers(y, "y", table.rows),
-            _tables.numbers(y_pred, "y_pred", table.rows),
+            _tables.numbers(given, "y_pred" if y_pred_cv is None else "y_pred_cv", table.rows),
             target=_tables.name_of(y, "y"),
-            prediction=_tables.name_of(y_pred, "y_pred"),
+            prediction=_tables.name_of(given, "y_pred"),
+            cross_validated=y_pred_cv is not None,
         )
         return self
 
@@ -145,6 +164,7 @@ class Localizer(HasModel):
         folds: int = _core.FOLDS,
         calibration_share: float = 0.0,
         may_be_exact: bool = False,
+        cross_validated: bool = False,
     ) -> None:
         options = dict(self._options)
         if target in table.names:
@@ -167,7 +187,8 @@ class Localizer(HasModel):
             self._model, self.fit_report_ = _core.fit(
                 table=table,
                 y=y,
-                predictions=y_pred,
+                predictions=None if cross_validated else y_pred,
+                cv_predictions=y_pred if cross_validated else None,
                 target=target,
                 prediction=prediction,
                 first_row=first_row_of(table, y),
@@ -277,10 +298,11 @@ class Localizer(HasModel):
         Parameters
         ----------
         X, y, y_pred
-            Fresh rows, with outcomes and predictions. Rows that fitted the localizer, or are already in `calibration`,
-            are refused in any order and format.
+            Fresh rows, with outcomes and predictions by the deployed model; never cross-validated predictions, which
+            other models made. Rows that fitted the localizer, or are already in `calibration`, are refused in any order
+            and format.
         groups : array-like of int, optional
-            Categories that get a promise each (Mondrian).
+            Calibrate each group separately (Mondrian). Every row of a calibration has a group, or none has.
         key : array-like of int, optional
             A number for each row that no other row has, in this call or another: then the order of the rows and their
             partition into calls do not matter.

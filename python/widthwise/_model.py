@@ -17,6 +17,8 @@ from ._tables import Floats
 if TYPE_CHECKING:
     from ._calibration import Calibration
 
+HOW_TO_CALIBRATE = "WidthwiseRegressor.conformalize, Predictor.calibrated or Localizer.calibrate"
+
 
 def not_fitted(message: str) -> Exception:
     """scikit-learn's exception where there is scikit-learn; it is a ValueError, too."""
@@ -61,7 +63,9 @@ class HasModel:
 
     def _fitted_model(self) -> _core.Model:
         if not hasattr(self, "_model"):
-            raise not_fitted(f"this {type(self).__name__} is not fitted yet: call fit with X, y and y_pred")
+            raise not_fitted(
+                f"this {type(self).__name__} is not fitted yet: call fit with X, y and y_pred or y_pred_cv"
+            )
         return self._model
 
     def _table(self, X: Any) -> _core.Table:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _tables
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
-from ._model import HasModel, add_rows, groups_of, load_model, not_fitted
+from ._model import HOW_TO_CALIBRATE, HasModel, add_rows, groups_of, load_model
 from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from ._tables import Floats
 
@@ -117,6 +117,7 @@ class Predictor(HasModel):
         """The p-values of outcomes y: small where an outcome would surprise."""
         table, predictions = self._inputs(X, y_pred)
         outcomes = _tables.numbers(y, "y", table.rows)
+        self._warn_if_uncalibrated(stacklevel=3)
         return self._model.p_values(table, predictions, groups_of(groups, table.rows), outcomes)
 
     def predict_quantile(self, X: Any, quantiles: Levels, y_pred: Any = None, *, groups: Any = None) -> Floats:
@@ -126,6 +127,7 @@ class Predictor(HasModel):
         at least 1 - t.
         """
         table, predictions = self._inputs(X, y_pred)
+        self._warn_if_uncalibrated(stacklevel=3)
         return self._model.quantiles(table, predictions, groups_of(groups, table.rows), levels_of(quantiles, []))
 
     def evaluate(
@@ -135,6 +137,7 @@ class Predictor(HasModel):
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.outcomes(y, table.rows)
+        self._model.check_outcomes(outcomes)
         evaluation = evaluate(self._model, table, predictions, groups_of(groups, table.rows), outcomes, levels)
         if seen := evaluation["seen"]:
             warnings.warn(seen["text"], UserWarning, stacklevel=2)
@@ -151,7 +154,8 @@ class Predictor(HasModel):
             Rows that nothing was fitted on, with outcomes and, when the model does not make them, predictions. Rows that
             fitted the model, or are already in its calibration set, are refused in any order and format.
         groups : array-like of int, optional
-            Categories that get a promise each (Mondrian).
+            Calibrate each group separately (Mondrian). A calibration has groups for all of its rows or for none: to
+            begin with groups, use ``replace=True``.
         key : array-like of int, optional
             A number for each row that no other row has, in this call or another. Then the result is the same to the
             byte however the rows are ordered and dealt out to calls. By default rows are known by the whole table.
@@ -165,8 +169,8 @@ class Predictor(HasModel):
     def _checked_levels(self, confidence_level: Levels | None) -> list[float]:
         levels = levels_of(confidence_level, self._model.levels)
         rows = self._model.calibration_rows
-        if rows == 0:
-            raise not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
+        if self._warn_if_uncalibrated(stacklevel=5):
+            return levels
         for level in levels:
             needed = _core.least_rows(level, self._model.guarantee)
             if rows < needed:
@@ -177,6 +181,12 @@ class Predictor(HasModel):
                     stacklevel=4,
                 )
         return levels
+
+    def _warn_if_uncalibrated(self, stacklevel: int) -> bool:
+        why = self._model.uncalibrated()
+        if why:
+            warnings.warn(f"{why}: {HOW_TO_CALIBRATE}", UserWarning, stacklevel=stacklevel)
+        return bool(why)
 
     def __repr__(self) -> str:
         rows = self._model.calibration_rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from numbers import Integral, Real
 from typing import Any
@@ -22,11 +23,13 @@ except ImportError as error:
 from . import _core, _tables
 from ._engine import logger
 from ._evaluation import Evaluation
-from ._localizer import Localizer
+from ._localizer import Localizer, one_prediction
 from ._model import first_row_of, load_model, not_fitted
 from ._options import Goal, Guarantee, Levels
 from ._predictor import Predictor
 from ._tables import Floats
+
+ESTIMATOR_COLUMNS = "estimator_columns"  # note of a model: the columns of X that its estimator was given, as JSON
 
 
 class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,7 +71,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Learn the lower and the upper side apart: for outcomes that are skewed around the prediction. By default the goal
         narrow does if that is narrower on rows held out, the others do not.
     outcome_range : (float, float), optional
-        What is known of y, as (0, inf); intervals are cut to it.
+        Range that holds every y, as (0, inf), in the units of y; intervals are cut to it and rows outside are an error.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals. "marginal": an interval contains the outcome with probability at least its
         confidence level, on average over calibration sets and new rows. A confidence such as 0.95 (training-conditional,
@@ -159,7 +162,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---- fitting
 
-    def fit(self, X: Any, y: Any, *, y_pred: Any = None) -> WidthwiseRegressor:
+    def fit(self, X: Any, y: Any, *, y_pred: Any = None, y_pred_cv: Any = None) -> WidthwiseRegressor:
         """Fit estimator, localizer and calibration.
 
         Parameters
@@ -170,8 +173,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n,)
             Outcomes.
         y_pred : array-like of shape (n,), optional
-            Predictions that you made yourself, by a model that had not seen the rows. Nothing is fitted then but the
-            intervals; `predict_interval` takes ``y_pred``, too, or uses a prefit estimator.
+            Predictions by the very model that will be deployed, which has not seen the rows: never cross-validated
+            ones. Nothing is fitted then but the intervals; `predict_interval` takes ``y_pred``, too, or uses a prefit
+            estimator.
+        y_pred_cv : array-like of shape (n,), optional
+            Cross-validated predictions, as ``cross_val_predict`` of scikit-learn makes them. They train the localizer, on
+            all rows, and calibrate nothing, because the models of the folds made them: intervals are infinite until
+            `conformalize` adds rows that the deployed model predicts (a prefit `estimator`, or its ``y_pred``).
 
         Returns
         -------
@@ -180,6 +188,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         target = _tables.name_of(y, "y")
         X, y = self._validated(X, y)
+        if self.outcome_range is not None:  # all rows at once, before any is set aside
+            _core.check_outcomes(y, self.outcome_range)
         n = len(y)
         share = self._calibration_share(n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -201,19 +211,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         options: dict[str, Any] = {"target": target, "prediction": "y_pred"}
         self.estimator_ = None
 
-        if y_pred is not None or frozen:
-            if y_pred is None:
-                check_is_fitted(self.estimator)
-                y_pred = self._predictions(self.estimator, X)
-            elif self.estimator is not None and not frozen:
-                raise ValueError(
-                    "y_pred was given and an estimator to fit, too; say prefit=True if the estimator made the "
-                    "predictions, or leave one of them out"
-                )
-            self.estimator_ = self.estimator
-            predictions = _tables.numbers(y_pred, "y_pred", n)
-            localizer._fit(table, y, predictions, calibration_share=share, **options)
-            model = localizer._model
+        if y_pred is not None or y_pred_cv is not None or frozen:
+            model = self._fit_to_predictions(X, table, y, share, localizer, options, y_pred, y_pred_cv)
         elif self.estimator is None:
             if not isinstance(self.cv, Integral):
                 raise ValueError("cv must be a number of folds when there is no estimator")
@@ -222,9 +221,45 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model = localizer._model
         else:
             model = self._fit_estimator(X, table, y, share, seed, localizer, options)
+        if model.needs_predictions and hasattr(self, "n_features_in_"):
+            model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
         self.predictor_ = Predictor._of(model)
         self.fit_report_ = localizer.fit_report_
         return self
+
+    def _fit_to_predictions(
+        self,
+        X: Any,
+        table: _core.Table,
+        y: Floats,
+        share: float,
+        localizer: Localizer,
+        options: dict[str, Any],
+        y_pred: Any,
+        y_pred_cv: Any,
+    ) -> _core.Model:
+        """Fit the intervals alone, to predictions that were given or that a prefit estimator makes."""
+        frozen = self._is_prefit()
+        if self.estimator is not None and not frozen:
+            raise ValueError(
+                "predictions were given and an estimator to fit, too; say prefit=True if the estimator made the "
+                "predictions (y_pred) or is the deployed one (y_pred_cv), or leave one of them out"
+            )
+        if frozen and y_pred is None and y_pred_cv is None:
+            check_is_fitted(self.estimator)
+            y_pred = self._predictions(self.estimator, X)
+        given = one_prediction(y_pred, y_pred_cv)
+        cross_validated = y_pred_cv is not None
+        self.estimator_ = self.estimator
+        localizer._fit(
+            table,
+            y,
+            _tables.numbers(given, "y_pred_cv" if cross_validated else "y_pred", len(y)),
+            calibration_share=0.0 if cross_validated else share,
+            cross_validated=cross_validated,
+            **options,
+        )
+        return localizer._model
 
     def _fit_estimator(
         self,
@@ -250,7 +285,14 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator_ = clone(self.estimator).fit(fit_X, fit_y)
 
         fit_table, _ = _tables.read_numbers(fit_X)
-        localizer._fit(fit_table, fit_y, _tables.numbers(predictions, "y_pred"), may_be_exact=True, **options)
+        localizer._fit(
+            fit_table,
+            fit_y,
+            _tables.numbers(predictions, "y_pred"),
+            may_be_exact=True,
+            cross_validated=True,
+            **options,
+        )
         model = localizer._model
         if not len(held):
             return model
@@ -358,8 +400,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         path : path-like
         estimator : fitted estimator, optional
-            The one whose predictions the model was fitted with. Without, give ``y_pred`` when predicting, unless the
-            file has a base model.
+            The one whose predictions the model was fitted with. X must then have the columns that `fit` was given, in
+            the same order. Without, give ``y_pred`` when predicting, unless the file has a base model.
         """
         predictor = Predictor._of(load_model(path))
         self = cls(
@@ -370,7 +412,23 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.estimator_ = estimator
         self.predictor_ = predictor
+        if estimator is not None:
+            self._restore_columns(predictor._model.notes.get(ESTIMATOR_COLUMNS))
         return self
+
+    def _columns_text(self) -> str:
+        """The columns of X that the estimator was given, in order."""
+        names = getattr(self, "feature_names_in_", None)
+        return json.dumps({"count": int(self.n_features_in_), "names": None if names is None else list(names)})
+
+    def _restore_columns(self, text: str | None) -> None:
+        """Check X after `load` as before `save`; files of other programs do not tell the columns."""
+        if text is None:
+            return
+        columns = json.loads(text)
+        self.n_features_in_ = int(columns["count"])
+        if columns["names"] is not None:
+            self.feature_names_in_ = np.asarray(columns["names"], dtype=object)
 
     # ---- scikit-learn
 

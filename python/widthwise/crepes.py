@@ -13,8 +13,8 @@ For people who calibrate and predict with crepes and want intervals that know wh
 >>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=3000)
 >>> wrapped = WrapRegressor(LinearRegression())
 >>> wrapped.fit(X[:2000], y[:2000])
->>> y_pred = cross_val_predict(LinearRegression(), X[:2000], y[:2000])      # out of sample, to learn from
->>> localizer = Localizer(n_jobs=1).fit(X[:2000], y[:2000], y_pred)
+>>> y_pred_cv = cross_val_predict(LinearRegression(), X[:2000], y[:2000])   # trains, and never calibrates
+>>> localizer = Localizer(n_jobs=1).fit(X[:2000], y[:2000], y_pred_cv=y_pred_cv)
 >>> difficulty = LocalizedDifficulty(localizer, wrapped.learner)
 >>> _ = wrapped.calibrate(X[2000:], y[2000:], de=difficulty)                # rows that nothing was fitted on
 >>> intervals = wrapped.predict_int(np.array([[1.0], [3.0]]), confidence=0.9)

@@ -63,7 +63,7 @@ def register(
     predictor = _batches.predictor_of(model)
     group = "group" if grouped else None
     core = predictor._model
-    if not grouped and core.calibration.groups not in ([], [0]):
+    if not grouped and core.calibration.grouped:
         raise ValueError("the calibration has groups: give those of the rows, too, with grouped=True")
     names = _batches.needed_columns(core)
     while group in names:

@@ -28,7 +28,7 @@ except ImportError as error:
 
 from . import __version__, _core
 from ._localizer import Localizer
-from ._model import not_fitted
+from ._model import HOW_TO_CALIBRATE, not_fitted
 from ._options import Levels
 from ._predictor import Predictor
 from ._tables import Floats
@@ -252,6 +252,8 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
 
 def _refuse(model: _core.Model, base: Any) -> None:
     """Say what cannot be exported, and what to do instead."""
+    if why := model.uncalibrated():
+        raise not_fitted(f"{why}: {HOW_TO_CALIBRATE}")
     if model.transform not in _INVERSES:
         raise ValueError(
             f"the transform {model.transform} has no closed formula, which a graph needs; "
@@ -262,7 +264,7 @@ def _refuse(model: _core.Model, base: Any) -> None:
             "the base model is nearest neighbours, which ONNX has no operator for; fit with the base model xgboost, "
             "or with predictions of your own, which the graph then takes"
         )
-    if model.calibration.groups not in ([], [0]):
+    if model.calibration.grouped:
         raise ValueError(
             "the calibration has groups, and a graph has one quantile for all rows; export a predictor that is "
             "calibrated without: predictor.calibrated(X, y, y_pred, replace=True), a graph for each group if need be"

@@ -20,6 +20,7 @@ using internal::WordWriter;
 constexpr std::uint64_t kMagic = 0x0042494c41435757U;  // "WWCALIB", zero-terminated
 constexpr std::uint64_t kFormatVersion = 1;
 constexpr std::uint64_t kWeightedFlag = 1;
+constexpr std::uint64_t kGroupedFlag = 2;
 constexpr std::size_t kHeaderWords = 5;
 constexpr std::size_t kGroupWords = 4;
 
@@ -27,7 +28,8 @@ constexpr std::size_t kGroupWords = 4;
 
 // Format 1, in 64-bit words: magic, version, capacity, seed, number of groups; for each group, ascending, its number,
 // rows seen, rows kept, flags, then the priorities (ascending), the scores, one bit a row for `above` and, when
-// flagged, the weights; a checksum over all.
+// flagged, the weights; a checksum over all. Rows without groups are written as group 0. When group 0 is the only one
+// of rows with groups it is flagged as such; older programs refuse that flag.
 std::vector<std::byte> Calibration::serialise() const {
   const auto all = kept();
   std::size_t words = kHeaderWords;
@@ -45,7 +47,7 @@ std::vector<std::byte> Calibration::serialise() const {
     writer.put(static_cast<std::uint64_t>(group));
     writer.put(sample.seen);
     writer.put(std::uint64_t{entries.size()});
-    writer.put(sample.weighted ? kWeightedFlag : 0);
+    writer.put((sample.weighted ? kWeightedFlag : 0) | (grouped_ && group == 0 && all.size() == 1 ? kGroupedFlag : 0));
     for (const Entry& entry : entries) writer.put(entry.priority);
     for (const Entry& entry : entries) writer.put(entry.score);
     writer.put_bits(entries.size(), [&](std::size_t i) { return entries[i].above; });
@@ -83,8 +85,11 @@ Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
     check(kept == std::min(sample.seen, options.capacity), "the rows kept do not go with the rows seen");
     check(sample.seen <= rows_left, "there are more than 2^63 rows");
     rows_left -= sample.seen;
-    check(flags <= kWeightedFlag, "there are flags that this version does not know");
-    sample.weighted = flags == kWeightedFlag;
+    check((flags & ~(kWeightedFlag | kGroupedFlag)) == 0, "there are flags that this version does not know");
+    sample.weighted = (flags & kWeightedFlag) != 0;
+    const bool flagged = (flags & kGroupedFlag) != 0;
+    check(!flagged || (groups == 1 && group == 0), "it says that rows have groups, which shows without");
+    calibration.grouped_ = groups > 1 || group != 0 || flagged;
     check(kept <= reader.words_left() / 2, "the bytes end too early");
     sample.entries.resize(kept);
     for (Entry& entry : sample.entries) {

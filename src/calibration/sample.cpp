@@ -77,9 +77,24 @@ Calibration::Calibration(const Options& options) : options_(options) {
 // A row's priority is mix_bits(row number ^ key()). Mixing the seed too keeps the samples of two seeds unrelated.
 std::uint64_t Calibration::key() const { return mix_bits(options_.seed + 0x9e3779b97f4a7c15U); }
 
+/// Add rows with groups to rows with groups, and rows without to rows without.
+void Calibration::take_groups(bool grouped) {
+  if (samples_.empty()) grouped_ = grouped;
+  if (grouped == grouped_) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              grouped ? "Calibration: these rows have groups, but the " + internal::rows_text(rows_seen()) +
+                            " of the calibration have none and would be mixed with those of group 0, so that neither "
+                            "has the coverage it should have. Calibrate again with groups for every row: start with "
+                            "an empty calibration (replace)"
+                      : "Calibration: these rows have no groups, but the " + internal::rows_text(rows_seen()) +
+                            " of the calibration have, and rows without would be mixed with those of group 0. Give "
+                            "each row's group, or start with an empty calibration (replace)");
+}
+
 void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   if (std::isnan(row.score) || !internal::valid_weight(row.weight)) refuse_row(row_number, row);
-  Sample& sample = samples_[row.group];
+  take_groups(row.group.has_value());
+  Sample& sample = samples_[row.group.value_or(0)];
   const std::uint64_t priority = mix_bits(row_number ^ key());
   if (priority <= sample.limit) {
     append(sample, {priority, internal::without_negative_zero(row.score), row.weight, row.above});
@@ -106,6 +121,12 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   if (const auto found = std::ranges::find_if_not(weights, internal::valid_weight); found != weights.end()) {
     refuse_row(numbers[static_cast<std::size_t>(found - weights.begin())], {.weight = *found});
   }
+  if (weights.empty() && weighted()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "Calibration::add: the calibration has weights, but these rows have none; give each row's likelihood "
+                "ratio, on the scale of the others");
+  }
+  take_groups(!groups.empty());
 
   const std::uint64_t key = this->key();
   const auto append_row = [&](Sample& sample, std::size_t i, std::uint64_t priority) {
@@ -215,6 +236,8 @@ void Calibration::merge(const Calibration& other) {
     merge(Calibration(other));
     return;
   }
+  if (other.samples_.empty()) return;
+  take_groups(other.grouped_);
   for (const auto& [group, theirs] : other.samples_) {
     Sample& ours = samples_[group];
     ours.seen += theirs.seen;
@@ -264,7 +287,9 @@ std::vector<CalibrationRow> Calibration::rows(std::int64_t group) const {
   if (found == samples_.end()) return rows;
   const std::vector<Entry> entries = kept(group, found->second);
   rows.reserve(entries.size());
-  for (const Entry& entry : entries) rows.push_back({entry.score, entry.above, entry.weight, group});
+  for (const Entry& entry : entries) {
+    rows.push_back({entry.score, entry.above, entry.weight, grouped_ ? std::optional(group) : std::nullopt});
+  }
   return rows;
 }
 

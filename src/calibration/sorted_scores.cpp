@@ -56,14 +56,6 @@ struct SplitInteger {
   double low;
 };
 
-void check_test_weight(const char* where, double test_weight) {
-  if (!(test_weight > 0)) {
-    throw Error(ErrorCode::kInvalidArgument, std::string("SortedScores::") + where +
-                                                 ": expected a positive test weight, found " +
-                                                 internal::text_of(test_weight));
-  }
-}
-
 void refuse_weights(const Guarantee& guarantee) {
   if (guarantee.is_marginal()) return;
   throw Error(ErrorCode::kInvalidArgument,
@@ -219,46 +211,65 @@ std::vector<std::int64_t> SortedScores::groups() const {
   return {keys.begin(), keys.end()};
 }
 
-double SortedScores::quantile(const Level& level, std::int64_t group, double test_weight,
+/// Without a test weight it is that of an unweighted row, which is 1 in a calibration without weights and unknown in
+/// any other: weights are likelihood ratios up to a factor, which only the test weight tells.
+double SortedScores::checked_weight(const char* where, std::optional<double> test_weight) const {
+  if (!test_weight && weighted_) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string("SortedScores::") + where +
+                    ": the calibration has weights, so the row to predict needs one: give its likelihood ratio as "
+                    "test_weight, on the scale of the calibration weights");
+  }
+  const double weight = test_weight.value_or(1);
+  if (!(weight > 0)) {
+    throw Error(ErrorCode::kInvalidArgument, std::string("SortedScores::") + where +
+                                                 ": expected a positive test weight, found " +
+                                                 internal::text_of(weight));
+  }
+  return weight;
+}
+
+double SortedScores::quantile(const Level& level, std::int64_t group, std::optional<double> test_weight,
                               WhenTooFew when_too_few) const {
-  check_test_weight("quantile", test_weight);
+  const double weight = checked_weight("quantile", test_weight);
   const Group* found = find(group);
   if (found == nullptr) return kInfinity;
   const std::vector<double>& scores = found->all.scores;
-  const std::size_t index = Threshold(*found, guarantee_, level, test_weight).first_reached(found->all);
+  const std::size_t index = Threshold(*found, guarantee_, level, weight).first_reached(found->all);
   if (index < scores.size()) return scores[index];
   if (when_too_few == WhenTooFew::kError) {
     const std::string where = "SortedScores::quantile: level " + level.text() + " needs ";
     const std::string rows = ", found " + std::to_string(scores.size()) + " in group " + std::to_string(group);
     throw Error(ErrorCode::kTooFewRows, where +
-                                            (found->all.weights.empty() && test_weight == 1
+                                            (found->all.weights.empty() && weight == 1
                                                  ? internal::rows_text(guarantee_.least_rows(level))
-                                                 : "more rows for a test weight of " + internal::text_of(test_weight)) +
+                                                 : "more rows for a test weight of " + internal::text_of(weight)) +
                                             rows);
   }
   return kInfinity;
 }
 
-double SortedScores::sided_quantile(const Level& level, bool below, std::int64_t group, double test_weight) const {
-  check_test_weight("sided_quantile", test_weight);
+double SortedScores::sided_quantile(const Level& level, bool below, std::int64_t group,
+                                    std::optional<double> test_weight) const {
+  const double weight = checked_weight("sided_quantile", test_weight);
   const Group* found = find(group);
   if (found == nullptr) return kInfinity;
   // An upper bound passes all rows below their prediction first, and then those above, by ascending score.
   const Ranked& side = below ? found->above : found->below;
-  const Threshold threshold(*found, guarantee_, level, test_weight);
+  const Threshold threshold(*found, guarantee_, level, weight);
   if (threshold.reached(side.before)) return -kInfinity;
   const std::size_t index = threshold.first_reached(side);
   return index < side.scores.size() ? side.scores[index] : kInfinity;
 }
 
-double SortedScores::p_value(double score, std::int64_t group, double test_weight) const {
-  check_test_weight("p_value", test_weight);
+double SortedScores::p_value(double score, std::int64_t group, std::optional<double> test_weight) const {
+  const double checked = checked_weight("p_value", test_weight);
   const Group* found = find(group);
   if (found == nullptr) return 1;
   const Ranked& all = found->all;
   const auto less = static_cast<std::size_t>(std::ranges::lower_bound(all.scores, score) - all.scores.begin());
   const Sum before = less == 0 ? all.before : all.weight_up_to(less - 1);
-  const double weight = std::ldexp(test_weight, found->weight_shift);
+  const double weight = std::ldexp(checked, found->weight_shift);
   if (std::isinf(weight)) return 1;
   const double rest = (found->total.high - before.high) + (found->total.low - before.low);
   return std::min(1.0, (rest + weight) / (found->total.high + weight));

@@ -15,6 +15,7 @@
 #include <widthwise/transform.hpp>
 #include <widthwise/version.hpp>
 
+#include "predictor/outcomes_outside.hpp"
 #include "text.hpp"
 #include "train/cross_fit/dealt.hpp"
 #include "train/fit/dealer.hpp"
@@ -87,12 +88,24 @@ void check_features(const FitTable& table) {
   }
 }
 
+/// The predictions that train: those given, or none.
+std::span<const double> given_predictions(const FitTable& table) {
+  return table.cv_predictions.empty() ? table.predictions : table.cv_predictions;
+}
+
 void check_table(const FitTable& table, const BaseTrainer* base, const FitOptions& options) {
   const std::size_t n = table.x.rows();
-  if (table.y.size() != n || (!table.predictions.empty() && table.predictions.size() != n)) {
+  const std::span<const double> predictions = given_predictions(table);
+  if (!table.predictions.empty() && !table.cv_predictions.empty()) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "fit: both predictions and cv_predictions are given; expected predictions of the deployed model on rows "
+        "it has not seen, which train and calibrate, or cross-validated ones, which train only");
+  }
+  if (table.y.size() != n || (!predictions.empty() && predictions.size() != n)) {
     throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(n) + " rows of x, " +
                                                std::to_string(table.y.size()) + " of y, " +
-                                               std::to_string(table.predictions.size()) + " of predictions");
+                                               std::to_string(predictions.size()) + " of predictions");
   }
   if (!table.row_numbers.empty() && table.row_numbers.size() != n) {
     throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(n) + " rows of x but " +
@@ -102,7 +115,7 @@ void check_table(const FitTable& table, const BaseTrainer* base, const FitOption
     throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(table.x.columns()) + " columns of x but " +
                                                std::to_string(table.features.size()) + " names");
   }
-  if (table.predictions.empty() && base == nullptr && n > 0) {
+  if (predictions.empty() && base == nullptr && n > 0) {
     throw Error(ErrorCode::kInvalidArgument, "fit: neither predictions nor a base model to make them");
   }
   if (!(options.calibration_share >= 0 && options.calibration_share < 1)) {
@@ -116,14 +129,20 @@ void check_table(const FitTable& table, const BaseTrainer* base, const FitOption
   if (options.levels.empty()) throw Error(ErrorCode::kInvalidArgument, "fit: no level given");
   check_features(table);
   check_finite(table.y, table.target);
-  check_finite(table.predictions, table.prediction);
+  check_finite(predictions, table.prediction);
+  internal::OutcomesOutside outside(options.range);
+  outside.add(table.y, 0);
+  outside.require_none("fit");
 }
 
 /// All workers fit the same columns with the same options, and none is without rows. What differs is an error on all.
 void check_team(const Team& team, const FitTable& table, const FitOptions& options) {
   std::string columns;
   for (const auto& name : table.features) columns += name + ", ";
-  columns += "target " + table.target + (table.prediction.empty() ? "" : ", prediction " + table.prediction);
+  columns += "target " + table.target;
+  if (!table.prediction.empty()) {
+    columns += (table.cv_predictions.empty() ? ", prediction " : ", cross-validated prediction ") + table.prediction;
+  }
   const std::vector<std::string> all_columns = gather_texts(team, columns);
   const std::vector<std::string> all_settings = gather_texts(team, options.text());
   std::vector<double> rows(team.workers(), 0.0);
@@ -131,6 +150,9 @@ void check_team(const Team& team, const FitTable& table, const FitOptions& optio
   team.sum(rows);
   for (std::size_t worker = 0; worker < team.workers(); ++worker) {
     const std::string name = "fit: worker " + std::to_string(worker);
+    if (rows[worker] == 0) {
+      throw Error(ErrorCode::kTooFewRows, name + " has no rows; use fewer workers");
+    }
     if (all_columns[worker] != all_columns.front()) {
       throw Error(ErrorCode::kShapeMismatch, name + " has other columns than worker 0: " + all_columns[worker] +
                                                  "; expected " + all_columns.front());
@@ -138,9 +160,6 @@ void check_team(const Team& team, const FitTable& table, const FitOptions& optio
     if (all_settings[worker] != all_settings.front()) {
       throw Error(ErrorCode::kInvalidArgument,
                   name + " was started with other options than worker 0; start all with the same but their rank");
-    }
-    if (rows[worker] == 0) {
-      throw Error(ErrorCode::kTooFewRows, name + " has no rows; use fewer workers");
     }
   }
 }
@@ -326,7 +345,7 @@ RowSketch sketch_of(const FitTable& table, MatrixView x, std::span<const double>
   return all;
 }
 
-std::map<std::string, std::string> notes_of(const GoalPlan& plan, const BaseTrainer* base,
+std::map<std::string, std::string> notes_of(const GoalPlan& plan, const FitTable& table, const BaseTrainer* base,
                                             const LocalizerTrainer* localizer, const FitOptions& options,
                                             const Team* team) {
   const auto window = window_for(plan.goal, options);
@@ -336,6 +355,8 @@ std::map<std::string, std::string> notes_of(const GoalPlan& plan, const BaseTrai
     notes["base"] = std::string(base->name());
     notes["base_engine"] = base->engine();
     notes["folds"] = std::to_string(options.folds);
+  } else {
+    notes[kTrainedWith] = table.cv_predictions.empty() ? "predictions of the deployed model" : kCrossValidated;
   }
   if (plan.objective != nullptr) {
     notes["localizer"] = std::string(localizer->name());
@@ -388,12 +409,14 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
     throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(plan.rule.transform().name()) +
                                                  " needs a trainer for its localizer");
   }
-  if (!table.predictions.empty()) base = nullptr;
+  const std::span<const double> given = given_predictions(table);
+  if (!given.empty()) base = nullptr;
 
-  // Calibration rows are put aside before anything is fitted.
+  // Calibration rows are put aside before anything is fitted. Rows that the deployed model did not predict are none.
   const Dealer dealer(row_numbers_of(table), team);
+  const double calibration_share = table.cv_predictions.empty() ? options.calibration_share : 0;
   const auto [calibration_part, fit_part] =
-      dealer.split(options.calibration_share, 0, stream_seed(options.seed, Stream::kSplit));
+      dealer.split(calibration_share, 0, stream_seed(options.seed, Stream::kSplit));
   const Dealer fit_dealer = dealer.of(fit_part);
 
   Rows rows(table.x, fit_part);
@@ -412,7 +435,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
     }
     base_model = base->train(rows.features(), y, "base model", progress);
   } else {
-    predictions = taken(table.predictions, fit_part);
+    predictions = taken(given, fit_part);
   }
   rows.set_last(predictions);
 
@@ -475,13 +498,13 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                  .fit_residuals = internal::residual_quantiles(of_all(team, residuals, fit_dealer)),
                  .fit_rows = report.fit_rows,
                  .fit_sketch = sketch_of(table, rows.features(), y, team),
-                 .notes = notes_of(plan, base, localizer, options, team)});
+                 .notes = notes_of(plan, table, base, localizer, options, team)});
 
   const Rows calibration_x(table.x, calibration_part);
   const Dealer calibration_dealer = dealer.of(calibration_part);
   const std::vector<double> calibration_y = taken(table.y, calibration_part);
   std::vector<double> calibration_predictions(calibration_part.size());
-  if (base_model == nullptr) calibration_predictions = taken(table.predictions, calibration_part);
+  if (base_model == nullptr) calibration_predictions = taken(given, calibration_part);
   const ModelRows model_rows{calibration_x.features(),
                              base_model != nullptr ? std::span<const double>() : calibration_predictions};
   std::vector<double> scores(calibration_part.size());

@@ -39,7 +39,7 @@ def test_predictions_and_base_model_exclude_each_other(homes, both):
     if both:
         arguments += ["--prediction", "forecast", "--base", "knn"]
     message = homes.fails(USAGE, *arguments)
-    assert message.startswith("widthwise fit: give either --prediction COL") and "--base" in message
+    assert message.startswith("widthwise fit: give one of --prediction COL") and "--base" in message
 
 
 def test_features_and_exclude_exclude_each_other(homes):

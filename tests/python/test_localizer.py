@@ -145,8 +145,11 @@ def test_what_cannot_be_bounded_is_infinite(predictor):
 def test_errors_say_what_to_do(localizer, rows):
     with pytest.raises(ValueError, match="call fit with X, y and y_pred"):
         Localizer().scores(rows.X, rows.y, rows.y_pred)
-    with pytest.raises(ValueError, match="not calibrated yet"):
-        Predictor(localizer, Calibration()).predict_interval(rows.X, rows.y_pred)
+    with pytest.warns(
+        UserWarning, match=r"the model is not calibrated, so its intervals are infinite.*Localizer\.calibrate"
+    ):
+        _, intervals = Predictor(localizer, Calibration()).predict_interval(rows.X, rows.y_pred)
+    assert np.all(np.isinf(intervals))
     with pytest.raises(ValueError, match="has no base model: give the predictions"):
         Predictor(localizer, Calibration()).predict(rows.X)
     with pytest.raises(ValueError, match="expected 'even', 'narrow' or a number"):

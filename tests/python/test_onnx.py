@@ -43,8 +43,10 @@ TEST = rows(ROWS, 3)
 @functools.cache
 def fitted(**options):
     """A predictor for predictions of somebody else's."""
-    localizer = Localizer(n_jobs=1, **options).fit(*FIT)
-    return Predictor(localizer, localizer.calibrate(*CALIBRATION))
+    low, high = options.get("outcome_range") or (-math.inf, math.inf)
+    (X, y, f), (X_cal, y_cal, f_cal) = FIT, CALIBRATION
+    localizer = Localizer(n_jobs=1, **options).fit(X, np.clip(y, low, high), f)
+    return Predictor(localizer, localizer.calibrate(X_cal, np.clip(y_cal, low, high), f_cal))
 
 
 @pytest.fixture(scope="module")
@@ -423,7 +425,7 @@ def test_groups_are_refused(even):
     grouped = even.calibrated(X, y, f, groups=np.arange(len(y)) % 2, replace=True)
     assert "groups" in refusal(grouped) and "replace=True" in refusal(grouped)
     assert "groups" in refusal(even.calibrated(X, y, f, groups=np.full(len(y), 7), replace=True))
-    assert_exported(even.calibrated(X, y, f, groups=np.zeros(len(y), dtype=int), replace=True), *TEST[::2])
+    assert "groups" in refusal(even.calibrated(X, y, f, groups=np.zeros(len(y), dtype=int), replace=True))
 
 
 def test_the_mixture_is_refused(tmp_path, even):

@@ -75,10 +75,11 @@ struct FitOptions {
   std::optional<LevelWindow> window = std::nullopt;
   std::vector<Level> levels = {0.9};  ///< what the model predicts when nobody says
   Guarantee guarantee = {};           ///< of the model's intervals
-  double calibration_share = 0.25;    ///< of the rows, set aside at random for the calibration; 0 for none
-  std::size_t folds = 5;              ///< of cross-fitting the base model
-  double hold_share = 0.2;            ///< of the fitting rows, for early stopping and the report
-  OutcomeRange range = {};            ///< what is known of y
+  /// Of the rows, set aside at random for the calibration; 0 for none. Rows with cv_predictions never calibrate.
+  double calibration_share = 0.25;
+  std::size_t folds = 5;      ///< of cross-fitting the base model
+  double hold_share = 0.2;    ///< of the fitting rows, for early stopping and the report
+  OutcomeRange range = {};    ///< what is known of y; an outcome outside is an error
   bool may_be_exact = false;  ///< the predictions are known to be out of sample, even if all equal their outcome
   bool compare = true;        ///< also train the other end of the dial, for the report
   std::uint64_t seed = 0;
@@ -87,16 +88,21 @@ struct FitOptions {
   [[nodiscard]] std::string text() const;
 };
 
-/// A table to fit.
+/// A table to fit. Without predictions a base model is trained; of the two kinds one may be given.
+///
+/// The intervals are valid when the model that predicts new rows also predicted the calibration rows, without having
+/// seen them. A cross-validated prediction is by a fold's model, which is not the one that is deployed: residuals of
+/// the two are not exchangeable, so these predictions train the localizer and calibrate nothing.
 struct FitTable {
   MatrixView x;                         ///< n x features; NaN is a missing value
   std::span<const double> y;            ///< n, finite
-  std::span<const double> predictions;  ///< n out-of-sample predictions, or empty: a base model is trained
+  std::span<const double> predictions;  ///< n, by the very model that will be deployed, which has not seen the rows
   std::vector<std::string> features;    ///< their names
   std::string target;
-  std::string prediction;
-  std::uint64_t first_row = 0;                      ///< number of the first row, for the calibration
+  std::string prediction;       ///< name of the column of predictions; in later tables, of the deployed model's
+  std::uint64_t first_row = 0;  ///< number of the first row, for the calibration
   std::span<const std::uint64_t> row_numbers = {};  ///< n, each once in the world; or empty: on from first_row
+  std::span<const double> cv_predictions = {};  ///< n, cross-validated: all rows train, Model::calibrate has to follow
 };
 
 /// What one goal gives on the hold-out at the first of FitOptions::levels: calibrated on one half, measured on the

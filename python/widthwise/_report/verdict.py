@@ -198,7 +198,9 @@ def _advice_for_weak_place(core: _core.Model, model: Any) -> list[str]:
     if goal == "even" and core.transform != "identity":
         return [
             "Fit again with more rows from there: the goal is even already.",
-            "Or calibrate these rows as a group of their own: number them, and calibrate with `groups=`.",
+            "Or calibrate these rows separately, so that they have the marginal coverage of the level: number the groups and "
+            "replace the calibration, `grouped = predictor.calibrated(X, y, groups=groups, replace=True)`, then "
+            "`grouped.predict_interval(X_new, groups=groups_new)`. Every row needs a group.",
         ]
     text = 'Fit again with `goal="even"`, which makes coverage as even as the data allow'
     fit_report = getattr(model, "fit_report_", None) or {"other": None}

@@ -140,7 +140,8 @@ class FrontierDisplay(Display):
         Parameters
         ----------
         X, y, y_pred
-            Rows with outcomes and out-of-sample predictions, as for `Localizer`.
+            Rows with outcomes and out-of-sample predictions of one kind, by the deployed model or cross-validated: goals
+            are compared with each other on them, and nothing is deployed.
         goals : list, default=("narrow", 0.25, 0.5, 0.75, "even")
         confidence_level : float, default=0.9
         random_state : int, default=0

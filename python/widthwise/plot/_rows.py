@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core, _tables
-from .._model import groups_of, not_fitted
+from .._model import HOW_TO_CALIBRATE, groups_of, not_fitted
 from .._predictor import Predictor
 from .._tables import Floats
 
@@ -37,8 +37,8 @@ class ModelRows:
             X, y_pred = model._inputs(X, y_pred)
             model = model.predictor_
         table, given = model._inputs(X, y_pred)
-        if model._model.calibration_rows == 0:
-            raise not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
+        if why := model._model.uncalibrated():
+            raise not_fitted(f"{why}: {HOW_TO_CALIBRATE}")
         return cls(model._model, table, given, groups_of(groups, table.rows), _tables.outcomes(y, table.rows))
 
     def level(self, confidence_level: float | None) -> float:

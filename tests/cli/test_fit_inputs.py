@@ -1,0 +1,108 @@
+"""Where rows and predictions enter the program: which of them calibrate, and what is refused."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import read, write
+
+LEVEL = 0.9
+CALIBRATION_ROWS = 999
+
+
+def least_squares(X, y):
+    return np.linalg.lstsq(X, y, rcond=None)[0]
+
+
+@pytest.fixture(scope="module")
+def wide(tables):
+    """Nearly as many features as rows: cv.csv holds predictions of five folds, fresh.csv and new.csv of the final model."""
+    rng = np.random.default_rng(1)
+    n, d, new = 200, 185, 5000
+    X = rng.normal(size=(n + CALIBRATION_ROWS + new, d))
+    y = X[:, 0] + rng.normal(size=len(X))
+    folds = np.arange(n) % 5
+    prediction = X @ least_squares(X[:n], y[:n])
+    for fold in range(5):
+        seen, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        prediction[held] = X[held] @ least_squares(X[seen], y[seen])
+    table = pa.table({"x": X[:, 0], "forecast": prediction, "y": y})
+    folder = tables / "wide"
+    folder.mkdir()
+    write(table.slice(0, n), folder / "cv.csv")
+    write(table.slice(n, CALIBRATION_ROWS), folder / "fresh.csv")
+    write(table.slice(n + CALIBRATION_ROWS), folder / "new.csv")
+    return folder
+
+
+def fit(option, *more):
+    return ["fit", "cv.csv", "--target", "y", option, "forecast", "--transform", "identity", *more]
+
+
+def coverage(file):
+    table = read(file)
+    y, lower, upper = (table.column(name).to_numpy() for name in ["y", "lower_0.9", "upper_0.9"])
+    return np.mean((lower <= y) & (y <= upper))
+
+
+def test_cross_validated_predictions_calibrate_nothing_until_the_deployed_model_has_predicted(widthwise, wide):
+    widthwise.folder = wide
+    done = widthwise(*fit("--cv-prediction"), "-o", "model.safetensors")
+    assert done.code == 0 and "rows to calibrate  0" in done.out and "rows to fit        200" in done.out
+    why = "cross-validated predictions train the localizer only. Calibrate it with rows that nothing was fitted on"
+    assert why in done.err and "'widthwise calibrate'" in done.err
+    shown = widthwise.ok("inspect", "model.safetensors").out
+    assert "cross-validated predictions" in shown and "the model is not calibrated" in shown
+
+    predict = ["predict", "model.safetensors", "new.csv", "-o", "out.csv"]
+    done = widthwise(*predict)
+    assert done.code == 0 and why in done.err
+    assert np.all(np.isinf(read(wide / "out.csv").column("upper_0.9").to_numpy()))
+
+    assert widthwise("calibrate", "model.safetensors", "fresh.csv").code == 0
+    widthwise.ok(*predict)
+    # The coverage is beta-binomial with this spread; five of its standard deviations are exceeded once in a million.
+    rows = read(wide / "new.csv").num_rows
+    spread = math.sqrt(LEVEL * (1 - LEVEL) * (1 / (CALIBRATION_ROWS + 2) + 1 / rows))
+    found = coverage(wide / "out.csv")
+    assert found > LEVEL - 5 * spread
+
+    widthwise(*fit("--prediction"), "-o", "misused.safetensors")
+    widthwise("predict", "misused.safetensors", "new.csv", "-o", "out.csv")
+    misused = coverage(wide / "out.csv")
+    print(f"misused {misused:.3f}, calibrated {found:.3f}, bound {LEVEL - 5 * spread:.3f}")
+    assert misused < LEVEL - 5 * spread
+
+
+def test_one_kind_of_predictions_is_given(widthwise, wide):
+    widthwise.folder = wide
+    both = widthwise.fails(2, *fit("--cv-prediction"), "--prediction", "forecast", "-o", "no.safetensors")
+    assert "give one of --prediction COL, predictions of the deployed model on rows it has not seen" in both
+    shared = widthwise.fails(2, *fit("--cv-prediction"), "--calibration-share", "0.2", "-o", "no.safetensors")
+    assert "calibrate nothing; leave it out" in shared
+    same = widthwise.fails(2, "fit", "cv.csv", "--target", "y", "--cv-prediction", "y", "-o", "no.safetensors")
+    assert "--cv-prediction and --target name the same column" in same
+
+
+def test_outcomes_outside_the_range_are_counted_and_named(widthwise, wide):
+    widthwise.folder = wide
+    y = read(wide / "cv.csv").column("y").to_numpy()
+    bad = np.flatnonzero(y < 0)
+    complaint = widthwise.fails(1, *fit("--prediction", "--range", "0,"), "-o", "no.safetensors")
+    assert (
+        f"cv.csv: 'y': {len(bad)} of 200 outcomes lie outside the outcome range (at least 0): row {bad[0] + 1}"
+        in complaint
+    )
+    assert "(outcome_range, --range)" in complaint
+
+    low = float(y.min())
+    assert widthwise(*fit("--prediction", f"--range={low!r},"), "-o", "ranged.safetensors").code == 0
+    fresh = read(wide / "fresh.csv")
+    outcomes = np.maximum(fresh.column("y").to_numpy(), low)
+    outcomes[[3, 900]] = low - 1
+    write(fresh.set_column(2, "y", pa.array(outcomes)), wide / "outside.csv")
+    for command in ("calibrate", "evaluate"):
+        complaint = widthwise.fails(1, command, "ranged.safetensors", "outside.csv")
+        assert "outside.csv: 'y': 2 of 999 outcomes lie outside the outcome range (at least -" in complaint
+        assert ": row 4 is -" in complaint and ", row 901 is -" in complaint

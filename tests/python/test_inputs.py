@@ -1,0 +1,218 @@
+"""Where rows and predictions enter: which of them calibrate, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from examples import N_JOBS
+from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor
+
+stats = pytest.importorskip("scipy.stats")
+sklearn = pytest.importorskip("sklearn")
+
+from sklearn.base import BaseEstimator  # noqa: E402
+from sklearn.linear_model import LinearRegression  # noqa: E402
+from sklearn.model_selection import cross_val_predict  # noqa: E402
+
+LEVEL = 0.9
+
+
+def lower_bound(trials, calibration_rows, repeats=1):
+    """What coverage falls below once in a million at LEVEL: beta-binomial for one repeat, else its normal limit."""
+    rank = -(-(calibration_rows + 1) * 9 // 10)
+    law = stats.betabinom(trials, rank, calibration_rows + 1 - rank)
+    if repeats == 1:
+        return law.ppf(1e-6) / trials
+    return law.mean() / trials + stats.norm.ppf(1e-6) * law.std() / trials / np.sqrt(repeats)
+
+
+# ---- cross-validated predictions
+
+
+class Wide:
+    """Nearly as many features as rows: the models of the folds differ much from the one fitted on all rows."""
+
+    def __init__(self, seed, n=200, d=185, more=2000):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n + more, d))
+        y = X[:, 0] + rng.normal(size=n + more)
+        self.X, self.y = X[:n], y[:n]
+        self.new_X, self.new_y = X[n:], y[n:]
+        self.estimator = LinearRegression().fit(self.X, self.y)
+        self.y_pred_cv = cross_val_predict(LinearRegression(), self.X, self.y)
+
+
+def covered(y, intervals):
+    return np.mean((intervals[:, 0, 0] <= y) & (y <= intervals[:, 1, 0]))
+
+
+def test_cross_validated_predictions_calibrate_nothing_and_conformalize_makes_the_intervals_valid():
+    repeats, calibration_rows, trials = 20, 500, 1500
+    misused, found = [], []
+    for seed in range(repeats):
+        wide = Wide(seed)
+        model = WidthwiseRegressor(wide.estimator, prefit=True, transform="identity", random_state=0, n_jobs=N_JOBS)
+        model.fit(wide.X, wide.y, y_pred=wide.y_pred_cv)  # as if the deployed model had made them
+        misused.append(covered(wide.new_y, model.predict_interval(wide.new_X)[1]))
+
+        model.fit(wide.X, wide.y, y_pred_cv=wide.y_pred_cv)
+        with pytest.warns(UserWarning, match="predicted by the deployed model: WidthwiseRegressor.conformalize"):
+            _, intervals = model.predict_interval(wide.new_X)
+        assert np.all(np.isinf(intervals))
+        model.conformalize(wide.new_X[:calibration_rows], wide.new_y[:calibration_rows])
+        _, intervals = model.predict_interval(wide.new_X[calibration_rows:])
+        assert len(intervals) == trials
+        found.append(covered(wide.new_y[calibration_rows:], intervals))
+    bound = lower_bound(trials, calibration_rows, repeats)
+    print(f"misused {np.mean(misused):.3f}, conformalized {np.mean(found):.3f}, bound {bound:.3f}")
+    assert np.mean(misused) < 0.85 < bound < np.mean(found)
+
+
+def test_cross_validated_predictions_train_on_all_rows_and_the_file_says_so(rows, fresh, tmp_path):
+    unfitted = WidthwiseRegressor(transform="identity", random_state=0)
+    model = unfitted.fit(rows.X, rows.y, y_pred_cv=rows.y_pred)
+    assert (model.fit_report_["fit_rows"], model.fit_report_["calibration_rows"]) == (3000, 0)
+    model.save(tmp_path / "model.safetensors")
+    loaded = WidthwiseRegressor.load(tmp_path / "model.safetensors")
+    assert loaded.predictor_._model.notes["trained_with"] == "cross-validated predictions"
+    for predict in (
+        lambda: loaded.predict_interval(fresh.X, y_pred=fresh.y_pred),
+        lambda: loaded.predict_quantile(fresh.X, 0.9, y_pred=fresh.y_pred),
+        lambda: loaded.predict_p(fresh.X, fresh.y, y_pred=fresh.y_pred),
+    ):
+        with pytest.warns(UserWarning, match="cross-validated predictions train the localizer only"):
+            predict()
+    loaded.conformalize(fresh.X[:1000], fresh.y[:1000], y_pred=fresh.y_pred[:1000])
+    assert loaded.evaluate(fresh.X[1000:], fresh.y[1000:], y_pred=fresh.y_pred[1000:]).valid
+    own = unfitted.fit(rows.X, rows.y, y_pred=rows.y_pred)
+    assert own.predictor_._model.notes["trained_with"] == "predictions of the deployed model"
+
+
+def test_a_localizer_takes_either_kind_of_predictions(rows):
+    own = Localizer(transform="identity").fit(rows.X, rows.y, rows.y_pred)
+    folds = Localizer(transform="identity").fit(rows.X, rows.y, y_pred_cv=rows.y_pred)
+    assert folds._model.notes["trained_with"] == "cross-validated predictions"
+    np.testing.assert_array_equal(own.scores(rows.X, rows.y, rows.y_pred), folds.scores(rows.X, rows.y, rows.y_pred))
+    with pytest.raises(ValueError, match="both y_pred and y_pred_cv are given"):
+        Localizer().fit(rows.X, rows.y, rows.y_pred, y_pred_cv=rows.y_pred)
+    with pytest.raises(ValueError, match="both y_pred and y_pred_cv are given"):
+        WidthwiseRegressor().fit(rows.X, rows.y, y_pred=rows.y_pred, y_pred_cv=rows.y_pred)
+    with pytest.raises(ValueError, match="neither y_pred nor y_pred_cv is given"):
+        Localizer().fit(rows.X, rows.y)
+    with pytest.raises(ValueError, match="or is the deployed one"):
+        WidthwiseRegressor(LinearRegression()).fit(rows.X, rows.y, y_pred_cv=rows.y_pred)
+
+
+# ---- groups
+
+
+def test_rows_with_groups_do_not_mix_with_rows_without(rows, fresh, tmp_path):
+    model = WidthwiseRegressor(transform="identity", random_state=0, n_jobs=N_JOBS)
+    predictor = model.fit(rows.X, rows.y, y_pred=rows.y_pred).predictor_
+    groups = np.arange(2000) % 2
+    with pytest.raises(
+        ValueError, match=r"these rows have groups, but the 750 rows of the calibration have none.*replac"
+    ):
+        predictor.calibrated(fresh.X, fresh.y, fresh.y_pred, groups=groups)
+    grouped = predictor.calibrated(fresh.X, fresh.y, fresh.y_pred, groups=groups, replace=True)
+    with pytest.raises(ValueError, match="these rows have no groups, but the 2000 rows of the calibration have"):
+        grouped.calibrated(rows.X, rows.y + 0.1, rows.y_pred)
+    with pytest.raises(ValueError, match="the calibration has none"):
+        predictor.predict_interval(fresh.X, fresh.y_pred, groups=groups)
+    # A calibration whose only group is 0 has groups, in a file as well.
+    only = predictor.calibrated(fresh.X, fresh.y, fresh.y_pred, groups=0 * groups, replace=True)
+    only.save(tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="the calibration has groups"):
+        Predictor.load(tmp_path / "model.safetensors").predict_interval(fresh.X, fresh.y_pred)
+    with pytest.raises(ValueError, match="give that of the row to predict as group="):
+        grouped.calibration.quantile(LEVEL)
+
+
+# ---- weights
+
+
+def test_a_weighted_calibration_needs_test_weights_whatever_their_scale():
+    rng = np.random.default_rng(0)
+    scores, weights = rng.exponential(size=(2, 500))
+    calibration = Calibration().add(scores, weights=weights)
+    with pytest.raises(ValueError, match="the row to predict needs one: give its likelihood ratio as test_weight"):
+        calibration.quantile(LEVEL)
+    with pytest.raises(ValueError, match="needs one: give its likelihood ratio as test_weight"):
+        calibration.p_values(scores)
+    with pytest.raises(ValueError, match="but these rows have none"):
+        calibration.add([1.0])
+    times_64 = Calibration().add(scores, weights=64 * weights)
+    assert calibration.quantile(LEVEL, test_weight=0.7) == times_64.quantile(LEVEL, test_weight=64 * 0.7)
+    p = calibration.p_values(scores, test_weight=weights)
+    np.testing.assert_array_equal(p, times_64.p_values(scores, test_weight=64 * weights))
+    np.testing.assert_array_equal(p[:1], calibration.p_values(scores[:1], test_weight=weights[0]))
+
+
+# ---- the range of outcomes
+
+
+def test_outcomes_outside_the_range_are_counted_and_named(rows, fresh):
+    message = r"of 3,000 outcomes lie outside the outcome range \(0 to 1\): row {} is {}, row"
+    bad = np.flatnonzero((rows.y < 0) | (rows.y > 1))
+    with pytest.raises(ValueError, match=f"{len(bad):,} " + message.format(bad[0], repr(float(rows.y[bad[0]])))):
+        Localizer(outcome_range=(0, 1)).fit(rows.X, rows.y, rows.y_pred)
+    with pytest.raises(ValueError, match=f"{len(bad):,} " + message.format(bad[0], repr(float(rows.y[bad[0]])))):
+        WidthwiseRegressor(LinearRegression(), outcome_range=(0, 1)).fit(np.nan_to_num(rows.X), rows.y)
+
+    # Bounds and outcomes are in the user's units: here a residual's unit is far from 1.
+    y, y_pred = 1e6 * rows.y, 1e6 * rows.y_pred
+    top = float(y.max())
+    model = WidthwiseRegressor(transform="identity", outcome_range=(-np.inf, top), random_state=0, n_jobs=N_JOBS)
+    model.fit(rows.X, y, y_pred=y_pred)
+    new_y = np.minimum(1e6 * fresh.y, top)
+    new_y[[7, 1200]] = top + 1, top + 2
+    expected = rf"2 of 2,000 outcomes lie outside the outcome range \(at most {top!r}\): row 7 is "
+    for use in (model.conformalize, model.evaluate):
+        with pytest.raises(ValueError, match=expected):
+            use(fresh.X, new_y, y_pred=1e6 * fresh.y_pred)
+    assert len(model.predictor_.calibration) == 750
+    new_y[[7, 1200]] = top
+    model.conformalize(fresh.X, new_y, y_pred=1e6 * fresh.y_pred)
+
+
+# ---- the columns of an estimator in a file
+
+
+class Positions(BaseEstimator):
+    """An estimator that looks at positions of columns and never at their names."""
+
+    def fit(self, X, y):
+        self.coef_ = np.linalg.lstsq(np.asarray(X), y, rcond=None)[0]
+        return self
+
+    def predict(self, X):
+        return np.asarray(X) @ self.coef_
+
+
+def test_a_loaded_model_checks_the_columns_as_before_saving(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(rng.normal(size=(400, 3)), columns=["a", "b", "c"])
+    y = 5 * X["a"] - X["b"] + rng.normal(size=400)
+    model = WidthwiseRegressor(Positions(), transform="identity", random_state=0, n_jobs=N_JOBS).fit(X, y)
+    model.save(tmp_path / "model.safetensors")
+    loaded = WidthwiseRegressor.load(tmp_path / "model.safetensors", estimator=model.estimator_)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert list(loaded.feature_names_in_) == ["a", "b", "c"] and loaded.n_features_in_ == 3
+    for columns in (["c", "b", "a"], ["a", "b"], ["a", "b", "d"]):
+        changed = X.reindex(columns=columns, fill_value=0.0)
+        messages = []
+        for each in (model, loaded):
+            with pytest.raises(ValueError, match="feature names should match|features, but") as error:
+                each.predict_interval(changed)
+            messages.append(str(error.value))
+        assert messages[0] == messages[1]
+
+    arrays = WidthwiseRegressor(Positions(), transform="identity", random_state=0).fit(X.to_numpy(), y)
+    arrays.save(tmp_path / "arrays.safetensors")
+    notes = arrays.predictor_._model.notes
+    assert json.loads(notes["estimator_columns"]) == {"count": 3, "names": None}
+    loaded = WidthwiseRegressor.load(tmp_path / "arrays.safetensors", estimator=arrays.estimator_)
+    with pytest.raises(ValueError, match="2 features"):
+        loaded.predict(X.to_numpy()[:, :2])
