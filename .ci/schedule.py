@@ -82,7 +82,11 @@ class Running:
 
 
 class Schedule:
-    """Starts each step as soon as the steps before it are done and its cores are free, in the order given."""
+    """Starts each step as soon as the steps before it are done and its cores are free, in the order given.
+
+    A step that waits only for cores keeps those after it waiting, or it would never find enough of them. A step of 0
+    cores, one that waits for the network, runs next to anything.
+    """
 
     def __init__(self, steps: Sequence[Step], cores: int, logs: Path, elapsed: float, keep_going: bool) -> None:
         names = [step.name for step in steps]
@@ -118,11 +122,13 @@ class Schedule:
         for step in list(self._waiting):
             used = sum(running.step.cores for running in self._running.values())
             free = self._cores - used
-            # On a machine with fewer cores than a step asks for, it runs alone.
-            if set(step.after) <= self._done and (step.cores <= free or not self._running):
-                self._waiting.remove(step)
-                running = Running(step, self._logs)
-                self._running[running.process.pid] = running
+            if not set(step.after) <= self._done:
+                continue
+            if step.cores > free and used > 0:  # alone, it may use more than there are
+                return
+            self._waiting.remove(step)
+            running = Running(step, self._logs)
+            self._running[running.process.pid] = running
 
     def _wait_for_one(self) -> None:
         pid, status, usage = os.wait4(-1, 0)

@@ -135,6 +135,7 @@ class Package:
                 ],
                 [*pip, "--no-deps", "puncc==0.9.3"],
             ],
+            cores=0,
         )
 
     def wheel(self) -> Step:
@@ -216,9 +217,12 @@ def steps(outside: Path) -> list[Step]:
     measured = r"import widthwise: [0-9]+ ms|(numpy|pandas|polars) float[0-9]+: peak .*"
     passed = lines_of("^pass")
     listed = [
-        Step("format", "format", [["tools/format", "--check"]]),
+        Step("format", "format", [["tools/format", "--check"]], cores=0),
         package.install(),
         build("release", cores=CORES),
+        program_tests(
+            "distributed", "release: several processes", cores=CORES, measured=r"^(exp|affine|[0-9]+ kills).*$"
+        ),
         package.wheel(),
         ctest(
             "unit", "release: unit tests", "release", "--label-exclude", "^(slow|cli|acceptance|distributed|package)$"
@@ -243,9 +247,6 @@ def steps(outside: Path) -> list[Step]:
         ctest("damaged", "asan-ubsan: damaged model files", "asan-ubsan", "--tests-regex", "^SlowModelFile"),
         ctest("slow", "release: slow tests", "release", "--label-regex", "^slow$"),
         ctest("package", "release: the installed package", "release", "--label-regex", "^package$"),
-        program_tests(
-            "distributed", "release: several processes", cores=CORES, measured=r"^(exp|affine|[0-9]+ kills).*$"
-        ),
         program_tests("acceptance", "release: acceptance", measured=r"^[a-z_0-9]*: .*(worst slab|peak|old).*$"),
         Step(
             "bench",
