@@ -137,10 +137,14 @@ ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
 Model::Model(ModelParts parts)
     : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration, parts_.guarantee) {}
 
+bool Model::trained_by_folds() const {
+  const auto note = parts_.notes.find(kTrainedWith);
+  return parts_.base != nullptr || (note != parts_.notes.end() && note->second == kCrossValidated);
+}
+
 std::string Model::uncalibrated() const {
   if (parts_.calibration.rows_seen() > 0) return {};
-  const auto note = parts_.notes.find(kTrainedWith);
-  return note != parts_.notes.end() && note->second == kCrossValidated
+  return needs_predictions() && trained_by_folds()
              ? "the model is not calibrated, so its intervals are infinite: cross-validated predictions train the "
                "localizer only. Calibrate it with rows that nothing was fitted on, predicted by the deployed model"
              : "the model is not calibrated, so its intervals are infinite. Calibrate it with rows that nothing was "

@@ -422,14 +422,15 @@ TEST(Goal, IsReadAsItIsWritten) {
 // --- in-sample residuals
 // --------------------------------------------------------------------------------------------------
 
-InSampleCheck check_after(double factor, std::uint64_t seed) {
+InSampleCheck check_after(double factor, std::uint64_t seed, bool cross_validated = false) {
   // The residuals that train are `factor` times what they would be out of sample.
   Table table(1000, seed);
   for (std::size_t i = 0; i < 1000; ++i) {
     table.predictions[i] = table.y[i] - factor * (table.y[i] - table.predictions[i]);
   }
-  const Model model =
-      fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .calibration_share = 0}).model;
+  FitTable given = table.with_predictions();
+  if (cross_validated) std::swap(given.predictions, given.cv_predictions);
+  const Model model = fit(given, nullptr, nullptr, {.transform = "identity", .calibration_share = 0}).model;
   const Table fresh(700, 5000 + seed);
   std::vector<double> residuals;
   for (std::size_t i = 0; i < 700; ++i) residuals.push_back(fresh.y[i] - fresh.predictions[i]);
@@ -454,6 +455,11 @@ TEST(InSample, CalibrationResidualsThatAreTooSmallAreFoundOut) {
   EXPECT_GT(check.distance_below, 0.2);
   EXPECT_NE(check.warning().find("calibrate with rows that the base model was not trained on"), std::string::npos);
   EXPECT_NE(check_after(0.5, 1).warning().find("predictions given to fit were in-sample"), std::string::npos);
+}
+
+TEST(InSample, CalibrationResidualsMayBeSmallerThanThoseOfFolds) {
+  EXPECT_EQ(check_after(2, 1, true).warning(), "");
+  EXPECT_TRUE(check_after(0.5, 1, true).suspicious());
 }
 
 }  // namespace

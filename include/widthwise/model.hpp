@@ -71,6 +71,10 @@ class Model {
   [[nodiscard]] const ModelParts& parts() const { return parts_; }
   [[nodiscard]] bool needs_predictions() const { return parts_.base == nullptr; }
 
+  /// Whether models of folds, fitted on fewer rows than the deployed one, made the predictions that trained: a base
+  /// model that was cross-fitted, or cross-validated predictions. Errors of the deployed model are then smaller.
+  [[nodiscard]] bool trained_by_folds() const;
+
   /// Why all intervals are infinite when the calibration has no rows, and what to do; empty when it has.
   [[nodiscard]] std::string uncalibrated() const;
 

@@ -151,8 +151,10 @@ struct FitResult {
 /// Compare the residuals that trained with those of rows that are to calibrate: the one-sided Smirnov distances in both
 /// directions, with the bound that chance exceeds with a probability of at most `failure`.
 struct InSampleCheck {
-  double distance = 0;        ///< by which the residuals that trained are smaller: were they in-sample?
-  double distance_below = 0;  ///< by which the calibration residuals are smaller: are they in-sample?
+  double distance = 0;  ///< by which the residuals that trained are smaller: were they in-sample?
+  /// By which the calibration residuals are smaller: are they in-sample? 0 for models trained by folds, whose residuals
+  /// are larger than those of the deployed model anyway.
+  double distance_below = 0;
   double bound = 0;
   [[nodiscard]] bool suspicious() const { return distance > bound; }
   [[nodiscard]] bool calibration_suspicious() const { return distance_below > bound; }

@@ -33,7 +33,7 @@ std::string InSampleCheck::warning() const {
     return "the errors of these rows are smaller than those that the model was fitted on, by more than chance allows. "
            "If the base model was trained on these rows, intervals will be too narrow for new rows: calibrate with "
            "rows that the base model was not trained on. Intervals are valid if these rows are easier and new rows are "
-           "like them, or if fit used predictions of models trained on fewer rows, such as cross-validated ones";
+           "like them";
   }
   return "";
 }
@@ -53,11 +53,13 @@ InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_
   // below it, so no distance is overstated.
   const auto m = static_cast<double>(fresh.size());
   const auto n = static_cast<double>(model.parts().fit_rows);
+  const bool by_folds = model.trained_by_folds();
   for (std::size_t i = 0; i < fitted.size(); ++i) {
     const auto below = std::upper_bound(fresh.begin(), fresh.end(), fitted[i]) - fresh.begin();
     const double distance =
         static_cast<double>(i + 1) / static_cast<double>(fitted.size()) - static_cast<double>(below) / m;
     result.distance = std::max(result.distance, distance);
+    if (by_folds) continue;
     const auto smaller = std::lower_bound(fresh.begin(), fresh.end(), fitted[i]) - fresh.begin();
     const double place = std::floor((static_cast<double>(i + 1) * n - 1) / static_cast<double>(fitted.size()));
     result.distance_below = std::max(result.distance_below, static_cast<double>(smaller) / m - place / n);
