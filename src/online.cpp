@@ -127,8 +127,7 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
     states_[j].step = options.step.value_or(default_step(method_, levels_[j]));
   }
   check_options();
-  const auto groups = calibration.groups();
-  if (groups.size() > 1 || (groups.size() == 1 && groups[0] != 0)) {
+  if (calibration.grouped()) {
     refuse(ErrorCode::kInvalidArgument, "the calibration has groups; a stream is followed as a whole");
   }
   if (calibration.weighted()) {
