@@ -221,7 +221,7 @@ def steps(outside: Path) -> list[Step]:
         package.install(),
         build("release", cores=CORES),
         program_tests(
-            "distributed", "release: several processes", cores=CORES, measured=r"^(exp|affine|[0-9]+ kills).*$"
+            "distributed", "release: several processes", measured=r"^(exp|affine|[0-9]+ kills).*$"
         ),
         package.wheel(),
         ctest(
