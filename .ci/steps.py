@@ -220,9 +220,7 @@ def steps(outside: Path) -> list[Step]:
         Step("format", "format", [["tools/format", "--check"]], cores=0),
         package.install(),
         build("release", cores=CORES),
-        program_tests(
-            "distributed", "release: several processes", measured=r"^(exp|affine|[0-9]+ kills).*$"
-        ),
+        program_tests("distributed", "release: several processes", measured=r"^(exp|affine|[0-9]+ kills).*$"),
         package.wheel(),
         ctest(
             "unit", "release: unit tests", "release", "--label-exclude", "^(slow|cli|acceptance|distributed|package)$"

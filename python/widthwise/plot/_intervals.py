@@ -198,7 +198,7 @@ class IntervalDisplay(Display):
             marker="x",
             linewidths=1.5,
             zorder=4,
-            label=f"outside ({percent(self.outside.mean())} of all)",
+            label=f"outside ({percent(self.outside.mean())})",
         )
         ax.set_ylim(low, high)
         name_axes(ax, "rows in the order of their predictions" if self.x is None else self.x_name, self.target_name)
