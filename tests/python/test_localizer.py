@@ -209,6 +209,7 @@ import numpy as np
 import xgboost  # not while the signal comes: Python loses some that come during imports
 from widthwise import Localizer
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell started the tests in the background
 rng = np.random.default_rng(0)
 X = rng.uniform(0, 4, (200_000, 20))
 y = X[:, 0] * rng.normal(size=len(X))

@@ -345,7 +345,7 @@ def net_file(folder, *options, shift=0.0):
     return file
 
 
-@pytest.mark.parametrize("options", [["--goal", "even"], ["--goal", "narrow", "--two-sided", "--range", "-5,"]])
+@pytest.mark.parametrize("options", [["--goal", "even"], ["--goal", "narrow", "--two-sided", "--range", "-9.6,"]])
 def test_a_network_of_the_command_line(tmp_path, options):
     # So far from 0 that single precision would not do for x.
     shift = 1.7e9

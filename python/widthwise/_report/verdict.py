@@ -189,7 +189,7 @@ def _evidence_for(places: list[dict[str, Any]]) -> str:
 
 def _high(coverage: dict[str, Any]) -> float:
     """The upper end of a confidence interval that few exchangeable rows leave."""
-    return _core.proportion(coverage["successes"], coverage["trials"], _core.VERDICT_CONFIDENCE)["high"]
+    return float(_core.proportion(coverage["successes"], coverage["trials"], _core.VERDICT_CONFIDENCE)["high"])
 
 
 def _advice_for_weak_place(core: _core.Model, model: Any) -> list[str]:
