@@ -253,8 +253,8 @@ class LevelReport {
     std::string text = "  weak places     " + count(found.size()) + " of " + tested;
     const std::string indent(18, ' ');
     for (std::size_t i = 0; i < std::min(kShown, found.size()); ++i) {
-      text += indent + with_confidence(found[i].coverage) + "\n" + indent + "where " +
-              in_words(found[i], evaluation_, features_) + "\n";
+      text.append(indent).append(with_confidence(found[i].coverage)).append("\n");
+      text.append(indent).append("where ").append(in_words(found[i], evaluation_, features_)).append("\n");
     }
     if (found.size() > kShown) text += indent + "and " + count(found.size() - kShown) + " more\n";
     return text;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -130,10 +131,10 @@ std::string to_text(const Model& model, const std::string& file) {
                       : "") +
                  (calibration.grouped() ? ", in " + count_of(calibration.groups().size(), "group") : "") +
                  (calibration.weighted() ? ", weighted" : ""));
-  line("guarantee", parts.guarantee.is_marginal()
-                        ? "marginal: coverage of at least the level, on average over calibration sets"
-                        : "training-conditional: coverage of at least the level for " +
-                              percent(parts.guarantee.confidence()->value()) + " of calibration sets");
+  const std::optional<Level>& confidence = parts.guarantee.confidence();
+  line("guarantee", confidence ? "training-conditional: coverage of at least the level for " +
+                                     percent(confidence->value()) + " of calibration sets"
+                               : "marginal: coverage of at least the level, on average over calibration sets");
   for (const Level& level : parts.levels) {
     const CoverageSpread spread = coverage_spread(level, calibration.rows_kept(), kSpreadConfidence, parts.guarantee);
     const std::uint64_t least = parts.guarantee.least_rows(level);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -84,7 +85,8 @@ std::string with_guarantee(const Guarantee& guarantee) {
 }
 
 Json to_json(const Guarantee& guarantee) {
-  return guarantee.is_marginal() ? Json(guarantee.text()) : Json(guarantee.confidence()->value());
+  const std::optional<Level>& confidence = guarantee.confidence();
+  return confidence ? Json(confidence->value()) : Json(guarantee.text());
 }
 
 Json to_json(const Proportion& proportion) {

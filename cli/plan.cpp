@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,12 +40,14 @@ std::string words(const Level& level, const Guarantee& guarantee, const Coverage
     return "Calibrated with " + count_of(spread.rows, "row") + ", " + intervals +
            " are infinite: no finite interval is valid with fewer than " + count_of(least, "row") + ".";
   }
-  return "Calibrated with " + count_of(spread.rows, "row") + ", " + intervals + " cover " + range +
-         " of new outcomes, " + confidence + "; " + percent(spread.mean, 2) + " on average over calibrations" +
-         (guarantee.is_marginal() ? ""
-                                  : " and at least " + percent(level.value(), 0) + " of new outcomes in " +
-                                        percent(guarantee.confidence()->value(), 0) + " of calibrations") +
-         ".";
+  std::string text = "Calibrated with " + count_of(spread.rows, "row") + ", " + intervals + " cover " + range +
+                     " of new outcomes, " + confidence + "; " + percent(spread.mean, 2) +
+                     " on average over calibrations";
+  if (const std::optional<Level>& least_share = guarantee.confidence()) {
+    text += " and at least " + percent(level.value(), 0) + " of new outcomes in " + percent(least_share->value(), 0) +
+            " of calibrations";
+  }
+  return text + ".";
 }
 
 void run(const PlanArguments& arguments, bool from_tolerance) {
