@@ -245,7 +245,7 @@ def steps(outside: Path) -> list[Step]:
         ),
         ctest("asan-ubsan", "asan-ubsan: unit tests", "asan-ubsan", "--label-regex", "^unit$"),
         ctest("damaged", "asan-ubsan: damaged model files", "asan-ubsan", "--tests-regex", "^SlowModelFile"),
-        ctest("slow", "release: slow tests", "release", "--label-regex", "^slow$"),
+        ctest("slow", "release: slow tests", "release", "--label-regex", "^slow$", "--exclude-regex", "^package"),
         ctest("package", "release: the installed package", "release", "--label-regex", "^package$"),
         program_tests("acceptance", "release: acceptance", measured=r"^[a-z_0-9]*: .*(worst slab|peak|old).*$"),
         Step(
