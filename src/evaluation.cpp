@@ -126,7 +126,7 @@ class WeakPlaces {
     ++searched_;
     place.p_value = test_.p_value(search, measured);
     if (place.p_value > share * error_) return false;
-    found_.push_back(std::move(place));
+    found_.push_back(place);
     return true;
   }
 
