@@ -439,6 +439,7 @@ std::string in_words(const WeakPlace& place, const Evaluation& evaluation, std::
     case PlaceKind::kWidth:
       return in_words(range, "the interval width");
     case PlaceKind::kSlab:
+      if (!evaluation.slab) return "several features come together";
       return "several features come together, of which " + heaviest(evaluation.slab->direction, features) +
              (features.size() == 1 ? " weighs" : " weigh") + " most";
   }
