@@ -238,14 +238,18 @@ def steps(outside: Path) -> list[Step]:
         Step("format", "format", [["tools/format", "--check"]], cores=0),
         package.install(),
         build("release", cores=CORES),
-        program_tests("distributed", "release: several processes", measured=r"^(exp|affine|[0-9]+ kills).*$"),
         package.wheel(),
-        ctest(
-            "unit", "release: unit tests", "release", "--label-exclude", "^(slow|cli|acceptance|distributed|package)$"
-        ),
-        program_tests("cli", "release: the command line"),
         package.install_wheel(),
         package.tests("python", "python: tests of the package", folder, "-m", "not cluster", measured=measured),
+        ctest(
+            "unit",
+            "release: unit tests",
+            "release",
+            "--label-exclude",
+            "^(slow|cli|acceptance|distributed|package)$",
+        ),
+        program_tests("cli", "release: the command line"),
+        program_tests("distributed", "release: several processes", measured=r"^(exp|affine|[0-9]+ kills).*$"),
         package.tests("clusters", "python: Spark, Dask and Ray", folder, "-m", "cluster"),
         package.with_package(
             "guarantee",
