@@ -241,6 +241,7 @@ def steps(outside: Path) -> list[Step]:
         package.wheel(),
         package.install_wheel(),
         package.tests("python", "python: tests of the package", folder, "-m", "not cluster", measured=measured),
+        Step("tidy", "clang-tidy", [["tools/tidy", "--changed", "--jobs", "1"]], read=last_line),
         ctest(
             "unit",
             "release: unit tests",
@@ -288,7 +289,6 @@ def steps(outside: Path) -> list[Step]:
             "(Shard|Thread|^File[.])",
             prefix=fixed_addresses(),
         ),
-        Step("tidy", "clang-tidy", [["tools/tidy", "--changed"]], after=["release-build"], read=last_line),
     ]
     if DATA:
         listed += [
