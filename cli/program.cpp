@@ -1,0 +1,112 @@
+#include "program.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include <widthwise/error.hpp>
+#include <widthwise/version.hpp>
+
+#include "help.hpp"
+#include "interrupt.hpp"
+#include "output.hpp"
+
+namespace widthwise::cli {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kBadData = 1;
+constexpr int kBadUsage = 2;
+
+constexpr const char* kFooter =
+    "'widthwise COMMAND --help' explains a command.\n"
+    "\n"
+    "Guarantee:\n"
+    "  If new rows are exchangeable with the calibration rows, a 90% interval contains the outcome with\n"
+    "  probability at least 90%, on average over calibration sets and new rows (marginal coverage).\n"
+    "  This holds for any model and any data distribution, at any sample size. It does not say that\n"
+    "  coverage is 90% for every kind of row; 'evaluate' and the report measure that.\n"
+    "\n"
+    "Exit codes:\n"
+    "  0    done\n"
+    "  1    bad data: a file that cannot be read or written, or does not hold what it should\n"
+    "  2    bad usage: arguments that cannot be\n"
+    "  3    a worker of several is gone (fit --workers, --tracker); the same command goes on where it was\n"
+    "  130  interrupted (Ctrl-C); no file is left half-written\n"
+    "\n"
+    "Example:\n"
+    "  widthwise fit homes.csv --target price --base xgboost -o homes.safetensors\n"
+    "  widthwise predict homes.safetensors new.csv -o intervals.csv";
+
+int exit_code(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::kCancelled:
+      return 128 + interrupt();
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kMissingEngine:
+      return kBadUsage;
+    case ErrorCode::kLostWorker:
+      return kLostWorkerExit;
+    default:
+      return kBadData;
+  }
+}
+
+// What the library says of a function called as the command, "fit: ...", without saying it twice.
+std::string message_of(const std::exception& error, const std::string& command) {
+  const std::string message = error.what();
+  const std::string twice = command + ": ";
+  return message.starts_with(twice) ? message.substr(twice.size()) : message;
+}
+
+}  // namespace
+
+Program::Program() : app_("Honest prediction intervals around the predictions of any regression model.", "widthwise") {
+  app_.formatter(help_formatter());
+  app_.set_help_flag("-h,--help", "print this help");
+  app_.set_version_flag("--version", std::string("widthwise ") + kVersion, "print the version");
+  app_.require_subcommand(1);
+  app_.footer(kFooter);
+  commands_ = {add_fit(app_),      add_calibrate(app_), add_merge(app_),   add_predict(app_),   add_track(app_),
+               add_evaluate(app_), add_plan(app_),      add_inspect(app_), add_completion(app_)};
+}
+
+const CLI::App& Program::chosen() const {
+  const auto parsed = app_.get_subcommands();
+  return parsed.empty() ? app_ : *parsed.front();
+}
+
+std::string Program::command() const { return chosen().get_name(); }
+
+std::optional<int> Program::parse(int argc, const char* const* argv) {
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::CallForVersion& version) {
+    print(std::string(version.what()) + "\n");
+    return kDone;
+  } catch (const CLI::CallForHelp&) {
+    print(&chosen() == &app_ ? app_.help() : chosen().help(app_.get_name()));
+    return kDone;
+  } catch (const CLI::ParseError& error) {
+    set_speaker(&chosen() == &app_ ? "widthwise" : "widthwise " + command());
+    complain(usage_error(app_, chosen(), error));
+    return kBadUsage;
+  }
+  set_speaker("widthwise " + command());
+  return std::nullopt;
+}
+
+int Program::run() const {
+  const auto parsed = std::find_if(commands_.begin(), commands_.end(),
+                                   [&](const Command& known) { return known.options == &chosen(); });
+  try {
+    parsed->run();
+  } catch (const ExitWith& exit) {
+    return exit.code;
+  } catch (const Error& error) {
+    complain(error.code() == ErrorCode::kCancelled ? "interrupted" : message_of(error, command()));
+    return exit_code(error);
+  }
+  return kDone;
+}
+
+}  // namespace widthwise::cli
