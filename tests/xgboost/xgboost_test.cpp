@@ -167,6 +167,20 @@ TEST(ReadForest, RefusesWhatIsNotAForestOfPlainTrees) {
   }
 }
 
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(ReadForest, RefusesATreeWithACycleAndMoreOutputsThanAnybodyTrains) {
+  const auto message = [](const std::string& json) {
+    return message_of([&] { static_cast<void>(read_forest(saved(json))); }, ErrorCode::kBadData);
+  };
+  const std::string cycle = replaced(one_tree(), R"("left_children": [1, -1, -1])", R"("left_children": [0, -1, -1])");
+  EXPECT_NE(message(cycle).find("two parents"), std::string::npos);
+  const std::string wide = replaced(one_tree(), R"("num_class": "0")", R"("num_class": "4000000000")");
+  EXPECT_NE(message(wide).find("at most 1000000"), std::string::npos);
+}
+
 // --- training
 // -------------------------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t kMaxOutputs = 1'000'000;  // far more than anybody trains; a number in a file is not trusted
+
 /// "[5E-1]" or "5E-1": one number for each output, or one for all.
 std::vector<float> base_scores(const std::string& text, std::size_t outputs) {
   std::vector<float> values;
@@ -53,6 +55,8 @@ void append_tree(const Json& tree, ForestArrays& out) {
   out.roots.push_back(root);
   std::vector<int> queue{0};
   for (std::size_t i = 0; i < queue.size(); ++i) {
+    // A child that is one of its own ancestors would go on for ever.
+    if (queue.size() > left.size()) throw Error(ErrorCode::kBadData, "XGBoost: a node of a tree has two parents");
     const auto node = static_cast<std::size_t>(queue[i]);
     const int left_child = left.at(node).get<int>();
     const bool leaf = left_child == -1;
@@ -108,6 +112,10 @@ std::shared_ptr<const Forest> read_forest(std::span<const std::byte> saved) {
   return with_learner(saved, [](const Json& learner) {
     const Json& parameters = learner.at("learner_model_param");
     const std::size_t outputs = std::max(number(parameters, "num_target", 1), number(parameters, "num_class", 0));
+    if (outputs > kMaxOutputs) {
+      throw Error(ErrorCode::kBadData, "XGBoost: its model has " + std::to_string(outputs) +
+                                           " outputs; expected at most " + std::to_string(kMaxOutputs));
+    }
     return std::make_shared<const Forest>(
         trees_of(learner, number(parameters, "num_feature", 0), outputs, std::numeric_limits<std::size_t>::max()));
   });
