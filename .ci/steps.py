@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 CORES = len(os.sched_getaffinity(0))
 DATA = os.environ.get("WIDTHWISE_DATA", "")
+# Of the program, which is not built with sanitizers, the release build replays the arguments.
+FUZZ_TARGETS = sorted({file.name for file in (ROOT / "fuzz/corpus").iterdir()} - {"command_line"})
 PYTEST = ["-B", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-s", "--durations=15"]
 
 # Several processes train at once here, on few cores.
@@ -91,12 +93,13 @@ def sanitized_tests() -> Step:
     folder = BUILD / "asan-ubsan"
     programs = ["widthwise_tests", "widthwise_xgboost_tests", "widthwise_io_tests"]
     tests = [[str(folder / "tests" / name), "--gtest_brief=1", "--gtest_filter=-Slow*:*/Slow*"] for name in programs]
-    golden = [str(file) for file in sorted((ROOT / "tests/golden").glob("*.safetensors"))]
-    fuzz = [str(folder / "fuzz/fuzz_model_file"), *golden]
+    golden = [str(file) for file in sorted((ROOT / "tests/golden").glob("model-*.safetensors"))]
+    inputs = {name: [f"fuzz/corpus/{name}", *(golden if name == "model_file" else [])] for name in FUZZ_TARGETS}
+    replays = [[str(folder / f"fuzz/fuzz_{name}"), *inputs[name]] for name in FUZZ_TARGETS]
     return Step(
         "asan-ubsan",
-        "asan-ubsan: unit tests",
-        [*tests, fuzz],
+        "asan-ubsan: unit tests and the stored inputs of the fuzz targets",
+        [*tests, *replays],
         after=["asan-ubsan-build"],
         read=lines_of(r"^\[  PASSED  \]"),
     )
@@ -262,7 +265,12 @@ def steps(outside: Path) -> list[Step]:
         build(
             "asan-ubsan",
             cores=1,
-            targets=["widthwise_tests", "widthwise_xgboost_tests", "widthwise_io_tests", "fuzz_model_file"],
+            targets=[
+                "widthwise_tests",
+                "widthwise_xgboost_tests",
+                "widthwise_io_tests",
+                *(f"fuzz_{name}" for name in FUZZ_TARGETS),
+            ],
         ),
         sanitized_tests(),
         ctest("damaged", "asan-ubsan: damaged model files", "asan-ubsan", "--tests-regex", "^SlowModelFile"),

@@ -1,22 +1,41 @@
-// Stands in for libFuzzer: gives each file named on the command line to the fuzz target once.
-#include <cstddef>
-#include <cstdint>
+// Stands in for libFuzzer: gives each file named on the command line, or in a folder named there, to the target once.
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);  // NOLINT: libFuzzer's name for it
+#include "target.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> files_of(int count, char** names) {
+  std::vector<fs::path> files;
+  for (int i = 1; i < count; ++i) {
+    if (!fs::is_directory(names[i])) {
+      files.emplace_back(names[i]);
+      continue;
+    }
+    for (const auto& entry : fs::directory_iterator(names[i])) files.push_back(entry.path());
+  }
+  return files;
+}
+
+}  // namespace
 
 int main(int count, char** names) {
-  for (int i = 1; i < count; ++i) {
-    std::ifstream file(names[i], std::ios::binary);
+  const std::vector<fs::path> files = files_of(count, names);
+  for (const fs::path& name : files) {
+    std::ifstream file(name, std::ios::binary);
     if (!file) {
-      std::fprintf(stderr, "%s: cannot be read\n", names[i]);
+      std::fprintf(stderr, "%s: cannot be read\n", name.c_str());
       return 1;
     }
     const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }
-  return 0;
+  std::printf("%zu inputs\n", files.size());
+  return files.empty() ? 1 : 0;
 }

@@ -1,0 +1,16 @@
+// Bytes as a part of a calibration: refused, or one that is written as it was.
+#include <widthwise/calibration_part.hpp>
+
+#include "sealed.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  for (const auto& bytes : widthwise::fuzz::as_given_and_sealed({data, size})) {
+    (void)widthwise::fuzz::accepted([&] {
+      const widthwise::CalibrationPart part = widthwise::deserialise_part(bytes);
+      const std::vector<std::byte> written = widthwise::serialise_part(part);
+      widthwise::fuzz::require(widthwise::serialise_part(widthwise::deserialise_part(written)) == written,
+                               "what is written reads back");
+    });
+  }
+  return 0;
+}

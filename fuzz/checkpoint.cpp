@@ -1,0 +1,15 @@
+// Bytes as the checkpoint of a fit: refused, not used, or states of trainings.
+#include <widthwise/train/checkpoint.hpp>
+
+#include "target.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const widthwise::fuzz::ScratchFile file(".checkpoint");
+  constexpr std::uint64_t kFit = 1;  // as in the corpus
+  file.fill({data, size});
+  (void)widthwise::fuzz::accepted([&] {
+    widthwise::Checkpoint checkpoint(file.path(), kFit, nullptr);
+    for (int training = 0; training < 3; ++training) (void)checkpoint.begin();
+  });
+  return 0;
+}

@@ -1,0 +1,9 @@
+// Bytes as a CSV file: refused, or read to the last row.
+#include "table.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const widthwise::fuzz::ScratchFile file(".csv");
+  file.fill({data, size});
+  widthwise::fuzz::read_table(file);
+  return 0;
+}

@@ -1,0 +1,51 @@
+// Text as a level, a guarantee, a range or a number: refused, or read so that its own text reads back as the same.
+#include <cmath>
+#include <limits>
+
+#include <widthwise/guarantee.hpp>
+#include <widthwise/level.hpp>
+
+#include "target.hpp"
+#include "text.hpp"
+
+namespace {
+
+using widthwise::ErrorCode;
+using widthwise::Guarantee;
+using widthwise::Level;
+using widthwise::fuzz::accepted;
+using widthwise::fuzz::require;
+
+void check_level(std::string_view text) {
+  const Level level = Level::parse(text);
+  require(Level::parse(level.text()) == level, "a level reads back");
+  require(level.numerator() > 0 && level.numerator() < level.denominator(), "a level lies between 0 and 1");
+  require(level.complement().complement() == level, "the complement of the complement is the level");
+  const std::uint64_t least = level.least_rows();
+  require(level.rank(least) <= least, "the smallest number of rows suffices");
+  require(least == 0 || level.rank(least - 1) == least, "one row fewer does not");
+}
+
+void check_guarantee(std::string_view text) {
+  const Guarantee guarantee = Guarantee::parse(std::string(text));
+  require(Guarantee::parse(guarantee.text()).text() == guarantee.text(), "a guarantee reads back");
+}
+
+void check_number(std::string_view text) {
+  if (const auto number = widthwise::internal::read_whole<double>(text); number && std::isfinite(*number)) {
+    require(widthwise::internal::read_whole<double>(widthwise::internal::text_of(*number)) == *number,
+            "a number reads back");
+    require(!widthwise::internal::significant(*number).empty(), "a number has a text");
+  }
+  (void)widthwise::internal::read_whole<std::uint64_t>(text);
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text = widthwise::fuzz::text_of({data, size});
+  (void)accepted([&] { check_level(text); }, {ErrorCode::kInvalidArgument});
+  (void)accepted([&] { check_guarantee(text); }, {ErrorCode::kInvalidArgument});
+  check_number(text);
+  return 0;
+}
