@@ -15,6 +15,7 @@
 
 #include "io/table/cell.hpp"
 #include "io/table/errors.hpp"
+#include "io/table/quotes.hpp"
 #include "io/table/reader.hpp"
 
 namespace widthwise::internal {
@@ -49,6 +50,93 @@ class CountedFile : public arrow::io::InputStream {
   std::atomic<std::uint64_t> bytes_read_ = 0;
 };
 
+/// What Arrow passes on of a quote that is not closed.
+constexpr const char* kUnclosedQuote = "a quote is not closed";
+
+/// The text of a file on its way to Arrow, which takes an end of the file inside quotes for the end of a cell: the rows
+/// after a quote that is not closed would be lost without a word.
+class QuoteChecked : public arrow::io::InputStream {
+ public:
+  explicit QuoteChecked(std::shared_ptr<arrow::io::InputStream> text) : text_(std::move(text)) {}
+
+  /// The byte at which a cell was quoted that was not closed in what has been read, or not within a whole block.
+  [[nodiscard]] std::optional<std::uint64_t> unclosed() const {
+    const std::uint64_t place = unclosed_;
+    return place == kNone ? std::nullopt : std::optional(place);
+  }
+
+  arrow::Status Close() override { return text_->Close(); }
+  [[nodiscard]] bool closed() const override { return text_->closed(); }
+  [[nodiscard]] arrow::Result<std::int64_t> Tell() const override { return text_->Tell(); }
+  arrow::Result<std::int64_t> Read(std::int64_t bytes, void* out) override {
+    ARROW_ASSIGN_OR_RAISE(const std::int64_t read, text_->Read(bytes, out));
+    ARROW_RETURN_NOT_OK(check_quotes({static_cast<const char*>(out), static_cast<std::size_t>(read)}));
+    return read;
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(std::int64_t bytes) override {
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> buffer, text_->Read(bytes));
+    ARROW_RETURN_NOT_OK(check_quotes(static_cast<std::string_view>(*buffer)));
+    return buffer;
+  }
+
+ private:
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+  arrow::Status check_quotes(std::string_view bytes) {
+    quotes_.scan(bytes);
+    read_ += bytes.size();
+    const std::optional<std::uint64_t> open = quotes_.open();
+    const bool is_unclosed = quotes_.broken() || (open && bytes.empty());
+    if (is_unclosed || !is_long_) unclosed_ = quotes_.broken().value_or(open.value_or(kNone));
+    is_long_ = is_long_ || (open && read_ - *open > static_cast<std::uint64_t>(kBlockBytes));
+    return is_unclosed ? arrow::Status::Invalid(kUnclosedQuote) : arrow::Status::OK();
+  }
+
+  std::shared_ptr<arrow::io::InputStream> text_;
+  QuoteScanner quotes_;
+  std::uint64_t read_ = 0;
+  bool is_long_ = false;                         // a cell that Arrow will refuse, which may be after more has been read
+  std::atomic<std::uint64_t> unclosed_ = kNone;  // the others belong to the thread that reads
+};
+
+/// The bytes of a CSV file as text, and how far the file itself has been read.
+struct OpenedText {
+  std::unique_ptr<arrow::util::Codec> codec;
+  std::shared_ptr<CountedFile> counted;
+  std::shared_ptr<arrow::io::InputStream> text;
+};
+
+OpenedText open_text(const std::filesystem::path& file, bool gzipped) {
+  OpenedText opened;
+  opened.counted =
+      std::make_shared<CountedFile>(value_of(arrow::io::ReadableFile::Open(file.string()), ErrorCode::kFile, file));
+  opened.text = opened.counted;
+  if (gzipped) {
+    opened.codec = value_of(arrow::util::Codec::Create(arrow::Compression::GZIP), ErrorCode::kMissingEngine, file);
+    opened.text =
+        value_of(arrow::io::CompressedInputStream::Make(opened.codec.get(), opened.counted), ErrorCode::kFile, file);
+  }
+  return opened;
+}
+
+/// The line of a byte, from 1: what an editor shows.
+std::uint64_t line_of(const std::filesystem::path& file, bool gzipped, std::uint64_t place) {
+  const OpenedText opened = open_text(file, gzipped);
+  std::uint64_t line = 1;
+  char last = 0;
+  std::uint64_t at = 0;
+  while (at < place) {
+    const std::shared_ptr<arrow::Buffer> buffer = value_of(opened.text->Read(kBlockBytes), ErrorCode::kFile, file);
+    if (buffer->size() == 0) break;
+    for (const char letter : static_cast<std::string_view>(*buffer).substr(0, place - at)) {
+      if (letter == '\r' || (letter == '\n' && last != '\r')) ++line;
+      last = letter;
+    }
+    at += static_cast<std::uint64_t>(buffer->size());
+  }
+  return line;
+}
+
 /// A row with too few or too many cells, if there is one.
 struct RaggedRow {
   bool found = false;
@@ -62,15 +150,12 @@ struct RaggedRow {
 class TextBlocks {
  public:
   TextBlocks(std::filesystem::path file, bool gzipped, bool ahead, std::vector<std::string> columns)
-      : file_(std::move(file)), ahead_(ahead), ragged_(std::make_shared<RaggedRow>()) {
-    const std::shared_ptr<arrow::io::ReadableFile> opened =
-        value_of(arrow::io::ReadableFile::Open(file_.string()), ErrorCode::kFile, file_);
-    counted_ = std::make_shared<CountedFile>(opened);
-    std::shared_ptr<arrow::io::InputStream> input = counted_;
-    if (gzipped) {
-      codec_ = value_of(arrow::util::Codec::Create(arrow::Compression::GZIP), ErrorCode::kMissingEngine, file_);
-      input = value_of(arrow::io::CompressedInputStream::Make(codec_.get(), counted_), ErrorCode::kFile, file_);
-    }
+      : file_(std::move(file)),
+        gzipped_(gzipped),
+        ahead_(ahead),
+        ragged_(std::make_shared<RaggedRow>()),
+        opened_(open_text(file_, gzipped)),
+        checked_(std::make_shared<QuoteChecked>(opened_.text)) {
     auto read = arrow::csv::ReadOptions::Defaults();
     read.block_size = kBlockBytes;
     read.use_threads = false;  // the stream does not use them, and rows keep their numbers
@@ -83,7 +168,8 @@ class TextBlocks {
     auto convert = arrow::csv::ConvertOptions::Defaults();
     convert.default_column_type = arrow::binary();  // in any encoding: only formats with types need to know
     convert.include_columns = std::move(columns);
-    reader_ = unwrap(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), input, read, parse, convert));
+    reader_ =
+        unwrap(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), checked_, read, parse, convert));
   }
 
   TextBlocks(const TextBlocks&) = delete;
@@ -94,7 +180,7 @@ class TextBlocks {
 
   [[nodiscard]] const arrow::Schema& schema() const { return *reader_->schema(); }
   [[nodiscard]] std::shared_ptr<arrow::Schema> shared_schema() const { return reader_->schema(); }
-  [[nodiscard]] std::uint64_t bytes_read() const { return counted_->bytes_read(); }
+  [[nodiscard]] std::uint64_t bytes_read() const { return opened_.counted->bytes_read(); }
 
   /// Null at the end.
   std::shared_ptr<arrow::RecordBatch> next() {
@@ -114,6 +200,7 @@ class TextBlocks {
   /// Throw what is known better than Arrow tells it.
   void explain(const std::string& message) const {
     const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
+    if (says(kUnclosedQuote)) refuse_quote();
     if (ragged_->found) {
       // Arrow counts the header as a row.
       const std::string where = ragged_->number > 1 ? "row " + std::to_string(ragged_->number - 1) + ": " : "";
@@ -121,18 +208,25 @@ class TextBlocks {
              where + "expected " + std::to_string(ragged_->expected) + " cells as in the header, found " +
                  std::to_string(ragged_->cells));
     }
+    if ((says("Empty CSV") || says("straddl")) && checked_->unclosed()) refuse_quote();
     if (says("Empty CSV")) refuse(ErrorCode::kBadData, file_, "expected a header line and then rows, found neither");
     if (says("straddl")) {
-      refuse(ErrorCode::kBadData, file_,
-             "a line is longer than " + std::to_string(kBlockBytes) + " bytes; is a quote not closed?");
+      refuse(ErrorCode::kBadData, file_, "a line is longer than " + std::to_string(kBlockBytes) + " bytes");
     }
   }
 
+  [[noreturn]] void refuse_quote() const {
+    refuse(ErrorCode::kBadData, file_,
+           "the quote opened in line " + std::to_string(line_of(file_, gzipped_, checked_->unclosed().value_or(0))) +
+               " is not closed; close it or remove it");
+  }
+
   std::filesystem::path file_;
+  bool gzipped_;
   bool ahead_;
   std::shared_ptr<RaggedRow> ragged_;
-  std::shared_ptr<CountedFile> counted_;
-  std::unique_ptr<arrow::util::Codec> codec_;
+  OpenedText opened_;
+  std::shared_ptr<QuoteChecked> checked_;
   std::shared_ptr<arrow::csv::StreamingReader> reader_;
   arrow::Future<std::shared_ptr<arrow::RecordBatch>> next_;
 };

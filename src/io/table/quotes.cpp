@@ -1,0 +1,140 @@
+#include "io/table/quotes.hpp"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace widthwise::internal {
+namespace {
+
+constexpr char kQuote = '"';
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+bool ends_cell(char letter) { return letter == ',' || letter == '\n' || letter == '\r'; }
+
+bool has_newline(std::string_view text) {
+  return text.find('\n') != std::string_view::npos || text.find('\r') != std::string_view::npos;
+}
+
+constexpr std::size_t kBlock = 64;
+
+/// Which of kBlock bytes are `letter`, the first being the lowest bit.
+std::uint64_t places_of(const char* bytes, char letter) {
+  std::uint64_t places = 0;
+#if defined(__SSE2__)
+  const __m128i letters = _mm_set1_epi8(letter);
+  for (std::size_t i = 0; i < kBlock; i += sizeof letters) {
+    __m128i part;
+    std::memcpy(&part, bytes + i, sizeof part);
+    const int found = _mm_movemask_epi8(_mm_cmpeq_epi8(part, letters));
+    places |= static_cast<std::uint64_t>(static_cast<unsigned>(found)) << i;
+  }
+#else
+  for (std::size_t i = 0; i < kBlock; ++i) places |= std::uint64_t{bytes[i] == letter} << i;
+#endif
+  return places;
+}
+
+/// Bit i of the result is the parity of bits 0 to i.
+std::uint64_t running_parity(std::uint64_t bits) {
+  for (unsigned shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
+  return bits;
+}
+
+/// The next quote, or the end.
+std::size_t next_quote(std::string_view bytes, std::size_t from) {
+  return std::min(bytes.find(kQuote, from), bytes.size());
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> QuoteScanner::open() const {
+  return state_ == State::kInQuotes ? std::optional(opened_) : std::nullopt;
+}
+
+void QuoteScanner::scan(std::string_view bytes) {
+  std::size_t place = piece_start_ == 0 && bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  while (place < bytes.size()) {
+    if (bytes.size() - place >= kBlock && scan_block(bytes, place)) {
+      place += kBlock;
+      continue;
+    }
+    if (state_ == State::kCellStart || state_ == State::kInCell) place = look_for_open(bytes, place);
+    if (state_ == State::kInQuotes && place < bytes.size()) {
+      place = next_quote(bytes, place) + 1;
+      if (place <= bytes.size()) state_ = State::kAfterQuote;
+    }
+    if (state_ == State::kAfterQuote && place < bytes.size()) after_quote(bytes, place++);
+  }
+  if (state_ == State::kInQuotes || state_ == State::kAfterQuote) {
+    newline_before_ = newline_before_ || has_newline(cell_in(bytes, bytes.size()));
+  }
+  piece_start_ += bytes.size();
+}
+
+bool QuoteScanner::scan_block(std::string_view bytes, std::size_t place) {
+  const char* const block = bytes.data() + place;
+  const std::uint64_t quotes = places_of(block, kQuote);
+  if (quotes == 0) return false;  // and further ones are found faster
+  const std::uint64_t ends = places_of(block, ',') | places_of(block, '\n') | places_of(block, '\r');
+  // "" inside a cell closes it and opens it again, which comes to the same.
+  const bool was_open = state_ == State::kInQuotes;
+  const std::uint64_t open = running_parity(quotes) ^ (was_open ? ~std::uint64_t{0} : 0);
+  const std::uint64_t closing = quotes & ~open;
+  const std::uint64_t after_closing = closing << 1U | (state_ == State::kAfterQuote ? 1U : 0U);
+  const std::uint64_t starts = ends << 1U | (state_ == State::kCellStart ? 1U : 0U);
+  const std::uint64_t opening = quotes & open;
+  if ((opening & ~(starts | after_closing)) != 0 || (after_closing & ~(ends | quotes)) != 0) return false;
+
+  if (const std::uint64_t first = opening & ~after_closing; first != 0) {
+    opened_ = piece_start_ + place + static_cast<std::uint64_t>(std::bit_width(first)) - 1;
+    newline_before_ = false;
+  }
+  const auto is_last = [](std::uint64_t places) { return places >> (kBlock - 1) != 0; };
+  if (is_last(open)) {
+    state_ = State::kInQuotes;
+  } else if (is_last(closing)) {
+    state_ = State::kAfterQuote;
+  } else {
+    state_ = is_last(ends) ? State::kCellStart : State::kInCell;
+  }
+  return true;
+}
+
+std::size_t QuoteScanner::look_for_open(std::string_view bytes, std::size_t place) {
+  const bool here = state_ == State::kCellStart && bytes[place] == kQuote;
+  const std::size_t quote = here ? place : next_quote(bytes, place);
+  if (quote == bytes.size()) {
+    state_ = ends_cell(bytes.back()) ? State::kCellStart : State::kInCell;
+    return quote;
+  }
+  const bool opens = here || (quote > place && ends_cell(bytes[quote - 1]));
+  state_ = opens ? State::kInQuotes : State::kInCell;
+  if (opens) {
+    opened_ = piece_start_ + quote;
+    newline_before_ = false;
+  }
+  return quote + 1;
+}
+
+void QuoteScanner::after_quote(std::string_view bytes, std::size_t place) {
+  if (bytes[place] == kQuote) {
+    state_ = State::kInQuotes;
+  } else if (ends_cell(bytes[place])) {
+    state_ = State::kCellStart;
+  } else {
+    state_ = State::kInCell;
+    if (!broken_ && (newline_before_ || has_newline(cell_in(bytes, place)))) broken_ = opened_;
+  }
+}
+
+std::string_view QuoteScanner::cell_in(std::string_view bytes, std::size_t end) const {
+  const std::size_t begin = opened_ > piece_start_ ? static_cast<std::size_t>(opened_ - piece_start_) : 0;
+  return bytes.substr(begin, end - begin);
+}
+
+}  // namespace widthwise::internal
