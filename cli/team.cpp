@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -26,12 +26,14 @@
 #include "interrupt.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "private_network.hpp"
 #include "text.hpp"
 
 namespace widthwise::cli {
 namespace {
 
 constexpr const char* kHere = "127.0.0.1";
+constexpr std::uint16_t kAnyPort = 9091;  // of a network where nobody listens yet
 
 /// A port of this machine that nobody listens at.
 std::uint16_t free_port() {
@@ -64,11 +66,12 @@ std::vector<std::string> own_arguments() {
 /// Several processes of this program. Those that are left at the end are killed.
 class Workers {
  public:
-  Workers(const std::vector<std::string>& arguments, std::size_t count) {
+  /// In this network, or in that of this process when there is none.
+  Workers(const std::vector<std::string>& arguments, std::size_t count, const PrivateNetwork* network) {
     for (std::size_t rank = 0; rank < count; ++rank) {
       auto with_rank = arguments;
       with_rank.insert(with_rank.end(), {"--rank", std::to_string(rank)});
-      start(with_rank, rank == 0);
+      start(with_rank, rank == 0, network);
     }
   }
   Workers(const Workers&) = delete;
@@ -140,27 +143,33 @@ class Workers {
     bool signalled = false;  ///< by us
   };
 
-  void start(const std::vector<std::string>& arguments, bool first) {
+  void start(const std::vector<std::string>& arguments, bool first, const PrivateNetwork* network) {
     std::vector<char*> pointers;
     for (const auto& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
     pointers.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
     std::array<int, 2> pipe_ends = {-1, -1};
-    if (!first) {
-      if (pipe2(pipe_ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-        throw Error(ErrorCode::kLostWorker, "cannot start the workers: too many files are open");
-      }
-      posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-      posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDERR_FILENO);
+    if (!first && pipe2(pipe_ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+      throw Error(ErrorCode::kLostWorker, "cannot start the workers: too many files are open");
     }
     Worker worker;
-    const int failure = posix_spawn(&worker.process, "/proc/self/exe", &actions, nullptr, pointers.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
+    worker.process = fork();
+    if (worker.process == 0) become(pointers.data(), first ? -1 : pipe_ends[1], network);
     if (!first) close(pipe_ends[1]);
     worker.messages = pipe_ends[0];
-    if (failure != 0) throw Error(ErrorCode::kLostWorker, "cannot start the workers");
+    if (worker.process < 0) throw Error(ErrorCode::kLostWorker, "cannot start the workers");
     workers_.push_back(std::move(worker));
+  }
+
+  /// In a child of a process that may have threads: nothing is called but the system.
+  [[noreturn]] static void become(char* const* arguments, int messages, const PrivateNetwork* network) {
+    if (messages >= 0) {
+      dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+      dup2(messages, STDERR_FILENO);
+    }
+    if (network == nullptr || network->enter()) execve("/proc/self/exe", arguments, environ);
+    constexpr std::string_view kFailure = "widthwise fit: cannot start a worker\n";
+    (void)!write(STDERR_FILENO, kFailure.data(), kFailure.size());
+    _exit(kLostWorkerExit);
   }
 
   static void read_messages(Worker& worker) {
@@ -199,6 +208,11 @@ void add_team_options(CLI::App& command, TeamChoice& choice, const std::string& 
                 "the tables are this worker's alone, and read whole; default: workers share their row groups")
       ->group(group)
       ->needs(tracker);
+  command
+      .add_flag("--private-network", choice.private_network,
+                "declare that the network of the workers is private: anyone who can reach their ports can disturb or "
+                "end the fit. Needed by --tracker; --workers needs it only where it cannot create a network of its own")
+      ->group(group);
   add_count(command, "--timeout", choice.timeout,
             "seconds to wait for a worker: longer than any takes to read its rows or to train a round")
       ->capture_default_str()
@@ -206,6 +220,11 @@ void add_team_options(CLI::App& command, TeamChoice& choice, const std::string& 
 }
 
 TeamOptions team_options(const TeamChoice& choice) {
+  if (!choice.private_network) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--tracker: XGBoost's workers listen on every network interface and accept anyone; if only trusted "
+                "programs can reach their ports, add --private-network");
+  }
   TeamOptions options;
   const auto colon = choice.tracker.rfind(':');
   const auto port = colon == std::string::npos
@@ -232,13 +251,18 @@ TeamOptions team_options(const TeamChoice& choice) {
 
 void run_workers(const TeamChoice& choice, bool threads_given) {
   std::vector<std::string> arguments = own_arguments();
-  arguments.insert(arguments.end(),
-                   {"--tracker", kHere + (":" + std::to_string(free_port())), "--world", std::to_string(choice.start)});
+  std::optional<PrivateNetwork> network;
+  if (!choice.private_network) {
+    network.emplace();
+    arguments.emplace_back("--private-network");
+  }
+  arguments.insert(arguments.end(), {"--tracker", kHere + (":" + std::to_string(network ? kAnyPort : free_port())),
+                                     "--world", std::to_string(choice.start)});
   if (!threads_given) {
     const std::size_t threads = available_processors() / choice.start;
     arguments.insert(arguments.end(), {"--threads", std::to_string(std::max<std::size_t>(1, threads))});
   }
-  Workers workers(arguments, choice.start);
+  Workers workers(arguments, choice.start, network ? &*network : nullptr);
   using Clock = std::chrono::steady_clock;
   std::optional<Clock::time_point> deadline;  // once one has failed, for the others
   bool told = false;

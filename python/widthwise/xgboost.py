@@ -46,6 +46,8 @@ on to ``xgboost.train`` on each worker. The label column holds the residuals, th
     booster = regressor.fit(frame).get_booster()
 
 Take the booster as above and predict with `widthwise.Predictor`; Spark's ``transform`` would give bare parameters.
+
+XGBoost's workers listen on every network interface and accept anyone: train on clusters in a private network only.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Fit:
     def __init__(self, tables, output, *, world=2, timeout=TIMEOUT, options=()):
         self.world = world
         self.address = Here().address()
-        where = ["--tracker", self.address, "--world", world, "--timeout", timeout]
+        where = ["--tracker", self.address, "--world", world, "--timeout", timeout, "--private-network"]
         team = [*where, "--threads", 1, "-o", output, *options]
         own = isinstance(tables, list)
         self.processes = [
@@ -161,11 +161,15 @@ def test_a_tracker_that_never_answers_is_an_error_in_time(kind, table, tmp_path)
             listener.listen()
             threading.Thread(target=lambda: [listener.accept() for _ in range(2)], daemon=True).start()
         team = ["--tracker", f"127.0.0.1:{listener.getsockname()[1]}", "--rank", 1, "--world", 2, "--timeout", 3]
-        words = fit_words(table, *team, "-o", tmp_path / "model")
+        words = fit_words(table, *team, "--private-network", "-o", tmp_path / "model")
         done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == LOST
     assert done.stderr.startswith("widthwise fit: worker 1 of 2: ")
     assert done.stderr.count("\n") == 1
+
+
+def tracker(address, rank=0):
+    return ["--tracker", address, "--rank", str(rank), "--world", "2"]
 
 
 @pytest.mark.parametrize(
@@ -173,8 +177,9 @@ def test_a_tracker_that_never_answers_is_an_error_in_time(kind, table, tmp_path)
     [
         (["--workers", "99"], "99 workers but 16 row groups to read; use fewer workers"),
         (["--workers", "2", "--localizer", "net"], "--localizer net trains in one process"),
-        (["--tracker", "nowhere", "--rank", "0", "--world", "2"], "--tracker: 'nowhere' is not HOST:PORT"),
-        (["--tracker", "127.0.0.1:9091", "--rank", "2", "--world", "2"], "--rank: there is no worker 2 of 2"),
+        ([*tracker("nowhere"), "--private-network"], "--tracker: 'nowhere' is not HOST:PORT"),
+        ([*tracker("127.0.0.1:9091", rank=2), "--private-network"], "--rank: there is no worker 2 of 2"),
+        (tracker("127.0.0.1:9091"), "if only trusted programs can reach their ports, add --private-network"),
         (["--rank", "1"], "--rank requires --tracker"),
         (["--workers", "2", "--transform", "mixture"], "the transform mixture has to see all rows at once"),
     ],

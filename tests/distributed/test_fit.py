@@ -15,7 +15,7 @@ ROUNDS = ["--goal", "narrow", "--no-compare", "--threads", "1"]
 @pytest.mark.parametrize("world", [1, 2, 4])
 def test_all_workers_write_the_same_model(world, network, table, tmp_path):
     def words(rank, address):
-        team = ["--tracker", address, "--rank", rank, "--world", world, "--timeout", 60]
+        team = ["--tracker", address, "--rank", rank, "--world", world, "--timeout", 60, "--private-network"]
         output = tmp_path / f"model-{rank}.safetensors"
         return fit_words(table, *ROUNDS, *team, "-o", output)
 

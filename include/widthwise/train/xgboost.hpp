@@ -59,7 +59,8 @@ struct TeamOptions {
 
 /// Join the team of all processes that call this with the same options but their rank; return when all are there. While
 /// the team lives, all that XGBoost does in this process is done by all workers together. One team a process. SIGPIPE
-/// is ignored from then on, unless the process handles it. Throws kLostWorker, saying who was waited for where, after
+/// is ignored from then on, unless the process handles it. Workers listen on every network interface and accept anyone:
+/// use it in a private network only (SECURITY.md). Throws kLostWorker, saying who was waited for where, after
 /// the timeout.
 [[nodiscard]] std::unique_ptr<const Team> join_team(std::shared_ptr<const XgboostLibrary> library,
                                                     const TeamOptions& options);
