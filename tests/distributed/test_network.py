@@ -28,9 +28,15 @@ def wait_for(found, what, seconds=120):
     return result
 
 
-def children_of(process):
+def workers_of(process):
+    """The children of a process that have become workers."""
     tasks = Path(f"/proc/{process}/task/{process}/children")
-    return [int(child) for child in tasks.read_text().split()] if tasks.exists() else []
+    workers = []
+    with contextlib.suppress(OSError):  # of a child that has just ended
+        for child in tasks.read_text().split():
+            if b"--rank" in Path(f"/proc/{child}/cmdline").read_bytes():
+                workers.append(int(child))
+    return workers
 
 
 def listeners(process):
@@ -59,7 +65,7 @@ def fit_that_waits(table, output, *options, **settings):
     words = fit_words(table, "--workers", 2, "--no-compare", "--threads", 1, *options, "-o", output)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(words, **pipes, **settings) as process:
-        children = wait_for(lambda: len(found := children_of(process.pid)) == 2 and found, "worker")
+        children = wait_for(lambda: len(found := workers_of(process.pid)) == 2 and found, "worker")
         os.kill(children[1], signal.SIGSTOP)
         try:
             yield process, children
