@@ -6,30 +6,34 @@
 namespace widthwise::python {
 namespace {
 
-template <class Thing>
-nb::bytes to_bytes(const Thing& thing) {
-  const auto bytes = thing.serialise();
-  return nb::bytes(bytes.data(), bytes.size());
-}
-
-template <class Thing>
-Thing from_bytes(const nb::bytes& bytes) {
-  return Thing::deserialise({static_cast<const std::byte*>(bytes.data()), bytes.size()});
-}
-
-void add(Calibration& calibration, const Doubles& scores, std::uint64_t first_row, const std::optional<Booleans>& above,
-         const std::optional<Doubles>& weights, const std::optional<Integers>& groups,
-         const std::optional<Keys>& keys) {
-  const nb::gil_scoped_release release;
-  calibration.add(numbers_of(first_row, keys), span_of(scores), span_of(above), span_of(weights), span_of(groups));
+void add(SharedCalibration& shared, const Doubles& scores, const std::optional<std::uint64_t>& first_row,
+         const std::optional<Booleans>& above, const std::optional<Doubles>& weights,
+         const std::optional<Integers>& groups, const std::optional<Keys>& keys) {
+  locked(
+      [&](Calibration& calibration) {
+        const RowNumbers numbers = numbers_of(first_row.value_or(calibration.rows_seen()), keys);
+        calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
+      },
+      shared);
 }
 
 /// The scores kept of a group, in an order that tells nothing.
-Vector scores(const Calibration& calibration, std::int64_t group) {
-  const auto rows = calibration.rows(group);
+Vector scores(const SharedCalibration& shared, std::int64_t group) {
+  const auto rows = locked([&](const Calibration& calibration) { return calibration.rows(group); }, shared);
   auto out = room_for(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) out[i] = rows[i].score;
   return give<Vector>(std::move(out), {rows.size()});
+}
+
+/// Take in the content of another object, or of the same.
+template <class Value>
+void merge(Guarded<Value>& guarded, const Guarded<Value>& other) {
+  locked([](Value& value, const Value& more) { value.merge(more); }, guarded, other);
+}
+
+SortedScores sorted(const SharedCalibration& shared, const std::string& guarantee) {
+  const Guarantee kind = Guarantee::parse(guarantee);
+  return locked([&](const Calibration& calibration) { return SortedScores(calibration, kind); }, shared);
 }
 
 /// `test_weights` has one for each score, or none.
@@ -50,38 +54,33 @@ Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t 
 }  // namespace
 
 void bind_calibration(nb::module_& module) {
-  nb::class_<Calibration>(module, "Calibration")
+  nb::class_<SharedCalibration>(module, "Calibration")
       .def(
           "__init__",
-          [](Calibration* self, std::uint64_t capacity, std::uint64_t seed) {
-            new (self) Calibration(Calibration::Options{capacity, seed});
+          [](SharedCalibration* self, std::uint64_t capacity, std::uint64_t seed) {
+            new (self) SharedCalibration(Calibration(Calibration::Options{capacity, seed}));
           },
           nb::arg("capacity") = Calibration::Options().capacity, nb::arg("seed") = Calibration::Options().seed)
-      .def("add", &add, nb::arg("scores"), nb::arg("first_row"), nb::arg("above").none(), nb::arg("weights").none(),
-           nb::arg("groups").none(), nb::arg("keys").none() = nb::none())
-      .def("merge", &Calibration::merge, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
-      .def("to_bytes", &to_bytes<Calibration>)
-      .def_static("from_bytes", &from_bytes<Calibration>, nb::arg("data"))
-      .def_prop_ro("rows_seen", &Calibration::rows_seen)
-      .def_prop_ro("rows_kept", &Calibration::rows_kept)
-      .def_prop_ro("groups", &Calibration::groups)
-      .def_prop_ro("grouped", &Calibration::grouped)
-      .def_prop_ro("capacity", [](const Calibration& self) { return self.options().capacity; })
-      .def_prop_ro("seed", [](const Calibration& self) { return self.options().seed; })
-      .def("duplicate", &Calibration::duplicate)
+      .def("add", &add, nb::arg("scores"), nb::arg("first_row").none(), nb::arg("above").none(),
+           nb::arg("weights").none(), nb::arg("groups").none(), nb::arg("keys").none() = nb::none())
+      .def("merge", &merge<Calibration>, nb::arg("other"))
+      .def("to_bytes", &bytes_of<Calibration>)
+      .def_static("from_bytes", &guarded_from<Calibration>, nb::arg("data"))
+      .def_prop_ro("rows_seen", &read<&Calibration::rows_seen, Calibration>)
+      .def_prop_ro("rows_kept", &read<&Calibration::rows_kept, Calibration>)
+      .def_prop_ro("groups", &read<&Calibration::groups, Calibration>)
+      .def_prop_ro("grouped", &read<&Calibration::grouped, Calibration>)
+      .def_prop_ro("capacity", [](const SharedCalibration& self) { return read<&Calibration::options>(self).capacity; })
+      .def_prop_ro("seed", [](const SharedCalibration& self) { return read<&Calibration::options>(self).seed; })
+      .def("duplicate", &read<&Calibration::duplicate, Calibration>)
       .def("scores", &scores, nb::arg("group") = 0)
-      .def(
-          "sorted",
-          [](const Calibration& self, const std::string& guarantee) {
-            return SortedScores(self, Guarantee::parse(guarantee));
-          },
-          nb::arg("guarantee") = Guarantee().text(), nb::call_guard<nb::gil_scoped_release>());
-  nb::class_<RowSketch>(module, "RowSketch", "Content hashes of rows, in bounded memory.")
-      .def(nb::init<>())
-      .def("merge", &RowSketch::merge, nb::arg("other"), nb::call_guard<nb::gil_scoped_release>())
-      .def_prop_ro("rows", &RowSketch::rows)
-      .def("to_bytes", &to_bytes<RowSketch>)
-      .def_static("from_bytes", &from_bytes<RowSketch>, nb::arg("data"));
+      .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().text());
+  nb::class_<SharedSketch>(module, "RowSketch", "Content hashes of rows, in bounded memory.")
+      .def("__init__", [](SharedSketch* self) { new (self) SharedSketch(RowSketch()); })
+      .def("merge", &merge<RowSketch>, nb::arg("other"))
+      .def_prop_ro("rows", &read<&RowSketch::rows, RowSketch>)
+      .def("to_bytes", &bytes_of<RowSketch>)
+      .def_static("from_bytes", &guarded_from<RowSketch>, nb::arg("data"));
   nb::class_<SortedScores>(module, "SortedScores")
       .def(
           "quantile",

@@ -139,7 +139,7 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
                        });
 }
 
-void calibrate(const Model& model, Calibration& calibration, const Table& table, const OptionalDoubles& predictions,
+void calibrate(const Model& model, SharedCalibration& shared, const Table& table, const OptionalDoubles& predictions,
                const OptionalIntegers& groups, const Doubles& outcomes, std::uint64_t first_row,
                const std::optional<Keys>& keys) {
   check_outcomes(table, outcomes);
@@ -148,28 +148,44 @@ void calibrate(const Model& model, Calibration& calibration, const Table& table,
   // All of them at once, by their keys or positions, before any part is added.
   model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(0));
   // All rows or, when one is refused, none.
-  Calibration added(calibration.options());
+  Calibration added(read<&Calibration::options>(shared));
   Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& part, std::size_t first) {
     const std::size_t count = part.x.rows();
     model.calibrate(added, part, span_of(outcomes).subspan(first, count), numbers.part(first, count));
   });
-  calibration.merge(added);
+  locked([&](Calibration& calibration) { calibration.merge(added); }, shared);
+}
+
+/// Without a sketch the rows of the calibration are not known.
+Model with_calibration(const Model& model, const SharedCalibration& calibration, const SharedSketch* rows) {
+  const RowSketch sketch = rows == nullptr ? RowSketch() : locked([](const RowSketch& all) { return all; }, *rows);
+  return locked([&](const Calibration& scores) { return model.with_calibration(scores, sketch); }, calibration);
+}
+
+std::optional<SharedOnline> online_of(const Model& model) {
+  if (!model.parts().online) return std::nullopt;
+  return SharedOnline(*model.parts().online);
+}
+
+Model with_online(const Model& model, const SharedOnline* shared) {
+  if (shared == nullptr) return model.with_online(std::nullopt);
+  return locked([&](const OnlineCalibration& online) { return model.with_online(online); }, *shared);
 }
 
 /// The sketch of rows with outcomes.
-RowSketch sketch(const Model& model, const Table& table, const Doubles& outcomes) {
+SharedSketch sketch(const Model& model, const Table& table, const Doubles& outcomes) {
   check_outcomes(table, outcomes);
   RowSketch rows;
   const RowHasher hasher(model.parts().features);
   const nb::gil_scoped_release release;
   table.for_each_part(
       [&](MatrixView x, std::size_t first) { rows.add(hasher, x, span_of(outcomes).subspan(first, x.rows())); });
-  return rows;
+  return SharedSketch(std::move(rows));
 }
 
 /// The shares of rows that fitted and calibrated the model, and what that means; None when there are none.
-std::optional<nb::dict> seen(const Model& model, const RowSketch& rows) {
-  const SeenRows seen = seen_rows(model, rows);
+std::optional<nb::dict> seen(const Model& model, const SharedSketch& shared) {
+  const SeenRows seen = locked([&](const RowSketch& rows) { return seen_rows(model, rows); }, shared);
   if (!seen.any()) return std::nullopt;
   nb::dict dict;
   dict["fitted"] = seen.fitted.found() ? seen.fitted.share() : 0;
@@ -177,6 +193,12 @@ std::optional<nb::dict> seen(const Model& model, const RowSketch& rows) {
   dict["rows"] = seen.shares();
   dict["text"] = seen.to_string();
   return dict;
+}
+
+void check_new_rows(const Model& model, const SharedSketch& rows, const SharedSketch& calibrated,
+                    const std::string& replace) {
+  locked([&](const RowSketch& fresh, const RowSketch& there) { require_new_rows(model, fresh, there, replace); }, rows,
+         calibrated);
 }
 
 /// What to tell of residuals of rows that are to calibrate, when they are larger or smaller than those of the fit by
@@ -191,9 +213,9 @@ Model with_notes(const Model& model, const std::map<std::string, std::string>& n
   return Model(std::move(parts));
 }
 
-Model with_fit_sketch(const Model& model, const RowSketch& rows) {
+Model with_fit_sketch(const Model& model, const SharedSketch& shared) {
   ModelParts parts = model.parts();
-  parts.fit_sketch = rows;
+  parts.fit_sketch = locked([](const RowSketch& rows) { return rows; }, shared);
   return Model(std::move(parts));
 }
 
@@ -296,20 +318,16 @@ void bind_model(nb::module_& module) {
                    })
       .def_prop_ro("fit_rows", [](const Model& self) { return self.parts().fit_rows; })
       .def_prop_ro("notes", [](const Model& self) { return self.parts().notes; })
-      .def_prop_ro("calibration", [](const Model& self) { return self.parts().calibration; })
+      .def_prop_ro("calibration", [](const Model& self) { return SharedCalibration(self.parts().calibration); })
       .def_prop_ro("calibration_rows", [](const Model& self) { return self.parts().calibration.rows_kept(); })
       .def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base); })
       .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer); })
-      .def("with_calibration", &Model::with_calibration, nb::arg("calibration"), nb::arg("rows") = RowSketch())
-      .def_prop_ro("calibration_sketch", [](const Model& self) { return self.parts().calibration_sketch; })
+      .def("with_calibration", &with_calibration, nb::arg("calibration"), nb::arg("rows").none() = nb::none())
+      .def_prop_ro("calibration_sketch",
+                   [](const Model& self) { return SharedSketch(self.parts().calibration_sketch); })
       .def("sketch", &sketch, nb::arg("table"), nb::arg("outcomes"))
       .def("seen", &seen, nb::arg("rows"))
-      .def(
-          "require_new_rows",
-          [](const Model& self, const RowSketch& rows, const RowSketch& calibrated, const std::string& replace) {
-            require_new_rows(self, rows, calibrated, replace);
-          },
-          nb::arg("rows"), nb::arg("calibrated"), nb::arg("replace"), nb::call_guard<nb::gil_scoped_release>())
+      .def("require_new_rows", &check_new_rows, nb::arg("rows"), nb::arg("calibrated"), nb::arg("replace"))
       .def_prop_ro("guarantee", [](const Model& self) { return self.parts().guarantee.text(); })
       .def(
           "with_guarantee",
@@ -317,8 +335,8 @@ void bind_model(nb::module_& module) {
             return self.with_guarantee(Guarantee::parse(guarantee));
           },
           nb::arg("guarantee"))
-      .def_prop_ro("online", [](const Model& self) { return self.parts().online; })
-      .def("with_online", &Model::with_online, nb::arg("online").none())
+      .def_prop_ro("online", &online_of)
+      .def("with_online", &with_online, nb::arg("online").none())
       .def("with_fit_sketch", &with_fit_sketch, nb::arg("rows"))
       .def("with_notes", &with_notes, nb::arg("notes"))
       .def("predictions", &predictions, nb::arg("table"))

@@ -22,7 +22,11 @@
 #include <widthwise/error.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/online.hpp>
 #include <widthwise/plan.hpp>
+#include <widthwise/row_sketch.hpp>
+
+#include "guarded.hpp"
 
 /// What the parts of the module share: arrays in and out.
 namespace widthwise::python {
@@ -37,6 +41,37 @@ using Booleans = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::
 using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 using Cube = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
+
+/// What changes, as Python has it: threads may share it.
+using SharedCalibration = Guarded<Calibration>;
+using SharedOnline = Guarded<OnlineCalibration>;
+using SharedSketch = Guarded<RowSketch>;
+
+/// Call use(values...) without Python's lock and with all guards locked: const ones for reading, the others for
+/// writing.
+template <class Use, class... Guards>
+auto locked(const Use& use, Guards&... guards) {
+  return locked_without<nb::gil_scoped_release>(use, guards...);
+}
+
+/// What a const method of a guarded object returns.
+template <auto method, class Value>
+auto read(const Guarded<Value>& guarded) {
+  return locked([](const Value& value) { return (value.*method)(); }, guarded);
+}
+
+/// The bytes of a guarded object.
+template <class Value>
+nb::bytes bytes_of(const Guarded<Value>& guarded) {
+  const auto bytes = read<&Value::serialise>(guarded);
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+/// A guarded object from its bytes.
+template <class Value>
+Guarded<Value> guarded_from(const nb::bytes& bytes) {
+  return Guarded(Value::deserialise({static_cast<const std::byte*>(bytes.data()), bytes.size()}));
+}
 
 template <class Array>
 [[nodiscard]] auto span_of(const Array& array) {

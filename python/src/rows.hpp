@@ -32,8 +32,14 @@ struct Rows {
   /// Call use(rows, number of the first) part by part, in order, without Python's lock.
   template <class Use>
   void for_each_part(const Use& use) const {
-    check();
     const nb::gil_scoped_release release;
+    for_each_part_when_released(use);
+  }
+
+  /// The same where Python's lock is released already, as inside `locked`.
+  template <class Use>
+  void for_each_part_when_released(const Use& use) const {
+    check();
     table.for_each_part([&](MatrixView x, std::size_t first) {
       const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, x.rows()); };
       use(ModelRows{x, part(predictions), part(groups)}, first);

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,7 +18,8 @@ class Calibration:
     """A sample of scores of rows that nothing was fitted on; it knows which of them bounds the next.
 
     The same rows give the same calibration in whatever order and on however many machines they are added; a row that
-    comes twice is an error, because it would make intervals too narrow.
+    comes twice is an error, because it would make intervals too narrow. Threads may share a calibration; each call is
+    atomic.
 
     Parameters
     ----------
@@ -35,14 +40,17 @@ class Calibration:
     """
 
     def __init__(self, *, capacity: int = 1_000_000, random_state: int = 0) -> None:
-        self._core = _core.Calibration(capacity, random_state)
-        self._rows = _core.RowSketch()  # of the rows that a localizer or predictor scored
+        self._set(_core.Calibration(capacity, random_state), _core.RowSketch())
+
+    def _set(self, core: _core.Calibration, rows: _core.RowSketch) -> None:
+        self._core = core
+        self._rows = rows  # a sketch of those that a localizer or predictor scored
+        self._lock = threading.RLock()  # of both; each has a lock of its own for what concerns it alone
 
     @classmethod
     def _of(cls, core: _core.Calibration, rows: _core.RowSketch | None = None) -> Calibration:
         self = cls.__new__(cls)
-        self._core = core
-        self._rows = _core.RowSketch() if rows is None else rows
+        self._set(core, _core.RowSketch() if rows is None else rows)
         return self
 
     def add(
@@ -85,7 +93,7 @@ class Calibration:
             raise ValueError("give either first_row or key: both number the rows")
         self._core.add(
             values,
-            self.rows_seen if first_row is None else first_row,
+            first_row,
             None if above is None else np.ascontiguousarray(above, dtype=bool),
             None if weights is None else _tables.numbers(weights, "weights", n),
             None if groups is None else _tables.integers(groups, "groups", n),
@@ -95,8 +103,9 @@ class Calibration:
 
     def merge(self, other: Calibration) -> Calibration:
         """Take in the rows of another calibration, of another machine say, and return this one."""
-        self._core.merge(other._core)
-        self._rows.merge(other._rows)
+        with _both_locked(self, other):
+            self._core.merge(other._core)
+            self._rows.merge(other._rows)
         return self
 
     def quantile(
@@ -172,11 +181,19 @@ class Calibration:
     __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> tuple[bytes, bytes]:
-        return self.to_bytes(), self._rows.to_bytes()
+        with self._lock:
+            return self.to_bytes(), self._rows.to_bytes()
 
     def __setstate__(self, state: tuple[bytes, bytes]) -> None:
-        self._core = _core.Calibration.from_bytes(state[0])
-        self._rows = _core.RowSketch.from_bytes(state[1])
+        self._set(_core.Calibration.from_bytes(state[0]), _core.RowSketch.from_bytes(state[1]))
 
     def __repr__(self) -> str:
         return f"Calibration of {len(self):,} rows"
+
+
+@contextmanager
+def _both_locked(a: Calibration, b: Calibration) -> Iterator[None]:
+    """Lock two calibrations in one order, whoever merges which into which: no thread waits for another that waits."""
+    first, second = sorted((a, b), key=id)
+    with first._lock, second._lock:
+        yield

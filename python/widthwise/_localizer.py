@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
-from ._model import HasModel, add_rows, first_row_of, load_model
+from ._model import HasModel, add_rows, first_row_of, inputs_of, load_model
 from ._options import Goal, Guarantee, Levels, Window, goal_text, guarantee_text, levels_of, window_of
 from ._tables import Floats
 
@@ -184,7 +184,7 @@ class Localizer(HasModel):
             options["transform"] = "identity"
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
-            self._model, self.fit_report_ = _core.fit(
+            model, report = _core.fit(
                 table=table,
                 y=y,
                 predictions=None if cross_validated else y_pred,
@@ -201,9 +201,10 @@ class Localizer(HasModel):
                 progress=callback,
                 **options,
             )
-        for warning in self.fit_report_["warnings"]:
+        self._model, self.fit_report_ = model, report
+        for warning in report["warnings"]:
             warnings.warn(warning, UserWarning, stacklevel=3)
-        logger.info("%s", self.fit_report_["in_words"])
+        logger.info("%s", report["in_words"])
 
     @classmethod
     def from_booster(
@@ -230,7 +231,7 @@ class Localizer(HasModel):
         if best is not None:
             booster = booster[: int(best) + 1]
         self = cls(goal=objective.goal, transform=objective.transform, two_sided=objective.two_sided)
-        self._model = _core.Model.from_xgboost(
+        model = _core.Model.from_xgboost(
             bytes(booster.save_raw("ubj")),
             objective.transform,
             objective.goal,
@@ -242,7 +243,7 @@ class Localizer(HasModel):
             unit or objective.unit or _core.unit_near(float(np.mean(np.abs(residuals)))),
             [0.9],
         )
-        self._model = self._model.with_fit_sketch(self._model.sketch(table, outcomes))
+        self._model = model.with_fit_sketch(model.sketch(table, outcomes))
         return self
 
     @classmethod
@@ -254,16 +255,19 @@ class Localizer(HasModel):
 
     def parameters(self, X: Any, y_pred: Any) -> Floats:
         """The parameters of the transform for each row, of shape (n, P)."""
-        return self._fitted_model().parameters(*self._inputs(X, y_pred))
+        model = self._fitted_model()
+        return model.parameters(*inputs_of(model, X, y_pred))
 
     def difficulty(self, X: Any, y_pred: Any) -> Floats:
         """How large errors are expected to be, up to one factor; for transforms that only rescale (goal even)."""
-        return self._fitted_model().scales(*self._inputs(X, y_pred))
+        model = self._fitted_model()
+        return model.scales(*inputs_of(model, X, y_pred))
 
     def scores(self, X: Any, y: Any, y_pred: Any) -> Floats:
         """The scores of rows with outcomes: what a calibration holds."""
-        table, predictions = self._inputs(X, y_pred)
-        return self._model.scores(table, predictions, _tables.numbers(y, "y", table.rows))
+        model = self._fitted_model()
+        table, predictions = inputs_of(model, X, y_pred)
+        return model.scores(table, predictions, _tables.numbers(y, "y", table.rows))
 
     def half_widths(self, X: Any, y_pred: Any, scores: ArrayLike) -> tuple[Floats, Floats]:
         """The distances from the prediction to the lower and the upper bound that these scores give.
@@ -278,10 +282,11 @@ class Localizer(HasModel):
         lower, upper : arrays of shape (n, m)
             Not negative; equal when the localizer is one-sided.
         """
-        table, predictions = self._inputs(X, y_pred)
+        model = self._fitted_model()
+        table, predictions = inputs_of(model, X, y_pred)
         q = np.asarray(scores, dtype=np.float64)
         q = np.ascontiguousarray(np.broadcast_to(q, (table.rows, q.shape[-1])))
-        return self._model.half_widths(table, predictions, q)
+        return model.half_widths(table, predictions, q)
 
     def calibrate(
         self,
@@ -310,7 +315,8 @@ class Localizer(HasModel):
             To add to; by default a new one.
         """
         calibration = calibration if calibration is not None else Calibration()
-        add_rows(self._model, calibration, *self._inputs(X, y_pred), groups, y, key, "a new Calibration")
+        model = self._fitted_model()
+        add_rows(model, calibration, *inputs_of(model, X, y_pred), groups, y, key, "a new Calibration")
         return calibration
 
     def __repr__(self) -> str:

@@ -68,33 +68,32 @@ class HasModel:
             )
         return self._model
 
-    def _table(self, X: Any) -> _core.Table:
-        table, named = _tables.read(X)
-        return _tables.select_names(table, self.features, named)
-
-    def _predictions(self, y_pred: Any, rows: int) -> Floats | None:
-        if y_pred is None:
-            if self._model.needs_predictions:
-                raise ValueError("this model has no base model: give the predictions of the rows as y_pred")
-            return None
-        if not self._model.needs_predictions:
-            raise ValueError("this model makes its own predictions: leave y_pred out")
-        return _tables.numbers(y_pred, "y_pred", rows)
-
     def _inputs(self, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
-        table = self._table(X)
-        return table, self._predictions(y_pred, table.rows)
+        return inputs_of(self._fitted_model(), X, y_pred)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         if "_model" in state:
-            state["_model"] = self._model.to_bytes()
+            state["_model"] = state["_model"].to_bytes()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_model" in state:
             self._model = _core.Model.from_bytes(state["_model"])
+
+
+def inputs_of(model: _core.Model, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
+    """Rows as a model takes them: its features, and predictions unless it makes its own."""
+    table, named = _tables.read(X)
+    table = _tables.select_names(table, model.features, named)
+    if y_pred is None:
+        if model.needs_predictions:
+            raise ValueError("this model has no base model: give the predictions of the rows as y_pred")
+        return table, None
+    if not model.needs_predictions:
+        raise ValueError("this model makes its own predictions: leave y_pred out")
+    return table, _tables.numbers(y_pred, "y_pred", table.rows)
 
 
 def groups_of(groups: Any, rows: int) -> NDArray[np.int64] | None:
@@ -115,11 +114,13 @@ def add_rows(
     to calibrate without the latter."""
     outcomes = _tables.numbers(y, "y", table.rows)
     rows = model.sketch(table, outcomes)
-    model.require_new_rows(rows, calibration._rows, replace)
     first_row = first_row_of(table, outcomes)
     keys = None if key is None else _tables.keys(key, table.rows)
-    model.calibrate(calibration._core, table, y_pred, groups_of(groups, table.rows), outcomes, first_row, keys)
-    calibration._rows.merge(rows)
+    group_of_row = groups_of(groups, table.rows)
+    with calibration._lock:
+        model.require_new_rows(rows, calibration._rows, replace)
+        model.calibrate(calibration._core, table, y_pred, group_of_row, outcomes, first_row, keys)
+        calibration._rows.merge(rows)
     residuals = outcomes - (model.predictions(table) if y_pred is None else y_pred)
     if warning := model.in_sample_warning(residuals):
         warnings.warn(warning, UserWarning, stacklevel=4)

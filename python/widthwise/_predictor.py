@@ -36,7 +36,8 @@ class Predictor(HasModel):
     """
 
     def __init__(self, localizer: Localizer, calibration: Calibration) -> None:
-        self._model = localizer._fitted_model().with_calibration(calibration._core, calibration._rows)
+        with calibration._lock:
+            self._model = localizer._fitted_model().with_calibration(calibration._core, calibration._rows)
 
     @classmethod
     def _of(cls, model: _core.Model) -> Predictor:

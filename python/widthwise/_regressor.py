@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import weakref
 from numbers import Integral, Real
 from typing import Any
 
@@ -28,6 +30,10 @@ from ._model import first_row_of, load_model, not_fitted
 from ._options import Goal, Guarantee, Levels
 from ._predictor import Predictor
 from ._tables import Floats
+
+# A lock for each model that is fitted or calibrated. It is no attribute: it would be copied, cloned and pickled.
+_LOCKS: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
+_LOCKS_LOCK = threading.Lock()
 
 ESTIMATOR_COLUMNS = "estimator_columns"  # note of a model: the columns of X that its estimator was given, as JSON
 
@@ -186,6 +192,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         WidthwiseRegressor
             This one.
         """
+        fitted = self._as_it_is()
+        fitted._fit(X, y, y_pred, y_pred_cv)
+        with self._lock():
+            parameters = {name: value for name, value in dict(vars(self)).items() if not name.endswith("_")}
+            learnt = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+            self.__dict__ = parameters | learnt  # one assignment, so that no thread sees half of it
+        return self
+
+    def _fit(self, X: Any, y: Any, y_pred: Any, y_pred_cv: Any) -> None:
         target = _tables.name_of(y, "y")
         X, y = self._validated(X, y)
         if self.outcome_range is not None:  # all rows at once, before any is set aside
@@ -225,7 +240,6 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
         self.predictor_ = Predictor._of(model)
         self.fit_report_ = localizer.fit_report_
-        return self
 
     def _fit_to_predictions(
         self,
@@ -322,16 +336,19 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         WidthwiseRegressor
             This one.
         """
-        X, predictions = self._inputs(X, y_pred)
-        self.predictor_ = self.predictor_.calibrated(X, y, predictions, replace=replace)
+        with self._lock():
+            now = self._as_it_is()
+            X, predictions = now._inputs(X, y_pred)
+            self.predictor_ = now.predictor_.calibrated(X, y, predictions, replace=replace)
         return self
 
     # ---- prediction
 
     def predict(self, X: Any) -> Floats:
         """Predictions of the estimator, without intervals."""
-        X, predictions = self._inputs(X, None)
-        return self.predictor_.predict(X) if predictions is None else predictions
+        now = self._as_it_is()
+        X, predictions = now._inputs(X, None)
+        return now.predictor_.predict(X) if predictions is None else predictions
 
     def predict_interval(
         self, X: Any, confidence_level: Levels | None = None, *, y_pred: Any = None
@@ -353,13 +370,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``. Infinite where there are too few calibration rows
             to promise the level.
         """
-        X, predictions = self._inputs(X, y_pred)
-        return self.predictor_.predict_interval(X, predictions, confidence_level=confidence_level)
+        now = self._as_it_is()
+        X, predictions = now._inputs(X, y_pred)
+        return now.predictor_.predict_interval(X, predictions, confidence_level=confidence_level)
 
     def predict_p(self, X: Any, y: Any, *, y_pred: Any = None) -> Floats:
         """The p-values of outcomes: an outcome of this p-value or a smaller one comes with at most that probability."""
-        X, predictions = self._inputs(X, y_pred)
-        return self.predictor_.predict_p(X, y, predictions)
+        now = self._as_it_is()
+        X, predictions = now._inputs(X, y_pred)
+        return now.predictor_.predict_p(X, y, predictions)
 
     def predict_quantile(self, X: Any, quantiles: Levels, *, y_pred: Any = None) -> Floats:
         """Quantiles of the outcome, of shape (n, k).
@@ -367,8 +386,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         An outcome lies below a quantile of t >= 0.5 with probability at least t, above one of t < 0.5 with probability
         at least 1 - t.
         """
-        X, predictions = self._inputs(X, y_pred)
-        return self.predictor_.predict_quantile(X, quantiles, predictions)
+        now = self._as_it_is()
+        X, predictions = now._inputs(X, y_pred)
+        return now.predictor_.predict_quantile(X, quantiles, predictions)
 
     def evaluate(self, X: Any, y: Any, *, confidence_level: Levels | None = None, y_pred: Any = None) -> Evaluation:
         """Say whether intervals keep their promise on rows the model has not seen, and what they cost.
@@ -378,8 +398,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Evaluation
             A dict with everything, which prints as a table.
         """
-        X, predictions = self._inputs(X, y_pred)
-        return self.predictor_.evaluate(X, y, predictions, confidence_level=confidence_level)
+        now = self._as_it_is()
+        X, predictions = now._inputs(X, y_pred)
+        return now.predictor_.evaluate(X, y, predictions, confidence_level=confidence_level)
 
     # ---- files
 
@@ -450,6 +471,17 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     # ---- what the methods share
+
+    def _lock(self) -> threading.RLock:
+        """Held while what was learnt is replaced, so that no update is lost."""
+        with _LOCKS_LOCK:
+            return _LOCKS.setdefault(self, threading.RLock())
+
+    def _as_it_is(self) -> WidthwiseRegressor:
+        """A copy that stays as it is while other threads fit or calibrate this one."""
+        copy = self.__class__.__new__(self.__class__)
+        copy.__dict__ = dict(self.__dict__)
+        return copy
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Floats]:
         if _is_frame(X):

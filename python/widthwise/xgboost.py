@@ -152,8 +152,9 @@ class WidthObjective(HasObjective):
     def __call__(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Gradient and Hessian of shape (n, P), for XGBoost to call."""
         rows = _Rows(dtrain)
-        self.unit = self._given_unit or rows.unit
-        _, gradient, hessian = self._evaluate(rows, self.unit, predt, derivatives=True)
+        unit = self._given_unit or rows.unit
+        _, gradient, hessian = self._evaluate(rows, unit, predt, derivatives=True)
+        self.unit = unit
         # XGBoost's settings are meant for losses that are a sum over rows; ours is a mean.
         least = _LEAST_HESSIAN * (1.0 if rows.weights is None else rows.weights[:, None])
         return (

@@ -34,8 +34,9 @@ class ModelRows:
         if not isinstance(model, Predictor):
             if not hasattr(model, "conformalize"):
                 raise TypeError(f"expected a WidthwiseRegressor or a Predictor, got {type(model).__name__}")
-            X, y_pred = model._inputs(X, y_pred)
-            model = model.predictor_
+            now = model._as_it_is()
+            X, y_pred = now._inputs(X, y_pred)
+            model = now.predictor_
         table, given = model._inputs(X, y_pred)
         if why := model._model.uncalibrated():
             raise not_fitted(f"{why}: {HOW_TO_CALIBRATE}")
