@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "text.hpp"
+#include "train/threads/fork.hpp"
 #include "train/threads/limits.hpp"
 
 namespace widthwise {
@@ -37,6 +38,7 @@ std::size_t available_processors() {
 }
 
 std::size_t training_threads(std::size_t requested, std::size_t rows, std::size_t columns) {
+  if (internal::threads_lost_in_fork()) return 1;
   if (requested != 0) return requested;
   const std::size_t useful = rows * columns / kCellsPerThread;
   return useful <= 1 ? 1 : std::min(useful, available_processors());

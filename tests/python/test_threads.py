@@ -49,6 +49,42 @@ def test_threads_follow_size_variable_and_affinity(run_python):
     assert processors_and_threads == [(2, 1), (1, 1), (1, 1), (2, 2)]
 
 
+FORKS = """
+import os
+import signal
+import sys
+import numpy as np
+from widthwise import Localizer
+
+X = np.random.default_rng(0).normal(size=(1000, 4))
+
+def fit():
+    localizer = Localizer(n_jobs=2, compare=False).fit(X, X[:, 0] * X[:, 1], np.zeros(1000))
+    return localizer.parameters(X, np.zeros(1000)).tobytes()
+
+if sys.argv[1] == "widthwise":
+    ours = fit()
+else:
+    import xgboost
+    xgboost.train({"nthread": 2}, xgboost.DMatrix(X, X[:, 0], nthread=2), 3)
+assert len(os.listdir("/proc/self/task")) > 1
+child = os.fork()
+if child == 0:
+    signal.alarm(240)
+    theirs = fit()
+    assert len(os.listdir("/proc/self/task")) == 1
+    os._exit(0 if sys.argv[1] != "widthwise" or theirs == ours else 2)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("package", ["widthwise", "xgboost"])
+def test_a_child_fits_after_its_parent_has_used_threads(run_python, package):
+    """Threads do not survive a fork, and libgomp waits for them: with several threads the child never ends."""
+    done = run_python(FORKS, package, env=bench.environment(), timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
 def test_n_jobs_counts_from_the_processors_available():
     assert threads_of(None) == threads_of(-1) == 0
     assert threads_of(3) == 3

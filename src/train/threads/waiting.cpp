@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <latch>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -23,13 +23,17 @@ bool waiting_is_set() {
                      [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
+bool is_openmp_runtime(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with("libgomp") || name.starts_with("libomp") || name.starts_with("libiomp");
+}
+
 /// The OpenMP runtimes in this process. There can be several: packages of Python bring copies of their own.
 std::vector<std::string> openmp_runtimes() {
   std::vector<std::string> paths;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {
-        const std::string name = std::filesystem::path(info->dlpi_name).filename().string();
-        if (name.starts_with("libgomp") || name.starts_with("libomp") || name.starts_with("libiomp")) {
+        if (is_openmp_runtime(info->dlpi_name)) {
           static_cast<std::vector<std::string>*>(out)->emplace_back(info->dlpi_name);
         }
         return 0;
@@ -60,6 +64,12 @@ bool can_start(std::size_t count) {
 }
 
 }  // namespace
+
+bool openmp_is_loaded() noexcept {
+  return dl_iterate_phdr(
+             [](dl_phdr_info* info, std::size_t, void*) { return is_openmp_runtime(info->dlpi_name) ? 1 : 0; },
+             nullptr) != 0;
+}
 
 /// A team of libgomp's that has nothing to do.
 class PassiveWaiting::IdleTeam {

@@ -7,6 +7,9 @@
 
 namespace widthwise::internal {
 
+/// Whether there is an OpenMP runtime in this process. Allocates nothing.
+[[nodiscard]] bool openmp_is_loaded() noexcept;
+
 /// While it lives, threads of OpenMP wait for each other asleep instead of in a loop. Runtimes loop for milliseconds by
 /// default; where other programs use the processors as well, each wait then takes a time slice of the scheduler and
 /// training takes up to a hundred times as long. OMP_WAIT_POLICY would do, but it is read when the runtime is loaded:
