@@ -69,6 +69,7 @@ Json describe(const std::optional<OnlineCalibration>& online) {
 
 Json to_json(const Model& model, const std::string& file) {
   const ModelParts& parts = model.parts();
+  const int format = model_file_format(file);
   Json levels = Json::array();
   for (const Level& level : parts.levels) {
     Json entry = {{"level", level.value()}, {"least_rows", parts.guarantee.least_rows(level)}};
@@ -78,6 +79,8 @@ Json to_json(const Model& model, const std::string& file) {
   }
   return {{"model", file},
           {"bytes", std::filesystem::file_size(file)},
+          {"format", format},
+          {"checksum", format >= kChecksumFormat},
           {"target", parts.target},
           {"prediction", parts.prediction.empty() ? Json(nullptr) : Json(parts.prediction)},
           {"features", parts.features},
@@ -105,7 +108,10 @@ std::string to_text(const Model& model, const std::string& file) {
   const ModelParts& parts = model.parts();
   const Calibration& calibration = parts.calibration;
   constexpr std::size_t kIndent = 20;
-  std::string text = file + ": " + count_of(std::filesystem::file_size(file), "byte") + "\n\n";
+  const int format = model_file_format(file);
+  std::string text = file + ": " + count_of(std::filesystem::file_size(file), "byte") + ", format " +
+                     std::to_string(format) + (format >= kChecksumFormat ? ", checksum verified" : ", no checksum") +
+                     "\n\n";
   const auto line = [&](std::string name, const std::string& value) {
     name.resize(std::max(kIndent - 2, name.size() + 1), ' ');
     text += "  " + name + wrapped(value, 100, kIndent) + "\n";

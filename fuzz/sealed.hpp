@@ -1,8 +1,9 @@
 #pragma once
 
-#include <cstring>
+#include <utility>
 #include <vector>
 
+#include "sealing.hpp"
 #include "target.hpp"
 #include "words.hpp"
 
@@ -10,21 +11,17 @@ namespace widthwise::fuzz {
 
 /// The same 64-bit words with the checksum that they should have, so that what lies behind its check is tested as well.
 inline std::vector<std::byte> sealed_words(std::span<const std::byte> bytes) {
-  const std::size_t words = bytes.size() / internal::kWordBytes;
-  if (words == 0) return {};
-  internal::WordWriter writer(words - 1);
-  for (std::size_t i = 0; i + 1 < words; ++i) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i * internal::kWordBytes, internal::kWordBytes);
-    writer.put(word);
-  }
-  return std::move(writer).finish();
+  std::vector<std::byte> sealed(bytes.begin(), bytes.end());
+  internal::seal_words(sealed);
+  return sealed;
 }
 
-/// The bytes of a safetensors file, and the same with the right checksum.
+/// The bytes of a safetensors file, and the same with the right checksums.
 inline std::vector<std::vector<std::byte>> as_given_and_sealed(std::span<const std::uint8_t> data) {
   const auto bytes = std::as_bytes(data);
-  return {{bytes.begin(), bytes.end()}};
+  std::vector<std::byte> sealed(bytes.begin(), bytes.end());
+  examples::seal_file(sealed);
+  return {{bytes.begin(), bytes.end()}, std::move(sealed)};
 }
 
 /// Read the bytes as they are, and again with the right checksum. What is read must be written as it was, or refused.

@@ -13,14 +13,17 @@
 
 // Format 1. Texts: "calibration_part", the format, which models do not have; "widthwise", the version that wrote it;
 // "scores_of", a number. Array: "calibration".
-// Format 2: the same, and the array "sketch". A part whose rows are not known is still written as format 1.
+// Format 2: the same, and the array "sketch".
+// Format 3: the same, where "sketch" may be absent, and the text "checksum" (safetensors.hpp). Every part is written
+// so.
 namespace widthwise {
 namespace {
 
 using internal::SafetensorsReader;
 using internal::SafetensorsWriter;
 
-constexpr std::uint64_t kPartFormat = 2;
+constexpr std::uint64_t kFormatWithSketch = 2;
+constexpr std::uint64_t kPartFormat = 3;
 constexpr const char* kFormatText = "calibration_part";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
@@ -45,13 +48,15 @@ std::uint64_t format_of(std::span<const std::byte> bytes) {
 CalibrationPart read_part(std::span<const std::byte> bytes, const std::string& where) {
   try {
     const std::uint64_t format = format_of(bytes);
-    SafetensorsReader reader(bytes);
+    SafetensorsReader reader =
+        format < kPartFormat ? SafetensorsReader(bytes) : SafetensorsReader::sealed(bytes, "; make the part again");
     (void)reader.take_text(kFormatText);
     (void)reader.take_text("widthwise");
     CalibrationPart part;
     part.scores_of = internal::count_of(reader.take_text("scores_of"), "scores_of");
     part.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
-    if (format == kPartFormat) part.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
+    if (format == kFormatWithSketch || (format == kPartFormat && reader.has("sketch")))
+      part.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
     reader.expect_nothing_left();
     return part;
   } catch (const Error& error) {
@@ -89,12 +94,12 @@ void merge_part(CalibrationPart& into, const CalibrationPart& part, const Model&
 
 std::vector<std::byte> serialise_part(const CalibrationPart& part) {
   SafetensorsWriter writer;
-  writer.put_text(kFormatText, std::to_string(part.sketch.empty() ? 1 : kPartFormat));
+  writer.put_text(kFormatText, std::to_string(kPartFormat));
   writer.put_text("widthwise", kVersion);
   writer.put_text("scores_of", std::to_string(part.scores_of));
   writer.put("calibration", part.calibration.serialise());
   if (!part.sketch.empty()) writer.put("sketch", part.sketch.serialise());
-  return writer.finish();
+  return std::move(writer).finish_sealed();
 }
 
 CalibrationPart deserialise_part(std::span<const std::byte> bytes) { return read_part(bytes, "deserialise_part"); }

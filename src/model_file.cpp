@@ -20,11 +20,11 @@
 // "transform" with "transform.gamma" and "transform.epsilon" where it takes them, "score" and "sides" of the rule; the
 // kind of the base model and the localizer ("none", "forest", "net", "neighbours") and their numbers; "note.<name>".
 // Arrays: "calibration", "fit_residuals" and those of the base model and the localizer.
-// Format 2 is a model that follows a stream: the same, and the array "online". A model that does not is written as
-// format 1, which older programs read; one that does they would take for one that stands still.
+// Format 2 is a model that follows a stream: the same, and the array "online".
 // Format 3 is either of them with further fields, each of which may be absent: the arrays "online", "fit_sketch" and
-// "calibration_sketch", and the text "guarantee", the confidence of a training-conditional guarantee. A model with
-// neither sketches nor such a guarantee is still written as format 1 or 2.
+// "calibration_sketch", and the text "guarantee", the confidence of a training-conditional guarantee.
+// Format 4 is format 3 with the text "checksum" (safetensors.hpp). Every model is written so; programs that know the
+// formats before it wrote the oldest one that held the model.
 namespace widthwise {
 namespace {
 
@@ -34,8 +34,9 @@ using internal::SafetensorsReader;
 using internal::SafetensorsWriter;
 using internal::text_of;
 
-constexpr std::uint64_t kFormatWithOnline = 2;
-constexpr std::uint64_t kFormatWithOptions = 3;
+constexpr int kFormatWithOnline = 2;
+constexpr int kFormatWithOptions = 3;
+constexpr const char* kAdvice = "; restore the file from a copy, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
@@ -82,7 +83,7 @@ void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
   writer.put_text("unit", text_of(parts.unit));
 }
 
-std::uint64_t format_of(std::span<const std::byte> bytes) {
+int format_of(std::span<const std::byte> bytes) {
   // Before anything else is read, which may look different in a later format.
   const auto texts = SafetensorsReader::texts_of(bytes);
   const auto format = texts.find("format");
@@ -93,15 +94,7 @@ std::uint64_t format_of(std::span<const std::byte> bytes) {
            "); update widthwise");
   }
   if (number == 0) refuse("there is no format 0");
-  return number;
-}
-
-/// The oldest format that holds everything in the model.
-std::uint64_t format_for(const ModelParts& parts) {
-  if (!parts.fit_sketch.empty() || !parts.calibration_sketch.empty() || !parts.guarantee.is_marginal()) {
-    return kFormatWithOptions;
-  }
-  return parts.online ? kFormatWithOnline : 1;
+  return static_cast<int>(number);
 }
 
 void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
@@ -111,8 +104,8 @@ void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (!parts.calibration_sketch.empty()) writer.put("calibration_sketch", parts.calibration_sketch.serialise());
 }
 
-/// Read what put_optional wrote: everything of it is optional in format 3, format 2 has the first, format 1 none.
-void take_optional(SafetensorsReader& reader, std::uint64_t format, ModelParts& parts) {
+/// Read what put_optional wrote: everything of it is optional from format 3 on, format 2 has the first, format 1 none.
+void take_optional(SafetensorsReader& reader, int format, ModelParts& parts) {
   const auto take = [&](const char* name, auto& field, const auto& read) {
     if (reader.has(name)) field = read(reader.take<std::byte>(name));
   };
@@ -125,8 +118,9 @@ void take_optional(SafetensorsReader& reader, std::uint64_t format, ModelParts& 
 }
 
 Model read_model(std::span<const std::byte> bytes) {
-  const std::uint64_t format = format_of(bytes);
-  SafetensorsReader reader(bytes);
+  const int format = format_of(bytes);
+  SafetensorsReader reader =
+      format < kChecksumFormat ? SafetensorsReader(bytes) : SafetensorsReader::sealed(bytes, kAdvice);
   (void)reader.take_text("format");
   (void)reader.take_text("widthwise");
   ModelParts parts{.rule = take_rule(reader)};
@@ -148,10 +142,11 @@ Model read_model(std::span<const std::byte> bytes) {
   return Model(std::move(parts));
 }
 
-/// Read a model, or say what is wrong after `where`.
-Model read_model(std::span<const std::byte> bytes, const std::string& where) {
+/// What `read` makes of the bytes, or what is wrong with them after `where`.
+template <class Read>
+auto checked(std::span<const std::byte> bytes, const std::string& where, const Read& read) {
   try {
-    return read_model(bytes);
+    return read(bytes);
   } catch (const Error& error) {
     throw Error(ErrorCode::kBadData, where + ": " + internal::harmless(error.what()));
   }
@@ -163,7 +158,7 @@ std::vector<std::byte> serialise(const Model& model) {
   const ModelParts& parts = model.parts();
   SafetensorsWriter writer;
   try {
-    writer.put_text("format", std::to_string(format_for(parts)));
+    writer.put_text("format", std::to_string(kModelFormat));
     writer.put_text("widthwise", kVersion);
     put_scoring(writer, parts);
     writer.put_text("range.low", text_of(parts.range.low));
@@ -174,7 +169,7 @@ std::vector<std::byte> serialise(const Model& model) {
     writer.put("fit_residuals", parts.fit_residuals);
     writer.put_text("fit_rows", std::to_string(parts.fit_rows));
     for (const auto& [name, text] : parts.notes) writer.put_text(kNotePrefix + name, text);
-    return writer.finish();
+    return std::move(writer).finish_sealed();
   } catch (const Error& error) {
     throw Error(error.code(), std::string("serialise: ") + error.what());
   }
@@ -187,12 +182,16 @@ std::uint64_t score_fingerprint(const Model& model) {
   return internal::hash_bytes(mix_bits(bytes.size()), bytes);
 }
 
-Model deserialise(std::span<const std::byte> bytes) { return read_model(bytes, "deserialise"); }
+Model deserialise(std::span<const std::byte> bytes) { return checked(bytes, "deserialise", read_model); }
 
 void save(const Model& model, const std::filesystem::path& file) {
   internal::write_file_atomically(file, serialise(model));
 }
 
-Model load(const std::filesystem::path& file) { return read_model(internal::read_file(file), file.string()); }
+Model load(const std::filesystem::path& file) { return checked(internal::read_file(file), file.string(), read_model); }
+
+int model_file_format(const std::filesystem::path& file) {
+  return checked(internal::read_file(file), file.string(), format_of);
+}
 
 }  // namespace widthwise

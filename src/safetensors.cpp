@@ -10,6 +10,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "checksum.hpp"
 #include "safetensors/strict_sax.hpp"
 
 namespace widthwise::internal {
@@ -26,6 +27,8 @@ constexpr const char* kType = "dtype";
 constexpr const char* kShape = "shape";
 constexpr const char* kOffsets = "data_offsets";
 constexpr std::size_t kFields = 3;  // these
+constexpr const char* kChecksum = "checksum";
+constexpr std::string_view kNoChecksum = "0000000000000000";
 
 struct TypeEntry {
   TensorType type;
@@ -141,7 +144,8 @@ class HeaderSax final : public StrictSax {
   bool has_texts_ = false;
 };
 
-Header read_header(std::span<const std::byte> bytes) {
+/// The JSON of the header, and what follows it.
+std::pair<std::string_view, std::span<const std::byte>> parts_of(std::span<const std::byte> bytes) {
   if (bytes.size() < kLengthBytes) {
     refuse("not a safetensors file: expected at least 8 bytes, found " + std::to_string(bytes.size()));
   }
@@ -152,13 +156,47 @@ Header read_header(std::span<const std::byte> bytes) {
     refuse("not a safetensors file, or cut short: the header should have " + std::to_string(length) +
            " bytes, the rest of the file has " + std::to_string(rest.size()));
   }
-  const std::string_view text(reinterpret_cast<const char*>(rest.data()), length);
+  return {{reinterpret_cast<const char*>(rest.data()), length}, rest.subspan(length)};
+}
+
+Header read_header(std::span<const std::byte> bytes) {
+  const auto [text, data] = parts_of(bytes);
   Header header;
-  header.data = rest.subspan(length);
+  header.data = data;
   if (!text.starts_with('{') || !HeaderSax(header).accepts(text)) {
     refuse("not a safetensors file: the header is not the JSON that it should be");
   }
   return header;
+}
+
+/// Where the digits of the checksum are. Text in quotes after a name in quotes is a text of "__metadata__", wherever
+/// it stands in a header: all other values are objects, numbers or types, and quotes within texts are escaped.
+std::optional<std::size_t> checksum_place(std::span<const std::byte> file) {
+  constexpr std::string_view kBefore = R"("checksum":")";
+  const std::string_view header = parts_of(file).first;
+  const std::size_t found = header.find(kBefore);
+  const std::size_t digits = found + kBefore.size();
+  if (found == header.npos || header.find('"', digits) != digits + kNoChecksum.size()) return std::nullopt;
+  return kLengthBytes + digits;
+}
+
+std::string checksum_text(std::span<const std::byte> file, std::size_t place) {
+  std::uint64_t sum =
+      checksum_of({file.first(place), std::as_bytes(std::span(kNoChecksum)), file.subspan(place + kNoChecksum.size())});
+  std::string text(kNoChecksum);
+  for (auto digit = text.rbegin(); digit != text.rend(); ++digit, sum /= 16) *digit = "0123456789abcdef"[sum % 16];
+  return text;
+}
+
+/// Throw unless the file holds the checksum of its bytes.
+void verify_checksum(std::span<const std::byte> file, const std::string& advice) {
+  const std::optional<std::size_t> place = checksum_place(file);
+  if (!place) refuse("damaged: the checksum is missing" + advice);
+  const std::string computed = checksum_text(file, *place);
+  const std::string_view found(reinterpret_cast<const char*>(file.data()) + *place, kNoChecksum.size());
+  if (found != computed) {
+    refuse("damaged: checksum mismatch (stored " + std::string(found) + ", computed " + computed + ")" + advice);
+  }
 }
 
 /// Bytes that an array of this type and shape takes.
@@ -230,6 +268,24 @@ std::vector<std::byte> SafetensorsWriter::finish() const {
   return bytes;
 }
 
+std::vector<std::byte> SafetensorsWriter::finish_sealed() && {
+  put_text(kChecksum, std::string(kNoChecksum));
+  std::vector<std::byte> file = finish();
+  (void)seal(file);
+  return file;
+}
+
+// --- checksum
+// ----------------------------------------------------------------------------------------------------
+
+bool seal(std::span<std::byte> file) {
+  const std::optional<std::size_t> place = checksum_place(file);
+  if (!place) return false;
+  const std::string text = checksum_text(file, *place);
+  std::memcpy(file.data() + *place, text.data(), text.size());
+  return true;
+}
+
 // --- SafetensorsReader
 // ----------------------------------------------------------------------------------------------------
 
@@ -264,6 +320,13 @@ SafetensorsReader::SafetensorsReader(std::span<const std::byte> bytes) {
   if (next != header.data.size()) {
     refuse("expected " + std::to_string(next) + " bytes after the header, found " + std::to_string(header.data.size()));
   }
+}
+
+SafetensorsReader SafetensorsReader::sealed(std::span<const std::byte> bytes, const std::string& advice) {
+  verify_checksum(bytes, advice);
+  SafetensorsReader reader(bytes);
+  (void)reader.take_text(kChecksum);
+  return reader;
 }
 
 std::map<std::string, std::string> SafetensorsReader::texts_of(std::span<const std::byte> bytes) {

@@ -12,6 +12,9 @@
 
 /// Safetensors: an 8-byte little-endian length, a JSON header of that length with texts ("__metadata__") and the type,
 /// shape and place of every array, then the arrays. Read by many tools, and nothing in it can be executed.
+///
+/// A sealed file has the text "checksum": 16 hexadecimal digits, the checksum (checksum.hpp) of all bytes of the file
+/// with these digits taken as zeros.
 namespace widthwise::internal {
 
 /// The types of numbers that model files hold; there are more in the wild.
@@ -74,6 +77,9 @@ class SafetensorsWriter {
   /// Throws kInvalidArgument when a name or text is not UTF-8.
   [[nodiscard]] std::vector<std::byte> finish() const;
 
+  /// The same with a checksum, for SafetensorsReader::sealed.
+  [[nodiscard]] std::vector<std::byte> finish_sealed() &&;
+
  private:
   struct Tensor {
     TensorType type;
@@ -87,12 +93,19 @@ class SafetensorsWriter {
   std::map<std::string, Tensor> tensors_;
 };
 
+/// Write the right checksum into a file in memory that has a place for one; return whether it has. A file is sealed
+/// when it is written, and again by tests that change its bytes and want them to be read.
+bool seal(std::span<std::byte> file);
+
 /// Reads a file in memory, trusting nothing: header, types, shapes and places are checked before anything is used.
 /// What is taken is gone, so that what nobody took can be found. Errors are kBadData and say what is wrong.
 /// Invariant: every array lies within the bytes, which must outlive this; together they fill them without a gap.
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(std::span<const std::byte> bytes);
+
+  /// The same of a sealed file, after its checksum is verified. `advice` ends the message about a damaged one.
+  [[nodiscard]] static SafetensorsReader sealed(std::span<const std::byte> bytes, const std::string& advice);
 
   /// The texts alone, also of a file whose arrays this version would refuse.
   [[nodiscard]] static std::map<std::string, std::string> texts_of(std::span<const std::byte> bytes);

@@ -19,16 +19,40 @@ inline constexpr std::size_t kWordBytes = 8;
 /// Words that hold one bit for each of n rows.
 [[nodiscard]] inline std::size_t bit_words(std::size_t n) { return n / 64 + (n % 64 == 0 ? 0 : 1); }
 
-/// Writes 64-bit words, low byte first, and closes them with a checksum: a chain of bijections, so no change of a
-/// single word can go unseen.
+/// Word `index`, low byte first.
+[[nodiscard]] inline std::uint64_t load_word(std::span<const std::byte> bytes, std::size_t index) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < kWordBytes; ++i) {
+    word |= std::to_integer<std::uint64_t>(bytes[index * kWordBytes + i]) << (8 * i);
+  }
+  return word;
+}
+
+inline void store_word(std::span<std::byte> bytes, std::size_t index, std::uint64_t word) {
+  for (std::size_t i = 0; i < kWordBytes; ++i) bytes[index * kWordBytes + i] = static_cast<std::byte>(word >> (8 * i));
+}
+
+/// The checksum of all words but the last, which holds it: a chain of bijections, so no change of a single word can go
+/// unseen.
+[[nodiscard]] inline std::uint64_t checksum_of_words(std::span<const std::byte> bytes) {
+  std::uint64_t checksum = 0;
+  for (std::size_t i = 0; i + 1 < bytes.size() / kWordBytes; ++i) checksum = mix_bits(checksum ^ load_word(bytes, i));
+  return checksum;
+}
+
+/// Write the right checksum into the last word. Words are sealed when they are written, and again by tests that change
+/// them and want them to be read.
+inline void seal_words(std::span<std::byte> bytes) {
+  if (bytes.size() < kWordBytes) return;
+  store_word(bytes, bytes.size() / kWordBytes - 1, checksum_of_words(bytes));
+}
+
+/// Writes 64-bit words, low byte first, and closes them with their checksum.
 class WordWriter {
  public:
   explicit WordWriter(std::size_t words) : bytes_((words + 1) * kWordBytes) {}
 
-  void put(std::uint64_t word) {
-    checksum_ = mix_bits(checksum_ ^ word);
-    store(word);
-  }
+  void put(std::uint64_t word) { store_word(bytes_, position_++, word); }
   void put(double number) { put(std::bit_cast<std::uint64_t>(number)); }
 
   /// n bits, bit(i) each, in bit_words(n) words.
@@ -42,19 +66,13 @@ class WordWriter {
   }
 
   [[nodiscard]] std::vector<std::byte> finish() && {
-    store(checksum_);
+    seal_words(bytes_);
     return std::move(bytes_);
   }
 
  private:
-  void store(std::uint64_t word) {
-    for (std::size_t i = 0; i < kWordBytes; ++i) bytes_[position_ + i] = static_cast<std::byte>(word >> (8 * i));
-    position_ += kWordBytes;
-  }
-
   std::vector<std::byte> bytes_;
   std::size_t position_ = 0;
-  std::uint64_t checksum_ = 0;
 };
 
 /// Reads what WordWriter wrote, and nothing past its end. Errors are kBadData and begin with `where`.
@@ -104,19 +122,11 @@ class WordReader {
 
   void verify_checksum() const {
     const std::size_t last = bytes_.size() / kWordBytes - 1;
-    std::uint64_t checksum = 0;
-    for (std::size_t i = 0; i < last; ++i) checksum = mix_bits(checksum ^ load(i));
-    if (checksum != load(last)) refuse("the checksum does not match: the bytes were changed or cut");
+    if (checksum_of_words(bytes_) != load(last)) refuse("the checksum does not match: the bytes were changed or cut");
   }
 
  private:
-  [[nodiscard]] std::uint64_t load(std::size_t index) const {
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < kWordBytes; ++i) {
-      word |= std::to_integer<std::uint64_t>(bytes_[index * kWordBytes + i]) << (8 * i);
-    }
-    return word;
-  }
+  [[nodiscard]] std::uint64_t load(std::size_t index) const { return load_word(bytes_, index); }
 
   std::span<const std::byte> bytes_;
   std::string where_;

@@ -17,6 +17,7 @@
 #include <widthwise/random.hpp>
 
 #include "statistics.hpp"
+#include "words.hpp"
 
 namespace widthwise {
 namespace {
@@ -590,24 +591,6 @@ std::vector<std::byte> golden_bytes() {
   return bytes;
 }
 
-std::uint64_t word_at(const std::vector<std::byte>& bytes, std::size_t index) {
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < 8; ++i) word |= std::to_integer<std::uint64_t>(bytes[8 * index + i]) << (8 * i);
-  return word;
-}
-
-void set_word(std::vector<std::byte>& bytes, std::size_t index, std::uint64_t word) {
-  for (std::size_t i = 0; i < 8; ++i) bytes[8 * index + i] = static_cast<std::byte>(word >> (8 * i));
-}
-
-/// Make the checksum right again, so that what is behind it is tested too.
-void repair_checksum(std::vector<std::byte>& bytes) {
-  const std::size_t last = bytes.size() / 8 - 1;
-  std::uint64_t checksum = 0;
-  for (std::size_t i = 0; i < last; ++i) checksum = mix_bits(checksum ^ word_at(bytes, i));
-  set_word(bytes, last, checksum);
-}
-
 TEST(CalibrationBytes, OfTheGoldenSampleNeverChange) {
   Calibration calibration({.capacity = 2, .seed = 7});
   calibration.add(0, {.score = 1.5, .above = true, .group = -1});
@@ -651,7 +634,7 @@ TEST(CalibrationBytes, AreRefusedWhereverTheyAreCut) {
     std::vector<std::byte> cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
     expect_error(ErrorCode::kBadData, "Calibration::deserialise: ", [&] { (void)Calibration::deserialise(cut); });
     if (size % 8 != 0 || size == 0) continue;
-    repair_checksum(cut);
+    internal::seal_words(cut);
     expect_error(ErrorCode::kBadData, "Calibration::deserialise: ", [&] { (void)Calibration::deserialise(cut); });
   }
 }
@@ -664,7 +647,7 @@ void expect_flips_are_survived(const std::vector<std::byte>& bytes, bool repair,
     for (std::uint64_t flips = 1 + random.below(3); flips > 0; --flips) {
       flipped[random.below(flipped.size())] ^= static_cast<std::byte>(1U << random.below(8));
     }
-    if (repair) repair_checksum(flipped);
+    if (repair) internal::seal_words(flipped);
     const std::optional<Error> error = error_of([&] {
       ASSERT_EQ(Calibration::deserialise(flipped).serialise(), flipped);
       ++read;
@@ -691,11 +674,11 @@ TEST(CalibrationBytes, AreRefusedWithTheReason) {
   const auto refused = [](const std::string& part, const std::function<void(std::vector<std::byte>&)>& change) {
     std::vector<std::byte> bytes = golden_bytes();
     change(bytes);
-    repair_checksum(bytes);
+    internal::seal_words(bytes);
     expect_error(ErrorCode::kBadData, part, [&] { (void)Calibration::deserialise(bytes); });
   };
   const auto with = [&](std::size_t index, std::uint64_t word, const std::string& part) {
-    refused(part, [&](std::vector<std::byte>& bytes) { set_word(bytes, index, word); });
+    refused(part, [&](std::vector<std::byte>& bytes) { internal::store_word(bytes, index, word); });
   };
   constexpr std::uint64_t kAllBits = std::numeric_limits<std::uint64_t>::max();
   with(0, 1, "not a calibration");
@@ -723,15 +706,15 @@ TEST(CalibrationBytes, AreRefusedWithTheReason) {
     with(21, std::bit_cast<std::uint64_t>(weight), "a weight is not positive and finite");
   }
   refused("all weights are 1", [](std::vector<std::byte>& bytes) {
-    set_word(bytes, 13, 2);
-    set_word(bytes, 21, std::bit_cast<std::uint64_t>(1.0));
-    set_word(bytes, 22, std::bit_cast<std::uint64_t>(1.0));
+    internal::store_word(bytes, 13, 2);
+    internal::store_word(bytes, 21, std::bit_cast<std::uint64_t>(1.0));
+    internal::store_word(bytes, 22, std::bit_cast<std::uint64_t>(1.0));
   });
   refused("end too early", [](std::vector<std::byte>& bytes) {
     // A count of rows that would need all the memory there is.
-    set_word(bytes, 2, kAllBits);
-    set_word(bytes, 6, std::uint64_t{1} << 62U);
-    set_word(bytes, 7, std::uint64_t{1} << 62U);
+    internal::store_word(bytes, 2, kAllBits);
+    internal::store_word(bytes, 6, std::uint64_t{1} << 62U);
+    internal::store_word(bytes, 7, std::uint64_t{1} << 62U);
   });
   refused("whole 64-bit words", [](std::vector<std::byte>& bytes) { bytes.push_back(std::byte{0}); });
   std::vector<std::byte> changed = golden_bytes();

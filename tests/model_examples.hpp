@@ -56,18 +56,20 @@ inline std::vector<double> numbers(std::size_t n, double centre, double scale, R
   return values;
 }
 
-/// One hidden layer of 5.
-inline std::shared_ptr<const RowFunction> net(std::uint32_t inputs, std::uint32_t outputs, std::uint64_t seed) {
+/// One hidden layer of 5, or layers of these sizes.
+inline std::shared_ptr<const RowFunction> net(std::uint32_t inputs, std::uint32_t outputs, std::uint64_t seed,
+                                              const std::vector<std::uint32_t>& hidden = {5}) {
   Random random(seed);
-  const std::uint32_t hidden = 5;
   DenseNetArrays arrays;
   arrays.centre = numbers(inputs, 0, 1, random);
   arrays.scale = std::vector<double>(inputs, 1.5);
   arrays.bound = 4;
-  for (const auto& [from, to] : {std::pair{inputs, hidden}, std::pair{hidden, outputs}}) {
+  for (std::size_t i = 0; i <= hidden.size(); ++i) {
+    const std::uint32_t from = i == 0 ? inputs : hidden[i - 1];
+    const std::uint32_t to = i == hidden.size() ? outputs : hidden[i];
     DenseLayer layer{.inputs = from, .outputs = to, .weights = {}, .biases = {}};
-    for (std::uint32_t i = 0; i < from * to; ++i) layer.weights.push_back(small_float(random));
-    for (std::uint32_t i = 0; i < to; ++i) layer.biases.push_back(small_float(random));
+    for (std::uint32_t j = 0; j < from * to; ++j) layer.weights.push_back(small_float(random));
+    for (std::uint32_t j = 0; j < to; ++j) layer.biases.push_back(small_float(random));
     arrays.layers.push_back(std::move(layer));
   }
   return std::make_shared<DenseNet>(std::move(arrays));

@@ -14,7 +14,10 @@
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/team.hpp>
 
+#include "bit_flips.hpp"
+#include "file.hpp"
 #include "message_of.hpp"
+#include "safetensors.hpp"
 #include "thread_team.hpp"
 
 namespace widthwise {
@@ -102,20 +105,37 @@ TEST_F(Checkpoints, OfAnotherFitAreNotUsed) {
   EXPECT_TRUE(begun(other).empty());
 }
 
-TEST_F(Checkpoints, ThatAreDamagedAreNotUsed) {
+TEST_F(Checkpoints, ThatAreDamagedAreRefusedByName) {
   Checkpoint first(file_, 7, nullptr);
   (void)first.begin();
   first.keep(bytes_of("what was trained"));
-  std::ifstream in(file_, std::ios::binary);
-  const std::string good((std::istreambuf_iterator<char>(in)), {});
-  for (std::size_t i = 0; i < good.size(); ++i) {
-    std::string bad = good;
-    bad[i] = static_cast<char>(bad[i] ^ 1);
-    std::ofstream(file_, std::ios::binary) << bad;
-    Checkpoint again(file_, 7, nullptr);
-    const auto state = begun(again);
-    EXPECT_TRUE(state.empty() || state == bytes_of("what was trained")) << "byte " << i;
+  const std::vector<std::byte> good = internal::read_file(file_);
+  const auto open = [&](std::span<const std::byte> bytes) {
+    std::ofstream(file_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    const Checkpoint again(file_, 7, nullptr);
+  };
+  expect_flips_are_refused(good, open);
+  for (std::size_t size = 0; size < good.size(); size += 7) {
+    EXPECT_EQ(message_of([&] { open(std::span(good).first(size)); }, ErrorCode::kBadData).find(file_.string()), 0U);
   }
+  std::vector<std::byte> bad = good;
+  bad.back() ^= std::byte{1};
+  const std::string message = message_of([&] { open(bad); }, ErrorCode::kBadData);
+  EXPECT_TRUE(message.starts_with(file_.string() + ": damaged: checksum mismatch (stored ")) << message;
+  EXPECT_TRUE(message.ends_with("; delete this file, and the same command trains from the start")) << message;
+}
+
+TEST_F(Checkpoints, OfTheFormatBeforeAreTrainedAgain) {
+  internal::SafetensorsWriter writer;
+  writer.put("training.0", bytes_of("state"));
+  writer.put_text("checkpoint", "1");
+  writer.put_text("fit", "7");
+  writer.put_text("trainings", "1");
+  writer.put_text("checksum", "1");
+  internal::write_file_atomically(file_, writer.finish());
+  Checkpoint again(file_, 7, nullptr);
+  EXPECT_TRUE(begun(again).empty());
 }
 
 TEST_F(Checkpoints, OfATeamAreThoseOfTheFirstWorker) {

@@ -10,16 +10,18 @@
 
 namespace widthwise {
 
-/// The newest format. save writes the oldest one that holds the model: format 3 when it has sketches of its rows or a
-/// training-conditional guarantee, else format 2 when it follows a stream, else format 1. load reads all of them.
-inline constexpr int kModelFormat = 3;
+/// The format that save writes. load reads it and all before it.
+inline constexpr int kModelFormat = 4;
+
+/// The first format with a checksum over the whole file.
+inline constexpr int kChecksumFormat = 4;
 
 /// The bytes of a model: a safetensors file, which any safetensors reader opens. Equal models give equal bytes.
 [[nodiscard]] std::vector<std::byte> serialise(const Model& model);
 
 /// Read them back. Nothing in the bytes is trusted: every index, shape, number and size is checked before it is used,
-/// memory stays within a small multiple of the bytes given, and nothing is ever executed. Throws kBadData, saying what
-/// is wrong.
+/// memory stays within a small multiple of the bytes given, and nothing is ever executed. From format 4 on, the
+/// checksum of all bytes is verified first. Throws kBadData, saying what is wrong.
 [[nodiscard]] Model deserialise(std::span<const std::byte> bytes);
 
 /// Write a model so that `file` is at every moment the old one or the new one, whole: a temporary file beside it,
@@ -28,6 +30,10 @@ void save(const Model& model, const std::filesystem::path& file);
 
 /// Throws kFile when the file cannot be read, kBadData when it is not a model; both begin with the file's name.
 [[nodiscard]] Model load(const std::filesystem::path& file);
+
+/// The format of a model file; throws as load does, but reads the header only. Files before kChecksumFormat have no
+/// checksum: damage that leaves a well-formed model is not detected. Loading and saving them adds one.
+[[nodiscard]] int model_file_format(const std::filesystem::path& file);
 
 /// A number that tells apart models that give rows different scores: of the rule, the unit, the base model, the
 /// localizer and the names of their columns, and of nothing else. Calibrating a model does not change it.

@@ -9,51 +9,51 @@
 #include <widthwise/train/team.hpp>
 
 #include "file.hpp"
-#include "hash.hpp"
+#include "model_file/texts.hpp"
 #include "safetensors.hpp"
 #include "text.hpp"
 
 namespace widthwise {
 namespace {
 
-constexpr const char* kFormat = "1";
+// Texts: "checkpoint", the format; "fit" and "trainings", numbers; "checksum" (safetensors.hpp). Arrays: "training.0"
+// and so on. Format 1 had a checksum of the arrays alone; what it holds is trained again.
+constexpr const char* kFormatText = "checkpoint";
+constexpr const char* kOldFormat = "1";
+constexpr const char* kFormat = "2";
+constexpr const char* kAdvice = "delete this file, and the same command trains from the start";
+
+using States = std::map<std::size_t, std::vector<std::byte>>;
 
 std::string name_of(std::size_t number) { return "training." + std::to_string(number); }
 
-std::vector<std::byte> to_bytes(std::uint64_t fit, const std::map<std::size_t, std::vector<std::byte>>& states) {
+std::vector<std::byte> to_bytes(std::uint64_t fit, const States& states) {
   internal::SafetensorsWriter writer;
-  std::uint64_t sum = 0;
-  for (const auto& [number, state] : states) {
-    writer.put(name_of(number), state);
-    sum = internal::hash_bytes(sum, state);
-  }
-  writer.put_text("checkpoint", kFormat);
+  for (const auto& [number, state] : states) writer.put(name_of(number), state);
+  writer.put_text(kFormatText, kFormat);
   writer.put_text("fit", std::to_string(fit));
   writer.put_text("trainings", std::to_string(states.size()));
-  writer.put_text("checksum", std::to_string(sum));
-  return writer.finish();
+  return std::move(writer).finish_sealed();
 }
 
-/// The states of a checkpoint of this fit; none when it is another's, or damaged: training then starts anew.
-std::map<std::size_t, std::vector<std::byte>> states_in(std::span<const std::byte> bytes, std::uint64_t fit) {
-  try {
-    internal::SafetensorsReader reader(bytes);
-    if (reader.take_text("checkpoint") != kFormat || reader.take_text("fit") != std::to_string(fit)) return {};
-    const auto count = internal::read_whole<std::size_t>(reader.take_text("trainings"));
-    const std::string sum = reader.take_text("checksum");
-    std::map<std::size_t, std::vector<std::byte>> states;
-    std::uint64_t found = 0;
-    for (std::size_t number = 0; count && number < *count; ++number) {
-      const auto& state = states[number] = reader.take<std::byte>(name_of(number));
-      found = internal::hash_bytes(found, state);
-    }
-    reader.expect_nothing_left();
-    if (!count || sum != std::to_string(found)) return {};
-    return states;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kBadData) throw;
-    return {};
+/// The states of a checkpoint of this fit, none when it is another's. Throws kBadData when it is damaged.
+States states_in(std::span<const std::byte> bytes, std::uint64_t fit) {
+  const auto texts = internal::SafetensorsReader::texts_of(bytes);
+  const auto format = texts.find(kFormatText);
+  if (format != texts.end() && format->second == kOldFormat) return {};
+  if (format == texts.end() || format->second != kFormat) {
+    throw Error(ErrorCode::kBadData, "not a checkpoint of this version");
   }
+  auto reader = internal::SafetensorsReader::sealed(bytes, "");
+  (void)reader.take_text(kFormatText);
+  const auto count = internal::count_of(reader.take_text("trainings"), "trainings");
+  const bool is_this = reader.take_text("fit") == std::to_string(fit);
+  States states;
+  for (std::size_t number = 0; number < count; ++number) {
+    states[number] = reader.take<std::byte>(name_of(number));
+  }
+  reader.expect_nothing_left();
+  return is_this ? states : States();
 }
 
 }  // namespace
@@ -61,7 +61,13 @@ std::map<std::size_t, std::vector<std::byte>> states_in(std::span<const std::byt
 Checkpoint::Checkpoint(std::filesystem::path file, std::uint64_t fit, const Team* team)
     : file_(std::move(file)), fit_(fit), writes_(team == nullptr || team->rank() == 0), kept_(Clock::now()) {
   const auto read = [&] {
-    if (writes_ && std::filesystem::exists(file_)) states_ = states_in(internal::read_file(file_), fit);
+    if (!writes_ || !std::filesystem::exists(file_)) return;
+    const std::vector<std::byte> bytes = internal::read_file(file_);
+    try {
+      states_ = states_in(bytes, fit);
+    } catch (const Error& error) {
+      refuse(error.what());
+    }
   };
   if (team == nullptr) {
     read();
@@ -93,6 +99,10 @@ void Checkpoint::keep(std::vector<std::byte> state) {
   internal::write_file_atomically(file_, to_bytes(fit_, states_));
   kept_ = Clock::now();
   cost_ = kept_ - start;
+}
+
+void Checkpoint::refuse(const std::string& why) const {
+  throw Error(ErrorCode::kBadData, file_.string() + ": " + internal::harmless(why) + "; " + kAdvice);
 }
 
 void Checkpoint::remove() const {

@@ -100,7 +100,11 @@ class Course {
     const std::span<const std::byte> state = checkpoint_->begin();
     if (state.size() <= sizeof(Position)) return;
     std::memcpy(&position_, state.data(), sizeof(Position));
-    booster_.load(state.subspan(sizeof(Position)));
+    try {
+      booster_.load(state.subspan(sizeof(Position)));
+    } catch (const Error& error) {
+      checkpoint_->refuse(std::string("XGBoost cannot load it: ") + error.what());
+    }
   }
 
   [[nodiscard]] const Position& position() const { return position_; }

@@ -123,6 +123,11 @@ def test_a_corrupted_model_is_bad_data(homes):
     for size in (0, 7, 100, len(content) // 2, len(content) - 1):
         (homes.folder / "cut.safetensors").write_bytes(content[:size])
         assert "cut.safetensors" in homes.fails(DATA, "inspect", "cut.safetensors")
+    flipped = bytearray(content)
+    flipped[-1] ^= 1
+    (homes.folder / "flipped.safetensors").write_bytes(flipped)
+    message = homes.fails(DATA, "inspect", "flipped.safetensors")
+    assert "flipped.safetensors: damaged: checksum mismatch" in message and "restore the file from a copy" in message
 
 
 def test_a_model_of_a_newer_format_says_so(homes):

@@ -3,6 +3,7 @@
 import filecmp
 import math
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,6 +67,17 @@ def test_inspect_says_what_is_in_the_file(homes):
     for part in ["price", "3: a, b and rooms", "column 'forecast'", "trees", "750 rows", "level 0.9"]:
         assert part in text
     assert homes.ok("inspect", "knn.safetensors", "--json").json["base"]["kind"] == "knn"
+
+
+def test_inspect_says_whether_a_file_has_a_checksum(homes):
+    inside = homes.ok("inspect", "homes.safetensors", "--json").json
+    assert (inside["format"], inside["checksum"]) == (4, True)
+    assert "format 4, checksum verified" in homes.ok("inspect", "homes.safetensors").out
+    golden = Path(__file__).parents[1] / "golden"
+    for number in (1, 2, 3):
+        old = golden / f"model-{number}.safetensors"
+        assert homes.ok("inspect", old, "--json").json["checksum"] is False
+        assert f"format {number}, no checksum" in homes.ok("inspect", old).out
 
 
 def test_calibrate_adds_rows_once(homes, model):

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace widthwise {
@@ -15,13 +16,14 @@ class Team;
 /// What a fit has trained so far, in a file, so that the same fit goes on from there after it was stopped. A fit trains
 /// several things one after the other, always in the same order: each is known by its number.
 ///
-/// The first worker of a team has the file; the others are told what was in it. The file is replaced whole. What it
-/// holds is checked like a model file before it is used, and what another fit has left is not used.
+/// The first worker of a team has the file; the others are told what was in it. The file is replaced whole. It has a
+/// checksum and is checked like a model file before it is used; what another fit has left is not used.
 /// Thread safety: none.
 class Checkpoint {
  public:
   /// `fit` tells fits apart: the data, the columns, the options. All workers of a team (null: there is only this
-  /// process) construct theirs together.
+  /// process) construct theirs together. Throws kBadData when the file is damaged or no checkpoint, naming the file to
+  /// delete.
   Checkpoint(std::filesystem::path file, std::uint64_t fit, const Team* team);
 
   /// Begin the next training; return the state that was last kept of it, empty when there is none. Valid until keep.
@@ -32,6 +34,9 @@ class Checkpoint {
 
   /// Keep the state of the training that was begun last. Throws kFile.
   void keep(std::vector<std::byte> state);
+
+  /// Throw kBadData for a state that cannot be used, naming the file to delete.
+  [[noreturn]] void refuse(const std::string& why) const;
 
   /// The fit is done: delete the file.
   void remove() const;
