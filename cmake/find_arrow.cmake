@@ -1,6 +1,6 @@
 # Makes the target widthwise_arrow: Arrow and Parquet for C++, from an installed Arrow or else from the wheel of
 # pyarrow, which has the headers and libraries of both. What links to it finds the libraries where they are; a program
-# that is installed does so with INSTALL_RPATH_USE_LINK_PATH. The installed package includes this file, too.
+# that is installed does so with WIDTHWISE_LIBRARY_FOLDER in its INSTALL_RPATH. The installed package includes this file, too.
 
 set(WIDTHWISE_ARROW_OLDEST 26)
 string(CONCAT arrow_help "Install it with 'pip install pyarrow==26.*' (or as a C++ package and set CMAKE_PREFIX_PATH), "
@@ -56,6 +56,7 @@ else()
     target_include_directories(widthwise_arrow_${library} SYSTEM INTERFACE "${arrow_include}")
     target_link_libraries(widthwise_arrow INTERFACE widthwise_arrow_${library})
   endforeach()
+  set_target_properties(widthwise_arrow PROPERTIES WIDTHWISE_LIBRARY_FOLDER "${arrow_origin}")
 endif()
 
 if(arrow_version VERSION_LESS WIDTHWISE_ARROW_OLDEST)
