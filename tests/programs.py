@@ -22,3 +22,15 @@ def run_program(*arguments):
     done = subprocess.run(words, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}"
     return json.loads(done.stdout) if "--json" in arguments else done.stdout
+
+
+POISONED = "xgboost importlib/__init__ importlib/util types contextlib warnings sys abc sitecustomize usercustomize"
+POISON = "open({marker!r}, 'w').write(__file__)\n"  # importing a module might run another of them first
+
+
+def poison(folder, marker):
+    """Fill a folder with modules of Python that leave a marker when they are run."""
+    for module in POISONED.split():
+        file = folder / f"{module}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(POISON.format(marker=str(marker)))

@@ -5,8 +5,7 @@ import shutil
 
 import pytest
 from conftest import FIT, Program
-
-POISON = "from pathlib import Path\nPath({marker!r}).write_text(__file__)\n"
+from programs import poison
 
 
 @pytest.fixture(autouse=True)
@@ -53,17 +52,34 @@ def test_the_active_virtual_environment_comes_before_the_path(homes, tmp_path):
     assert str(other) in tried(VIRTUAL_ENV=str(tmp_path / "gone"))
 
 
-def test_nothing_in_the_current_folder_is_run(tables, tmp_path):
-    """`python3 -c` looks for modules in the current folder first."""
+@pytest.mark.parametrize("variable", ["", ":/nowhere", "/no'where::"])
+def test_nothing_in_the_current_folder_is_run(tables, tmp_path, variable):
+    """`python3 -c` looks for modules in the current folder first; so does an empty part of PYTHONPATH, even for the
+    modules that Python runs when it starts."""
     marker = tmp_path / "marker"
     folder = tmp_path / "downloads"
-    for module in ("xgboost", "importlib/__init__", "importlib/util", "types", "contextlib", "warnings", "sys", "abc"):
-        file = folder / f"{module}.py"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(POISON.format(marker=str(marker)))
+    poison(folder, marker)
     shutil.copy(tables / "train.csv", folder)
-    outcome = Program(folder)(*FIT, "-o", "x.safetensors")
+    program = Program(folder)
+    outcome = program(*FIT, "--no-compare", "-o", "x.safetensors", environment={"PYTHONPATH": variable})
     assert not marker.exists(), f"run: {marker.read_text()}"
     if "XGBoost not found" in outcome.err:
         pytest.skip("python3 has no package xgboost")
     assert outcome.code == 0, outcome
+    program.ok("predict", "x.safetensors", "train.csv", "-o", "intervals.csv")
+
+
+def test_python_is_asked_only_when_xgboost_is_needed(homes, tmp_path):
+    marker = tmp_path / "marker"
+    python = fake_python(tmp_path / "bin", "") / "python3"
+    python.write_text(f"#!/bin/sh\necho asked > '{marker}'\n")
+    environment = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+    knn = ["fit", "train.csv", "--target", "price", "--base", "knn", "-o", tmp_path / "x.safetensors"]
+    assert homes(*knn, "--transform", "identity", environment=environment).code == 0
+    predict = ["predict", "homes.safetensors", "fresh.csv", "-o", tmp_path / "intervals.csv"]
+    for words in (predict, ["inspect", "homes.safetensors"], ["fit", "--help"]):
+        assert homes(*words, environment=environment).code == 0
+    assert homes(*FIT, "--xgboost", "nowhere.so", "-o", tmp_path / "x.safetensors", environment=environment).code == 2
+    assert not marker.exists()
+    assert homes(*knn, environment=environment).code == 2, "its localizer is one of trees"
+    assert marker.exists()

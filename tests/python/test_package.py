@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from programs import poison
 
 import widthwise
 
@@ -149,6 +150,16 @@ def test_the_command_fits_with_this_pythons_xgboost(program, rows, tmp_path):
     assert done.returncode == 0, done.stderr
     predictor = widthwise.Predictor.load(tmp_path / "m.safetensors")
     assert predictor.features == ["size", "age", "noise"]
+
+
+def test_nothing_in_the_current_folder_is_run(program, rows, tmp_path):
+    marker, folder = tmp_path / "marker", tmp_path / "downloads"
+    poison(folder, marker)
+    rows.frame().assign(y=rows.y).to_csv(folder / "rows.csv", index=False)
+    words = ["fit", "rows.csv", "--target", "y", "--base", "knn", "--no-compare", "-o", "m.safetensors"]
+    done = program(*words, cwd=folder)
+    assert not marker.exists(), f"run: {marker.read_text()}"
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_command_says_what_it_misses(run_python):

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -44,12 +45,28 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
+/// PYTHONPATH without its empty parts, as an assignment for the shell; nothing when it has none. They stand for the
+/// current folder, and come of `PYTHONPATH=$PYTHONPATH:/folder` where the variable was not set.
+std::string python_path_without_current_folder() {
+  const char* variable = std::getenv("PYTHONPATH");
+  if (variable == nullptr) return {};
+  std::string kept;
+  std::istringstream parts(variable);
+  for (std::string part; std::getline(parts, part, ':');) {
+    if (!part.empty()) kept += (kept.empty() ? "" : ":") + part;
+  }
+  if (kept == variable) return {};
+  std::string quoted;
+  for (const char letter : kept) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return "PYTHONPATH='" + quoted + "' ";
+}
+
 /// The library inside the `xgboost` package of a python3, a word of the shell. The package is found, not imported.
 /// `-c` puts the current folder in front of sys.path: whatever lies there must not be run, so it is taken off before
 /// anything else is imported (sys is built in).
 std::filesystem::path python_library(const std::string& python) {
   const std::string output =
-      output_of(python +
+      output_of(python_path_without_current_folder() + python +
                 " -c \"import sys; sys.path[:] = [p for p in sys.path if p]; import importlib.util as u; "
                 "s = u.find_spec('xgboost'); print(s.submodule_search_locations[0] if s else '')\" 2>/dev/null");
   if (output.empty()) return {};
