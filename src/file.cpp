@@ -1,15 +1,16 @@
 #include "file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
-#include <cstdint>
+#include <ctime>
 #include <random>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -23,7 +24,10 @@ namespace fs = std::filesystem;
 constexpr mode_t kPermissions = 07777;
 constexpr int kMostLinks = 40;          // as Linux itself follows
 constexpr std::size_t kMostName = 200;  // of the 255 bytes that most file systems allow
-constexpr std::size_t kLeastRead = 65536;
+constexpr std::size_t kNumberDigits = 16;
+constexpr std::string_view kTemporaryEnding = ".tmp";
+constexpr std::time_t kStaleSeconds = 60;
+constexpr const char* kNotRegular = "not a regular file";
 
 [[noreturn]] void refuse(const fs::path& file, const char* what, const std::string& reason) {
   throw Error(ErrorCode::kFile, file.string() + ": " + what + ": " + reason);
@@ -73,43 +77,40 @@ class Descriptor {
   int number_ = -1;
 };
 
-/// A file that is removed again unless it was renamed.
-class TemporaryFile {
- public:
-  TemporaryFile(const fs::path& beside, mode_t mode, const fs::path& named) {
-    std::string stem(1, '.');
-    stem.append(beside.filename().native(), 0, kMostName).append(1, '.');
-    std::random_device random;
-    for (int attempt = 0; attempt < 100; ++attempt) {
-      const std::uint64_t number = std::uint64_t{random()} << 32U | random();
-      std::array<char, 16> digits{};
-      const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
-      path_ = beside.parent_path() / (stem + std::string(digits.data(), end) + ".tmp");
-      descriptor_.open(path_, O_WRONLY | O_CREAT | O_EXCL, mode);
-      if (descriptor_.is_open()) return;
-      if (errno != EEXIST) break;
-    }
-    refuse_write(named, errno);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
+/// What the names of temporary files of a file begin with.
+std::string temporary_stem(const fs::path& target) {
+  std::string stem(1, '.');
+  stem.append(target.filename().native(), 0, kMostName).append(1, '.');
+  return stem;
+}
 
-  [[nodiscard]] Descriptor& descriptor() { return descriptor_; }
+bool is_temporary_name(std::string_view name, std::string_view stem) {
+  if (name.size() != stem.size() + kNumberDigits + kTemporaryEnding.size()) return false;
+  if (!name.starts_with(stem) || !name.ends_with(kTemporaryEnding)) return false;
+  return name.substr(stem.size(), kNumberDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
-  /// 0, or -1 with errno.
-  int rename_to(const fs::path& file) {
-    const int result = ::rename(path_.c_str(), file.c_str());
-    if (result == 0) path_.clear();
-    return result;
+/// Delete a temporary file when it is old and no process holds it, as its writer does as long as it lives.
+void delete_if_stale(const fs::path& path) {
+  // To write, because network file systems lock nothing else; not a pipe that would keep us waiting.
+  const Descriptor file(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  struct stat status{};
+  if (!file.is_open() || ::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  // A writer that has made its file holds it a moment later.
+  if (std::time(nullptr) - status.st_mtime < kStaleSeconds) return;
+  if (::flock(file.number(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+}
+
+/// Delete what killed processes have left of writing this file. What cannot be deleted stays.
+void sweep(const fs::path& target) {
+  const std::string stem = temporary_stem(target);
+  const fs::path parent = target.parent_path();
+  std::error_code error;
+  for (auto entry = fs::directory_iterator(parent.empty() ? "." : parent, error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (is_temporary_name(entry->path().filename().native(), stem)) delete_if_stale(entry->path());
   }
-
- private:
-  fs::path path_;
-  Descriptor descriptor_;
-};
+}
 
 /// What `file` points to, when it is a symbolic link, to the last link; it need not exist.
 fs::path behind_links(const fs::path& file) {
@@ -136,16 +137,89 @@ void flush_directory(const fs::path& of, const fs::path& named) {
 
 }  // namespace
 
+/// A file that is removed again unless it was renamed. Its process holds a lock on it, which ends with the process.
+class AtomicFile::Temporary {
+ public:
+  Temporary(const fs::path& target, mode_t mode, const fs::path& named) {
+    const std::string stem = temporary_stem(target);
+    std::random_device random;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      std::string number(kNumberDigits, '0');
+      for (char& digit : number) digit = "0123456789abcdef"[random() % 16];
+      path_ = target.parent_path() / std::string(stem).append(number).append(kTemporaryEnding);
+      descriptor_.open(path_, O_WRONLY | O_CREAT | O_EXCL, mode);
+      if (descriptor_.is_open()) {
+        // Where files cannot be locked, nobody can tell that this one is left, and it is not swept.
+        (void)::flock(descriptor_.number(), LOCK_EX | LOCK_NB);
+        return;
+      }
+      if (errno != EEXIST) break;
+    }
+    refuse_write(named, errno);
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+
+  [[nodiscard]] int descriptor() const { return descriptor_.number(); }
+
+  /// 0, or -1 with errno.
+  int rename_to(const fs::path& file) {
+    const int result = ::rename(path_.c_str(), file.c_str());
+    if (result == 0) path_.clear();
+    return result;
+  }
+
+ private:
+  fs::path path_;
+  Descriptor descriptor_;
+};
+
+AtomicFile::AtomicFile(fs::path file) : file_(std::move(file)) {
+  struct stat old{};
+  replaces_ = ::stat(file_.c_str(), &old) == 0;
+  if (!replaces_ && errno != ENOENT) refuse_write(file_, errno);
+  target_ = behind_links(file_);
+  if (replaces_) {
+    if (S_ISDIR(old.st_mode)) refuse_write(file_, EISDIR);
+    if (!S_ISREG(old.st_mode)) refuse(file_, "cannot be written", kNotRegular);
+    if (::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0) refuse_write(file_, errno);
+    permissions_ = old.st_mode & kPermissions;
+  }
+  sweep(target_);
+  temporary_ = std::make_unique<Temporary>(target_, replaces_ ? 0600 : 0666, file_);
+}
+
+AtomicFile::~AtomicFile() = default;
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = retry([&] { return ::write(temporary_->descriptor(), bytes.data(), bytes.size()); });
+    if (count < 0) refuse_write(file_, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void AtomicFile::commit() {
+  if (replaces_ && ::fchmod(temporary_->descriptor(), permissions_) != 0) refuse_write(file_, errno);
+  if (retry([&] { return ::fsync(temporary_->descriptor()); }) != 0) refuse_write(file_, errno);
+  if (temporary_->rename_to(target_) != 0) refuse_write(file_, errno);
+  flush_directory(target_, file_);
+}
+
 std::vector<std::byte> read_file(const fs::path& file) {
-  const Descriptor input(file, O_RDONLY);
+  // Not waiting for somebody who writes to a pipe.
+  const Descriptor input(file, O_RDONLY | O_NONBLOCK);
   if (!input.is_open()) refuse_read(file, errno);
   struct stat status{};
   if (::fstat(input.number(), &status) != 0) refuse_read(file, errno);
   if (S_ISDIR(status.st_mode)) refuse_read(file, EISDIR);
-  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) refuse(file, "cannot be read", "not a file");
+  if (!S_ISREG(status.st_mode)) refuse(file, "cannot be read", kNotRegular);
 
   // One byte more than the size shows the end of a file that does not grow meanwhile.
-  std::vector<std::byte> bytes(std::max(static_cast<std::size_t>(status.st_size), kLeastRead) + 1);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size) + 1);
   std::size_t size = 0;
   while (true) {
     const ssize_t count = retry([&] { return ::read(input.number(), bytes.data() + size, bytes.size() - size); });
@@ -159,28 +233,9 @@ std::vector<std::byte> read_file(const fs::path& file) {
 }
 
 void write_file_atomically(const fs::path& file, std::span<const std::byte> bytes) {
-  const fs::path target = behind_links(file);
-  struct stat old{};
-  const bool exists = ::stat(target.c_str(), &old) == 0;
-  if (!exists && errno != ENOENT) refuse_write(file, errno);
-  if (exists) {
-    if (S_ISDIR(old.st_mode)) refuse_write(file, EISDIR);
-    if (!S_ISREG(old.st_mode)) refuse(file, "cannot be written", "not a file");
-    if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) refuse_write(file, errno);
-  }
-
-  TemporaryFile temporary(target, exists ? 0600 : 0666, file);
-  Descriptor& output = temporary.descriptor();
-  for (std::span<const std::byte> left = bytes; !left.empty();) {
-    const ssize_t count = retry([&] { return ::write(output.number(), left.data(), left.size()); });
-    if (count < 0) refuse_write(file, errno);
-    left = left.subspan(static_cast<std::size_t>(count));
-  }
-  if (exists && ::fchmod(output.number(), old.st_mode & kPermissions) != 0) refuse_write(file, errno);
-  if (retry([&] { return ::fsync(output.number()); }) != 0) refuse_write(file, errno);
-  if (output.close() != 0) refuse_write(file, errno);
-  if (temporary.rename_to(target) != 0) refuse_write(file, errno);
-  flush_directory(target, file);
+  AtomicFile output(file);
+  output.write(bytes);
+  output.commit();
 }
 
 }  // namespace widthwise::internal

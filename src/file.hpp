@@ -2,19 +2,50 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace widthwise::internal {
 
-/// All bytes of a file or pipe. Throws kFile with the file's name and the system's reason; directories and devices are
-/// refused.
+/// All bytes of a regular file. Throws kFile with the file's name and the system's reason; anything but a regular file
+/// is refused.
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path& file);
 
-/// Make `file` hold these bytes, so that it is at every moment the old one or the new one, whole: they are written to
-/// ".<name>.<random>.tmp" beside it and flushed to the disk, then that is renamed. A file that was there keeps its
-/// permissions; one that may not be written is not replaced. Where `file` is a symbolic link, the link stays and what
-/// it points to is replaced. Throws kFile with the file's name and the system's reason, and leaves no temporary file.
+/// A file that is written in pieces and appears under its name when it is whole: at every moment the name is that of
+/// the old file or of the new one. The bytes go to ".<name>.<16 digits>.tmp" in the same directory, which commit()
+/// flushes to the disk and renames. An old file keeps its permissions; one that may not be written is not replaced, and
+/// neither is anything but a regular file. Where the name is a symbolic link, the link stays and what it points to is
+/// replaced. Temporary files of the same name that a killed process left are deleted.
+///
+/// All functions throw kFile with the file's name and the system's reason.
+/// Invariant: before commit(), what was there under the name is untouched; destroyed without it, nothing is left.
+/// Thread safety: none.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path file);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+
+  void write(std::span<const std::byte> bytes);
+
+  /// Once, after the last write: the bytes are on the disk and the file has its name when this returns.
+  void commit();
+
+ private:
+  class Temporary;
+
+  std::filesystem::path file_;
+  std::filesystem::path target_;  // behind the links
+  unsigned permissions_ = 0;      // of the old file, when there is one
+  bool replaces_ = false;
+  std::unique_ptr<Temporary> temporary_;
+};
+
+/// Make `file` hold these bytes, by an AtomicFile.
 void write_file_atomically(const std::filesystem::path& file, std::span<const std::byte> bytes);
 
 }  // namespace widthwise::internal

@@ -3,6 +3,7 @@
 #include <widthwise/version.hpp>
 
 #include "bindings.hpp"
+#include "file.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -28,6 +29,12 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
   }
 }
 
+void write_file(const std::string& file, const nb::bytes& content) {
+  const std::span bytes(static_cast<const std::byte*>(content.data()), content.size());
+  const nb::gil_scoped_release release;
+  internal::write_file_atomically(file, bytes);
+}
+
 }  // namespace
 }  // namespace widthwise::python
 
@@ -36,6 +43,7 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(translate);
   module.doc() = "The C++ library behind widthwise.";
   module.attr("VERSION") = widthwise::kVersion;
+  module.def("write_file", &write_file, nb::arg("file"), nb::arg("content"));
   bind_table(module);
   bind_calibration(module);
   bind_online(module);

@@ -2,8 +2,10 @@
 
 import copy
 import html
+import os
 import re
 import shutil
+import stat
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
@@ -296,6 +298,24 @@ def test_it_is_written_where_asked_and_the_same_each_time(page, model, fresh, tm
     page.save(tmp_path / "b.html")
     assert (tmp_path / "a.html").read_text("utf-8") == (tmp_path / "b.html").read_text("utf-8") == again.html
     assert "<title>Prediction intervals of y</title>" in again.html
+
+
+def test_it_is_written_whole_and_keeps_permissions_and_links(page, tmp_path):
+    secret, link, left = tmp_path / "a.html", tmp_path / "link.html", tmp_path / ".a.html.0123456789abcdef.tmp"
+    for file in (secret, left):
+        file.write_text("old")
+    secret.chmod(0o600)
+    link.symlink_to("a.html")
+    os.utime(left, (0, 0))
+    page.save(link)
+    assert link.is_symlink() and secret.read_text("utf-8") == page.html
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    assert not left.exists()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        page.save(tmp_path / "pipe")
+    with pytest.raises(OSError, match="No such file"):
+        page.save(tmp_path / "nowhere" / "a.html")
 
 
 def test_it_asks_for_nothing_from_elsewhere(page):

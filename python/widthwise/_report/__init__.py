@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 from html import escape
-from pathlib import Path
 from typing import Any
 
+from .. import _core
 from .._evaluation import Evaluation, evaluate
 from .._options import Levels, levels_of
 from ..plot._rows import ModelRows
@@ -43,8 +43,8 @@ class Report:
         self.evaluation = evaluation
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file."""
-        Path(path).write_text(self.html, encoding="utf-8")
+        """Write the page to a file, whole or not at all."""
+        _core.write_file(os.fspath(path), self.html.encode())
 
     def __repr__(self) -> str:
         return f"Report: {self.verdict}"

@@ -151,7 +151,7 @@ class CsvWriter final : public FileTableWriter {
       if (j > 0) buffer_ += ',';
       append_text(buffer_, names[j]);
     }
-    end_line(0, names.size());
+    guarded([&] { end_line(0, names.size()); });
   }
 
  protected:

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <arrow/io/file.h>
+#include <arrow/io/interfaces.h>
 
 #include <filesystem>
 #include <memory>
 
 namespace widthwise::internal {
 
-/// A file that appears under its name when it is whole: written as .<name>.<random>.tmp beside it, renamed by commit().
+/// An AtomicFile that Arrow writes to: the file appears under its name when it is whole, by commit().
 /// Invariant: before commit(), what was there under the name is untouched; destroyed without it, nothing is left.
 class OutputFile {
  public:
@@ -16,19 +16,19 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
 
-  [[nodiscard]] const std::filesystem::path& file() const { return file_; }
-  [[nodiscard]] const std::shared_ptr<arrow::io::FileOutputStream>& stream() const { return stream_; }
+  [[nodiscard]] const std::filesystem::path& file() const;
+  [[nodiscard]] std::shared_ptr<arrow::io::OutputStream> stream() const;
+
+  /// Throw the error of the write that failed, if one did: Arrow passes on no more than its words.
+  void throw_if_failed() const;
 
   /// The bytes are on the disk and the file has its name when this returns.
   void commit();
 
  private:
-  void discard();
+  class Stream;
 
-  std::filesystem::path file_;
-  std::filesystem::path temporary_;  // empty after commit()
-  int descriptor_ = -1;
-  std::shared_ptr<arrow::io::FileOutputStream> stream_;
+  std::shared_ptr<Stream> stream_;
 };
 
 }  // namespace widthwise::internal

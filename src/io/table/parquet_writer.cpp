@@ -53,7 +53,7 @@ class ParquetWriter final : public FileTableWriter {
     }
     const auto arrow_properties =
         parquet::ArrowWriterProperties::Builder().store_schema()->set_use_threads(from.options().threads)->build();
-    with_errors_of(file(), ErrorCode::kFile, [&] {
+    guarded([&] {
       writer_ = value_of(parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(), stream(),
                                                           properties.build(), arrow_properties),
                          ErrorCode::kInvalidArgument, file());

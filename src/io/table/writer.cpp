@@ -49,13 +49,13 @@ void FileTableWriter::write(const TableBatch& batch, MatrixView added) {
   if (!carried || !carried->schema()->Equals(*carried_)) {
     refuse(ErrorCode::kInvalidArgument, file(), "the batch is not from the reader that the writer was opened with");
   }
-  with_errors_of(file(), ErrorCode::kFile, [&] { append(*carried, added); });
+  guarded([&] { append(*carried, added); });
 }
 
 void FileTableWriter::close() {
   if (!open_) refuse(ErrorCode::kInvalidArgument, file(), "TableWriter::close was called twice");
   open_ = false;
-  with_errors_of(file(), ErrorCode::kFile, [&] {
+  guarded([&] {
     finish();
     output_.commit();
   });

@@ -8,6 +8,7 @@
 #include <vector>
 #include <widthwise/io/table.hpp>
 
+#include "io/table/errors.hpp"
 #include "io/table/output_file.hpp"
 #include "io/table/reader.hpp"
 
@@ -28,6 +29,17 @@ class FileTableWriter : public TableWriter {
   /// The carried columns as the batches have them.
   [[nodiscard]] const std::shared_ptr<arrow::Schema>& carried() const { return carried_; }
   [[nodiscard]] const std::vector<std::string>& added() const { return added_; }
+
+  /// Run what Arrow does to the file; an error of writing is the system's, without Arrow's words.
+  template <class Action>
+  void guarded(const Action& action) const {
+    try {
+      with_errors_of(file(), ErrorCode::kFile, action);
+    } catch (const Error&) {
+      output_.throw_if_failed();
+      throw;
+    }
+  }
 
   /// Both have the same number of rows, and the columns said at the beginning.
   virtual void append(const arrow::RecordBatch& carried, MatrixView added) = 0;
