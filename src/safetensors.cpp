@@ -176,7 +176,7 @@ std::optional<std::size_t> checksum_place(std::span<const std::byte> file) {
   const std::string_view header = parts_of(file).first;
   const std::size_t found = header.find(kBefore);
   const std::size_t digits = found + kBefore.size();
-  if (found == header.npos || header.find('"', digits) != digits + kNoChecksum.size()) return std::nullopt;
+  if (found == std::string_view::npos || header.find('"', digits) != digits + kNoChecksum.size()) return std::nullopt;
   return kLengthBytes + digits;
 }
 
