@@ -1,6 +1,9 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
 
 #include <widthwise/error.hpp>
 
@@ -46,7 +49,9 @@ CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<st
 CLI::Validator whole_number() {
   const auto check = [](const std::string& text) {
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    return digits ? std::string() : "'" + text + "' is not a whole number from 0 on";
+    if (!digits) return "'" + text + "' is not a whole number from 0 on";
+    if (internal::read_whole<std::uint64_t>(text)) return std::string();
+    return text + " is too large; expected at most " + std::to_string(std::numeric_limits<std::uint64_t>::max());
   };
   return {check, ""};
 }

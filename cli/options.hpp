@@ -19,7 +19,8 @@ namespace widthwise::cli {
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
                         const std::vector<std::string>& choices, const std::string& description);
 
-/// Accepts digits alone: the parser would take -1 for the greatest number there is.
+/// Accepts digits alone, of a number of 64 bits: the parser would take -1, and what is larger, for the greatest number
+/// there is.
 [[nodiscard]] CLI::Validator whole_number();
 
 /// Declare an option that may come several times, once for each value.

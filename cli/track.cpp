@@ -56,11 +56,7 @@ GivenOptions parse(const TrackArguments& arguments) {
   given.levels = parse_levels(arguments.levels);
   if (!arguments.method.empty()) given.method = online_method_of(arguments.method);
   if (!arguments.step.empty()) given.step = parse_number("--step", arguments.step);
-  // Digits, as was checked; those of more than 64 bits are too many rows anyway.
-  if (!arguments.window.empty()) {
-    given.window =
-        internal::read_whole<std::uint64_t>(arguments.window).value_or(std::numeric_limits<std::uint64_t>::max());
-  }
+  if (!arguments.window.empty()) given.window = internal::read_whole<std::uint64_t>(arguments.window);
   return given;
 }
 

@@ -291,6 +291,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
                     std::span<const double> outcomes) const {
   const std::size_t n = rows.x.rows();
   const std::size_t k = online.levels().size();
+  internal::require_no_infinite(outcomes, "Model::observe");
   std::vector<double> found(n);
   scores(rows, outcomes, found);
   if (std::ranges::all_of(found, [](double score) { return std::isnan(score); })) return;

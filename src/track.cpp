@@ -41,6 +41,7 @@ void Tracker::track(const ModelRows& rows, std::span<const double> outcomes, std
                                                std::to_string(predictions.size()) + ", " +
                                                std::to_string(lower.rows()) + " and " + std::to_string(upper.rows()));
   }
+  internal::require_no_infinite(outcomes, "Tracker");
   std::vector<double> scores(n);
   model_.scores(rows, outcomes, scores);
   std::vector<double> quantiles(k);

@@ -903,5 +903,25 @@ TEST(Tracker, BatchesAndDelaysAreAsIssuedAndObservedByHand) {
             std::string::npos);
 }
 
+TEST(Tracker, InfiniteOutcomesAreRefusedWithTheirRow) {
+  const Model model = model_of(ConformalRule(make_transform("exp")));
+  const examples::Table table(5, 3, 35);
+  const ModelRows rows = table.for_model(model);
+  std::vector<double> y = table.y;
+  y[2] = -std::numeric_limits<double>::infinity();
+  OnlineCalibration online(model.parts().calibration, {0.9});
+  const OnlineCalibration before = online;
+  std::vector<double> f(5);
+  std::vector<double> lower(5);
+  std::vector<double> upper(5);
+  const auto track = [&] { Tracker(model, online, {}).track(rows, y, f, {lower.data(), 5, 1}, {upper.data(), 5, 1}); };
+  EXPECT_NE(message_of(track, ErrorCode::kNotFinite).find("the outcome of row 2 is infinite"), std::string::npos);
+  EXPECT_EQ(online, before);
+  const std::uint64_t batch = online.issue(5);
+  const auto observe = [&] { model.observe(online, batch, rows, y); };
+  EXPECT_NE(message_of(observe, ErrorCode::kNotFinite).find("the outcome of row 2 is infinite"), std::string::npos);
+  EXPECT_EQ(online.rows(), 0U);
+}
+
 }  // namespace
 }  // namespace widthwise

@@ -224,6 +224,21 @@ nb::bytes to_bytes(const Model& model) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
+/// The name of a file as the system has it, which need not be UTF-8.
+std::string file_name_of(const nb::bytes& file) { return {file.c_str(), file.size()}; }
+
+void save_model(const Model& model, const nb::bytes& file) {
+  const std::string name = file_name_of(file);
+  const nb::gil_scoped_release release;
+  save(model, name);
+}
+
+Model load_model(const nb::bytes& file) {
+  const std::string name = file_name_of(file);
+  const nb::gil_scoped_release release;
+  return load(name);
+}
+
 Model from_bytes(const nb::bytes& bytes) {
   return deserialise({static_cast<const std::byte*>(bytes.data()), bytes.size()});
 }
@@ -362,12 +377,8 @@ void bind_model(nb::module_& module) {
       .def_static("from_xgboost", &from_xgboost, nb::arg("saved"), nb::arg("transform"), nb::arg("goal"),
                   nb::arg("two_sided"), nb::arg("features"), nb::arg("target"), nb::arg("prediction"),
                   nb::arg("residuals"), nb::arg("unit"), nb::arg("levels"))
-      .def(
-          "save", [](const Model& self, const std::string& file) { save(self, file); }, nb::arg("file"),
-          nb::call_guard<nb::gil_scoped_release>())
-      .def_static(
-          "load", [](const std::string& file) { return load(file); }, nb::arg("file"),
-          nb::call_guard<nb::gil_scoped_release>());
+      .def("save", &save_model, nb::arg("file"))
+      .def_static("load", &load_model, nb::arg("file"));
 }
 
 }  // namespace widthwise::python

@@ -1,5 +1,7 @@
 // The module widthwise._core: arrays in and out of the C++ library. What people see is in python/widthwise.
 
+#include <string_view>
+
 #include <widthwise/version.hpp>
 
 #include "bindings.hpp"
@@ -25,7 +27,13 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
-    PyErr_SetString(exception_of(error.code()), error.what());
+    // Names of files and columns in a message need not be UTF-8.
+    const std::string_view text = error.what();
+    PyObject* const message =
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+    if (message == nullptr) return;
+    PyErr_SetObject(exception_of(error.code()), message);
+    Py_DECREF(message);
   }
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core, _tables
-from ._options import Guarantee, guarantee_text
+from ._options import Guarantee, guarantee_text, whole
 from ._tables import Floats
 
 
@@ -40,7 +40,8 @@ class Calibration:
     """
 
     def __init__(self, *, capacity: int = 1_000_000, random_state: int = 0) -> None:
-        self._set(_core.Calibration(capacity, random_state), _core.RowSketch())
+        core = _core.Calibration(whole(capacity, "capacity", least=1), whole(random_state, "random_state"))
+        self._set(core, _core.RowSketch())
 
     def _set(self, core: _core.Calibration, rows: _core.RowSketch) -> None:
         self._core = core
@@ -93,8 +94,8 @@ class Calibration:
             raise ValueError("give either first_row or key: both number the rows")
         self._core.add(
             values,
-            first_row,
-            None if above is None else np.ascontiguousarray(above, dtype=bool),
+            None if first_row is None else whole(first_row, "first_row"),
+            None if above is None else _tables.booleans(above, "above"),
             None if weights is None else _tables.numbers(weights, "weights", n),
             None if groups is None else _tables.integers(groups, "groups", n),
             None if key is None else _tables.keys(key, n),
@@ -145,13 +146,13 @@ class Calibration:
         values = _tables.numbers(scores, "scores")
         weights = None
         if test_weight is not None:
-            weights = np.ascontiguousarray(np.broadcast_to(np.asarray(test_weight, dtype=np.float64), values.shape))
+            weights = np.ascontiguousarray(np.broadcast_to(_tables.floats(test_weight, "test_weight"), values.shape))
         return self._core.sorted().p_values(values, self._group(group), weights)
 
     def _group(self, group: int | None) -> int:
         if group is None and self._core.grouped:
             raise ValueError("the calibration has groups: give that of the row to predict as group=")
-        return group or 0
+        return 0 if group is None else whole(group, "group", least=-(2**63), most=2**63 - 1)
 
     @property
     def rows_seen(self) -> int:

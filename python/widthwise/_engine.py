@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,13 @@ def threads_of(n_jobs: int | None) -> int:
     """n_jobs as C++ counts training threads; 0 is automatic."""
     if n_jobs is None or n_jobs == -1:
         return 0
+    if not isinstance(n_jobs, Integral):
+        raise ValueError(f"n_jobs is {n_jobs!r}; expected None or a whole number")
     if n_jobs < 0:
         return max(1, _core.available_processors() + 1 + n_jobs)
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; expected None, a positive number, or -1 for all processors")
-    return n_jobs
+    return int(n_jobs)
 
 
 @contextmanager

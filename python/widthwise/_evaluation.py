@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _tables
-from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
+from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of, whole
 from ._tables import Floats
 
 _PLACES_SHOWN = 3  # weak places in the text
@@ -87,7 +87,7 @@ def evaluate_intervals(
     """
     outcomes = _tables.numbers(y, "y")
     levels = levels_of(confidence_level, [])
-    bounds = np.asarray(intervals, dtype=np.float64)
+    bounds = _tables.floats(intervals, "intervals")
     bounds = bounds[:, :, None] if bounds.ndim == 2 else bounds
     if bounds.shape != (len(outcomes), 2, len(levels)):
         raise ValueError(
@@ -98,7 +98,12 @@ def evaluate_intervals(
     if table is not None and table.rows != len(outcomes):
         raise ValueError(f"X has {table.rows} rows, y has {len(outcomes)}")
     return _evaluate(
-        bounds, outcomes, levels, table, calibration_rows=calibration_rows, guarantee=guarantee_text(guarantee)
+        bounds,
+        outcomes,
+        levels,
+        table,
+        calibration_rows=whole(calibration_rows, "calibration_rows"),
+        guarantee=guarantee_text(guarantee),
     )
 
 

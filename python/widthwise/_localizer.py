@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from typing import Any
@@ -14,7 +13,7 @@ from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
 from ._model import HasModel, add_rows, first_row_of, inputs_of, load_model
-from ._options import Goal, Guarantee, Levels, Window, goal_text, guarantee_text, levels_of, window_of
+from ._options import Goal, Guarantee, Levels, Window, goal_text, guarantee_text, levels_of, range_of, whole, window_of
 from ._tables import Floats
 
 FEWEST_ROWS_TO_TRAIN = 20
@@ -108,8 +107,8 @@ class Localizer(HasModel):
             "window": window_of(window),
             "levels": levels_of(confidence_level, []),
             "guarantee": guarantee_text(guarantee),
-            "range": outcome_range or (-math.inf, math.inf),
-            "seed": random_state,
+            "range": range_of(outcome_range),
+            "seed": whole(random_state, "random_state"),
             "compare": compare,
         }
         self._n_jobs = n_jobs
@@ -284,7 +283,7 @@ class Localizer(HasModel):
         """
         model = self._fitted_model()
         table, predictions = inputs_of(model, X, y_pred)
-        q = np.asarray(scores, dtype=np.float64)
+        q = _tables.floats(scores, "scores")
         q = np.ascontiguousarray(np.broadcast_to(q, (table.rows, q.shape[-1])))
         return model.half_widths(table, predictions, q)
 

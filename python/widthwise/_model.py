@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables
+from ._options import file_of
 from ._tables import Floats
 
 if TYPE_CHECKING:
@@ -32,12 +33,12 @@ def not_fitted(message: str) -> Exception:
 
 def load_model(path: str | os.PathLike[str]) -> _core.Model:
     """Load a model file, with the exceptions that Python people expect."""
-    file = os.fspath(path)
+    file = file_of(path)
     try:
         return _core.Model.load(file)
     except OSError as error:
-        if not Path(file).exists():
-            raise FileNotFoundError(errno.ENOENT, "there is no model file", file) from None
+        if not Path(os.fsdecode(file)).exists():
+            raise FileNotFoundError(errno.ENOENT, "there is no model file", os.fspath(path)) from None
         raise OSError(str(error)) from None
 
 
@@ -112,7 +113,9 @@ def add_rows(
 ) -> None:
     """Add rows to a calibration. Rows that fitted the model, or are in the calibration, are refused; `replace` says how
     to calibrate without the latter."""
-    outcomes = _tables.numbers(y, "y", table.rows)
+    outcomes = _tables.finite(_tables.numbers(y, "y", table.rows), "y")
+    if y_pred is not None:
+        _tables.finite(y_pred, "y_pred")
     rows = model.sketch(table, outcomes)
     first_row = first_row_of(table, outcomes)
     keys = None if key is None else _tables.keys(key, table.rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _core, _tables
 from ._model import HasModel, load_model, not_fitted
-from ._options import Levels, levels_of
+from ._options import Levels, file_of, levels_of, whole
 from ._predictor import Predictor
 from ._tables import Floats
 
@@ -99,7 +99,8 @@ class OnlinePredictor(HasModel):
             raise not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
         self._model = model.with_online(None)  # the place in the stream is in _online alone
         levels = levels_of(confidence_level, model.levels)
-        self._online = _core.OnlineCalibration(model.calibration, levels, method, step, window)
+        rows = None if window is None else whole(window, "window", least=1)
+        self._online = _core.OnlineCalibration(model.calibration, levels, method, step, rows)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OnlinePredictor:
@@ -108,7 +109,7 @@ class OnlinePredictor(HasModel):
         online = model.online
         if online is None:
             raise ValueError(
-                f"{os.fspath(path)}: this model follows no stream yet; "
+                f"{os.fsdecode(path)}: this model follows no stream yet; "
                 "begin with OnlinePredictor(Predictor.load(...), confidence_level)"
             )
         self = cls.__new__(cls)
@@ -118,7 +119,7 @@ class OnlinePredictor(HasModel):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file with the state of the stream, pending batches included; `Predictor.load` reads it too."""
-        self._model.with_online(self._online).save(os.fspath(path))
+        self._model.with_online(self._online).save(file_of(path))
 
     @property
     def predictor(self) -> Predictor:
@@ -194,10 +195,9 @@ class OnlinePredictor(HasModel):
         batch : int, optional
             Number of the batch; may be left out when exactly one is pending.
         """
-        if batch is None:
-            batch = self._only_pending()
+        batch = self._only_pending() if batch is None else whole(batch, "batch")
         table, predictions = self._inputs(X, y_pred)
-        outcomes = _tables.numbers(y, "y", table.rows)
+        outcomes = _tables.not_infinite(_tables.numbers(y, "y", table.rows), "y")
         self._online.observe(batch, self._model, table, predictions, outcomes)
 
     def _only_pending(self) -> int:
@@ -217,7 +217,7 @@ class OnlinePredictor(HasModel):
 
     def drop(self, batch: int) -> None:
         """Give up the pending outcomes of a batch; its rows count for nothing."""
-        self._online.drop(batch)
+        self._online.drop(whole(batch, "batch"))
 
     def track(
         self, X: Any, y: Any, y_pred: Any = None, *, batch_size: int = 1, delay: int = 0
@@ -242,11 +242,10 @@ class OnlinePredictor(HasModel):
         y_pred, intervals
             As `predict_interval`; each interval from the outcomes observed when its batch was issued.
         """
-        for name, value, least in (("batch_size", batch_size, 1), ("delay", delay, 0)):
-            if value < least:
-                raise ValueError(f"{name} must be at least {least}, found {value}")
+        batch_size = whole(batch_size, "batch_size", least=1)
+        delay = whole(delay, "delay")
         table, predictions = self._inputs(X, y_pred)
-        outcomes = _tables.numbers(y, "y", table.rows)
+        outcomes = _tables.not_infinite(_tables.numbers(y, "y", table.rows), "y")
         return self._online.track(self._model, table, predictions, outcomes, batch_size, delay)
 
     @property

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from . import _tables
 
 Goal = str | float
 Window = str | tuple[float, float]
@@ -18,10 +23,35 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
     """One level or many as a list."""
     if confidence_level is None:
         return by_default
-    levels = np.atleast_1d(np.asarray(confidence_level, dtype=np.float64))
+    levels = np.atleast_1d(_tables.floats(confidence_level, "confidence_level"))
     if levels.ndim != 1 or not len(levels):
         raise ValueError("confidence_level must be a number or a list of numbers between 0 and 1")
     return [float(level) for level in levels]
+
+
+def whole(value: Any, name: str, least: int = 0, most: int = 2**64 - 1) -> int:
+    """A whole number of a parameter; nothing is rounded, wrapped or cut."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most:
+        return int(value)
+    raise ValueError(f"{name} is {value!r}; expected a whole number from {least} to {most}")
+
+
+def range_of(outcome_range: Any) -> tuple[float, float]:
+    """The ends of a range of outcomes."""
+    if outcome_range is None:
+        return -math.inf, math.inf
+    ends = _tables.floats(outcome_range, "outcome_range")
+    if ends.shape != (2,) or not ends[0] < ends[1]:
+        raise ValueError(f"outcome_range is {outcome_range!r}; expected two numbers, the smaller one first")
+    return float(ends[0]), float(ends[1])
+
+
+def file_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> bytes:
+    """The name of a file as the system has it."""
+    file = os.fsencode(path)
+    if b"\0" in file:
+        raise ValueError(f"{os.fspath(path)!r}: the name of a file cannot contain a NUL character")
+    return file
 
 
 def guarantee_text(guarantee: Guarantee) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import _core
-from ._options import Guarantee, guarantee_text
+from ._options import Guarantee, guarantee_text, whole
 
 
 @dataclass(frozen=True)
@@ -71,5 +71,6 @@ def plan(
     if rows is None:
         assert tolerance is not None
         rows = _core.rows_for_tolerance(confidence_level, tolerance, confidence, guarantee_text(guarantee))
+    rows = whole(rows, "rows")
     spread = _core.coverage_spread(confidence_level, rows, confidence, guarantee_text(guarantee))
     return Plan(confidence_level, rows, spread["mean"], spread["low"], spread["high"])

@@ -10,7 +10,7 @@ from . import _core, _tables
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
 from ._model import HOW_TO_CALIBRATE, HasModel, add_rows, groups_of, load_model
-from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
+from ._options import Guarantee, Levels, file_of, guarantee_of, guarantee_text, levels_of
 from ._tables import Floats
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Predictor(HasModel):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file, whole or not at all, which C++ and the command line load, too."""
-        self._model.save(os.fspath(path))
+        self._model.save(file_of(path))
 
     @property
     def needs_predictions(self) -> bool:

@@ -27,7 +27,7 @@ from ._engine import logger
 from ._evaluation import Evaluation
 from ._localizer import Localizer, one_prediction
 from ._model import first_row_of, load_model, not_fitted
-from ._options import Goal, Guarantee, Levels
+from ._options import Goal, Guarantee, Levels, range_of, whole
 from ._predictor import Predictor
 from ._tables import Floats
 
@@ -204,7 +204,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target = _tables.name_of(y, "y")
         X, y = self._validated(X, y)
         if self.outcome_range is not None:  # all rows at once, before any is set aside
-            _core.check_outcomes(y, self.outcome_range)
+            _core.check_outcomes(y, range_of(self.outcome_range))
         n = len(y)
         share = self._calibration_share(n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -231,7 +231,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         elif self.estimator is None:
             if not isinstance(self.cv, Integral):
                 raise ValueError("cv must be a number of folds when there is no estimator")
-            folds = max(2, min(int(self.cv), n - round(share * n)))
+            folds = self._folds(n - round(share * n))
             localizer._fit(table, y, None, base="xgboost", folds=folds, calibration_share=share, **options)
             model = localizer._model
         else:
@@ -293,7 +293,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fit_X, fit_y = _rows_of(X, rows), y[rows]
         cv = self.cv
         if isinstance(cv, Integral):
-            cv = KFold(max(2, min(int(cv), len(rows))), shuffle=True, random_state=seed)
+            cv = KFold(self._folds(len(rows)), shuffle=True, random_state=seed)
         logger.info("cross-fitting the estimator on %d rows", len(rows))
         predictions = cross_val_predict(clone(self.estimator), fit_X, fit_y, cv=cv, n_jobs=self.n_jobs)
         self.estimator_ = clone(self.estimator).fit(fit_X, fit_y)
@@ -484,6 +484,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return copy
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Floats]:
+        # scikit-learn's checks would take masked values and dates for numbers.
+        y = _tables.unmasked(y, "y")
         if _is_frame(X):
             validate_data(self, X=X, skip_check_array=True)
             if y is None:
@@ -491,6 +493,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
             check_consistent_length(X, y)
         else:
+            X = _tables.unmasked(X, "X")
             X, y = validate_data(self, X=X, y=y, y_numeric=True, ensure_min_samples=2, **self._checks())
             X = _with_numbers(X)
         return X, _tables.numbers(y, "y")
@@ -502,9 +505,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if _is_frame(X):
                 validate_data(self, X=X, skip_check_array=True, reset=False)
             else:
-                X = _with_numbers(validate_data(self, X=X, reset=False, **self._checks()))
+                X = _with_numbers(validate_data(self, X=_tables.unmasked(X, "X"), reset=False, **self._checks()))
         if y_pred is not None:
-            return X, np.asarray(y_pred)
+            return X, _tables.numbers(y_pred, "y_pred")
         if not self.predictor_.needs_predictions:
             return X, None
         if self.estimator_ is None:
@@ -524,6 +527,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.prefit and self.estimator is None:
             raise ValueError("prefit=True, but there is no estimator")
         return self.prefit or frozen
+
+    def _folds(self, rows: int) -> int:
+        """The number of folds; of fewer rows than folds, one fold each."""
+        return max(2, min(whole(self.cv, "cv", least=2), rows))
 
     def _calibration_share(self, n: int) -> float:
         size = self.calibration_size
@@ -555,4 +562,4 @@ def _rows_of(X: Any, rows: Any) -> Any:
 
 def _with_numbers(X: Any) -> Any:
     """A matrix of objects that are numbers, as numbers."""
-    return X.astype(np.float64) if X.dtype.kind in "OSU" else X
+    return _tables.floats(X, "X") if X.dtype.kind in "OSU" else X

@@ -17,6 +17,10 @@ Floats = NDArray[np.float64]
 # NumPy's kinds of numbers: booleans, integers, floats.
 _NUMBERS = "biuf"
 
+_TIMES = {"M": "dates", "m": "durations"}
+_DERIVE = "derive numbers first, such as (t - t[0]) / numpy.timedelta64(1, 'D') for days, or the hour or the weekday"
+_WHAT = {"y": "an outcome", "y_pred": "a prediction"}
+
 
 def read(X: Any) -> tuple[_core.Table, bool]:
     """Borrow a table. Returns it, and whether its columns have names.
@@ -27,10 +31,10 @@ def read(X: Any) -> tuple[_core.Table, bool]:
     if pandas is not None and isinstance(X, pandas.DataFrame):
         return _read_pandas(X), _has_names(X.columns)
     if hasattr(X, "__arrow_c_stream__"):
-        return _core.Table.from_stream(X.__arrow_c_stream__()), True
+        return _distinct(_core.Table.from_stream(X.__arrow_c_stream__())), True
     if hasattr(X, "toarray"):
         raise TypeError("X is sparse; the intervals depend on dense features: pass X.toarray()")
-    matrix = np.asarray(X)
+    matrix = np.asarray(unmasked(X, "X"))
     if matrix.ndim != 2:
         hint = "a matrix"
         if matrix.ndim == 1:
@@ -81,12 +85,12 @@ def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
             raise ValueError(f"{name} has {len(table.names)} columns, expected one")
         out = table.select([0]).to_matrix()[:, 0]
     else:
-        out = np.asarray(values)
+        out = floats(values, name)
         if out.ndim == 2 and out.shape[1] == 1:
             out = out[:, 0]
         if out.ndim != 1:
             raise ValueError(f"{name} has {out.ndim} dimensions, expected a column of numbers")
-    array = np.ascontiguousarray(out, dtype=np.float64)
+    array = np.ascontiguousarray(out)
     if rows is not None and len(array) != rows:
         raise ValueError(f"X has {rows} rows, {name} has {len(array)}")
     return array
@@ -94,27 +98,47 @@ def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
 
 def outcomes(values: Any, rows: int | None = None) -> Floats:
     """A column of outcomes: at least one, and all finite."""
-    array = numbers(values, "y", rows)
-    not_finite = np.flatnonzero(~np.isfinite(array))
-    if len(not_finite):
-        raise ValueError(f"y[{not_finite[0]}] is {array[not_finite[0]]}; drop the rows without an outcome")
+    array = finite(numbers(values, "y", rows), "y")
     if not len(array):
         raise ValueError("there are no rows")
     return array
 
 
+def finite(array: Floats, name: str) -> Floats:
+    """Numbers, unless one of them is missing or infinite."""
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}; drop the rows without {_WHAT.get(name, 'a value')}")
+    return array
+
+
+def not_infinite(array: Floats, name: str) -> Floats:
+    """Numbers, unless one of them is infinite; missing ones are NaN."""
+    bad = np.flatnonzero(np.isinf(array))
+    if len(bad):
+        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}; expected a finite number, or NaN if it is not known")
+    return array
+
+
 def integers(values: Any, name: str, rows: int) -> NDArray[np.int64]:
-    array = np.asarray(values)
+    array = _no_mask(values, name)
     if array.dtype.kind not in "bui":
         raise ValueError(f"{name} must be integers, one a row; encode other labels first (numpy.unique does)")
     if array.shape != (rows,):
         raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
+    if array.dtype.kind == "u":
+        large = np.flatnonzero(array > np.uint64(2**63 - 1))
+        if len(large):
+            raise ValueError(
+                f"{name}[{large[0]}] is {array[large[0]]}; expected labels below 2^63: encode them first "
+                "(numpy.unique does)"
+            )
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def keys(values: Any, rows: int, name: str = "key") -> NDArray[np.uint64]:
     """Whole numbers as 64 bits each, never rounded; negative ones are their two's complement."""
-    array = np.asarray(values)
+    array = _no_mask(values, name)
     if array.dtype.kind not in "ui":
         raise ValueError(
             f"{name} must be whole numbers of 64 bits, a different one for each row and none missing; found {array.dtype}"
@@ -123,6 +147,44 @@ def keys(values: Any, rows: int, name: str = "key") -> NDArray[np.uint64]:
         raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
     wide = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.kind == "u" else np.int64)
     return wide.view(np.uint64)
+
+
+def booleans(values: Any, name: str) -> NDArray[np.bool_]:
+    """Truth values, also as 0 and 1."""
+    array = _no_mask(values, name)
+    if array.dtype.kind in "ui" and np.isin(array, (0, 1)).all():
+        array = array.astype(bool)
+    if array.dtype.kind != "b":
+        raise ValueError(f"{name} must be True or False for each row; found {array.dtype}")
+    return np.ascontiguousarray(array)
+
+
+def floats(values: Any, name: str) -> Floats:
+    """Numbers of any shape as doubles, without a copy where they are. Missing and masked ones are NaN; whatever is no
+    number is refused."""
+    array = np.asarray(unmasked(values, name))
+    if array.dtype.kind in _NUMBERS:
+        return array.astype(np.float64, copy=False)
+    unmasked(array, name)  # says what else it is, unless these are objects
+    return np.array([_float(value, name) for value in array.ravel()]).reshape(array.shape)
+
+
+def unmasked(values: Any, name: str) -> Any:
+    """Values of which none is masked: masked ones are NaN. Arrays of dates, of text or of complex numbers are refused."""
+    dtype = getattr(values, "dtype", None)
+    kind = getattr(dtype, "kind", "O")
+    if kind == "O" and isinstance(values, (list, tuple)) and len(values):
+        values = np.asarray(values)  # may be of any kind
+        dtype, kind = values.dtype, values.dtype.kind
+    if kind in "mM":
+        raise ValueError(f"{name} holds {_TIMES[kind]} ({dtype}); {_DERIVE}")
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: {name} holds complex numbers; expected real ones")
+    if kind in "SUVT":
+        raise ValueError(f"{name} holds {dtype}, not numbers; convert text with astype(float)")
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    return values
 
 
 def name_of(values: Any, by_default: str) -> str:
@@ -135,23 +197,46 @@ def _has_names(columns: Any) -> bool:
     return all(isinstance(name, str) for name in columns)
 
 
+def _distinct(table: _core.Table) -> _core.Table:
+    names = table.names
+    if len(set(names)) != len(names):
+        twice = next(name for j, name in enumerate(names) if name in names[:j])
+        raise ValueError(f"X has two columns of the same name, {twice!r}; rename or drop one of them")
+    return table
+
+
+def _no_mask(values: Any, name: str) -> NDArray[Any]:
+    """An array where a masked value is an error: there is no whole number that means missing."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        row = np.flatnonzero(np.ma.getmaskarray(values))[0]
+        raise ValueError(f"{name}[{row}] is masked; give a value for each row, or drop the row")
+    return np.asarray(values)
+
+
+def _float(value: Any, name: str) -> float:
+    """A number that came as an object; None and pandas' NA are missing."""
+    if value is None or value is np.ma.masked or type(value).__name__ == "NAType":
+        return np.nan
+    if isinstance(value, (str, bytes, np.datetime64, np.timedelta64)):
+        raise ValueError(f"{name} holds {value!r}; expected numbers")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} holds {str(value)[:20]}..., which is too large for a double") from None
+    except TypeError as error:
+        raise TypeError(f"{name} must hold numbers: argument must be a string or a real number ({error})") from None
+
+
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
     """Numbers of a kind that C++ can borrow."""
     dtype = array.dtype
     if dtype.kind in _NUMBERS and dtype.isnative and dtype.itemsize <= 8 and dtype != np.float16:
         return array
-    if dtype.kind == "c":
-        raise ValueError("Complex data not supported")
-    try:
-        return array.astype(np.float64)
-    except TypeError as error:
-        raise TypeError(f"X must hold numbers: argument must be a string or a real number ({error})") from None
+    return floats(array, "X")
 
 
 def _read_pandas(frame: Any) -> _core.Table:
     names = [str(name) for name in frame.columns]
-    if len(set(names)) != len(names):
-        raise ValueError("X has two columns of the same name")
     numeric: list[int] = []
     columns: list[NDArray[Any]] = []
     for j, dtype in enumerate(frame.dtypes):
@@ -165,4 +250,4 @@ def _read_pandas(frame: Any) -> _core.Table:
             array = column.to_numpy(dtype=np.float64, na_value=np.nan)
         numeric.append(j)
         columns.append(_plain(array))
-    return _core.Table.from_columns(columns, names, numeric, len(frame))
+    return _distinct(_core.Table.from_columns(columns, names, numeric, len(frame)))

@@ -231,3 +231,33 @@ def test_two_outputs_that_are_one_file_are_refused(homes, tmp_path):
     both = tmp_path / "new.csv"
     homes.fails(USAGE, "track", "homes.safetensors", "test.csv", "-o", both, "--save", tmp_path / "." / "new.csv")
     assert not both.exists()
+
+
+@pytest.mark.parametrize(
+    "command, option",
+    [
+        *(
+            ("fit", option)
+            for option in ("--folds", "--seed", "--threads", "--workers", "--rank", "--world", "--timeout")
+        ),
+        ("plan", "--rows"),
+        *(("track", option) for option in ("--window", "--batch-size", "--delay")),
+    ],
+)
+def test_whole_numbers_are_neither_wrapped_nor_cut(homes, command, option):
+    arguments = {
+        "fit": [*FIT, "-o", "x.safetensors"],
+        "plan": ["plan"],
+        "track": ["track", "model.safetensors", "rows.csv", "-o", "out.csv"],
+    }[command]
+    for wrong in (2**64, -1, "1e3", "0x10"):
+        message = homes.fails(USAGE, *arguments, option, str(wrong))
+        assert option in message
+        assert f"{2**64} is too large; expected at most {2**64 - 1}" in message or "is not a whole number" in message
+
+
+def test_fewer_than_two_folds_are_refused(homes):
+    message = homes.fails(
+        USAGE, "fit", "train.csv", "--target", "price", "--base", "knn", "--folds", "1", "-o", "x.safetensors"
+    )
+    assert "fold" in message

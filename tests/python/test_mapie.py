@@ -222,7 +222,7 @@ def test_what_would_break_the_promise_is_refused() -> None:
     X, y = rows(50, 2)
     y_pred = estimator.predict(X)
     y_pred[7] = np.nan
-    with pytest.raises(ValueError, match="its prediction nan"):
+    with pytest.raises(ValueError, match=r"y_pred\[7\] is nan"):
         LocalizedScore(localizer).get_conformity_scores(y, y_pred, X=X)
     with pytest.raises(ValueError, match="not fitted"):
         LocalizedScore(Localizer())

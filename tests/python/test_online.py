@@ -136,9 +136,9 @@ def test_a_batch_must_be_pending(predictor, stream):
         online.observe(X, y, y_pred, batch=first.batch)
     with pytest.raises(ValueError, match="X has no rows"):
         online.predict_interval(X[:0], y_pred[:0])
-    with pytest.raises(ValueError, match="batch_size must be at least 1, found 0"):
+    with pytest.raises(ValueError, match="batch_size is 0; expected a whole number from 1"):
         online.track(X, y, y_pred, batch_size=0)
-    with pytest.raises(ValueError, match="delay must be at least 0, found -1"):
+    with pytest.raises(ValueError, match="delay is -1; expected a whole number from 0"):
         online.track(X, y, y_pred, delay=-1)
     assert online.rows_observed == 10
 
