@@ -160,16 +160,16 @@ class Package:
         )
 
     def wheel(self) -> Step:
-        """Source archive, and the wheel built from it where ccache knows the sources."""
+        """Source archive, and the wheel built from it where ccache knows the sources, with packages that were checked."""
         return Step(
             "wheel",
             "python: source archive and wheel",
             [
                 ["rm", "-rf", "build/dist", "build/sdist"],
                 ["mkdir", "-p", "build/sdist"],
-                ["python3", "-m", "build", "--sdist", "--outdir", "build/dist", "."],
+                ["python3", "-m", "build", "--no-isolation", "--sdist", "--outdir", "build/dist", "."],
                 ["bash", "-c", "tar -xzf build/dist/*.tar.gz -C build/sdist --strip-components=1"],
-                ["python3", "-m", "build", "--wheel", "--outdir", "build/dist", "build/sdist"],
+                ["python3", "-m", "build", "--no-isolation", "--wheel", "--outdir", "build/dist", "build/sdist"],
             ],
             after=["release-build"],
             environment={"CXX": "c++"},  # the name that CMake finds; ccache tells compilers by name

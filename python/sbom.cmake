@@ -1,0 +1,21 @@
+# Write widthwise.cdx.json, the bill of materials of the wheel (CycloneDX), with the versions that are compiled in.
+# tests/python/test_supply_chain.py compares it with the includes of the sources and the libraries that are linked.
+
+function(widthwise_read_version out header pattern)
+  file(STRINGS "${header}" line REGEX "${pattern}")
+  if(NOT line MATCHES "${pattern}")
+    message(FATAL_ERROR "${header}: no line that matches '${pattern}', which the bill of materials needs")
+  endif()
+  set(${out}
+      "${CMAKE_MATCH_1}"
+      PARENT_SCOPE)
+endfunction()
+
+widthwise_read_version(cli11_version "${WIDTHWISE_CLI11_INCLUDE_DIR}/CLI/Version.hpp" "define CLI11_VERSION \"([^\"]+)\"")
+widthwise_read_version(nanoflann_hex "${WIDTHWISE_NANOFLANN_INCLUDE_DIR}/nanoflann.hpp" "define NANOFLANN_VERSION 0x([0-9]+)")
+string(REGEX REPLACE "(.)(.)(.)" "\\1.\\2.\\3" nanoflann_version "${nanoflann_hex}")
+foreach(part MAJOR MINOR RELEASE)
+  widthwise_read_version(xxhash_${part} "${WIDTHWISE_XXHASH_INCLUDE_DIR}/xxhash.h" "define XXH_VERSION_${part} +([0-9]+)")
+endforeach()
+set(xxhash_version "${xxhash_MAJOR}.${xxhash_MINOR}.${xxhash_RELEASE}")
+configure_file("${CMAKE_CURRENT_LIST_DIR}/sbom.cdx.json.in" widthwise.cdx.json @ONLY)
