@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core, _tables
-from ._options import Guarantee, guarantee_text, whole
+from ._options import Guarantee, guarantee_text, real, whole
 from ._tables import Floats
 
 
@@ -95,7 +95,7 @@ class Calibration:
         self._core.add(
             values,
             None if first_row is None else whole(first_row, "first_row"),
-            None if above is None else _tables.booleans(above, "above"),
+            None if above is None else _tables.booleans(above, "above", n),
             None if weights is None else _tables.numbers(weights, "weights", n),
             None if groups is None else _tables.integers(groups, "groups", n),
             None if key is None else _tables.keys(key, n),
@@ -130,7 +130,8 @@ class Calibration:
             See `WidthwiseRegressor`; a confidence is an error with weights.
         """
         sorted_scores = self._core.sorted(guarantee_text(guarantee))
-        return sorted_scores.quantile(confidence_level, self._group(group), test_weight)
+        weight = None if test_weight is None else real(test_weight, "test_weight")
+        return sorted_scores.quantile(real(confidence_level, "confidence_level"), self._group(group), weight)
 
     def p_values(self, scores: ArrayLike, *, group: int | None = None, test_weight: ArrayLike | None = None) -> Floats:
         """The p-values of scores: small where a score would surprise.

@@ -7,11 +7,11 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from . import _core
+from ._options import whole
 
 logger = logging.getLogger("widthwise")
 
@@ -35,13 +35,12 @@ def threads_of(n_jobs: int | None) -> int:
     """n_jobs as C++ counts training threads; 0 is automatic."""
     if n_jobs is None or n_jobs == -1:
         return 0
-    if not isinstance(n_jobs, Integral):
-        raise ValueError(f"n_jobs is {n_jobs!r}; expected None or a whole number")
+    n_jobs = whole(n_jobs, "n_jobs", least=-(2**31), most=2**31 - 1)
     if n_jobs < 0:
         return max(1, _core.available_processors() + 1 + n_jobs)
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; expected None, a positive number, or -1 for all processors")
-    return int(n_jobs)
+    return n_jobs
 
 
 @contextmanager

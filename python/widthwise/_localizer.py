@@ -13,7 +13,20 @@ from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
 from ._model import HasModel, add_rows, first_row_of, inputs_of, load_model
-from ._options import Goal, Guarantee, Levels, Window, goal_text, guarantee_text, levels_of, range_of, whole, window_of
+from ._options import (
+    Goal,
+    Guarantee,
+    Levels,
+    Window,
+    flag,
+    goal_text,
+    guarantee_text,
+    levels_of,
+    range_of,
+    whole,
+    window_of,
+    word,
+)
 from ._tables import Floats
 
 FEWEST_ROWS_TO_TRAIN = 20
@@ -102,14 +115,14 @@ class Localizer(HasModel):
     ) -> None:
         self._options: dict[str, Any] = {
             "goal": goal_text(goal),
-            "transform": transform,
-            "two_sided": two_sided,
+            "transform": word(transform, "transform"),
+            "two_sided": None if two_sided is None else flag(two_sided, "two_sided"),
             "window": window_of(window),
             "levels": levels_of(confidence_level, []),
             "guarantee": guarantee_text(guarantee),
             "range": range_of(outcome_range),
             "seed": whole(random_state, "random_state"),
-            "compare": compare,
+            "compare": flag(compare, "compare"),
         }
         self._n_jobs = n_jobs
         self._verbose = verbose
@@ -284,6 +297,8 @@ class Localizer(HasModel):
         model = self._fitted_model()
         table, predictions = inputs_of(model, X, y_pred)
         q = _tables.floats(scores, "scores")
+        if q.ndim not in (1, 2) or (q.ndim == 2 and len(q) != table.rows):
+            raise ValueError(f"scores are of shape {q.shape}; expected (m,) or ({table.rows}, m) for {table.rows} rows")
         q = np.ascontiguousarray(np.broadcast_to(q, (table.rows, q.shape[-1])))
         return model.half_widths(table, predictions, q)
 

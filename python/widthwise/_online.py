@@ -7,7 +7,7 @@ from typing import Any
 
 from . import _core, _tables
 from ._model import HasModel, load_model, not_fitted
-from ._options import Levels, file_of, levels_of, whole
+from ._options import Levels, file_of, levels_of, real, whole, word
 from ._predictor import Predictor
 from ._tables import Floats
 
@@ -100,7 +100,9 @@ class OnlinePredictor(HasModel):
         self._model = model.with_online(None)  # the place in the stream is in _online alone
         levels = levels_of(confidence_level, model.levels)
         rows = None if window is None else whole(window, "window", least=1)
-        self._online = _core.OnlineCalibration(model.calibration, levels, method, step, rows)
+        self._online = _core.OnlineCalibration(
+            model.calibration, levels, word(method, "method"), None if step is None else real(step, "step"), rows
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OnlinePredictor:

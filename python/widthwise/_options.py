@@ -36,6 +36,27 @@ def whole(value: Any, name: str, least: int = 0, most: int = 2**64 - 1) -> int:
     raise ValueError(f"{name} is {value!r}; expected a whole number from {least} to {most}")
 
 
+def real(value: Any, name: str) -> float:
+    """A number of a parameter."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    raise ValueError(f"{name} is {value!r}; expected a number")
+
+
+def word(value: Any, name: str) -> str:
+    """A word of a parameter; C++ says which there are."""
+    if isinstance(value, str) and _tables.is_utf8(value):
+        return value
+    raise ValueError(f"{name} is {value!r}; expected a word")
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise ValueError(f"{name} is {value!r}; expected True or False")
+
+
 def range_of(outcome_range: Any) -> tuple[float, float]:
     """The ends of a range of outcomes."""
     if outcome_range is None:
@@ -78,14 +99,18 @@ def window_of(window: Window | None) -> tuple[float, float, float] | None:
         if window != "all":
             raise ValueError(f"window is {window!r}; expected 'all' or two levels, as (0.8, 0.95)")
         return 0.5, 0.5, 1.0
-    low, high = window
-    return float(low), float(high), 0.0
+    ends = _tables.floats(window, "window")
+    if ends.shape != (2,):
+        raise ValueError(f"window is {window!r}; expected 'all' or two levels, as (0.8, 0.95)")
+    return float(ends[0]), float(ends[1]), 0.0
 
 
 def goal_text(goal: Goal | None) -> str:
     """A goal as C++ reads it."""
-    if goal is None or isinstance(goal, str):
-        return goal or ""
+    if goal is None:
+        return ""
+    if isinstance(goal, str) and _tables.is_utf8(goal):
+        return goal
     if isinstance(goal, Real) and not isinstance(goal, bool):
         return repr(float(goal))
     raise ValueError(f"goal is {goal!r}; expected 'even', 'narrow' or a number from 0 to 1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import _core
-from ._options import Guarantee, guarantee_text, whole
+from ._options import Guarantee, guarantee_text, real, whole
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,14 @@ def plan(
     >>> plan(0.9, rows=1000, guarantee=0.95).mean           # at least 90% coverage in 95% of calibrations
     0.915...
     """
+    confidence_level, confidence = real(confidence_level, "confidence_level"), real(confidence, "confidence")
     if (tolerance is None) == (rows is None):
         raise ValueError("give either tolerance or rows")
     if rows is None:
         assert tolerance is not None
-        rows = _core.rows_for_tolerance(confidence_level, tolerance, confidence, guarantee_text(guarantee))
+        rows = _core.rows_for_tolerance(
+            confidence_level, real(tolerance, "tolerance"), confidence, guarantee_text(guarantee)
+        )
     rows = whole(rows, "rows")
     spread = _core.coverage_spread(confidence_level, rows, confidence, guarantee_text(guarantee))
     return Plan(confidence_level, rows, spread["mean"], spread["low"], spread["high"])

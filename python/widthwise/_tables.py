@@ -31,6 +31,7 @@ def read(X: Any) -> tuple[_core.Table, bool]:
     if pandas is not None and isinstance(X, pandas.DataFrame):
         return _read_pandas(X), _has_names(X.columns)
     if hasattr(X, "__arrow_c_stream__"):
+        _refuse_nul(X)
         return _distinct(_core.Table.from_stream(X.__arrow_c_stream__())), True
     if hasattr(X, "toarray"):
         raise TypeError("X is sparse; the intervals depend on dense features: pass X.toarray()")
@@ -149,13 +150,15 @@ def keys(values: Any, rows: int, name: str = "key") -> NDArray[np.uint64]:
     return wide.view(np.uint64)
 
 
-def booleans(values: Any, name: str) -> NDArray[np.bool_]:
+def booleans(values: Any, name: str, rows: int) -> NDArray[np.bool_]:
     """Truth values, also as 0 and 1."""
     array = _no_mask(values, name)
     if array.dtype.kind in "ui" and np.isin(array, (0, 1)).all():
         array = array.astype(bool)
     if array.dtype.kind != "b":
         raise ValueError(f"{name} must be True or False for each row; found {array.dtype}")
+    if array.shape != (rows,):
+        raise ValueError(f"{name} has shape {array.shape}; expected one value for each of {rows} rows")
     return np.ascontiguousarray(array)
 
 
@@ -190,7 +193,16 @@ def unmasked(values: Any, name: str) -> Any:
 def name_of(values: Any, by_default: str) -> str:
     """The name of a column, where it has one."""
     name = getattr(values, "name", None)
-    return name if isinstance(name, str) and name else by_default
+    return name if isinstance(name, str) and name and is_utf8(name) else by_default
+
+
+def is_utf8(text: str) -> bool:
+    """Whether C++ can have this text: whether it has no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _has_names(columns: Any) -> bool:
@@ -203,6 +215,14 @@ def _distinct(table: _core.Table) -> _core.Table:
         twice = next(name for j, name in enumerate(names) if name in names[:j])
         raise ValueError(f"X has two columns of the same name, {twice!r}; rename or drop one of them")
     return table
+
+
+def _refuse_nul(X: Any) -> None:
+    """Arrow's streams cut names at a NUL character, and polars ends the process."""
+    for names in (getattr(X, "columns", None), getattr(getattr(X, "schema", None), "names", None)):
+        for name in names if isinstance(names, list) else []:
+            if isinstance(name, str) and "\0" in name:
+                raise ValueError(f"the name of the column {name!r} is not valid text; rename it")
 
 
 def _no_mask(values: Any, name: str) -> NDArray[Any]:
@@ -237,6 +257,9 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
 
 def _read_pandas(frame: Any) -> _core.Table:
     names = [str(name) for name in frame.columns]
+    for name in names:
+        if not is_utf8(name) or "\0" in name:
+            raise ValueError(f"the name of the column {name!r} is not valid text; rename it")
     numeric: list[int] = []
     columns: list[NDArray[Any]] = []
     for j, dtype in enumerate(frame.dtypes):

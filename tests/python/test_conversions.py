@@ -183,6 +183,15 @@ def test_two_columns_of_one_name_are_refused(learnt):
             learnt.scores(table, Y, F)
 
 
+@pytest.mark.parametrize("library", [pa.table, pl.DataFrame, pd.DataFrame])
+def test_names_of_columns_are_never_cut(learnt, library):
+    table = library({"x0": X[:, 0], "x1": X[:, 1], "y\0": Y})
+    with pytest.raises(ValueError, match="the name of the column .*y.x00. is not valid text"):
+        localizer().fit(table, Y, F)
+    with pytest.raises(ValueError, match="is not valid text"):
+        learnt.scores(table, Y, F)
+
+
 @pytest.mark.parametrize("cv", [1, 0, -3, True])
 def test_fewer_than_two_folds_are_refused(cv):
     for model in (regressor(cv=cv), WidthwiseRegressor(transform="identity", cv=cv)):
