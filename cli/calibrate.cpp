@@ -140,6 +140,8 @@ void emit(const CalibrateArguments& arguments, const CalibrationPart& part) {
 void run(const CalibrateArguments& arguments) {
   if (!arguments.output.empty()) require_other_file("--output", arguments.output, {arguments.table});
   if (!arguments.emit.empty()) require_other_file("--emit", arguments.emit, {arguments.model, arguments.table});
+  const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
+  const auto lock = lock_for_update(arguments.model, arguments.emit.empty() ? written : "");
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::string& target = target_of(model);
   auto reader = TableReader::open(arguments.table);
@@ -160,7 +162,6 @@ void run(const CalibrateArguments& arguments) {
     emit(arguments, part);
   } else {
     const Model calibrated = with_new_rows(model, std::move(part), table.file());
-    const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
     save(calibrated, written);
     report_calibration({.before = model,
                         .after = calibrated,

@@ -63,9 +63,10 @@ Model with_parts(const Model& model, const MergeArguments& arguments) {
 
 void run(const MergeArguments& arguments) {
   if (!arguments.output.empty()) require_other_file("--output", arguments.output, arguments.parts);
+  const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
+  const auto lock = lock_for_update(arguments.model, written);
   const Model model = load(arguments.model);
   const Model calibrated = with_parts(model, arguments);
-  const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
   save(calibrated, written);
   const std::uint64_t before = arguments.replace ? 0 : model.parts().calibration.rows_seen();
   report_calibration({.before = model,

@@ -83,15 +83,27 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
                                        (std::isnan(*bad) ? "missing" : "infinite") + "; " + advice);
 }
 
+namespace {
+
+/// By device and inode; by path where the files are yet to be written.
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(a, b, ignored) ||
+         std::filesystem::weakly_canonical(a, ignored) == std::filesystem::weakly_canonical(b, ignored);
+}
+
+}  // namespace
+
+std::optional<ModelFileLock> lock_for_update(const std::string& model, const std::string& written) {
+  if (written.empty() || !is_same_file(model, written)) return std::nullopt;
+  ProgressBar bar("rows");
+  return ModelFileLock(model, [&] { bar.show("waiting for another update of " + model, 0, 0); });
+}
+
 void require_other_file(const std::string& option, const std::filesystem::path& output,
                         const std::vector<std::string>& inputs) {
-  const auto same_as_output = [&](const std::string& input) {
-    // By device and inode; by path where the files are yet to be written.
-    std::error_code ignored;
-    return std::filesystem::equivalent(output, input, ignored) ||
-           std::filesystem::weakly_canonical(output, ignored) == std::filesystem::weakly_canonical(input, ignored);
-  };
-  const auto found = std::find_if(inputs.begin(), inputs.end(), same_as_output);
+  const auto found =
+      std::find_if(inputs.begin(), inputs.end(), [&](const std::string& input) { return is_same_file(output, input); });
   if (found == inputs.end()) return;
   throw Error(ErrorCode::kInvalidArgument, option + ": " + output.string() + " is the same file as " + *found +
                                                ", which would be overwritten; choose another name");

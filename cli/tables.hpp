@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/io/table.hpp>
 #include <widthwise/model.hpp>
+#include <widthwise/model_file.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/row_sketch.hpp>
 
@@ -51,6 +53,10 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
 /// command: the same by device and inode, so that symbolic and hard links count.
 void require_other_file(const std::string& option, const std::filesystem::path& output,
                         const std::vector<std::string>& inputs);
+
+/// Hold the model file for an update when `written`, which is empty when nothing is, is that file: until the command
+/// ends, others that update the file wait. Before the model is loaded.
+[[nodiscard]] std::optional<ModelFileLock> lock_for_update(const std::string& model, const std::string& written);
 
 /// What to do with a row without an outcome or a prediction.
 inline constexpr const char* kRemoveRows = "remove such rows";

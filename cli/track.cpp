@@ -401,6 +401,7 @@ void run(const TrackArguments& arguments) {
     used.push_back(arguments.output);
   }
   if (!arguments.save.empty()) require_other_file("--save", arguments.save, used);
+  const auto lock = lock_for_update(arguments.model, arguments.save);
   const Model model = load(arguments.model);
   if (arguments.observe) {
     run_observe(arguments, model);

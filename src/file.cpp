@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <random>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <widthwise/error.hpp>
@@ -66,6 +68,9 @@ class Descriptor {
     (void)close();
     number_ = retry([&] { return ::open(file.c_str(), flags | O_CLOEXEC, mode); });
   }
+
+  /// Leave it open, for somebody else to close.
+  [[nodiscard]] int release() { return std::exchange(number_, -1); }
 
   /// 0, or -1 with errno.
   int close() {
@@ -122,6 +127,14 @@ fs::path behind_links(const fs::path& file) {
     path = path.parent_path() / target;
   }
   refuse_write(file, ELOOP);
+}
+
+FileVersion version_in(const struct stat& status) {
+  constexpr std::int64_t kNanoseconds = 1'000'000'000;
+  return {.device = status.st_dev,
+          .inode = status.st_ino,
+          .size = status.st_size,
+          .changed = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec};
 }
 
 /// Make a rename last through a power cut.
@@ -202,11 +215,15 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::commit() {
+FileVersion AtomicFile::commit() {
   if (replaces_ && ::fchmod(temporary_->descriptor(), permissions_) != 0) refuse_write(file_, errno);
   if (retry([&] { return ::fsync(temporary_->descriptor()); }) != 0) refuse_write(file_, errno);
+  // Before others can replace it.
+  struct stat written{};
+  if (::fstat(temporary_->descriptor(), &written) != 0) refuse_write(file_, errno);
   if (temporary_->rename_to(target_) != 0) refuse_write(file_, errno);
   flush_directory(target_, file_);
+  return version_in(written);
 }
 
 std::vector<std::byte> read_file(const fs::path& file) {
@@ -232,10 +249,42 @@ std::vector<std::byte> read_file(const fs::path& file) {
   return bytes;
 }
 
-void write_file_atomically(const fs::path& file, std::span<const std::byte> bytes) {
+FileVersion write_file_atomically(const fs::path& file, std::span<const std::byte> bytes) {
   AtomicFile output(file);
   output.write(bytes);
-  output.commit();
+  return output.commit();
+}
+
+std::optional<FileVersion> version_of(const fs::path& file) {
+  struct stat status{};
+  if (::stat(file.c_str(), &status) != 0) return std::nullopt;
+  return version_in(status);
+}
+
+FileLock::FileLock(const fs::path& file, const std::function<void()>& waiting) {
+  while (true) {
+    // To write, because network file systems lock nothing else; to read where that is all one may do.
+    Descriptor held(file, O_RDWR | O_NONBLOCK);
+    if (!held.is_open()) held.open(file, O_RDONLY | O_NONBLOCK);
+    struct stat own{};
+    if (!held.is_open() || ::fstat(held.number(), &own) != 0) refuse_read(file, errno);
+    if (::flock(held.number(), LOCK_EX | LOCK_NB) == 0) {
+      struct stat named{};
+      if (::stat(file.c_str(), &named) != 0) refuse_read(file, errno);
+      if (named.st_dev != own.st_dev || named.st_ino != own.st_ino) continue;  // replaced meanwhile
+      descriptor_ = held.release();
+      return;
+    }
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      refuse(file, "cannot be locked for the update", std::generic_category().message(errno));
+    }
+    if (waiting) waiting();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 }  // namespace widthwise::internal

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +14,19 @@ namespace widthwise::internal {
 /// All bytes of a regular file. Throws kFile with the file's name and the system's reason; anything but a regular file
 /// is refused.
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path& file);
+
+/// Tells whether a file was replaced or changed, without reading it.
+struct FileVersion {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t size = 0;
+  std::int64_t changed = 0;  ///< nanoseconds
+
+  friend bool operator==(const FileVersion& a, const FileVersion& b) = default;
+};
+
+/// The version of what is there under a name; none when nothing is.
+[[nodiscard]] std::optional<FileVersion> version_of(const std::filesystem::path& file);
 
 /// A file that is written in pieces and appears under its name when it is whole: at every moment the name is that of
 /// the old file or of the new one. The bytes go to ".<name>.<16 digits>.tmp" in the same directory, which commit()
@@ -32,8 +48,8 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
 
-  /// Once, after the last write: the bytes are on the disk and the file has its name when this returns.
-  void commit();
+  /// Once, after the last write: the bytes are on the disk and the file has its name when this returns, its version.
+  FileVersion commit();
 
  private:
   class Temporary;
@@ -45,7 +61,23 @@ class AtomicFile {
   std::unique_ptr<Temporary> temporary_;
 };
 
-/// Make `file` hold these bytes, by an AtomicFile.
-void write_file_atomically(const std::filesystem::path& file, std::span<const std::byte> bytes);
+/// Make `file` hold these bytes, by an AtomicFile; return its version.
+FileVersion write_file_atomically(const std::filesystem::path& file, std::span<const std::byte> bytes);
+
+/// Holds a file for an update, from reading it to replacing it: who wants to hold it too waits until this is destroyed
+/// or its process ends. The lock is on the file itself (flock), so nothing is written beside it, and it protects from
+/// others who lock it only. It holds the file that had the name at first: after that is replaced, the next one to wait
+/// takes the new file.
+class FileLock {
+ public:
+  /// `waiting` is called before every 20 ms of waiting, and may throw. Throws kFile when the file cannot be locked.
+  explicit FileLock(const std::filesystem::path& file, const std::function<void()>& waiting = {});
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  ~FileLock();
+
+ private:
+  int descriptor_ = -1;
+};
 
 }  // namespace widthwise::internal

@@ -188,6 +188,12 @@ void save(const Model& model, const std::filesystem::path& file) {
   internal::write_file_atomically(file, serialise(model));
 }
 
+ModelFileLock::ModelFileLock(const std::filesystem::path& file, const std::function<void()>& waiting)
+    : lock_(std::make_unique<internal::FileLock>(file, waiting)) {}
+ModelFileLock::ModelFileLock(ModelFileLock&& other) noexcept = default;
+ModelFileLock& ModelFileLock::operator=(ModelFileLock&& other) noexcept = default;
+ModelFileLock::~ModelFileLock() = default;
+
 Model load(const std::filesystem::path& file) { return checked(internal::read_file(file), file.string(), read_model); }
 
 int model_file_format(const std::filesystem::path& file) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -211,6 +212,60 @@ TEST_F(File, WhatAKilledProcessLeftIsSweptAndWhatALiveOneWritesIsNot) {
   live.write(bytes_of("of the first"));
   live.commit();
   EXPECT_EQ(read_file(at("a")), bytes_of("of the first"));
+}
+
+TEST_F(File, UpdatesOfManyThreadsWaitForEachOther) {
+  constexpr int kThreads = 8;
+  constexpr int kUpdates = 10;
+  write_file_atomically(at("a"), {});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int update = 0; update < kUpdates; ++update) {
+        const FileLock lock(at("a"), [] {});
+        std::vector<std::byte> bytes = read_file(at("a"));
+        bytes.push_back(std::byte{1});
+        write_file_atomically(at("a"), bytes);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(read_file(at("a")).size(), std::size_t{kThreads} * kUpdates);
+  EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(File, ALockOfADeadProcessBlocksNobodyAndOneWhoWaitsCanGiveUp) {
+  write_file_atomically(at("a"), bytes_of("x"));
+  int ready[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    const FileLock lock(at("a"));
+    (void)!::write(ready[1], "r", 1);
+    ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(refusal_of([&] { const FileLock lock(at("a"), [] { throw Error(ErrorCode::kFile, "enough"); }); }),
+            "enough");
+  ASSERT_EQ(::kill(holder, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(holder, nullptr, 0), holder);
+  const FileLock lock(at("a"), [] { throw Error(ErrorCode::kFile, "held"); });
+  ::close(ready[0]);
+  ::close(ready[1]);
+  EXPECT_EQ(refusal_of([&] { const FileLock none(at("none")); }),
+            at("none").string() + ": cannot be read: No such file or directory");
+}
+
+TEST_F(File, AVersionTellsWhetherAFileWasReplaced) {
+  EXPECT_EQ(version_of(at("a")), std::nullopt);
+  const FileVersion first = write_file_atomically(at("a"), bytes_of("same"));
+  EXPECT_EQ(version_of(at("a")), first);
+  AtomicFile other(at("a"));
+  other.write(bytes_of("same"));
+  const FileVersion second = other.commit();
+  EXPECT_NE(second, first);
+  EXPECT_EQ(version_of(at("a")), second);
 }
 
 TEST_F(File, AReaderSeesTheOldFileOrTheNewOneButNoMixture) {

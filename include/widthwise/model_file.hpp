@@ -3,12 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include <widthwise/model.hpp>
 
 namespace widthwise {
+
+namespace internal {
+class FileLock;
+}  // namespace internal
 
 /// The format that save writes. load reads it and all before it.
 inline constexpr int kModelFormat = 4;
@@ -27,6 +33,24 @@ inline constexpr int kChecksumFormat = 4;
 /// Write a model so that `file` is at every moment the old one or the new one, whole: a temporary file beside it,
 /// flushed to the disk, then renamed. Throws kFile.
 void save(const Model& model, const std::filesystem::path& file);
+
+/// Holds a model file for an update, from load to save. Another process or thread that wants to update it (the commands
+/// calibrate, merge and track --save do so, and Python's `save` of a model that was loaded from the file) waits until
+/// this is destroyed or its process ends, and then finds the updated file: no update is lost. Neither load nor save
+/// takes the lock. It is an flock on the file, which leaves nothing behind; on NFS it needs write permission and a
+/// server with locks.
+class ModelFileLock {
+ public:
+  /// `waiting` is called now and then while another holds the file, and may throw. Throws kFile when there is no file
+  /// or it cannot be locked.
+  explicit ModelFileLock(const std::filesystem::path& file, const std::function<void()>& waiting = {});
+  ModelFileLock(ModelFileLock&& other) noexcept;
+  ModelFileLock& operator=(ModelFileLock&& other) noexcept;
+  ~ModelFileLock();
+
+ private:
+  std::unique_ptr<internal::FileLock> lock_;
+};
 
 /// Throws kFile when the file cannot be read, kBadData when it is not a model; both begin with the file's name.
 [[nodiscard]] Model load(const std::filesystem::path& file);

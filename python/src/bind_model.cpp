@@ -11,6 +11,7 @@
 #include <widthwise/train/xgboost.hpp>
 
 #include "bindings.hpp"
+#include "file.hpp"
 #include "rows.hpp"
 #include "table.hpp"
 #include "train/fit/residual_quantiles.hpp"
@@ -225,12 +226,36 @@ nb::bytes to_bytes(const Model& model) {
 }
 
 /// The name of a file as the system has it, which need not be UTF-8.
-std::string file_name_of(const nb::bytes& file) { return {file.c_str(), file.size()}; }
+/// A file's version as Python keeps it: device, inode, size and time.
+using Version = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
 
-void save_model(const Model& model, const nb::bytes& file) {
+Version to_tuple(const internal::FileVersion& version) {
+  return {version.device, version.inode, version.size, version.changed};
+}
+
+std::optional<Version> version_of(const nb::bytes& file) {
+  const auto version = internal::version_of(file_name_of(file));
+  return version ? std::optional(to_tuple(*version)) : std::nullopt;
+}
+
+void throw_if_signalled() {
+  const nb::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+/// Save the model and return the file's version. Where it was loaded from this file, as `loaded` was then, an update
+/// that somebody else has made since is not overwritten.
+Version save_model(const Model& model, const nb::bytes& file, const std::optional<Version>& loaded) {
   const std::string name = file_name_of(file);
   const nb::gil_scoped_release release;
-  save(model, name);
+  const std::vector<std::byte> bytes = serialise(model);
+  std::optional<ModelFileLock> lock;
+  if (loaded && internal::version_of(name)) lock.emplace(name, throw_if_signalled);
+  if (const auto now = internal::version_of(name); loaded && now && to_tuple(*now) != *loaded) {
+    throw Error(ErrorCode::kFile, name + ": cannot be written: the file has changed since this model was loaded from " +
+                                      "it; load it again and repeat the update, or save under another name");
+  }
+  return to_tuple(internal::write_file_atomically(name, bytes));
 }
 
 Model load_model(const nb::bytes& file) {
@@ -377,8 +402,10 @@ void bind_model(nb::module_& module) {
       .def_static("from_xgboost", &from_xgboost, nb::arg("saved"), nb::arg("transform"), nb::arg("goal"),
                   nb::arg("two_sided"), nb::arg("features"), nb::arg("target"), nb::arg("prediction"),
                   nb::arg("residuals"), nb::arg("unit"), nb::arg("levels"))
-      .def("save", &save_model, nb::arg("file"))
+      .def("save", &save_model, nb::arg("file"), nb::arg("loaded").none() = nb::none())
       .def_static("load", &load_model, nb::arg("file"));
+
+  module.def("version_of", &version_of, nb::arg("file"));
 }
 
 }  // namespace widthwise::python

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -41,6 +42,9 @@ using Booleans = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::
 using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 using Cube = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
+
+/// The name of a file, which Python gives as the system has it.
+inline std::string file_name_of(const nb::bytes& file) { return {file.c_str(), file.size()}; }
 
 /// What changes, as Python has it: threads may share it.
 using SharedCalibration = Guarded<Calibration>;

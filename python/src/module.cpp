@@ -37,10 +37,11 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
   }
 }
 
-void write_file(const std::string& file, const nb::bytes& content) {
+void write_file(const nb::bytes& file, const nb::bytes& content) {
+  const std::string name = file_name_of(file);
   const std::span bytes(static_cast<const std::byte*>(content.data()), content.size());
   const nb::gil_scoped_release release;
-  internal::write_file_atomically(file, bytes);
+  internal::write_file_atomically(name, bytes);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables
-from ._model import groups_of, load_model, not_fitted
+from ._model import groups_of, not_fitted
 from ._options import Levels
 from ._predictor import Predictor
 from ._tables import Floats
@@ -60,7 +60,7 @@ def predictor_of(model: AnyModel) -> Predictor:
     if isinstance(model, (bytes, bytearray, memoryview)):
         return Predictor._of(_core.Model.from_bytes(bytes(model)))
     if isinstance(model, (str, os.PathLike)):
-        return Predictor._of(load_model(model))
+        return Predictor.load(model)
     found = getattr(model, "predictor_", None)
     if isinstance(found, Predictor):
         return found
@@ -228,8 +228,9 @@ class Calibrating:
         except ValueError as error:
             return Part(problem=str(error))
 
-    def finished(self, model: _core.Model, parts: Iterable[Part], replace: bool) -> Predictor:
-        """The model with the rows of all parts."""
+    def finished(self, predictor: Predictor, parts: Iterable[Part], replace: bool) -> Predictor:
+        """The predictor with the rows of all parts."""
+        model = predictor._model
         part = self.merged(parts)
         if part.problem:
             raise ValueError(part.problem)
@@ -246,7 +247,7 @@ class Calibrating:
         rows.merge(scored.rows)
         if warning := model.in_sample_warning(scored.residuals.scores()):
             warnings.warn(warning, UserWarning, stacklevel=3)
-        return Predictor._of(model.with_calibration(scores, rows))
+        return Predictor._of(model.with_calibration(scores, rows), predictor._origin)
 
     def _add(self, model: _core.Model, scored: _Scored, batch: Any) -> None:
         table = _numbers(batch, model.features)

@@ -6,7 +6,7 @@ import errno
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +42,32 @@ def load_model(path: str | os.PathLike[str]) -> _core.Model:
         raise OSError(str(error)) from None
 
 
+class Origin(NamedTuple):
+    """The file that a model was loaded from, as it was then or when the model was last saved to it."""
+
+    file: bytes
+    version: tuple[int, int, int, int] | None
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Origin:
+        """To call before the file is loaded: a change while it is read is a change since."""
+        file = file_of(path)
+        return cls(os.path.realpath(file), _core.version_of(file))
+
+
 class HasModel:
     """What a localizer and a predictor share: a C++ model, and the way to give it rows."""
 
     _model: _core.Model
+    _origin: Origin | None = None
+
+    def _save_model(self, model: _core.Model, path: str | os.PathLike[str]) -> None:
+        """Save to a file, but not over an update of the file that this came from."""
+        file, origin = file_of(path), self._origin
+        if origin is None or origin.file != os.path.realpath(file):
+            model.save(file)
+        else:
+            self._origin = Origin(origin.file, model.save(file, origin.version))
 
     @property
     def features(self) -> list[str]:

@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from . import _core, _tables
-from ._model import HasModel, load_model, not_fitted
-from ._options import Levels, file_of, levels_of, real, whole, word
+from ._model import HasModel, Origin, load_model, not_fitted
+from ._options import Levels, levels_of, real, whole, word
 from ._predictor import Predictor
 from ._tables import Floats
 
@@ -98,6 +98,7 @@ class OnlinePredictor(HasModel):
         if model.calibration_rows == 0:
             raise not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
         self._model = model.with_online(None)  # the place in the stream is in _online alone
+        self._origin = predictor._origin
         levels = levels_of(confidence_level, model.levels)
         rows = None if window is None else whole(window, "window", least=1)
         self._online = _core.OnlineCalibration(
@@ -107,6 +108,7 @@ class OnlinePredictor(HasModel):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OnlinePredictor:
         """Load a model file that `save` or ``widthwise track --save`` wrote, and resume its stream."""
+        origin = Origin.of(path)
         model = load_model(path)
         online = model.online
         if online is None:
@@ -117,16 +119,20 @@ class OnlinePredictor(HasModel):
         self = cls.__new__(cls)
         self._model = model.with_online(None)
         self._online = online
+        self._origin = origin
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file with the state of the stream, pending batches included; `Predictor.load` reads it too."""
-        self._model.with_online(self._online).save(file_of(path))
+        """Write a model file with the state of the stream, pending batches included; `Predictor.load` reads it too.
+
+        Raises `OSError` when the stream was loaded from that file and another process has changed it since.
+        """
+        self._save_model(self._model.with_online(self._online), path)
 
     @property
     def predictor(self) -> Predictor:
         """The predictor that this one began with, its calibration as it was."""
-        return Predictor._of(self._model)
+        return Predictor._of(self._model, self._origin)
 
     @property
     def confidence_levels(self) -> list[float]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _tables
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
-from ._model import HOW_TO_CALIBRATE, HasModel, add_rows, groups_of, load_model
-from ._options import Guarantee, Levels, file_of, guarantee_of, guarantee_text, levels_of
+from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, groups_of, load_model
+from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from ._tables import Floats
 
 if TYPE_CHECKING:
@@ -40,19 +40,25 @@ class Predictor(HasModel):
             self._model = localizer._fitted_model().with_calibration(calibration._core, calibration._rows)
 
     @classmethod
-    def _of(cls, model: _core.Model) -> Predictor:
+    def _of(cls, model: _core.Model, origin: Origin | None = None) -> Predictor:
         self = cls.__new__(cls)
         self._model = model
+        self._origin = origin
         return self
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Predictor:
         """Load a model file. The file is checked and never executed."""
-        return cls._of(load_model(path))
+        origin = Origin.of(path)
+        return cls._of(load_model(path), origin)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file, whole or not at all, which C++ and the command line load, too."""
-        self._model.save(file_of(path))
+        """Write a model file, whole or not at all, which C++ and the command line load, too.
+
+        Raises `OSError` when this model was loaded from that file, `calibrated` included, and the file has changed
+        since: the update of another process would be lost. Load the file again and repeat the update.
+        """
+        self._save_model(self._model, path)
 
     @property
     def needs_predictions(self) -> bool:
@@ -82,7 +88,7 @@ class Predictor(HasModel):
         guarantee : "marginal" or float
             See `WidthwiseRegressor`.
         """
-        return Predictor._of(self._model.with_guarantee(guarantee_text(guarantee)))
+        return Predictor._of(self._model.with_guarantee(guarantee_text(guarantee)), self._origin)
 
     def predict(self, X: Any) -> Floats:
         """Predictions of the base model."""
@@ -165,7 +171,7 @@ class Predictor(HasModel):
         """
         calibration = Calibration() if replace else self.calibration
         add_rows(self._model, calibration, *self._inputs(X, y_pred), groups, y, key)
-        return Predictor._of(self._model.with_calibration(calibration._core, calibration._rows))
+        return Predictor._of(self._model.with_calibration(calibration._core, calibration._rows), self._origin)
 
     def _checked_levels(self, confidence_level: Levels | None) -> list[float]:
         levels = levels_of(confidence_level, self._model.levels)

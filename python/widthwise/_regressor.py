@@ -26,7 +26,7 @@ from . import _core, _tables
 from ._engine import logger
 from ._evaluation import Evaluation
 from ._localizer import Localizer, one_prediction
-from ._model import first_row_of, load_model, not_fitted
+from ._model import first_row_of, not_fitted
 from ._options import Goal, Guarantee, Levels, range_of, whole
 from ._predictor import Predictor
 from ._tables import Floats
@@ -424,7 +424,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             The one whose predictions the model was fitted with. X must then have the columns that `fit` was given, in
             the same order. Without, give ``y_pred`` when predicting, unless the file has a base model.
         """
-        predictor = Predictor._of(load_model(path))
+        predictor = Predictor.load(path)
         self = cls(
             estimator,
             confidence_level=predictor.confidence_levels,

@@ -101,7 +101,7 @@ def calibrate(
     while len(parts) > 1:
         at_once = _batches.MERGED_AT_ONCE
         parts = [merged(calibrating, parts[i : i + at_once]) for i in range(0, len(parts), at_once)]
-    return calibrating.finished(predictor._model, dask.compute(*parts), replace)
+    return calibrating.finished(predictor, dask.compute(*parts), replace)
 
 
 def _ship(predictor: Predictor) -> tuple[str, Any]:

@@ -29,7 +29,7 @@ except ImportError as error:
 from . import __version__, _core
 from ._localizer import Localizer
 from ._model import HOW_TO_CALIBRATE, not_fitted
-from ._options import Levels
+from ._options import Levels, file_of
 from ._predictor import Predictor
 from ._tables import Floats
 
@@ -121,7 +121,7 @@ def export(
     """
     proto = _model_proto(_predictor_of(model), confidence_level)
     if path is not None:
-        onnx.save_model(proto, os.fspath(path))
+        _core.write_file(file_of(path), proto.SerializeToString())
     return proto
 
 

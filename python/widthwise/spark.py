@@ -133,7 +133,7 @@ def calibrate(
         ]
     finally:
         made.unpersist()
-    return calibrating.finished(predictor._model, collected, replace)
+    return calibrating.finished(predictor, collected, replace)
 
 
 def _numbered(frame: Any) -> Any:

@@ -1,12 +1,16 @@
 """What files become: permissions, links, pipes and what killed programs have left."""
 
+import fcntl
 import os
+import shutil
+import signal
 import stat
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
-from conftest import read
+from conftest import Program, make_table, read, write
 
 DATA = 1
 
@@ -58,3 +62,73 @@ def test_what_a_killed_program_left_is_deleted(homes):
     os.utime(left, (time.time() - 3600,) * 2)
     homes.ok("predict", "knn.safetensors", "test.csv", "-o", "out.csv")
     assert not left.exists()
+
+
+# ---- several updates of one model at a time
+
+PROCESSES, ROWS = 8, 20
+
+
+@pytest.fixture
+def shared(tables, tmp_path):
+    """The program in a folder with a copy of a model, and a small table of its own for each of several processes."""
+    shutil.copy(tables / "knn.safetensors", tmp_path / "shared.safetensors")
+    for i in range(PROCESSES):
+        write(make_table(ROWS, 100 + i), tmp_path / f"{i}.csv")
+    return Program(tmp_path)
+
+
+def at_once(program, arguments):
+    """Run the program with the arguments of each process, all at the same time; all must succeed."""
+    started = [
+        subprocess.Popen(
+            [program.path, *arguments(i)], cwd=program.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        for i in range(PROCESSES)
+    ]
+    told = [process.communicate(timeout=300)[1].decode() for process in started]
+    assert [process.returncode for process in started] == [0] * PROCESSES, told
+    assert not list(program.folder.glob(".*"))
+
+
+def rows_seen(program):
+    return program.ok("inspect", "shared.safetensors", "--json").json["calibration"]["rows_seen"]
+
+
+def test_no_row_of_concurrent_calibrations_is_lost(shared):
+    before = rows_seen(shared)
+    at_once(shared, lambda i: ["calibrate", "shared.safetensors", f"{i}.csv"])
+    assert rows_seen(shared) == before + PROCESSES * ROWS
+
+
+def test_no_part_of_concurrent_merges_is_lost(shared):
+    before = rows_seen(shared)
+    at_once(shared, lambda i: ["calibrate", "shared.safetensors", f"{i}.csv", "--emit", f"{i}.part"])
+    (shared.folder / "link.safetensors").symlink_to("shared.safetensors")
+    at_once(shared, lambda i: ["merge", ["shared.safetensors", "link.safetensors"][i % 2], f"{i}.part"])
+    assert rows_seen(shared) == before + PROCESSES * ROWS
+
+
+def test_no_row_of_concurrent_streams_is_lost(shared):
+    save = ["--save", "shared.safetensors"]
+    at_once(shared, lambda i: ["track", "shared.safetensors", f"{i}.csv", "-o", f"{i}.out.csv", *save])
+    inside = shared.ok("inspect", "shared.safetensors", "--json").json
+    assert inside["online"]["rows"] == PROCESSES * ROWS
+
+
+def test_an_update_that_waits_can_be_interrupted(shared):
+    """The lock is an flock on the model file; nothing is left of one whose process has ended."""
+    model = shared.folder / "shared.safetensors"
+    before = model.read_bytes()
+    with model.open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        arguments = [shared.path, "calibrate", "shared.safetensors", "0.csv"]
+        with subprocess.Popen(arguments, cwd=shared.folder, stdout=subprocess.DEVNULL) as waiting:
+            files = Path(f"/proc/{waiting.pid}/fd")
+            deadline = time.monotonic() + 60
+            while str(model) not in {os.path.realpath(file) for file in files.iterdir()}:
+                assert waiting.poll() is None and time.monotonic() < deadline
+            waiting.send_signal(signal.SIGTERM)
+            assert waiting.wait(timeout=60) == 143
+    assert model.read_bytes() == before
+    shared.ok("calibrate", "shared.safetensors", "0.csv")

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import _core
 from .._evaluation import Evaluation, evaluate
-from .._options import Levels, levels_of
+from .._options import Levels, file_of, levels_of
 from ..plot._rows import ModelRows
 from .page import page
 from .verdict import judge
@@ -44,7 +44,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""
-        _core.write_file(os.fspath(path), self.html.encode())
+        _core.write_file(file_of(path), self.html.encode())
 
     def __repr__(self) -> str:
         return f"Report: {self.verdict}"
