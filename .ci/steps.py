@@ -118,6 +118,7 @@ def program_tests(name: str, title: str, *, cores: int = 1, measured: str = "") 
             "WIDTHWISE_PROGRAM": str(release / "cli/widthwise"),
             "WIDTHWISE_SERVE": str(release / "examples/serve"),
             "WIDTHWISE_PROBE": str(release / "tests/widthwise_probe"),
+            "WIDTHWISE_FAILING_CALLS": str(release / "tests/libwidthwise_failing_calls.so"),
         },
         read=pytest_lines(measured),
     )

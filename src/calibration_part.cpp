@@ -88,8 +88,10 @@ void merge_part(CalibrationPart& into, const CalibrationPart& part, const Model&
            " and seed " + std::to_string(found.seed));
   }
   if (part.calibration.weighted()) refuse("the rows have weights, which the rows of a model do not bring");
+  RowSketch sketch = into.sketch;
+  sketch.merge(part.sketch);
   into.calibration.merge(part.calibration);
-  into.sketch.merge(part.sketch);
+  into.sketch = std::move(sketch);
 }
 
 std::vector<std::byte> serialise_part(const CalibrationPart& part) {

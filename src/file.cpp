@@ -1,5 +1,6 @@
 #include "file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -110,10 +112,11 @@ void delete_if_stale(const fs::path& path) {
 void sweep(const fs::path& target) {
   const std::string stem = temporary_stem(target);
   const fs::path parent = target.parent_path();
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(parent.empty() ? "." : parent, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (is_temporary_name(entry->path().filename().native(), stem)) delete_if_stale(entry->path());
+  // The standard library's iterator ends the program when memory ends.
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(parent.empty() ? "." : parent.c_str()), ::closedir);
+  if (folder == nullptr) return;
+  while (const dirent* const entry = ::readdir(folder.get())) {
+    if (is_temporary_name(entry->d_name, stem)) delete_if_stale(parent / entry->d_name);
   }
 }
 

@@ -66,7 +66,15 @@ RowSketch::RowSketch(std::size_t capacity) : capacity_(capacity) {
   if (capacity == 0) throw Error(ErrorCode::kInvalidArgument, "RowSketch: expected a capacity of at least 1, found 0");
 }
 
+/// Let so many rows be added without an allocation: when memory ends, the sketch is as it was.
+void RowSketch::make_room(std::size_t rows) {
+  const std::size_t most = capacity_ + std::max(capacity_, kBlockRows) + 1;
+  const std::size_t needed = std::min(entries_.size() + rows, most);
+  if (needed > entries_.capacity()) entries_.reserve(std::max(needed, std::min(2 * entries_.capacity(), most)));
+}
+
 void RowSketch::add(std::span<const std::uint64_t> hashes) {
+  make_room(hashes.size());
   rows_ += hashes.size();
   for (const std::uint64_t hash : hashes) {
     if (hash > limit_) continue;
@@ -78,6 +86,7 @@ void RowSketch::add(std::span<const std::uint64_t> hashes) {
 
 void RowSketch::add(const RowHasher& hasher, MatrixView x, std::span<const double> outcomes) {
   if (outcomes.size() != x.rows()) hasher.hash(x, outcomes, {});  // throws
+  make_room(x.rows());
   std::array<std::uint64_t, kBlockRows> hashes{};
   for (std::size_t first = 0; first < x.rows(); first += kBlockRows) {
     const std::size_t count = std::min(kBlockRows, x.rows() - first);
@@ -89,6 +98,7 @@ void RowSketch::add(const RowHasher& hasher, MatrixView x, std::span<const doubl
 
 void RowSketch::merge(const RowSketch& other) {
   const RowSketch more = other.settled();
+  entries_.reserve(entries_.size() + more.entries_.size());
   capacity_ = std::min(capacity_, more.capacity_);
   limit_ = std::min(limit_, more.limit_);
   rows_ += more.rows_;

@@ -215,6 +215,45 @@ std::string text_of_shape(const TensorShape& shape) {
   return "[" + text + "]";
 }
 
+// The header is written piece by piece: a tree of JSON needs memory to be destroyed, also when there is none.
+
+std::string json_of(const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::kInvalidArgument, std::string("a name or text is not UTF-8: ") + error.what());
+  }
+}
+
+/// Append "name":value to an object that is still open.
+void append_field(std::string& object, const std::string& name, const std::string& value) {
+  if (object.size() > 1) object += ',';
+  object.append(json_of(name)).append(1, ':').append(value);
+}
+
+std::string text_of_texts(const std::map<std::string, std::string>& texts) {
+  std::string object(1, '{');
+  for (const auto& [name, text] : texts) append_field(object, name, json_of(text));
+  return object += '}';
+}
+
+std::string text_of_numbers(const TensorShape& numbers) {
+  std::string text(1, '[');
+  for (const std::uint64_t number : numbers) {
+    if (text.size() > 1) text += ',';
+    text += std::to_string(number);
+  }
+  return text += ']';
+}
+
+std::string text_of_claim(std::string_view type, const TensorShape& shape, const TensorShape& offsets) {
+  std::string object(1, '{');
+  append_field(object, kType, json_of(std::string(type)));
+  append_field(object, kShape, text_of_numbers(shape));
+  append_field(object, kOffsets, text_of_numbers(offsets));
+  return object += '}';
+}
+
 }  // namespace
 
 // --- SafetensorsWriter
@@ -239,23 +278,15 @@ std::vector<std::byte> SafetensorsWriter::finish() const {
     return size_a != size_b ? size_a > size_b : *a.first < *b.first;
   });
 
-  std::string header;
   std::size_t data_size = 0;
-  try {
-    nlohmann::ordered_json json = nlohmann::ordered_json::object();
-    if (!texts_.empty()) json[kTextsKey] = texts_;
-    for (const auto& [name, tensor] : order) {
-      const std::size_t begin = data_size;
-      data_size += tensor->bytes.size();
-      auto& claim = json[*name];
-      claim[kType] = std::string(entry_of(tensor->type).name);
-      claim[kShape] = tensor->shape;
-      claim[kOffsets] = {begin, data_size};
-    }
-    header = json.dump();
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorCode::kInvalidArgument, std::string("a name or text is not UTF-8: ") + error.what());
+  std::string header(1, '{');
+  if (!texts_.empty()) append_field(header, kTextsKey, text_of_texts(texts_));
+  for (const auto& [name, tensor] : order) {
+    const std::size_t begin = data_size;
+    data_size += tensor->bytes.size();
+    append_field(header, *name, text_of_claim(entry_of(tensor->type).name, tensor->shape, {begin, data_size}));
   }
+  header += '}';
   header.resize((header.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
 
   std::vector<std::byte> bytes(kLengthBytes);

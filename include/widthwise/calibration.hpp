@@ -70,6 +70,7 @@ class RowNumbers {
 /// Either every row has a group or none has. Rows without groups would otherwise be mixed with those of group 0, whose
 /// coverage would then be that of neither: add and merge throw kInvalidArgument and leave the sample as it was.
 ///
+/// Exception safety: add and merge do all or nothing, also when memory ends.
 /// Thread safety: const methods may run concurrently; add and merge need exclusive access.
 class Calibration {
  public:
@@ -143,6 +144,10 @@ class Calibration {
 
   [[nodiscard]] std::uint64_t key() const;
   void take_groups(bool grouped);
+  template <class AddRow>
+  void add_groups(std::span<const std::int64_t> groups, const AddRow& add_row);
+  [[nodiscard]] std::uint64_t max_entries() const;
+  void make_room(Sample& sample, std::size_t rows) const;
   void append(Sample& sample, const Entry& entry) const;
   void compact(Sample& sample) const;
   [[nodiscard]] std::vector<Entry> kept(std::int64_t group, const Sample& sample) const;

@@ -74,6 +74,7 @@ class RowSketch {
  private:
   [[nodiscard]] RowSketch settled() const;
   void settle();
+  void make_room(std::size_t rows);
 
   std::size_t capacity_;
   std::uint64_t rows_ = 0;

@@ -94,13 +94,17 @@ void Calibration::take_groups(bool grouped) {
 void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   if (std::isnan(row.score) || !internal::valid_weight(row.weight)) refuse_row(row_number, row);
   take_groups(row.group.has_value());
-  Sample& sample = samples_[row.group.value_or(0)];
+  const std::int64_t group = row.group.value_or(0);
+  const auto found = samples_.find(group);
+  Sample fresh;
+  Sample& sample = found == samples_.end() ? fresh : found->second;
   const std::uint64_t priority = mix_bits(row_number ^ key());
   if (priority <= sample.limit) {
     append(sample, {priority, internal::without_negative_zero(row.score), row.weight, row.above});
   }
   ++sample.seen;
   sample.weighted = sample.weighted || row.weight != 1;
+  if (found == samples_.end()) samples_.emplace(group, std::move(fresh));
 }
 
 void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
@@ -133,52 +137,82 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
     append(sample, {priority, internal::without_negative_zero(scores[i]), weights.empty() ? 1.0 : weights[i],
                     !above.empty() && above[i]});
   };
-  if (groups.empty()) {
-    // Of many rows most are refused by this loop, which looks at nothing but their number.
-    Sample& sample = samples_[0];
-    std::uint64_t limit = sample.limit;
-    const auto add_all = [&](const auto& number_of) {
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::uint64_t priority = mix_bits(number_of(i) ^ key);
-        if (priority <= limit) {
-          append_row(sample, i, priority);
-          limit = sample.limit;
-        }
-      }
-    };
-    // Counting up needs no memory, so that the compiler makes vector code of it.
-    if (numbers.given()) {
-      add_all([&](std::size_t i) { return numbers[i]; });
-    } else {
-      add_all([first = numbers[0]](std::size_t i) { return first + i; });
-    }
-    sample.seen += n;
-    sample.weighted = sample.weighted || std::ranges::any_of(weights, [](double weight) { return weight != 1; });
+  if (!groups.empty()) {
+    // A group without room for its rows must not leave the rows of others behind.
+    Calibration added(options_);
+    added.grouped_ = true;
+    added.add_groups(groups, [&](Sample& sample, std::size_t i) {
+      const std::uint64_t priority = mix_bits(numbers[i] ^ key);
+      if (priority <= sample.limit) append_row(sample, i, priority);
+      if (!weights.empty() && weights[i] != 1) sample.weighted = true;
+    });
+    merge(added);
     return;
   }
+  const auto found = samples_.find(0);
+  Sample fresh;
+  Sample& sample = found == samples_.end() ? fresh : found->second;
+  make_room(sample, n);
+  // Of many rows most are refused by this loop, which looks at nothing but their number.
+  std::uint64_t limit = sample.limit;
+  const auto add_all = [&](const auto& number_of) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t priority = mix_bits(number_of(i) ^ key);
+      if (priority <= limit) {
+        append_row(sample, i, priority);
+        limit = sample.limit;
+      }
+    }
+  };
+  // Counting up needs no memory, so that the compiler makes vector code of it.
+  if (numbers.given()) {
+    add_all([&](std::size_t i) { return numbers[i]; });
+  } else {
+    add_all([first = numbers[0]](std::size_t i) { return first + i; });
+  }
+  sample.seen += n;
+  sample.weighted = sample.weighted || std::ranges::any_of(weights, [](double weight) { return weight != 1; });
+  if (found == samples_.end()) samples_.emplace(0, std::move(fresh));
+}
+
+/// Add each row to the sample of its group by add_row(sample, i).
+template <class AddRow>
+void Calibration::add_groups(std::span<const std::int64_t> groups, const AddRow& add_row) {
   // Groups mostly come from a small set: remember where their samples are, as a map takes longer than a hash.
   std::array<std::pair<std::int64_t, Sample*>, 64> recent{};
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = 0; i < groups.size(); ++i) {
     auto& [group, sample] = recent[static_cast<std::uint64_t>(groups[i]) % recent.size()];
     if (sample == nullptr || group != groups[i]) {
       group = groups[i];
       sample = &samples_[group];
     }
-    const std::uint64_t priority = mix_bits(numbers[i] ^ key);
-    if (priority <= sample->limit) append_row(*sample, i, priority);
+    add_row(*sample, i);
     ++sample->seen;
-    if (!weights.empty() && weights[i] != 1) sample->weighted = true;
   }
 }
 
-void Calibration::append(Sample& sample, const Entry& entry) const {
-  // A quarter more than are kept: a compaction, linear in the capacity, is paid for by the rows that led to it.
+/// The entries of a sample at which it is compacted: a quarter more than are kept, so that a compaction, linear in the
+/// capacity, is paid for by the rows that led to it.
+std::uint64_t Calibration::max_entries() const {
   const std::uint64_t spare = std::max<std::uint64_t>(64, options_.capacity / 4);
-  const std::uint64_t most = options_.capacity < kMostRows ? options_.capacity + spare : options_.capacity;
+  return options_.capacity < kMostRows ? options_.capacity + spare : options_.capacity;
+}
+
+/// Let so many rows be appended without an allocation: when memory ends, the sample is as it was.
+void Calibration::make_room(Sample& sample, std::size_t rows) const {
   std::vector<Entry>& entries = sample.entries;
-  if (entries.size() == entries.capacity() && entries.size() >= most / 2) entries.reserve(most);
+  const std::uint64_t max = max_entries();
+  const std::uint64_t needed = std::min<std::uint64_t>(entries.size() + rows, max);
+  if (needed <= entries.capacity()) return;
+  // Twice as many each time; the last time all at once, while the copy is still small. Untouched memory costs nothing.
+  entries.reserve(needed > max / 4 ? max : std::max<std::uint64_t>(needed, 2 * entries.capacity()));
+}
+
+void Calibration::append(Sample& sample, const Entry& entry) const {
+  std::vector<Entry>& entries = sample.entries;
+  if (entries.size() == entries.capacity()) make_room(sample, 1);
   entries.push_back(entry);
-  if (entries.size() >= most) compact(sample);
+  if (entries.size() >= max_entries()) compact(sample);
 }
 
 void Calibration::compact(Sample& sample) const {
@@ -238,8 +272,20 @@ void Calibration::merge(const Calibration& other) {
   }
   if (other.samples_.empty()) return;
   take_groups(other.grouped_);
+  std::map<std::int64_t, Sample> fresh;
   for (const auto& [group, theirs] : other.samples_) {
-    Sample& ours = samples_[group];
+    const auto ours = samples_.find(group);
+    if (ours == samples_.end()) {
+      fresh.emplace(group, theirs);
+    } else {
+      make_room(ours->second, theirs.entries.size());
+    }
+  }
+  // Nothing from here on needs memory: either all rows are added or none.
+  for (auto& [group, ours] : samples_) {
+    const auto found = other.samples_.find(group);
+    if (found == other.samples_.end()) continue;
+    const Sample& theirs = found->second;
     ours.seen += theirs.seen;
     ours.weighted = ours.weighted || theirs.weighted;
     ours.limit = std::min(ours.limit, theirs.limit);
@@ -247,6 +293,7 @@ void Calibration::merge(const Calibration& other) {
       if (entry.priority <= ours.limit) append(ours, entry);
     }
   }
+  samples_.merge(fresh);
 }
 
 std::uint64_t Calibration::rows_seen() const {

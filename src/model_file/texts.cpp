@@ -56,7 +56,13 @@ std::uint64_t count_of(std::string_view text, const std::string& what) {
 
 std::string text_of_names(std::span<const std::string> names) {
   try {
-    return nlohmann::json(std::vector<std::string>(names.begin(), names.end())).dump();
+    // Name by name: an array of JSON needs memory to be destroyed, also when there is none.
+    std::string text(1, '[');
+    for (const std::string& name : names) {
+      if (text.size() > 1) text += ',';
+      text += nlohmann::json(name).dump();
+    }
+    return text += ']';
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::kInvalidArgument, std::string("a name is not UTF-8: ") + error.what());
   }

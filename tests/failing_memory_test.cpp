@@ -1,0 +1,165 @@
+// Memory that ends at every possible moment: nothing is lost, nothing leaks, and the same call works afterwards.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <widthwise/calibration_part.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/online.hpp>
+#include <widthwise/row_sketch.hpp>
+
+#include "allocation_counter.hpp"
+#include "file.hpp"
+#include "model_examples.hpp"
+
+namespace widthwise {
+namespace {
+
+namespace fs = std::filesystem;
+using examples::Table;
+
+Model small_model(std::uint64_t seed) {
+  const Model model({.features = examples::names(3),
+                     .base = examples::forest(3, 1, 2, 2, seed),
+                     .localizer = examples::forest(4, 1, 2, 2, seed + 1),
+                     .rule = ConformalRule(make_transform("exp")),
+                     .levels = {0.5, 0.9}});
+  return examples::calibrated(model, Table(40, 3, seed));
+}
+
+/// A folder of its own for each test, removed after it.
+class FailingMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!counts_allocations()) GTEST_SKIP() << "the sanitizer brings its own operator new";
+    std::string pattern = (fs::temp_directory_path() / "widthwise-memory-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+/// Change `thing` with memory that ends: it must be as before each time, and changed in the end.
+template <class Thing, class Change>
+void expect_all_or_nothing(Thing thing, const Change& change) {
+  const std::vector<std::byte> before = thing.serialise();
+  Thing changed = thing;
+  change(changed);
+  const std::size_t failures =
+      fail_each_allocation([&] { change(thing); }, [&] { ASSERT_EQ(thing.serialise(), before); });
+  EXPECT_GT(failures, 0U);
+  EXPECT_EQ(thing.serialise(), changed.serialise());
+}
+
+TEST_F(FailingMemory, LeavesTheOldFileOrTheNewOneWhenAModelIsSaved) {
+  const fs::path file = folder_ / "model.safetensors";
+  const Model old_model = small_model(1);
+  const Model new_model = small_model(2);
+  const std::vector<std::byte> old_bytes = serialise(old_model);
+  save(old_model, file);
+  const std::vector<std::byte> new_bytes = serialise(new_model);
+  const auto check = [&] {
+    const std::vector<std::byte> found = internal::read_file(file);
+    ASSERT_TRUE(found == old_bytes || found == new_bytes);
+    ASSERT_EQ(files(), 1U) << "a temporary file is left";
+  };
+  EXPECT_GT(fail_each_allocation([&] { save(new_model, file); }, check), 100U);
+  EXPECT_EQ(internal::read_file(file), new_bytes);
+}
+
+TEST_F(FailingMemory, LeaksNothingWhenAModelIsLoaded) {
+  const fs::path file = folder_ / "model.safetensors";
+  save(small_model(1), file);
+  (void)load(file);
+  const std::size_t alive = allocations_alive();
+  const std::size_t failures =
+      fail_each_allocation([&] { (void)load(file); }, [&] { ASSERT_EQ(allocations_alive(), alive); });
+  EXPECT_GT(failures, 100U);
+}
+
+TEST_F(FailingMemory, AddsAllRowsToACalibrationOrNone) {
+  const Model model = small_model(1);
+  const Table more(70, 3, 9);
+  expect_all_or_nothing(model.parts().calibration, [&](Calibration& calibration) {
+    model.calibrate(calibration, more.for_model(model), more.y, 1000);
+  });
+  Calibration small({.capacity = 20});
+  for (std::uint64_t row = 0; row < 10; ++row) small.add(row, {.score = 1.0});
+  const std::vector<double> scores(200, 0.5);
+  expect_all_or_nothing(small, [&](Calibration& calibration) { calibration.add(50, scores); });
+  expect_all_or_nothing(small, [&](Calibration& calibration) { calibration.add(50, {.score = 2.0}); });
+}
+
+TEST_F(FailingMemory, AddsAllRowsOfAllGroupsOrNone) {
+  Calibration calibration({.capacity = 20});
+  calibration.add(0, {.score = 1.0, .group = 3});
+  const std::vector<double> scores(300, 0.5);
+  std::vector<std::int64_t> groups;
+  for (std::int64_t i = 0; i < 300; ++i) groups.push_back(i % 7);
+  expect_all_or_nothing(calibration, [&](Calibration& c) { c.add(50, scores, {}, {}, groups); });
+  expect_all_or_nothing(calibration, [&](Calibration& c) { c.add(50, {.score = 2.0, .group = 5}); });
+}
+
+TEST_F(FailingMemory, AddsAllRowsToASketchOrNone) {
+  RowSketch sketch(20);
+  std::vector<std::uint64_t> hashes;
+  for (std::uint64_t i = 0; i < 300; ++i) hashes.push_back(mix_bits(i));
+  sketch.add(std::span(hashes).first(30));
+  expect_all_or_nothing(sketch, [&](RowSketch& s) { s.add(std::span(hashes).subspan(30)); });
+  RowSketch other(10);
+  other.add(hashes);
+  expect_all_or_nothing(sketch, [&](RowSketch& s) { s.merge(other); });
+}
+
+TEST_F(FailingMemory, IssuesABatchOrNone) {
+  const OnlineCalibration online(small_model(1).parts().calibration, {0.5, 0.9});
+  expect_all_or_nothing(online, [](OnlineCalibration& state) { (void)state.issue(70); });
+}
+
+TEST_F(FailingMemory, LeavesIntervalsOfTheSameBits) {
+  const Model model = small_model(1);
+  const Table rows(30, 3, 4);
+  const examples::Answers expected = examples::answers(model, rows.for_model(model), {0.5, 0.9});
+  std::vector<double> predictions(rows.rows());
+  std::vector<double> lower(2 * rows.rows());
+  std::vector<double> upper(2 * rows.rows());
+  const std::vector<Level> levels{0.5, 0.9};
+  const std::size_t alive = allocations_alive();
+  (void)fail_each_allocation(
+      [&] {
+        model.intervals(rows.for_model(model), levels, predictions, {lower.data(), rows.rows(), 2},
+                        {upper.data(), rows.rows(), 2});
+      },
+      [&] { ASSERT_EQ(allocations_alive(), alive); });
+  EXPECT_EQ(predictions, expected.predictions);
+  EXPECT_EQ(lower, expected.lower);
+  EXPECT_EQ(upper, expected.upper);
+}
+
+TEST_F(FailingMemory, MergesAPartOrLeavesTheOther) {
+  const Model model = small_model(1);
+  const Table more(50, 3, 9);
+  CalibrationPart part = CalibrationPart::of(model);
+  model.calibrate(part.calibration, more.for_model(model), more.y, 1000);
+  CalibrationPart into = CalibrationPart::in(model);
+  const std::vector<std::byte> before = serialise_part(into);
+  const std::size_t failures =
+      fail_each_allocation([&] { merge_part(into, part, model); }, [&] { ASSERT_EQ(serialise_part(into), before); });
+  EXPECT_GT(failures, 0U);
+}
+
+}  // namespace
+}  // namespace widthwise
