@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import resource
 import shutil
 import signal
 import stat
@@ -62,6 +63,24 @@ def test_what_a_killed_program_left_is_deleted(homes):
     os.utime(left, (time.time() - 3600,) * 2)
     homes.ok("predict", "knn.safetensors", "test.csv", "-o", "out.csv")
     assert not left.exists()
+
+
+def full_disk():
+    """A limit on the size of files is met like a full disk: a short write first, then an error."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+
+
+@pytest.mark.parametrize("name", ["full.csv", "full.csv.gz", "full.parquet", "full.safetensors"])
+def test_a_full_disk_is_told_in_the_words_of_the_system(homes, name):
+    model = name.endswith(".safetensors")
+    arguments = ["calibrate", "knn.safetensors", "fresh.csv"] if model else ["predict", "knn.safetensors", "test.csv"]
+    done = subprocess.run(
+        [homes.path, *arguments, "-o", name], cwd=homes.folder, capture_output=True, text=True, preexec_fn=full_disk
+    )
+    assert done.returncode == DATA and done.stdout == ""
+    assert done.stderr == f"widthwise {arguments[0]}: {name}: cannot be written: File too large\n"
+    assert not [file for file in os.listdir(homes.folder) if "full." in file]
 
 
 # ---- several updates of one model at a time

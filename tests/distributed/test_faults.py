@@ -109,6 +109,17 @@ def test_the_command_that_starts_workers_says_which_was_killed(table, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+def test_a_damaged_checkpoint_is_named_to_be_deleted(table, tmp_path):
+    checkpoint = tmp_path / "model.checkpoint"
+    checkpoint.write_bytes(b"\x10\0\0\0\0\0\0\0half of a header")
+    words = fit_words(table, "--workers", 2, "-o", tmp_path / "model")
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1, done
+    assert f"{checkpoint}: not a safetensors file" in done.stderr
+    assert "delete this file, and the same command trains from the start" in done.stderr
+    assert checkpoint.exists() and not (tmp_path / "model").exists()
+
+
 def test_a_shard_without_rows_is_an_error_on_all(table, tmp_path):
     empty = tmp_path / "empty.parquet"
     parquet.write_table(parquet.read_table(table).slice(0, 0), empty)
