@@ -135,8 +135,8 @@ std::string to_text(const FitArguments& arguments, const FitColumns& columns, co
   text += "  rows to fit        " + count(report.fit_rows) + ", " + count(report.hold_rows) +
           " of them held out to stop in time and for this report\n";
   text += "  rows to calibrate  " + count(report.calibration_rows) + "\n";
-  text += "  base error         " + significant(report.base_error) + ", the mean |" + arguments.columns.target +
-          " - prediction| out of sample\n\n";
+  text += "  base error         " + significant(report.base_error) + ", the mean |" +
+          printable(arguments.columns.target) + " - prediction| out of sample\n\n";
   text += "On the rows held out, at level " + level.text() + ":\n\n";
   TextTable table;
   table.add({"goal", "mean width", "coverage", "worst slab", "95 % confidence"});

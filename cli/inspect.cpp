@@ -109,17 +109,19 @@ std::string to_text(const Model& model, const std::string& file) {
   const Calibration& calibration = parts.calibration;
   constexpr std::size_t kIndent = 20;
   const int format = model_file_format(file);
-  std::string text = file + ": " + count_of(std::filesystem::file_size(file), "byte") + ", format " +
+  std::string text = printable(file) + ": " + count_of(std::filesystem::file_size(file), "byte") + ", format " +
                      std::to_string(format) + (format >= kChecksumFormat ? ", checksum verified" : ", no checksum") +
                      "\n\n";
   const auto line = [&](std::string name, const std::string& value) {
+    name = printable(name);
     name.resize(std::max(kIndent - 2, name.size() + 1), ' ');
     text += "  " + name + wrapped(value, 100, kIndent) + "\n";
   };
-  line("target", parts.target.empty() ? "not named" : parts.target);
+  line("target", parts.target.empty() ? "not named" : printable(parts.target));
   line("features", count(parts.features.size()) + ": " + list(parts.features));
-  line("base model", parts.base == nullptr ? "none: predictions come in the column '" + parts.prediction + "'"
-                                           : describe_in_words(parts.base.get()));
+  line("base model", parts.base == nullptr
+                         ? "none: predictions come in the column '" + printable(parts.prediction) + "'"
+                         : describe_in_words(parts.base.get()));
   line("localizer",
        parts.localizer == nullptr ? "none: one width for all rows" : describe_in_words(parts.localizer.get()));
   line("rule", std::string(parts.rule.transform().name()) + " of the " + std::string(name_of(parts.rule.score())) +

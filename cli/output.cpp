@@ -29,7 +29,7 @@ std::string list(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) text += i + 1 == words.size() ? " and " : ", ";
-    text += words[i];
+    text += printable(words[i]);
   }
   return text;
 }
@@ -110,13 +110,15 @@ Json to_json(const OnlineCoverage& coverage) {
           {"fixed_coverage", share(coverage.covered_fixed, coverage.rows)}};
 }
 
-void print_json(const Json& json) { print(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); }
+void print_json(const Json& json) {
+  print(internal::printable_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n");
+}
 
-void print(std::string_view text) { std::cout << text; }
+void print(std::string_view text) { std::cout << internal::printable(text, internal::Newlines::kKept); }
 
 void set_speaker(std::string name) { speaker() = std::move(name); }
 
-void complain(std::string_view text) { std::cerr << speaker() << ": " << text << "\n"; }
+void complain(std::string_view text) { std::cerr << speaker() << ": " << internal::printable(text) << "\n"; }
 
 void warn(std::string_view text) { complain("warning: " + std::string(text)); }
 

@@ -13,6 +13,7 @@
 #include <widthwise/online.hpp>
 #include <widthwise/plan.hpp>
 
+#include "printable.hpp"
 #include "text.hpp"
 
 namespace widthwise::cli {
@@ -23,6 +24,7 @@ using internal::count;
 using internal::count_of;
 using internal::percent;
 using internal::percent_range;
+using internal::printable;
 using internal::significant;
 
 /// part / whole; NaN of nothing.
@@ -65,15 +67,17 @@ using Json = nlohmann::ordered_json;
 /// "marginal", or the confidence as a number.
 [[nodiscard]] Json to_json(const Guarantee& guarantee);
 
-/// Print one JSON object to stdout, in full precision; what is not finite is null.
+/// Print one JSON object to stdout, in full precision; what is not finite is null. Characters that print would replace
+/// are escaped, so that every value is exact.
 void print_json(const Json& json);
 
 // ---- stdout and stderr
 
-/// Print a result to stdout.
+/// Print a result to stdout. Names from files are part of it: what a terminal would obey is replaced, see
+/// internal::printable. A newline is kept; a name needs printable() before it is put into a line.
 void print(std::string_view text);
 
-/// Print "widthwise COMMAND: text" to stderr.
+/// Print "widthwise COMMAND: text" to stderr, on one line: see internal::printable.
 void complain(std::string_view text);
 
 /// What complain and warn begin with: "widthwise", or "widthwise fit" once the command is known.

@@ -11,6 +11,7 @@
 #include "diagnostics/parts.hpp"
 #include "diagnostics/rows.hpp"
 #include "evaluation/place_test.hpp"
+#include "printable.hpp"
 #include "text.hpp"
 
 namespace widthwise {
@@ -415,7 +416,7 @@ std::string heaviest(std::span<const double> direction, std::span<const std::str
   std::string text;
   for (std::size_t i = 0; i < named; ++i) {
     if (i > 0) text += i + 1 == named ? " and " : ", ";
-    text += features[order[i]];
+    text += internal::printable(features[order[i]]);
   }
   return text;
 }
@@ -423,7 +424,8 @@ std::string heaviest(std::span<const double> direction, std::span<const std::str
 }  // namespace
 
 std::string in_words(const FeatureSlab& slab, std::string_view name) {
-  return in_words(NamedRange{slab.low, slab.high, slab.reaches_least, slab.reaches_greatest}, name);
+  return in_words(NamedRange{slab.low, slab.high, slab.reaches_least, slab.reaches_greatest},
+                  internal::printable(name));
 }
 
 std::string in_words(const WeakPlace& place, const Evaluation& evaluation, std::span<const std::string> features) {
@@ -431,7 +433,7 @@ std::string in_words(const WeakPlace& place, const Evaluation& evaluation, std::
   switch (place.kind) {
     case PlaceKind::kRange:
     case PlaceKind::kFeature:
-      return in_words(range, features[place.feature]);
+      return in_words(range, internal::printable(features[place.feature]));
     case PlaceKind::kGroup:
       return in_words(range, "group");
     case PlaceKind::kPrediction:

@@ -1,11 +1,13 @@
 // The module widthwise._core: arrays in and out of the C++ library. What people see is in python/widthwise.
 
+#include <string>
 #include <string_view>
 
 #include <widthwise/version.hpp>
 
 #include "bindings.hpp"
 #include "file.hpp"
+#include "printable.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -28,7 +30,8 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
     // Names of files and columns in a message need not be UTF-8.
-    const std::string_view text = error.what();
+    const std::string_view what = error.what();
+    const std::string text = internal::is_utf8(what) ? internal::printable(what) : std::string(what);
     PyObject* const message =
         PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
     if (message == nullptr) return;

@@ -1,11 +1,11 @@
 #include "model_file/texts.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include <widthwise/error.hpp>
 
+#include "printable.hpp"
 #include "safetensors/strict_sax.hpp"
 #include "text.hpp"
 
@@ -38,8 +38,7 @@ constexpr std::size_t kMostMessage = 500;
 
 std::string harmless(std::string message) {
   if (message.size() > kMostMessage) message = message.substr(0, kMostMessage) + "...";
-  std::ranges::replace_if(message, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return message;
+  return printable(message);
 }
 
 double number_of(std::string_view text, const std::string& what) {

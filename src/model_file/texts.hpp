@@ -11,7 +11,7 @@
 /// Values as the texts of a model file. Reading throws kBadData, naming `what` was to be read.
 namespace widthwise::internal {
 
-/// A message about bytes that are not trusted, fit for a terminal whatever it cites of them: short, and ASCII.
+/// A message about bytes that are not trusted, fit for a terminal whatever it cites of them: short, and printable.
 [[nodiscard]] std::string harmless(std::string message);
 
 /// Any double but NaN.

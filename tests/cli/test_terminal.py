@@ -102,3 +102,29 @@ def test_the_bar_is_drawn_at_most_ten_times_a_second(homes, large):
     seconds = time.monotonic() - started
     assert code == 0
     assert drawn.count("\r") <= 10 * seconds + 2
+
+
+def test_names_and_notes_of_a_model_reach_the_terminal_cleaned(widthwise):
+    target, feature = "price\x1b[31m\nfake line", "\u202ea\u009b2J größe"
+    table = make_table(400, 5).select(["a", "b", "forecast", "price"])
+    write(table.rename_columns([feature, "b", "forecast", target]), widthwise.folder / "red\x1b[31m.csv")
+    fit = ["fit", "red\x1b[31m.csv", "--target", target, "--prediction", "forecast", "--transform", "identity"]
+    shown = [
+        widthwise(*fit, "-o", "odd.safetensors"),
+        widthwise("inspect", "odd.safetensors"),
+        widthwise("predict", "odd.safetensors", "red\x1b[31m.csv", "-o", "red\x1b[31m.out.csv"),
+        widthwise("evaluate", "odd.safetensors", "red\x1b[31m.csv"),
+        widthwise("calibrate", "odd.safetensors", "red\x1b[31m.csv"),
+        widthwise("predict", "odd.safetensors", "\x1b[31m.csv", "-o", "x.csv"),
+    ]
+    assert [outcome.code for outcome in shown] == [0, 0, 0, 0, 1, 1]
+    for outcome in shown:
+        text = outcome.out + outcome.err
+        assert not set(text) & {"\x1b", "\u202e", "\u009b"}, text
+        assert "\nfake line" not in text
+    assert "größe" in shown[1].out
+    # JSON has the values as they are, in characters that a terminal does not obey.
+    described = widthwise.ok("inspect", "odd.safetensors", "--json")
+    assert described.json["target"] == target
+    assert described.json["features"] == [feature, "b"]
+    assert not set(described.out) & {"\x1b", "\u202e", "\u009b"}
