@@ -305,7 +305,7 @@ void run(const EvaluateArguments& arguments) {
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::string& target = target_of(model);
   const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
-  auto reader = TableReader::open(arguments.table);
+  auto reader = TableReader::open(arguments.table, batches_for(levels.size()));
   require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", the outcomes to compare with");
   std::vector<std::string> wanted = {target};
   if (!arguments.by.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <unordered_set>
 
 #include <widthwise/error.hpp>
 
@@ -118,11 +119,11 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
     }
     return chosen;
   }
-  std::vector<std::string> excluded = parse_columns(*reader, table, choice.exclude);
-  excluded.push_back(choice.target);
-  excluded.push_back(prediction);
+  const std::vector<std::string> unwanted = parse_columns(*reader, table, choice.exclude);
+  std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
+  excluded.insert({choice.target, prediction});
   for (const auto& [name, kind] : reader->columns()) {
-    if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) continue;
+    if (excluded.contains(name)) continue;
     (kind == ColumnKind::kNumber ? chosen.features : chosen.left_out).push_back(name);
   }
   if (chosen.features.empty()) refuse("no column of numbers is left to be a feature");

@@ -1,7 +1,7 @@
 #include "interval_columns.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include <widthwise/error.hpp>
 
@@ -24,8 +24,9 @@ IntervalColumns::IntervalColumns(const Model& model, const std::vector<Level>& l
 }
 
 void IntervalColumns::require_free(const std::vector<std::string>& carried, const std::filesystem::path& table) const {
+  const std::unordered_set<std::string> taken(carried.begin(), carried.end());
   for (const auto& name : names_) {
-    if (std::find(carried.begin(), carried.end(), name) == carried.end()) continue;
+    if (!taken.contains(name)) continue;
     throw Error(ErrorCode::kInvalidArgument, table.string() + ": there is a column '" + name +
                                                  "' already; choose the columns to carry along with --columns");
   }

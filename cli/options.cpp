@@ -102,6 +102,7 @@ std::vector<Level> parse_levels(const std::vector<std::string>& texts) {
       } catch (const Error&) {
         refuse("--level", "'" + part + "' is not a number between 0 and 1, as 0.9");
       }
+      if (levels.size() > kMaxLevels) refuse("--level", "expected at most " + std::to_string(kMaxLevels) + " levels");
     }
   }
   return levels;

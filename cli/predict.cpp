@@ -46,7 +46,7 @@ void run(const PredictArguments& arguments) {
   require_other_file("--output", arguments.output, {arguments.model, arguments.table});
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
-  auto reader = TableReader::open(arguments.table);
+  auto reader = TableReader::open(arguments.table, batches_for(levels.size()));
   const std::vector<std::string> carried =
       arguments.columns.empty() ? column_names(*reader) : parse_columns(*reader, arguments.table, arguments.columns);
   IntervalColumns added(model, levels);

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <unordered_set>
 
 #include <widthwise/model_file.hpp>
 #include <widthwise/seen_rows.hpp>
@@ -20,26 +21,31 @@ std::vector<std::string> column_names(const TableReader& reader) {
   return names;
 }
 
+ReadOptions batches_for(std::size_t levels) {
+  constexpr std::size_t kBounds = std::size_t{1} << 21U;
+  ReadOptions options;
+  options.batch_rows =
+      std::min(options.batch_rows, std::max<std::size_t>(1, kBounds / std::max<std::size_t>(1, levels)));
+  return options;
+}
+
 void require_column(const TableReader& reader, const std::filesystem::path& file, const std::string& column,
                     ErrorCode code, const std::string& purpose) {
-  const std::vector<std::string> names = column_names(reader);
-  if (std::find(names.begin(), names.end(), column) != names.end()) return;
-  throw Error(code, file.string() + ": no column '" + column + "'" + purpose + suggestion(column, names));
+  if (reader.has_column(column)) return;
+  throw Error(code,
+              file.string() + ": no column '" + column + "'" + purpose + suggestion(column, column_names(reader)));
 }
 
 std::vector<std::string> parse_columns(const TableReader& reader, const std::filesystem::path& file,
                                        const std::vector<std::string>& texts) {
-  const std::vector<std::string> names = column_names(reader);
-  const auto known = [&](const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
   std::vector<std::string> chosen;
+  std::unordered_set<std::string> seen;
   const auto add = [&](const std::string& name) {
     require_column(reader, file, name, ErrorCode::kInvalidArgument);
-    if (std::find(chosen.begin(), chosen.end(), name) == chosen.end()) chosen.push_back(name);
+    if (seen.insert(name).second) chosen.push_back(name);
   };
   for (const std::string& text : texts) {
-    if (known(text)) {
+    if (reader.has_column(text)) {
       add(text);
       continue;
     }

@@ -22,6 +22,9 @@ namespace widthwise::cli {
 
 [[nodiscard]] std::vector<std::string> column_names(const TableReader& reader);
 
+/// Batches so small that the bounds of their rows at so many levels take a few times 16 MB.
+[[nodiscard]] ReadOptions batches_for(std::size_t levels);
+
 /// Throw an error of `code` unless the table has this column; the message suggests the nearest name and has `purpose`
 /// after the column's, as in ", which the model needs". Whether it holds numbers, the reader finds out.
 void require_column(const TableReader& reader, const std::filesystem::path& file, const std::string& column,

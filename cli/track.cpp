@@ -330,7 +330,7 @@ void run_observe(const TrackArguments& arguments, const Model& model) {
   }
   OnlineCalibration online = begin(arguments, model);
   Tracked tracked{.before = online};
-  auto reader = TableReader::open(arguments.table);
+  auto reader = TableReader::open(arguments.table, batches_for(online.levels().size()));
   const std::string& target = target_of(model);
   require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", the outcomes to observe");
   require_column(*reader, arguments.table, kBatchColumn, ErrorCode::kBadData,
@@ -346,7 +346,7 @@ void run_track(const TrackArguments& arguments, const Model& model) {
   const std::string& target = target_of(model);
   OnlineCalibration online = begin(arguments, model);
   Tracked tracked{.before = online};
-  auto reader = TableReader::open(arguments.table);
+  auto reader = TableReader::open(arguments.table, batches_for(online.levels().size()));
   const std::vector<std::string> names = column_names(*reader);
   const bool teaches = std::find(names.begin(), names.end(), target) != names.end();
   if (teaches) {

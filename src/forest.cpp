@@ -23,6 +23,10 @@ constexpr std::size_t kMostNodes = std::size_t{1} << 30U;
 constexpr std::size_t kMostInputs = std::size_t{1} << 24U;
 constexpr std::size_t kMostOutputs = std::size_t{1} << 16U;
 
+// What a row passes on its way through all trees: it bounds the time that a row takes. Boosted trees pass a few
+// thousand.
+constexpr std::uint64_t kMostSplitsOfRow = 1'000'000;
+
 // Trees up to this depth are filled up to complete ones. One level more doubles the comparisons of a row.
 constexpr std::uint32_t kMostLevels = 6;
 
@@ -198,12 +202,18 @@ Forest::Layout::Layout(const ForestArrays& arrays) {
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   for (const std::uint32_t key : keys) columns.push_back({key / 2, key % 2 != 0});
+  std::uint64_t splits_of_row = 0;
   for (std::size_t i = 0; i < arrays.roots.size(); ++i) {
     const std::uint32_t root = arrays.roots[i];
     const std::size_t last = i + 1 < arrays.roots.size() ? arrays.roots[i + 1] : count;
     const auto of = [&](std::size_t node) { return depth.begin() + static_cast<std::ptrdiff_t>(node); };
     const Tree tree{
         .output = arrays.output_of[i], .levels = *std::max_element(of(root), of(last)), .first = 0, .leaves = 0};
+    splits_of_row += tree.levels;
+    if (splits_of_row > kMostSplitsOfRow) {
+      refuse("tree " + std::to_string(i) + ": a row passes " + std::to_string(splits_of_row) +
+             " splits up to here; expected at most " + std::to_string(kMostSplitsOfRow));
+    }
     tree.complete() ? add_complete(arrays, root, tree) : add_deep(arrays, root, tree);
   }
 }

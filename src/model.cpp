@@ -89,6 +89,10 @@ void check_numbers(const ModelParts& parts) {
            "the range of outcomes is empty: [" + text_of(parts.range.low) + ", " + text_of(parts.range.high) + "]");
   }
   if (parts.levels.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least one level, found none");
+  if (parts.levels.size() > kMaxLevels) {
+    refuse(ErrorCode::kInvalidArgument,
+           "expected at most " + std::to_string(kMaxLevels) + " levels, found " + std::to_string(parts.levels.size()));
+  }
   if (has_twice(parts.levels)) refuse(ErrorCode::kInvalidArgument, "a level is given twice");
   if (!std::ranges::all_of(parts.fit_residuals, [](double r) { return r >= 0 && std::isfinite(r); })) {
     refuse(ErrorCode::kNotFinite, "a quantile of the fitted residuals is not a finite number of at least 0");

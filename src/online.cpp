@@ -168,6 +168,10 @@ void OnlineCalibration::check_options() const {
     refuse(ErrorCode::kInvalidArgument, "expected a window of 1 to 1,000,000 rows, found " + std::to_string(window_));
   }
   if (levels_.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least one level, found none");
+  if (levels_.size() > kMaxLevels) {
+    refuse(ErrorCode::kInvalidArgument,
+           "expected at most " + std::to_string(kMaxLevels) + " levels, found " + std::to_string(levels_.size()));
+  }
   if (has_twice(levels_)) refuse(ErrorCode::kInvalidArgument, "a level is given twice");
   if (method_ == OnlineMethod::kDecaying) return;
   for (const Level& level : levels_) {

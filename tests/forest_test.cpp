@@ -210,6 +210,16 @@ TEST(Forest, TakesAChainOfAHundredThousandNodes) {
   }
 }
 
+TEST(Forest, RefusesTreesThatTakeARowThroughMoreThanAMillionSplits) {
+  try {
+    const Forest forest(chain(3'000'000));
+    FAIL() << "a row passes 3 million splits";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBadData);
+    EXPECT_STREQ(error.what(), "Forest: tree 0: a row passes 3000000 splits up to here; expected at most 1000000");
+  }
+}
+
 TEST(Forest, AllocatesNothingForARow) {
   if (!counts_allocations()) GTEST_SKIP() << "this build brings its own allocator";
   Random random(4);

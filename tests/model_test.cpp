@@ -418,6 +418,10 @@ TEST(Model, PartsThatDoNotFitAreRefused) {
   expect_refusal("no range", invalid, [](P& p) { p.range.low = kNaN; });
   expect_refusal("no level", invalid, [](P& p) { p.levels.clear(); });
   expect_refusal("level twice", invalid, [](P& p) { p.levels = {0.9, 0.8, Level::parse("0.90")}; });
+  expect_refusal("50,000 levels", invalid, [](P& p) {
+    p.levels.clear();
+    for (int i = 1; i <= 50'000; ++i) p.levels.push_back(Level::parse("0." + std::to_string(100'000 + i)));
+  });
   expect_refusal("residuals fall", invalid, [](P& p) { p.fit_residuals = {1, 2, 1.5}; });
   for (const double residual : {-1.0, kNaN, kInfinity}) {
     expect_refusal("residual", ErrorCode::kNotFinite, [&](P& p) { p.fit_residuals = {residual}; });

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace widthwise {
+
+/// The most levels of one model or one command: every row has two bounds for each.
+inline constexpr std::size_t kMaxLevels = 1000;
 
 /// A confidence level, strictly between 0 and 1, held exactly as the decimal a person wrote: 0.9 is 9/10, not the
 /// double 0.90000000000000002. Ranks computed from it are exact, so 0.9 of 9 + 1 rows is 9 and never 10.

@@ -126,7 +126,10 @@ void check_table(const FitTable& table, const BaseTrainer* base, const FitOption
     throw Error(ErrorCode::kInvalidArgument,
                 "fit: hold_share is " + text_of(options.hold_share) + ", expected between 0 and 1");
   }
-  if (options.levels.empty()) throw Error(ErrorCode::kInvalidArgument, "fit: no level given");
+  if (options.levels.empty() || options.levels.size() > kMaxLevels) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: expected 1 to " + std::to_string(kMaxLevels) + " levels, found " +
+                                                 std::to_string(options.levels.size()));
+  }
   check_features(table);
   check_finite(table.y, table.target);
   check_finite(predictions, table.prediction);

@@ -83,6 +83,7 @@ class TableReader {
   virtual ~TableReader() = default;
 
   [[nodiscard]] virtual const std::vector<ColumnInfo>& columns() const = 0;
+  [[nodiscard]] virtual bool has_column(const std::string& name) const = 0;
 
   /// Choose the columns that TableBatch::numbers gives. Once, before the first read. Throws kInvalidArgument for a
   /// column that is not there, suggesting the nearest name, and kBadData for one that is not of numbers.

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <system_error>
-#include <unordered_set>
 #include <utility>
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
@@ -71,19 +69,17 @@ const std::shared_ptr<arrow::Schema>& FileTableReader::carried() const {
 }
 
 void FileTableReader::set_columns(std::vector<ColumnInfo> columns) {
-  std::unordered_set<std::string> names;
-  for (const ColumnInfo& column : columns) {
-    if (!names.insert(column.name).second) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!places_.emplace(columns[i].name, i).second) {
       refuse(ErrorCode::kBadData, file_,
-             "two columns are called " + in_quotes(column.name) + "; expected a different name for each");
+             "two columns are called " + in_quotes(columns[i].name) + "; expected a different name for each");
     }
   }
   columns_ = std::move(columns);
 }
 
 std::size_t FileTableReader::index_of(const std::string& name) const {
-  const auto found = std::ranges::find(columns_, name, &ColumnInfo::name);
-  if (found != columns_.end()) return static_cast<std::size_t>(found - columns_.begin());
+  if (const auto found = places_.find(name); found != places_.end()) return found->second;
   std::vector<std::string> names;
   names.reserve(columns_.size());
   for (const ColumnInfo& column : columns_) names.push_back(column.name);
@@ -113,10 +109,13 @@ void FileTableReader::select(std::vector<std::string> numbers, std::vector<std::
   if (carried_) refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select was called twice");
   // A column may be asked for several times, and is read once.
   std::vector<std::size_t> wanted;
+  std::vector<int> places(columns_.size(), -1);
   const auto place_of = [&](std::size_t column) {
-    const auto place = std::ranges::find(wanted, column) - wanted.begin();
-    if (place == std::ssize(wanted)) wanted.push_back(column);
-    return static_cast<int>(place);
+    if (places[column] < 0) {
+      places[column] = static_cast<int>(wanted.size());
+      wanted.push_back(column);
+    }
+    return places[column];
   };
   std::vector<int> number_columns;
   for (const std::string& name : numbers) {

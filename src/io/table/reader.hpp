@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 #include <widthwise/io/table.hpp>
 
@@ -33,6 +34,7 @@ class FileTableReader : public TableReader {
   FileTableReader(std::filesystem::path file, const ReadOptions& options);
 
   [[nodiscard]] const std::vector<ColumnInfo>& columns() const final { return columns_; }
+  [[nodiscard]] bool has_column(const std::string& name) const final { return places_.contains(name); }
   void select(std::vector<std::string> numbers, std::vector<std::string> carried) final;
   void select_key(const std::string& column) final;
   bool next(TableBatch& batch) final;
@@ -72,6 +74,7 @@ class FileTableReader : public TableReader {
   std::uintmax_t file_size_ = 0;
   std::uint64_t fingerprint_ = 0;
   std::vector<ColumnInfo> columns_;
+  std::unordered_map<std::string, std::size_t> places_;  // of the columns, by their names
   std::vector<std::string> number_names_;
   std::vector<int> number_columns_;   // which of a block's columns they are
   std::vector<int> carried_columns_;  // likewise
