@@ -74,7 +74,7 @@ class ResidualSample {
   std::vector<double> outcomes_;
 };
 
-constexpr const char* kOneRowOneKey = "a key is a whole number that no other row has";
+constexpr const char* kOneRowOneKey = "expected a whole number that no other row has";
 
 Model with_new_rows(const Model& model, CalibrationPart part, const std::filesystem::path& file) {
   try {

@@ -218,7 +218,7 @@ void print_report(const FitArguments& arguments, const FitColumns& columns, cons
     print(to_text(arguments, columns, result));
   }
   if (!columns.left_out.empty()) {
-    warn(arguments.tables() + ": left out what does not hold numbers: " + list(columns.left_out));
+    warn(arguments.tables() + ": left out the columns that do not hold numbers: " + list(columns.left_out));
   }
   for (const auto& warning : result.report.warnings) warn(warning);
   warn_of_small_calibration(result.model);

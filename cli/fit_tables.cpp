@@ -1,6 +1,9 @@
 #include "fit_tables.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <span>
 #include <unordered_set>
@@ -33,7 +36,7 @@ std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowSh
     const auto groups = TableReader::open(table)->row_groups();
     if (!groups) {
       throw Error(ErrorCode::kInvalidArgument,
-                  table + ": several workers share the row groups of Parquet files, which this is not");
+                  table + ": not a Parquet file; several workers share the row groups of Parquet files");
     }
     counts.push_back(*groups);
     all += *groups;
@@ -51,6 +54,20 @@ std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowSh
     if (from < to) pieces.push_back({tables[i], RowGroups{from - first, to - from}});
   }
   return pieces;
+}
+
+/// Engines compute in single precision: throw kBadData, naming file and row, for a feature that does not fit.
+void require_single_precision(MatrixView numbers, const std::vector<std::string>& features, const std::string& table,
+                              std::uint64_t first_row) {
+  for (std::size_t i = 0; i < numbers.rows(); ++i) {
+    for (std::size_t j = 0; j < features.size(); ++j) {
+      const double x = numbers(i, j);
+      if (std::isnan(x) || std::abs(x) <= std::numeric_limits<float>::max()) continue;
+      throw Error(ErrorCode::kBadData, table + ": row " + std::to_string(first_row + i + 1) + ": '" + features[j] +
+                                           "' is " + internal::text_of(x) +
+                                           "; expected at most 3.4e38, or an empty cell for a missing value");
+    }
+  }
 }
 
 void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& features, const Piece& piece,
@@ -73,6 +90,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& f
   while (reader->next(batch)) {
     const MatrixView numbers = batch.numbers();
     const std::size_t before = data.y.size();
+    require_single_precision(numbers, features, piece.table, batch.first_row());
     for (std::size_t i = 0; i < numbers.rows(); ++i) {
       const auto row = numbers.row(i);
       data.x.insert(data.x.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(features.size()));
@@ -114,7 +132,7 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
     for (const auto& name : chosen.features) {
       if (name == choice.target) refuse("the target '" + name + "' cannot be a feature");
       if (name == prediction) {
-        refuse("the prediction '" + name + "' is used as a feature anyway; leave it out of --features");
+        refuse("the prediction '" + name + "' is always a feature; leave it out of --features");
       }
     }
     return chosen;
@@ -137,7 +155,13 @@ void check_row_groups(const std::vector<std::string>& tables, std::size_t worker
 FitData read_rows(const FitColumnChoice& choice, const std::vector<std::string>& features, const RowShare& share) {
   FitData data;
   ProgressBar bar("rows");
-  for (const Piece& piece : pieces_of(choice.tables, share)) read_piece(choice, features, piece, bar, data);
+  for (const Piece& piece : pieces_of(choice.tables, share)) {
+    read_piece(choice, features, piece, bar, data);
+    const auto last = std::prev(data.fingerprints.end());
+    if (share.workers == 1 && std::find(data.fingerprints.begin(), last, *last) != last) {
+      throw Error(ErrorCode::kBadData, piece.table + ": the table is given twice; give every row once");
+    }
+  }
   return data;
 }
 

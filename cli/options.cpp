@@ -133,7 +133,7 @@ OutcomeRange parse_range(std::string_view text) {
   OutcomeRange range;
   if (!low.empty()) range.low = parse_number("--range", low);
   if (!high.empty()) range.high = parse_number("--range", high);
-  if (!(range.low < range.high)) refuse("--range", "'" + std::string(text) + "' has no number between its ends");
+  if (!(range.low < range.high)) refuse("--range", "'" + std::string(text) + "' is empty; expected LO below HI");
   return range;
 }
 

@@ -37,7 +37,8 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
            "; add some with 'widthwise calibrate'");
     } else {
       warn(count_of(added.infinite()[j], "interval") + " of level " + levels[j].text() +
-           " infinite: no prediction there, or one the calibration cannot bound");
+           (added.infinite()[j] == 1 ? " is" : " are") +
+           " infinite: the row has no prediction, or one that the calibration cannot bound");
     }
   }
 }

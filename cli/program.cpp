@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <iostream>
+#include <new>
 
 #include <widthwise/error.hpp>
 #include <widthwise/version.hpp>
@@ -29,9 +31,10 @@ constexpr const char* kFooter =
     "Exit codes:\n"
     "  0    done\n"
     "  1    bad data: a file that cannot be read or written, or does not hold what it should\n"
-    "  2    bad usage: arguments that cannot be\n"
-    "  3    a worker of several is gone (fit --workers, --tracker); the same command goes on where it was\n"
-    "  130  interrupted (Ctrl-C); no file is left half-written\n"
+    "  2    bad usage: invalid arguments, or an engine that is missing\n"
+    "  3    lost a worker (fit --workers, --tracker); rerun the same command to resume\n"
+    "  130  interrupted (Ctrl-C, SIGINT); no file is left half-written\n"
+    "  143  terminated (SIGTERM); no file is left half-written\n"
     "\n"
     "Example:\n"
     "  widthwise fit homes.csv --target price --base xgboost -o homes.safetensors\n"
@@ -107,6 +110,23 @@ int Program::run() const {
     return exit_code(error);
   }
   return kDone;
+}
+
+int run_program(int argc, const char* const* argv) {
+  try {
+    catch_interrupts();
+    Program program;
+    const auto ended = program.parse(argc, argv);
+    const int code = ended ? *ended : program.run();
+    std::cout.flush();
+    if (std::cout) return code;
+    complain("cannot write to the standard output");
+  } catch (const std::bad_alloc&) {
+    complain("out of memory");
+  } catch (const std::exception& error) {
+    complain(error.what());
+  }
+  return kBadData;
 }
 
 }  // namespace widthwise::cli

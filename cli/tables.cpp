@@ -177,7 +177,7 @@ bool warn_of_no_calibration(const Model& model) {
 const std::string& target_of(const Model& model) {
   const std::string& target = model.parts().target;
   if (target.empty()) {
-    throw Error(ErrorCode::kBadData, "the model does not say which column holds the outcomes");
+    throw Error(ErrorCode::kBadData, "the model does not name the column of outcomes");
   }
   return target;
 }

@@ -45,7 +45,7 @@ std::uint16_t free_port() {
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   const bool found = listener >= 0 && bind(listener, any, length) == 0 && getsockname(listener, any, &length) == 0;
   if (listener >= 0) close(listener);
-  if (!found) throw Error(ErrorCode::kLostWorker, "no port is free for the workers to meet at");
+  if (!found) throw Error(ErrorCode::kLostWorker, "no port is free for the workers");
   return ntohs(address.sin_port);
 }
 
@@ -118,7 +118,7 @@ class Workers {
       if (WIFSIGNALED(status) && !workers_[rank].signalled) {
         complain("worker " + std::to_string(rank) + " of " + std::to_string(workers_.size()) + " was killed (signal " +
                  std::to_string(WTERMSIG(status)) +
-                 "); no model is written. The same command goes on from the last checkpoint");
+                 "); no model was written; rerun the same command to resume from the last checkpoint");
         return kLostWorkerExit;
       }
     }

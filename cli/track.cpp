@@ -96,7 +96,7 @@ void refuse_known_rows(const TrackArguments& arguments, const Model& model, cons
   const auto last = notes.find(kTrackedLast);
   if (model.parts().online && !arguments.restart && last != notes.end() && last->second == fingerprint_text(reader)) {
     throw Error(ErrorCode::kBadData,
-                arguments.table + ": the model has observed these very rows; go on with those that came after them");
+                arguments.table + ": the model has already observed these rows; continue with the rows after them");
   }
 }
 

@@ -41,7 +41,7 @@ std::uint64_t format_of(std::span<const std::byte> bytes) {
     refuse("format " + format->second + " of parts is newer than this program (" + std::to_string(kPartFormat) +
            "); update widthwise");
   }
-  if (number == 0) refuse("there is no format 0");
+  if (number == 0) refuse("format 0 does not exist");
   return number;
 }
 
@@ -87,7 +87,7 @@ void merge_part(CalibrationPart& into, const CalibrationPart& part, const Model&
            std::to_string(expected.seed) + " as the model's, found capacity " + std::to_string(found.capacity) +
            " and seed " + std::to_string(found.seed));
   }
-  if (part.calibration.weighted()) refuse("the rows have weights, which the rows of a model do not bring");
+  if (part.calibration.weighted()) refuse("the part has weights; the calibration of a model has none");
   RowSketch sketch = into.sketch;
   sketch.merge(part.sketch);
   into.calibration.merge(part.calibration);

@@ -122,7 +122,7 @@ void check_tree(const ForestArrays& arrays, std::size_t tree, std::size_t first,
         refuse_node(tree, node, "child " + std::to_string(child) + " is not after its parent and in the same tree");
       }
       if (std::exchange(has_parent[child - first], 1) != 0) {
-        refuse_node(tree, node, "child " + std::to_string(child) + " is the child of another, too");
+        refuse_node(tree, node, "child " + std::to_string(child) + " has two parents");
       }
     }
   }

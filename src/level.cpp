@@ -80,21 +80,23 @@ Level::Level(std::uint64_t numerator, std::uint64_t denominator)
 Level::Level(double value) : Level(parse(internal::text_of(value))) {}
 
 Level Level::parse(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  const std::string shown = text.size() > kShown ? std::string(text.substr(0, kShown)) + "..." : std::string(text);
   const std::string expected = "Level: expected a number strictly between 0 and 1, such as 0.9, found ";
   const std::optional<Decimal> decimal = read_decimal(text);
-  if (!decimal) throw Error(ErrorCode::kInvalidArgument, expected + std::string(text));
+  if (!decimal) throw Error(ErrorCode::kInvalidArgument, expected + shown);
   if (!between_zero_and_one(*decimal)) {
     const Decimal hundredth{decimal->digits, decimal->exponent - 2};
     // From 1 to 2 the number is more likely a slip than a percentage.
     const bool percentage = between_zero_and_one(hundredth) && !(decimal->exponent == 1 && decimal->digits[0] == '1');
     throw Error(ErrorCode::kInvalidArgument,
-                expected + std::string(text) + (percentage ? "; did you mean " + written(hundredth) + "?" : ""));
+                expected + shown + (percentage ? "; did you mean " + written(hundredth) + "?" : ""));
   }
   const std::int64_t decimals = static_cast<std::int64_t>(decimal->digits.size()) - decimal->exponent;
   if (decimals > kMaximumDecimals) {
     throw Error(ErrorCode::kInvalidArgument, "Level: expected at most " + std::to_string(kMaximumDecimals) +
                                                  " digits after the point, found " + std::to_string(decimals) + " in " +
-                                                 std::string(text));
+                                                 shown);
   }
   std::uint64_t numerator = 0;
   for (const char digit : decimal->digits) numerator = 10 * numerator + static_cast<std::uint64_t>(digit - '0');

@@ -63,7 +63,7 @@ void check_names(const ModelParts& parts) {
 void check_functions(const ModelParts& parts) {
   const std::size_t features = parts.features.size();
   if (parts.base != nullptr) {
-    expect_count("inputs of the base model, one a feature", parts.base->inputs(), features);
+    expect_count("inputs of the base model, one per feature", parts.base->inputs(), features);
     expect_count("output of the base model", parts.base->outputs(), 1);
   }
   const std::size_t parameters = parts.rule.parameter_count();
@@ -101,7 +101,8 @@ void check_numbers(const ModelParts& parts) {
     refuse(ErrorCode::kInvalidArgument, "the quantiles of the fitted residuals are not ascending");
   }
   if (parts.calibration.weighted()) {
-    refuse(ErrorCode::kInvalidArgument, "the calibration has weights, which the rows of a model do not bring");
+    refuse(ErrorCode::kInvalidArgument,
+           "the calibration has weights; expected one without, because the rows of a model have no weights");
   }
 }
 
@@ -183,10 +184,10 @@ Model Model::with_online(std::optional<OnlineCalibration> online) const {
 
 void Model::check(const ModelRows& rows) const {
   const std::size_t n = rows.x.rows();
-  expect_count("columns of x, one a feature", rows.x.columns(), parts_.features.size());
-  expect_count(needs_predictions() ? "predictions, one a row" : "predictions, as the model makes its own",
+  expect_count("columns of x, one per feature", rows.x.columns(), parts_.features.size());
+  expect_count(needs_predictions() ? "predictions, one per row" : "predictions, as the model makes its own",
                rows.predictions.size(), needs_predictions() ? n : 0);
-  if (!rows.groups.empty()) expect_count("groups, one a row", rows.groups.size(), n);
+  if (!rows.groups.empty()) expect_count("groups, one per row", rows.groups.size(), n);
 }
 
 template <class Use>
@@ -228,7 +229,7 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
 
 void Model::predictions(const ModelRows& rows, std::span<double> out) const {
   check(rows);
-  expect_count("places for predictions, one a row", out.size(), rows.x.rows());
+  expect_count("places for predictions, one per row", out.size(), rows.x.rows());
   if (needs_predictions()) {
     std::ranges::copy(rows.predictions, out.begin());
   } else {
@@ -239,7 +240,7 @@ void Model::predictions(const ModelRows& rows, std::span<double> out) const {
 void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
                          const MutableMatrixView& lower, const MutableMatrixView& upper) const {
   const std::size_t n = rows.x.rows();
-  expect_count("places for predictions, one a row", predictions.size(), n);
+  expect_count("places for predictions, one per row", predictions.size(), n);
   for (const MutableMatrixView& bounds : {lower, upper}) {
     expect_count("rows of bounds", bounds.rows(), n);
     expect_count("columns of bounds, one a level", bounds.columns(), k);
@@ -312,7 +313,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
 
 Interval Model::interval(std::span<const double> x, const Level& level, std::optional<double> prediction) const {
   const std::size_t features = parts_.features.size();
-  expect_count("numbers in x, one a feature", x.size(), features);
+  expect_count("numbers in x, one per feature", x.size(), features);
   if (prediction.has_value() != needs_predictions()) {
     refuse(ErrorCode::kInvalidArgument, needs_predictions() ? "it has no base model: give the row's prediction"
                                                             : "it makes its own predictions, but one was given");
@@ -333,8 +334,8 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
 }
 
 void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
-  expect_count("outcomes, one a row", outcomes.size(), rows.x.rows());
-  expect_count("places for p-values, one a row", out.size(), rows.x.rows());
+  expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
+  expect_count("places for p-values, one per row", out.size(), rows.x.rows());
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
@@ -366,8 +367,8 @@ void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
 }
 
 void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
-  expect_count("outcomes, one a row", outcomes.size(), rows.x.rows());
-  expect_count("places for scores, one a row", out.size(), rows.x.rows());
+  expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
+  expect_count("places for scores, one per row", out.size(), rows.x.rows());
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
@@ -379,7 +380,7 @@ void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std:
 void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
                       RowNumbers numbers) const {
   const std::size_t n = rows.x.rows();
-  expect_count("outcomes, one a row", outcomes.size(), n);
+  expect_count("outcomes, one per row", outcomes.size(), n);
   numbers.check(n, "calibrate");
   check_outcomes(outcomes, numbers);
   Calibration added(calibration.options());

@@ -48,7 +48,7 @@ void put_rule(SafetensorsWriter& writer, const ConformalRule& rule) {
   const auto again = make_transform(name, options);
   if (const Transform& known = *again; typeid(known) != typeid(transform)) {
     throw Error(ErrorCode::kInvalidArgument,
-                "the transform called '" + name + "' is not the one that files mean by it");
+                "the transform called '" + name + "' has another definition than in model files");
   }
   writer.put_text("transform", name);
   if (options.gamma != 0) writer.put_text("transform.gamma", text_of(options.gamma));
@@ -93,7 +93,7 @@ int format_of(std::span<const std::byte> bytes) {
     refuse("format " + format->second + " is newer than this program (" + std::to_string(kModelFormat) +
            "); update widthwise");
   }
-  if (number == 0) refuse("there is no format 0");
+  if (number == 0) refuse("format 0 does not exist");
   return static_cast<int>(number);
 }
 

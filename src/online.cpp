@@ -90,7 +90,7 @@ std::pair<std::uint64_t, std::uint64_t> decimals_of(const Level& level) {
 Level level_of(std::uint64_t number, std::uint64_t decimals) {
   const std::string digits = std::to_string(number);
   if (digits.size() > decimals || decimals > 19 || number % 10 == 0) {
-    throw Error(ErrorCode::kBadData, "a level is not written as levels are");
+    throw Error(ErrorCode::kBadData, "a level is not a decimal between 0 and 1");
   }
   return Level::parse("0." + std::string(decimals - digits.size(), '0') + digits);
 }
@@ -128,10 +128,12 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
   }
   check_options();
   if (calibration.grouped()) {
-    refuse(ErrorCode::kInvalidArgument, "the calibration has groups; a stream is followed as a whole");
+    refuse(ErrorCode::kInvalidArgument,
+           "the calibration has groups; expected one without, because a stream has one quantile per level");
   }
   if (calibration.weighted()) {
-    refuse(ErrorCode::kInvalidArgument, "the calibration has weights, which the rows of a stream do not bring");
+    refuse(ErrorCode::kInvalidArgument,
+           "the calibration has weights; expected one without, because the rows of a stream have no weights");
   }
   // By priority, so the first of them are a uniform sample; -0 has the bytes of 0 in a calibration already.
   std::vector<double> scores;

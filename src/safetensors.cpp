@@ -326,7 +326,7 @@ SafetensorsReader::SafetensorsReader(std::span<const std::byte> bytes) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
   for (const auto& [name, claim] : header.claims) {
     const auto type = std::ranges::find(kTypes, claim.type, &TypeEntry::name);
-    if (type == kTypes.end()) refuse_tensor(name, "its dtype is none of a model file");
+    if (type == kTypes.end()) refuse_tensor(name, "unknown dtype");
     if (claim.offsets.size() != 2) refuse_tensor(name, "expected two data_offsets");
     const std::uint64_t begin = claim.offsets[0];
     const std::uint64_t end = claim.offsets[1];
@@ -335,7 +335,7 @@ SafetensorsReader::SafetensorsReader(std::span<const std::byte> bytes) {
                               std::to_string(header.data.size()) + " follow the header");
     }
     if (size_of(type->size, claim.shape) != end - begin) {
-      refuse_tensor(name, "its shape " + text_of_shape(claim.shape) + " does not go with its " +
+      refuse_tensor(name, "its shape " + text_of_shape(claim.shape) + " does not match its " +
                               std::to_string(end - begin) + " bytes");
     }
     places.emplace_back(begin, end);
@@ -403,7 +403,7 @@ void SafetensorsReader::copy_bytes(std::span<const std::byte> bytes, void* to) {
 }
 
 void SafetensorsReader::expect_nothing_left() const {
-  if (!texts_.empty()) refuse("there is a text that this version does not know: '" + texts_.begin()->first + "'");
+  if (!texts_.empty()) refuse("this version does not know the text '" + texts_.begin()->first + "'");
   if (!tensors_.empty()) refuse_tensor(tensors_.begin()->first, "this version does not know it");
 }
 

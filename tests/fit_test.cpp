@@ -327,7 +327,7 @@ TEST(Fit, RefusesWhatCannotBe) {
     const WatchedLocalizer localizer;
     return message_of([&] { static_cast<void>(fit(t, nullptr, &localizer, options)); }, code);
   };
-  EXPECT_NE(message(table.without_predictions(), {}, ErrorCode::kInvalidArgument).find("neither predictions"),
+  EXPECT_NE(message(table.without_predictions(), {}, ErrorCode::kInvalidArgument).find("found neither"),
             std::string::npos);
   EXPECT_NE(
       message(table.with_predictions(), {.goal = Goal::even(), .transform = "affine"}, ErrorCode::kInvalidArgument)
@@ -341,7 +341,8 @@ TEST(Fit, RefusesWhatCannotBe) {
   EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 1 of '"), std::string::npos);
   bad = table;
   bad.predictions = bad.y;
-  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kBadData).find("without looking"), std::string::npos);
+  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kBadData).find("that has not seen the outcomes"),
+            std::string::npos);
 }
 
 TEST(Fit, OfFewRowsHasOneWidthOrIsRefused) {
@@ -384,10 +385,18 @@ TEST(FitReport, SaysInWordsWhatTheGoalGives) {
   report.fixed.worst_slab.reset();
   report.chosen.empty = 0.032;
   report.chosen.infinite = 0.5;
+  EXPECT_EQ(
+      report.in_words(),
+      "These intervals are 17 % narrower than one width for all rows, on average. 3.2 % of the intervals are empty: "
+      "no value conforms, and the prediction alone is returned. 50.0 % of the intervals are infinite. The goal narrow "
+      "would "
+      "make them as wide.");
+  report.chosen.mean_width = std::numeric_limits<double>::infinity();
+  report.chosen.empty = 0;
+  report.chosen.infinite = 1;
   EXPECT_EQ(report.in_words(),
-            "These intervals are 17 % narrower than one width for all rows, on average. 3.2 % of them are empty: no "
-            "value conforms, and the prediction alone is returned. 50.0 % of them are infinite. The goal narrow would "
-            "make them as wide.");
+            "The mean width cannot be compared with that of one width for all rows: one of them is infinite or 0. "
+            "100.0 % of the intervals are infinite. The goal narrow would make them 100 % narrower.");
   report.chosen.goal = "fixed";
   EXPECT_EQ(report.in_words(), "All intervals have one width: nothing was learnt of where errors are large.");
 }

@@ -287,7 +287,7 @@ TEST(Forest, RefusesArraysThatAreNotAForestSayingWhere) {
       {[](auto& a) { a.left[2] = 0; }, "tree 0, node 2: child 0 is not after its parent"},
       {[](auto& a) { a.right[2] = 5; }, "tree 0, node 2: child 5 is not after its parent and in the same tree"},
       {[](auto& a) { a.right[2] = 4'000'000'000; }, "child 4000000000"},
-      {[](auto& a) { a.left[2] = 4; }, "tree 0, node 2: child 4 is the child of another"},
+      {[](auto& a) { a.left[2] = 4; }, "tree 0, node 2: child 4 has two parents"},
       {[](auto& a) { a.right[0] = 3; }, "tree 0, node 2: no node before it"},
       {[](auto& a) { a.feature[3] = 0; }, "tree 0, node 3: child 0"},
       {[](auto& a) { a.feature[0] = -1; }, "tree 0, node 0: a leaf with children"},

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -181,8 +182,10 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
     std::vector<double> predictions(kRows);
     std::vector<double> lower(kRows * k);
     std::vector<double> upper(kRows * k);
+    std::vector<double> outcomes(std::begin(kValues), std::end(kValues));
+    outcomes.back() = 3;  // an infinite one is refused
     Tracker(model, online)
-        .track({.x = rows.x, .predictions = rows.predictions}, kValues, predictions, {lower.data(), kRows, k},
+        .track({.x = rows.x, .predictions = rows.predictions}, outcomes, predictions, {lower.data(), kRows, k},
                {upper.data(), kRows, k});
     for (std::size_t i = 0; i < lower.size(); ++i) {
       if (!(lower[i] <= upper[i])) throw std::logic_error("an interval that is none");

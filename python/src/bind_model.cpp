@@ -124,7 +124,7 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
   const ConformalRule& rule = model.parts().rule;
   const AffineForm* const form = rule.transform().affine_form();
   if (form == nullptr || form->has_offset() || rule.sides() == Sides::kTwo) {
-    throw Error(ErrorCode::kInvalidArgument, "a difficulty is one factor a row, which the transform " +
+    throw Error(ErrorCode::kInvalidArgument, "a difficulty is one factor per row, which the transform " +
                                                  std::string(rule.transform().name()) +
                                                  (rule.sides() == Sides::kTwo ? ", two-sided," : "") +
                                                  " does not have; fit with the goal even or a number, one-sided");

@@ -18,7 +18,7 @@ class PythonReducer final : public Reducer {
     std::copy(values.begin(), values.end(), copy.get());
     const nb::object total = sum_(give<Vector>(std::move(copy), {values.size()}));
     const auto numbers = nb::cast<Doubles>(total);
-    if (numbers.size() != values.size()) throw Error(ErrorCode::kShapeMismatch, "sum over workers: another length");
+    if (numbers.size() != values.size()) throw Error(ErrorCode::kShapeMismatch, "sum over workers: the length changed");
     std::copy_n(numbers.data(), values.size(), values.begin());
   }
   [[nodiscard]] std::size_t rank() const override { return rank_; }

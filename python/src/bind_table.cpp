@@ -62,7 +62,7 @@ Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names) {
 /// `places` says where the columns stand among the names; what stands elsewhere holds no numbers.
 Table from_columns(const std::vector<AnyVector>& columns, std::vector<std::string> names,
                    const std::vector<std::size_t>& places, std::size_t rows) {
-  if (places.size() != columns.size()) throw Error(ErrorCode::kShapeMismatch, "table: a column without a place");
+  if (places.size() != columns.size()) throw Error(ErrorCode::kShapeMismatch, "table: expected one place per column");
   Table::Chunk chunk{rows, std::vector<Column>(names.size())};
   std::vector<std::shared_ptr<void>> owners;
   for (std::size_t i = 0; i < columns.size(); ++i) {

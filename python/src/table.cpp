@@ -137,7 +137,7 @@ std::shared_ptr<Thing> owned() {
 void check(ArrowArrayStream& stream, int status) {
   if (status == 0) return;
   const char* words = stream.get_last_error != nullptr ? stream.get_last_error(&stream) : nullptr;
-  throw Error(ErrorCode::kBadData, std::string("Arrow stream: ") + (words != nullptr ? words : "error without words"));
+  throw Error(ErrorCode::kBadData, std::string("Arrow stream: ") + (words != nullptr ? words : "unknown error"));
 }
 
 }  // namespace

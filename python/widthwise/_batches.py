@@ -193,7 +193,7 @@ class Calibrating:
                 "numbers of their own, and without them rows that come twice would not be found"
             )
         if not (target or model.target):
-            raise ValueError("the model does not say which column holds the outcomes: name it as target=")
+            raise ValueError("the model does not name the column of outcomes; give it as target=")
         return cls(key, target or model.target, groups)
 
     def needed(self, model: _core.Model) -> list[str]:

@@ -172,7 +172,7 @@ class Calibration:
     @classmethod
     def from_bytes(cls, data: bytes) -> Calibration:
         """Read back what `to_bytes` wrote; anything else is a ValueError."""
-        return cls._of(_core.Calibration.from_bytes(data))
+        return cls._of(_core.Calibration.from_bytes(bytes(memoryview(data))))
 
     def __len__(self) -> int:
         return self._core.rows_kept

@@ -153,7 +153,7 @@ class Localizer(HasModel):
         given = one_prediction(y_pred, y_pred_cv)
         table, left_out = _tables.read_numbers(X)
         if left_out:
-            logger.info("left out what does not hold numbers: %s", ", ".join(left_out))
+            logger.info("left out the columns that do not hold numbers: %s", ", ".join(left_out))
         self._fit(
             table,
             _tables.numbers(y, "y", table.rows),
@@ -181,7 +181,7 @@ class Localizer(HasModel):
         options = dict(self._options)
         if target in table.names:
             warnings.warn(
-                f"the target {target!r} is a column of X, too: what sees the outcome has no errors to learn from; drop it",
+                f"X contains the target column {target!r}; drop it",
                 UserWarning,
                 stacklevel=3,
             )

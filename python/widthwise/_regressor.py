@@ -232,7 +232,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if not isinstance(self.cv, Integral):
                 raise ValueError("cv must be a number of folds when there is no estimator")
             folds = self._folds(n - round(share * n))
-            localizer._fit(table, y, None, base="xgboost", folds=folds, calibration_share=share, **options)
+            localizer._fit(
+                table, y, None, base="xgboost", folds=folds, calibration_share=share, may_be_exact=True, **options
+            )
             model = localizer._model
         else:
             model = self._fit_estimator(X, table, y, share, seed, localizer, options)

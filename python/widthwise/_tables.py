@@ -124,7 +124,7 @@ def not_infinite(array: Floats, name: str) -> Floats:
 def integers(values: Any, name: str, rows: int) -> NDArray[np.int64]:
     array = _no_mask(values, name)
     if array.dtype.kind not in "bui":
-        raise ValueError(f"{name} must be integers, one a row; encode other labels first (numpy.unique does)")
+        raise ValueError(f"{name} must be integers, one per row; encode other labels first (numpy.unique does)")
     if array.shape != (rows,):
         raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
     if array.dtype.kind == "u":

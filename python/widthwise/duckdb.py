@@ -64,7 +64,7 @@ def register(
     group = "group" if grouped else None
     core = predictor._model
     if not grouped and core.calibration.grouped:
-        raise ValueError("the calibration has groups: give those of the rows, too, with grouped=True")
+        raise ValueError("the calibration has groups; register with grouped=True and pass the group of each row")
     names = _batches.needed_columns(core)
     while group in names:
         group = f"{group}_"

@@ -34,7 +34,7 @@ std::unique_ptr<TableWriter> TableWriter::open(const std::filesystem::path& file
   const internal::TableFormat format = internal::format_of(file);
   const auto* reader = dynamic_cast<const internal::FileTableReader*>(&from);
   if (reader == nullptr) {
-    internal::refuse(ErrorCode::kInvalidArgument, file, "expected a reader that TableReader::open gave");
+    internal::refuse(ErrorCode::kInvalidArgument, file, "expected a reader from TableReader::open");
   }
   if (format == internal::TableFormat::kParquet) return internal::create_parquet(file, *reader, std::move(added));
   return internal::create_csv(file, *reader, std::move(added), format == internal::TableFormat::kGzippedCsv);
@@ -74,7 +74,7 @@ TableFormat format_of(const std::filesystem::path& file) {
   if (ending.ends_with(".csv.gz")) return TableFormat::kGzippedCsv;
   if (ending.ends_with(".parquet") || ending.ends_with(".pq")) return TableFormat::kParquet;
   refuse(ErrorCode::kInvalidArgument, file,
-         "the ending does not tell what it holds; expected .csv, .csv.gz, .parquet or .pq");
+         "unknown file name ending; expected .csv, .csv.gz, .parquet or .pq");
 }
 
 }  // namespace internal

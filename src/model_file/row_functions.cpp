@@ -104,7 +104,7 @@ std::shared_ptr<const RowFunction> take_neighbours(SafetensorsReader& reader, co
   auto points = reader.take<double>(name + ".points", 2);
   arrays.values = reader.take<double>(name + ".values");
   if (points.shape != TensorShape{arrays.values.size(), arrays.centre.size()}) {
-    throw Error(ErrorCode::kBadData, "its points are not one row a value and one column an input");
+    throw Error(ErrorCode::kBadData, "expected points with one row per value and one column per input");
   }
   arrays.points = std::move(points.values);
   return std::make_shared<NearestNeighbours>(std::move(arrays));
@@ -123,7 +123,7 @@ void put_function(SafetensorsWriter& writer, const std::string& name, const RowF
     put_neighbours(writer, name, neighbours->arrays());
   } else {
     throw Error(ErrorCode::kInvalidArgument,
-                "the " + name + " is of a kind that files do not hold; they hold forests, nets and neighbours");
+                "the " + name + " is of a kind that model files cannot hold; expected trees, a net or nearest neighbours");
   }
 }
 

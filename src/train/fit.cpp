@@ -16,6 +16,7 @@
 #include <widthwise/version.hpp>
 
 #include "predictor/outcomes_outside.hpp"
+#include "printable.hpp"
 #include "text.hpp"
 #include "train/cross_fit/dealt.hpp"
 #include "train/fit/dealer.hpp"
@@ -71,16 +72,38 @@ void check_finite(std::span<const double> values, const std::string& name) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) continue;
     throw Error(ErrorCode::kNotFinite, "fit: row " + std::to_string(i) + " of '" + name + "' is " + text_of(values[i]) +
-                                           "; drop the rows without a value there");
+                                           "; expected a finite number; drop such rows");
   }
 }
 
-/// Engines compute in single precision. NaN is a missing value.
+/// Engines compute in single precision.
+constexpr double kMaxSize = std::numeric_limits<float>::max();
+
+void check_sizes(std::span<const double> values, const std::string& name) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::abs(values[i]) <= kMaxSize) continue;
+    throw Error(ErrorCode::kBadData, "fit: row " + std::to_string(i) + " of '" + name + "' is " + text_of(values[i]) +
+                                         "; expected at most 3.4e38");
+  }
+}
+
+/// Model files hold names as UTF-8.
+void check_names(const FitTable& table) {
+  const auto check = [](const std::string& name) {
+    if (internal::is_utf8(name)) return;
+    throw Error(ErrorCode::kBadData, "fit: the column name '" + internal::printable(name) +
+                                         "' is not UTF-8; rename the column, or store the table as UTF-8");
+  };
+  for (const std::string& name : table.features) check(name);
+  check(table.target);
+  check(table.prediction);
+}
+
+/// NaN is a missing value.
 void check_features(const FitTable& table) {
-  constexpr double kMost = std::numeric_limits<float>::max();
   for (std::size_t i = 0; i < table.x.rows(); ++i) {
     for (std::size_t j = 0; j < table.x.columns(); ++j) {
-      if (std::isnan(table.x(i, j)) || std::abs(table.x(i, j)) <= kMost) continue;
+      if (std::isnan(table.x(i, j)) || std::abs(table.x(i, j)) <= kMaxSize) continue;
       throw Error(ErrorCode::kNotFinite, "fit: row " + std::to_string(i) + " of '" + table.features[j] + "' is " +
                                              text_of(table.x(i, j)) +
                                              "; expected at most 3.4e38, or a missing value (NaN)");
@@ -93,7 +116,8 @@ std::span<const double> given_predictions(const FitTable& table) {
   return table.cv_predictions.empty() ? table.predictions : table.cv_predictions;
 }
 
-void check_table(const FitTable& table, const BaseTrainer* base, const FitOptions& options) {
+/// `trains`: an engine sees the outcomes or predictions.
+void check_table(const FitTable& table, const BaseTrainer* base, const FitOptions& options, bool trains) {
   const std::size_t n = table.x.rows();
   const std::span<const double> predictions = given_predictions(table);
   if (!table.predictions.empty() && !table.cv_predictions.empty()) {
@@ -116,7 +140,7 @@ void check_table(const FitTable& table, const BaseTrainer* base, const FitOption
                                                std::to_string(table.features.size()) + " names");
   }
   if (predictions.empty() && base == nullptr && n > 0) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: neither predictions nor a base model to make them");
+    throw Error(ErrorCode::kInvalidArgument, "fit: expected predictions or a base model, found neither");
   }
   if (!(options.calibration_share >= 0 && options.calibration_share < 1)) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -130,9 +154,14 @@ void check_table(const FitTable& table, const BaseTrainer* base, const FitOption
     throw Error(ErrorCode::kInvalidArgument, "fit: expected 1 to " + std::to_string(kMaxLevels) + " levels, found " +
                                                  std::to_string(options.levels.size()));
   }
+  check_names(table);
   check_features(table);
   check_finite(table.y, table.target);
   check_finite(predictions, table.prediction);
+  if (trains) {
+    check_sizes(table.y, table.target);
+    check_sizes(predictions, table.prediction);
+  }
   internal::OutcomesOutside outside(options.range);
   outside.add(table.y, 0);
   outside.require_none("fit");
@@ -322,7 +351,7 @@ std::vector<std::uint64_t> row_numbers_of(const FitTable& table) {
 
 std::size_t checked_folds(const FitOptions& options) {
   if (options.folds >= 2) return options.folds;
-  throw Error(ErrorCode::kInvalidArgument, "fit: " + std::to_string(options.folds) + " folds; at least 2 are needed");
+  throw Error(ErrorCode::kInvalidArgument, "fit: expected at least 2 folds, found " + std::to_string(options.folds));
 }
 
 /// Residuals of this process or, in a team, a sample of everybody's.
@@ -392,11 +421,38 @@ std::string FitOptions::text() const {
   return all;
 }
 
+namespace {
+
+/// The mean error is 0. Throw unless that is true, and the predictions may be exact.
+void check_exact(std::span<const double> residuals, const FitTable& table, bool has_base, const FitOptions& options,
+                 const Team* team) {
+  const auto errors = std::ranges::count_if(residuals, [](double residual) { return residual != 0; });
+  if (internal::total(team, static_cast<double>(errors)) > 0) {
+    throw Error(ErrorCode::kBadData,
+                "fit: the mean error is too small for floating point; multiply the outcomes and predictions by a power "
+                "of ten");
+  }
+  if (options.may_be_exact) return;
+  const std::span<const double> y = table.y;
+  const bool is_constant = std::ranges::all_of(y, [&](double outcome) { return outcome == y.front(); });
+  if (is_constant && has_base) {
+    throw Error(ErrorCode::kBadData, "fit: every outcome of '" + table.target + "' is " + text_of(y.front()) +
+                                         ", so there is nothing to predict; check the target column");
+  }
+  throw Error(ErrorCode::kBadData,
+              has_base ? "fit: the base model predicts every outcome exactly, so there are no errors to make intervals "
+                         "from; check whether a feature contains the outcome"
+                       : "fit: every prediction equals the outcome; give predictions of a model that has not seen the "
+                         "outcomes");
+}
+
+}  // namespace
+
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
               const FitOptions& options, const ProgressCallback& progress, const Team* team) {
   const Sides sides = options.sides.value_or(Sides::kOne);
   GoalPlan plan = plan_with(options, options.goal, options.transform, sides);
-  const auto check = [&] { check_table(table, base, options); };
+  const auto check = [&] { check_table(table, base, options, base != nullptr || plan.objective != nullptr); };
   if (team == nullptr) {
     check();
   } else {
@@ -456,10 +512,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   }
   report.base_error = internal::total(team, absolute);
   if (report.base_error == 0) {
-    if (base == nullptr && !options.may_be_exact) {
-      throw Error(ErrorCode::kBadData,
-                  "fit: every prediction equals the outcome; give predictions made without looking at it");
-    }
+    check_exact(residuals, table, base != nullptr, options, team);
     plan = plan_with(options, options.goal, "identity", sides);
     report.warnings.emplace_back("every prediction equals the outcome, so there is no error to learn from");
   }

@@ -174,7 +174,7 @@ def test_too_little_to_fit_is_bad_data(homes):
     infinite = make_table(50, 5)
     write(infinite.set_column(1, "b", pa.array([np.inf] * 50)), homes.folder / "infinite.parquet")
     message = homes.fails(DATA, "fit", "infinite.parquet", *FIT[2:], "-o", "x.safetensors")
-    assert "row 0 of 'b' is inf" in message and "missing value" in message
+    assert "infinite.parquet: row 1: 'b' is inf" in message and "missing value" in message
 
 
 # ---- files that are read are not overwritten

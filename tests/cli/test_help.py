@@ -20,7 +20,7 @@ def test_help_lists_every_command_and_the_exit_codes(widthwise):
     text = widthwise.ok("--help").out
     for command in COMMANDS:
         assert f"\n  {command} " in text
-    for code in ["0 ", "1 ", "2 ", "130 "]:
+    for code in ["0 ", "1 ", "2 ", "3 ", "130 ", "143 "]:
         assert f"\n  {code}" in text.split("Exit codes:")[1]
 
 

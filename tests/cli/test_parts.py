@@ -97,7 +97,7 @@ def test_a_key_that_two_rows_of_a_table_have_is_named(folder):
         message = folder.fails(DATA, "calibrate", "homes.safetensors", "twice.csv", "--key", "id", *more)
         assert message == (
             "widthwise calibrate: twice.csv: two rows have the key -7 in 'id'; "
-            "a key is a whole number that no other row has"
+            "expected a whole number that no other row has"
         )
     assert not (folder.folder / "x.part").exists()
 

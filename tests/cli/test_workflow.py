@@ -19,7 +19,7 @@ def model(homes, tmp_path):
 def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
     outcome = homes(*FIT, "-o", "text.safetensors")
     assert outcome.code == 0
-    assert outcome.err == "widthwise fit: warning: train.csv: left out what does not hold numbers: city\n"
+    assert outcome.err == "widthwise fit: warning: train.csv: left out the columns that do not hold numbers: city\n"
     for part in [
         "rows to fit        2,250",
         "rows to calibrate  750",

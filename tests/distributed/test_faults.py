@@ -209,4 +209,4 @@ def test_csv_files_have_no_row_groups_to_share(tmp_path):
     words = fit_words(tmp_path / "rows.csv", "--workers", 2, "-o", tmp_path / "model")
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
-    assert "rows.csv: several workers share the row groups of Parquet files, which this is not" in done.stderr
+    assert "rows.csv: not a Parquet file; several workers share the row groups of Parquet files" in done.stderr

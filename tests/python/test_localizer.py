@@ -160,7 +160,7 @@ def test_errors_say_what_to_do(localizer, rows):
 
 def test_a_target_among_the_features_is_noticed(rows):
     frame = rows.frame().assign(price=rows.y, y_pred=rows.y_pred)
-    with pytest.warns(UserWarning, match="'price' is a column of X, too"):
+    with pytest.warns(UserWarning, match="X contains the target column 'price'"):
         localizer = Localizer(n_jobs=N_JOBS).fit(frame, frame["price"], frame["y_pred"])
     assert localizer.features == ["size", "age", "noise", "price", "y_pred"]
 

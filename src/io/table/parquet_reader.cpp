@@ -51,7 +51,9 @@ class ParquetReader final : public FileTableReader {
     const RowGroups all{0, static_cast<std::size_t>(metadata.num_row_groups())};
     row_groups_ = options.row_groups.value_or(all);
     if (row_groups_.first > all.count || row_groups_.count > all.count - row_groups_.first) {
-      refuse(ErrorCode::kInvalidArgument, file(), "there are " + std::to_string(all.count) + " row groups, not more");
+      refuse(ErrorCode::kInvalidArgument, file(),
+             "row group " + std::to_string(std::max(row_groups_.first, all.count)) + " out of range; the file has " +
+                 std::to_string(all.count));
     }
     std::uint64_t before = 0;
     for (std::size_t group = 0; group < row_groups_.first + row_groups_.count; ++group) {
@@ -98,7 +100,7 @@ class ParquetReader final : public FileTableReader {
       for (std::size_t j = 0; j < wanted.size(); ++j) {
         if (schema->num_fields() != static_cast<int>(wanted.size()) ||
             schema->field(static_cast<int>(j))->name() != columns()[wanted[j]].name) {
-          refuse(ErrorCode::kBadData, file(), "the columns are not those that the file's schema tells");
+          refuse(ErrorCode::kBadData, file(), "the columns do not match the schema of the file");
         }
       }
       return schema;
@@ -130,7 +132,7 @@ class ParquetReader final : public FileTableReader {
     if (arrow::is_integer(type.id())) return;
     refuse(ErrorCode::kBadData, file(),
            "column " + in_quotes(columns()[column].name) + " is not of whole numbers but of type " +
-               one_line(type.ToString()) + "; a key is a whole number that no other row has");
+               one_line(type.ToString()) + "; expected whole numbers, a different one for each row");
   }
 
  private:

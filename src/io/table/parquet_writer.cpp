@@ -101,7 +101,8 @@ class ParquetWriter final : public FileTableWriter {
         builder.UnsafeAppendNull();
       } else {
         refuse(ErrorCode::kBadData, source_,
-               "column " + in_quotes(name) + ": " + in_quotes(cell) + " was not there before; did the file change?");
+               "column " + in_quotes(name) + ": " + in_quotes(cell) +
+                   " does not fit the type of the column; the file was changed while it was read");
       }
     }
     return value_of(builder.Finish(), ErrorCode::kFile, file());

@@ -56,7 +56,7 @@ FileTableReader::FileTableReader(std::filesystem::path file, const ReadOptions& 
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(file_, error);
   if (!std::filesystem::exists(status)) refuse(ErrorCode::kFile, file_, "there is no such file");
-  if (!std::filesystem::is_regular_file(status)) refuse(ErrorCode::kFile, file_, "this is not a file");
+  if (!std::filesystem::is_regular_file(status)) refuse(ErrorCode::kFile, file_, "not a regular file");
   file_size_ = std::filesystem::file_size(file_, error);
   if (error) refuse(ErrorCode::kFile, file_, error.message());
   if (file_size_ == 0) refuse(ErrorCode::kBadData, file_, "the file is empty");
@@ -197,7 +197,7 @@ void FileTableReader::fill_keys(TableBatch::State& batch, const arrow::RecordBat
          "column " + in_quotes(columns_[*key_].name) + ", row " +
              std::to_string(rows_read_ + static_cast<std::uint64_t>(*bad) + 1) + ": " +
              (cell.empty() ? "the key is missing" : in_quotes(cell) + " is not a whole number of 64 bits") +
-             "; a key is a whole number that no other row has");
+             "; expected a whole number that no other row has");
 }
 
 }  // namespace widthwise::internal
