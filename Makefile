@@ -23,18 +23,26 @@ test: build ## run every test but the slow ones
 	ctest --preset $(PRESET) --label-exclude '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
 
 .PHONY: slow
-slow: ## run the slow, the acceptance, the distributed and the guarantee tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the first)
+slow: ## run the slow, the acceptance, the distributed, the guarantee and the hostile tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the first)
 	$(call configure_and_build,release)
 	WIDTHWISE_FULL=1 ctest --preset release --label-regex '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
 	WIDTHWISE_FULL=1 $(GUARANTEE)
+	WIDTHWISE_FULL=1 $(HOSTILE)
 
 # With the Python package that is installed, see the target python.
-GUARANTEE = WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -B -m pytest -p no:cacheprovider -rs tests/guarantee
+WITH_PACKAGE = WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -B -m pytest -p no:cacheprovider -rs
+GUARANTEE = $(WITH_PACKAGE) tests/guarantee
+HOSTILE = $(WITH_PACKAGE) tests/hostile
 
 .PHONY: guarantee
 guarantee: ## compare coverage with its exact law through every face, the short form (needs the Python package: make python)
 	$(call configure_and_build,release)
 	$(GUARANTEE)
+
+.PHONY: hostile
+hostile: ## give hostile inputs to the command line and to Python, the short form (needs the Python package: make python)
+	$(call configure_and_build,release)
+	$(HOSTILE)
 
 .PHONY: bench
 bench: ## run the benchmarks on the release build; only their table goes to stdout

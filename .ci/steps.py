@@ -263,6 +263,7 @@ def steps(outside: Path) -> list[Step]:
             "tests/guarantee",
             read=pytest_lines(),
         ),
+        package.with_package("hostile", "hostile inputs", *PYTEST[1:], "tests/hostile", read=pytest_lines()),
         build(
             "asan-ubsan",
             cores=1,

@@ -32,4 +32,7 @@ class Program {
   std::vector<Command> commands_;
 };
 
+/// All of the program: parse the arguments, run the command, print errors. Returns the exit code.
+[[nodiscard]] int run_program(int argc, const char* const* argv);
+
 }  // namespace widthwise::cli

@@ -1,0 +1,400 @@
+"""Hostile inputs on the command line: each gives a valid result, or one clear error and the documented exit code.
+
+A case is a line: the arguments, the exit code and words that the message must have. In arguments, OUT is a file of the
+case's own, without an ending.
+"""
+
+import os
+import shlex
+
+import inputs
+import pytest
+from conftest import Commands, assert_refused
+from pyarrow import csv
+
+DONE, DATA, USAGE = 0, 1, 2
+OK = None  # in place of the words of an error
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory):
+    """A folder with good and hostile files, and the models m, knn and tracked."""
+    folder = tmp_path_factory.mktemp("inputs")
+    run = Commands(folder, tmp_path_factory.mktemp("transcript"))
+    for name, content in inputs.tables().items():
+        (folder / name).write_bytes(content)
+    csv.write_csv(inputs.good_table(200, seed=9), folder / "train.csv")
+    fit = ["fit", "train.csv", "--target", "y", "--transform", "identity"]
+    for arguments in (
+        [*fit, "--prediction", "p", "-o", "m.safetensors"],
+        [*fit, "--base", "knn", "--exclude", "p", "-o", "knn.safetensors"],
+        ["calibrate", "m.safetensors", "more.csv", "--emit", "good.part"],
+        ["track", "m.safetensors", "more.csv", "-o", "tracked.csv", "--save", "tracked.safetensors"],
+    ):
+        done = run(*arguments)
+        assert done.code == 0, done
+    model, part = ((folder / name).read_bytes() for name in ("m.safetensors", "good.part"))
+    for name, content in inputs.models(model, part).items():
+        (folder / name).write_bytes(content)
+    inputs.odd_files(folder)
+    (folder / "out").mkdir()
+    yield run
+    run.close()
+
+
+# ---- tables, given to every command that reads one
+
+TABLE_COMMANDS = {
+    "fit": "fit {} --target y --prediction p --transform identity -o OUT.safetensors",
+    "predict": "predict m.safetensors {} -o OUT.csv",
+    "calibrate": "calibrate m.safetensors {} -o OUT.safetensors",
+    "evaluate": "evaluate m.safetensors {}",
+}
+# Of a file, what each command says: one word for all four, or for each of them.
+TABLES = {
+    "good.csv": OK,
+    "good.parquet": OK,
+    "good.csv.gz": OK,
+    "bom.csv": OK,
+    "crlf.csv": OK,
+    "no_last_newline.csv": OK,
+    "latin.csv": OK,
+    "formula.csv": OK,
+    "booleans.parquet": OK,
+    "halves.parquet": OK,
+    "unsigned.parquet": OK,
+    "all_missing.csv": OK,
+    "empty.csv": "empty.csv: the file is empty",
+    "newlines.csv": "newlines.csv: expected a header line and then rows",
+    "header.csv": {"fit": "rows", "predict": OK, "calibrate": "no rows", "evaluate": "no rows"},
+    "one_row.csv": {"fit": "at least 2", "predict": OK, "calibrate": OK, "evaluate": OK},
+    "one_column.csv": {name: "one_column.csv: no column '" for name in ("predict", "calibrate", "evaluate")},
+    "short_row.csv": "short_row.csv: row 1: expected 5 cells as in the header, found 2",
+    "long_row.csv": "long_row.csv: row 61: expected 5 cells as in the header, found 7",
+    "duplicate.csv": "duplicate.csv: two columns are called 'a'",
+    "nul.csv": {"fit": OK} | {n: "nul.csv: column 'a', row 3: " for n in ("predict", "calibrate", "evaluate")},
+    "nul_name.csv": {"fit": OK, "predict": "no column 'a'", "calibrate": "no column 'a'", "evaluate": "no column 'a'"},
+    "latin_name.csv": "'",
+    "huge_cell.csv": "huge_cell.csv: a line is longer than 1048576 bytes",
+    "huge_number.csv": {"fit": OK} | {n: "column 'a', row 3: '1111" for n in ("predict", "calibrate", "evaluate")},
+    "text.csv": {
+        name: "text.csv: column 'a', row 3: 'abc' is not a number" for name in ("predict", "calibrate", "evaluate")
+    }
+    | {"fit": OK},
+    "text_prediction.csv": "text_prediction.csv: column 'p', row 3: 'abc' is not a number",
+    "missing_outcome.csv": {name: "row 3: 'y' is missing" for name in ("fit", "calibrate", "evaluate")}
+    | {"predict": OK},
+    "nan_outcome.csv": {name: "row 3: 'y' is missing" for name in ("fit", "calibrate", "evaluate")} | {"predict": OK},
+    "infinite_outcome.csv": {name: "row 3: 'y' is infinite" for name in ("fit", "calibrate", "evaluate")}
+    | {"predict": OK},
+    "missing_prediction.csv": {
+        "fit": "row 3: 'p' is missing",
+        "calibrate": "row 3: 'p' is missing",
+        "predict": OK,
+        "evaluate": OK,
+    },
+    "infinite_prediction.csv": {
+        "fit": "row 3: 'p' is infinite",
+        "calibrate": "row 3: 'p' is infinite",
+        "predict": OK,
+        "evaluate": OK,
+    },
+    "large_feature.csv": {"fit": "row 3: 'a' is 1e+39", "predict": OK, "calibrate": OK, "evaluate": OK},
+    "infinite_feature.csv": {"fit": "row 3: 'a' is inf", "predict": OK, "calibrate": OK, "evaluate": OK},
+    "large.parquet": {"fit": "row 1: 'a' is 1e+39", "predict": OK, "calibrate": OK, "evaluate": OK},
+    "large_outcome.csv": OK,
+    "too_large.csv": {
+        name: "too_large.csv: column 'a', row 3: '1e400'" for name in ("predict", "calibrate", "evaluate")
+    }
+    | {"fit": OK},
+    "hex.csv": {name: "hex.csv: column 'a', row 3: '0x10'" for name in ("predict", "calibrate", "evaluate")}
+    | {"fit": OK},
+    "comma_decimal.csv": "comma_decimal.csv: row 1: expected 5 cells",
+    "semicolons.csv": "expected names separated by commas",
+    "tabs.csv": "expected names separated by commas",
+    "no_header.csv": "the first line holds numbers",
+    "unclosed.csv": "unclosed.csv: the quote opened in line 22 is not closed",
+    "unclosed_header.csv": "unclosed_header.csv: the quote opened in line 1 is not closed",
+    "swallowed.csv": "swallowed.csv: the quote opened in line 6 is not closed",
+    "garbage.csv": "garbage.csv: ",
+    "garbage.parquet": "garbage.parquet: ",
+    "garbage.csv.gz": "garbage.csv.gz: ",
+    "cut.csv.gz": "cut.csv.gz: ",
+    "empty.parquet": "empty.parquet: the file is empty",
+    "magic.parquet": "magic.parquet: ",
+    "cut.parquet": "cut.parquet: ",
+    "csv.parquet": "csv.parquet: ",
+    "parquet.csv": "parquet.csv: ",
+    "no_row_groups.parquet": {"fit": "rows", "predict": OK, "calibrate": "no rows", "evaluate": "no rows"},
+    "no_rows.parquet": {"fit": "rows", "predict": OK, "calibrate": "no rows", "evaluate": "no rows"},
+    "no_columns.parquet": "no_columns.parquet: there are no columns",
+    "duplicate.parquet": "duplicate.parquet: two columns are called 'a'",
+    "list.parquet": {"fit": OK} | {n: "column 'a' is not of numbers" for n in ("predict", "calibrate", "evaluate")},
+    "struct.parquet": {"fit": OK} | {n: "column 'a' is not of numbers" for n in ("predict", "calibrate", "evaluate")},
+    "decimal.parquet": OK,
+    "date.parquet": {"fit": OK} | {n: "column 'a' is not of numbers" for n in ("predict", "calibrate", "evaluate")},
+    "timestamp.parquet": {"fit": OK}
+    | {n: "column 'a' is not of numbers" for n in ("predict", "calibrate", "evaluate")},
+    "dictionary.parquet": {"fit": OK}
+    | {n: "column 'a' is not of numbers" for n in ("predict", "calibrate", "evaluate")},
+    "binary.parquet": {"fit": OK} | {n: "column 'a' is not of numbers" for n in ("predict", "calibrate", "evaluate")},
+    "nulls.parquet": OK,
+    "missing.csv": "missing.csv: there is no such file",
+    "folder.csv": "folder.csv: not a regular file",
+    "loop.csv": "loop.csv: there is no such file",
+    "dangling.csv": "dangling.csv: there is no such file",
+    "pipe.csv": "pipe.csv: not a regular file",
+    "device.csv": "device.csv: not a regular file",
+}
+# Bad usage, where others are bad data: the name itself says that the file cannot be read.
+USAGE_TABLES = {
+    "table.xlsx": "table.xlsx: unknown file name ending; expected .csv, .csv.gz, .parquet or .pq",
+    "table": "table: unknown file name ending",
+}
+
+
+def table_cases():
+    for files, code in ((TABLES, DATA), (USAGE_TABLES, USAGE)):
+        for file, expected in files.items():
+            for command, arguments in TABLE_COMMANDS.items():
+                if isinstance(expected, dict) and command not in expected:
+                    continue
+                words = expected[command] if isinstance(expected, dict) else expected
+                yield arguments.format(file), DONE if words is OK else code, words
+
+
+# ---- models, given to every command that reads one
+
+MODEL_COMMANDS = [
+    "inspect {}",
+    "predict {} good.csv -o OUT.csv",
+    "calibrate {} more.csv -o OUT.safetensors",
+    "evaluate {} more.csv",
+    "merge {} good.part -o OUT.safetensors",
+    "track {} more.csv -o OUT.csv",
+]
+MODELS = {
+    "none.safetensors": "expected at least 8 bytes, found 0",
+    "zeros.safetensors": "not a safetensors file",
+    "seven.safetensors": "expected at least 8 bytes, found 7",
+    "eight.safetensors": "cut short",
+    "cut_in_header.safetensors": "cut short",
+    "cut_after_header.safetensors": "",
+    "cut_in_arrays.safetensors": "",
+    "cut_by_one.safetensors": "",
+    "one_more.safetensors": "",
+    "twice.safetensors": "",
+    "flipped.safetensors": "",
+    "long_header.safetensors": "cut short",
+    "newer.safetensors": "newer",
+    "json.safetensors": "not a safetensors file",
+    "deep.safetensors": "the header is not the JSON that it should be",
+    "stranger.safetensors": "a safetensors file, but not a widthwise model",
+    "dtype.safetensors": "",
+    "overlap.safetensors": "",
+    "negative.safetensors": "not a safetensors file",
+    "not_utf8.safetensors": "not a safetensors file",
+    "part.safetensors": "",
+    "text.safetensors": "not a safetensors file",
+    "table.safetensors": "not a safetensors file",
+    "parquet.safetensors": "not a safetensors file",
+    "pickle.safetensors": "not a safetensors file",
+    "missing.safetensors": "No such file",
+    "folder.safetensors": "Is a directory",
+    "loop.safetensors": "Too many levels of symbolic links",
+    "device.safetensors": "",
+}
+
+
+def model_cases():
+    for i, (file, words) in enumerate(MODELS.items()):
+        # All commands load models by one function: two of them for each file.
+        for arguments in (MODEL_COMMANDS[i % 6], MODEL_COMMANDS[(i + 3) % 6]):
+            yield arguments.format(file), DATA, f"{file}: " if not words else words
+
+
+# ---- options
+
+NUMBERS = ["-1", "0", "nan", "inf", "1e400", "''", "abc", "18446744073709551616", "1.5", "0x10", "' 1'"]
+# What an option takes of these, and the command that it is an option of.
+FIT = "fit good.csv --target y --prediction p --transform identity -o OUT.safetensors"
+OPTIONS = {
+    "--calibration-share": (FIT, {"0"}),
+    "--seed": (FIT, {"0"}),
+    "--threads": (FIT, {"0"}),
+    "--folds": ("fit good.csv --target y --base knn --exclude p --transform identity -o OUT.safetensors", set()),
+    "--guarantee": (FIT, set()),
+    "--level": (FIT, set()),
+    "--goal": ("fit good.csv --target y --prediction p -o OUT.safetensors", None),
+    "--tolerance": ("plan", set()),
+    "--rows": ("plan", {"0"}),
+    "--confidence": ("plan --rows 100", set()),
+    "--batch-size": ("track m.safetensors more.csv -o OUT.csv", set()),
+    "--delay": ("track m.safetensors more.csv -o OUT.csv", {"0"}),
+    "--window": ("track m.safetensors more.csv -o OUT.csv", set()),
+    "--step": ("track m.safetensors more.csv -o OUT.csv", {"1.5"}),
+}
+
+
+def option_cases():
+    for option, (command, taken) in OPTIONS.items():
+        if taken is None:
+            continue
+        for number in NUMBERS:
+            code = DONE if number in taken else USAGE
+            yield (
+                f"{command} {option}={number}",
+                code,
+                None if code == DONE else option.lstrip("-").replace("-", "")[:4],
+            )
+
+
+# ---- everything else, case by case
+
+CASES = [
+    ("", USAGE, "command"),
+    ("fitt", USAGE, "did you mean"),
+    ("fit", USAGE, "TABLE"),
+    ("fit good.csv", USAGE, "--target"),
+    ("fit good.csv --target y", USAGE, "--output"),
+    ("fit good.csv --target y -o OUT", USAGE, "--prediction COL"),
+    ("fit good.csv --target y --prediction p --base knn -o OUT", USAGE, "give one of"),
+    ("fit good.csv --target y --prediction p --cv-prediction p -o OUT", USAGE, "give one of"),
+    ("fit good.csv --target y --cv-prediction p --calibration-share 0.5 -o OUT", USAGE, "--calibration-share"),
+    ("fit good.csv --target z --prediction p -o OUT", USAGE, "good.csv: no column 'z'"),
+    ("fit one_column.csv --target y --prediction p -o OUT", USAGE, "one_column.csv: no column 'y'"),
+    ("fit good.csv --target '' --prediction p -o OUT", USAGE, "no column ''"),
+    ("fit good.csv --target y --prediction q -o OUT", USAGE, "good.csv: no column 'q'"),
+    ("fit good.csv --target y --prediction y -o OUT", USAGE, "name the same column"),
+    ("fit good.csv --target city --prediction p -o OUT", DATA, "column 'city'"),
+    ("fit good.csv --target y --prediction city -o OUT", DATA, "column 'city'"),
+    ("fit good.csv --target y --prediction p --features city -o OUT", DATA, "column 'city'"),
+    ("fit good.csv --target y --prediction p --features y -o OUT", USAGE, "the target 'y' cannot be a feature"),
+    ("fit good.csv --target y --prediction p --features p -o OUT", USAGE, "the prediction 'p' is always a feature"),
+    ("fit good.csv --target y --prediction p --features ,,, -o OUT", USAGE, "no column ''"),
+    ("fit good.csv --target y --prediction p --exclude a,b -o OUT", USAGE, "no column of numbers is left"),
+    ("fit good.csv --target y --prediction p --exclude nothing -o OUT", USAGE, "no column 'nothing'"),
+    ("fit good.csv --target y --prediction p --goal wide -o OUT", USAGE, "goal: 'wide'"),
+    ("fit good.csv --target y --prediction p --goal 1.5 -o OUT", USAGE, "0 to 1"),
+    ("fit good.csv --target y --prediction p --goal nan -o OUT", USAGE, "0 to 1"),
+    ("fit good.csv --target y --prediction p --transform square -o OUT", USAGE, "--transform"),
+    ("fit good.csv --target y --prediction p --transform affine --goal even -o OUT", USAGE, "affine"),
+    ("fit good.csv --target y --base forest -o OUT", USAGE, "--base"),
+    ("fit good.csv --target y --prediction p --localizer magic -o OUT", USAGE, "--localizer"),
+    ("fit good.csv --target y --prediction p --one-sided --two-sided -o OUT", USAGE, "--two-sided"),
+    ("fit good.csv --target y --prediction p --range 5,1 -o OUT", USAGE, "--range"),
+    ("fit good.csv --target y --prediction p --range a,b -o OUT", USAGE, "--range"),
+    ("fit good.csv --target y --prediction p --range nan,1 -o OUT", USAGE, "--range"),
+    ("fit good.csv --target y --prediction p --range 1 -o OUT", USAGE, "--range"),
+    ("fit good.csv --target y --prediction p --range 0,1 -o OUT", DATA, "outside the outcome range"),
+    ("fit good.csv --target y --prediction p --window 0.9,0.8 -o OUT", USAGE, "window"),
+    ("fit good.csv --target y --prediction p --window 0.9 -o OUT", USAGE, "--window"),
+    ("fit good.csv --target y --prediction p --level 0.9,0.9 --transform identity -o OUT", DONE, OK),
+    ("fit good.csv --target y --prediction p --level 0.95,0.5 --transform identity -o OUT", DONE, OK),
+    ("fit good.csv --target y --prediction p --level 0.9, --transform identity -o OUT", USAGE, "--level"),
+    ("fit good.csv --target y --prediction p --level 90 --transform identity -o OUT", USAGE, "--level"),
+    ("fit good.csv --target y --prediction p --level 90% --transform identity -o OUT", USAGE, "--level"),
+    ("fit good.csv --target y --prediction p --level 0,9 --transform identity -o OUT", USAGE, "--level"),
+    ("fit good.csv --target y --prediction p --transform identity --workers 2 -o OUT", USAGE, "Parquet"),
+    ("fit good.parquet --target y --base knn --workers 2 -o OUT", USAGE, "--base knn trains in one process"),
+    ("fit good.csv good.csv --target y --prediction p --transform identity -o OUT", DATA, "given twice"),
+    ("fit good.csv one_column.csv --target y --prediction p --transform identity -o OUT", DATA, "one_column.csv: no"),
+    (
+        "fit good.csv missing.csv --target y --prediction p --transform identity -o OUT",
+        DATA,
+        "missing.csv: there is no",
+    ),
+    ("fit good.csv --target y --prediction p --xgboost missing.so -o OUT", USAGE, "missing.so"),
+    ("fit good.csv --target y --prediction p --xgboost good.csv -o OUT", USAGE, "good.csv"),
+    ("fit constant.csv --target y --base knn --exclude p --transform identity -o OUT", DATA, "nothing to predict"),
+    ("fit tiny.csv --target y --prediction p --transform identity -o OUT", DATA, "too small for floating point"),
+    ("fit large_outcome.csv --target y --base knn --exclude p -o OUT", DATA, "'y' is 1e+39"),
+    ("fit header.csv --target y --base knn -o OUT", DATA, "rows"),
+    # outputs
+    (f"{FIT[:-15]} folder.csv", DATA, "folder.csv"),
+    (f"{FIT[:-15]} no/such/folder.safetensors", DATA, "there is no folder no/such"),
+    (f"{FIT[:-15]} good.csv", USAGE, "is the same file as good.csv"),
+    (f"{FIT[:-15]} ./good.csv", USAGE, "is the same file as good.csv"),
+    (f"{FIT[:-15]} ''", DATA, ""),
+    (f"{FIT[:-15]} /dev/full", DATA, "/dev/full"),
+    ("predict m.safetensors good.csv", USAGE, "--output"),
+    ("predict m.safetensors good.csv -o good.csv", USAGE, "is the same file as good.csv"),
+    ("predict m.safetensors good.csv -o m.safetensors", USAGE, "is the same file as m.safetensors"),
+    ("predict m.safetensors good.csv -o OUT.txt", USAGE, "unknown file name ending"),
+    ("predict m.safetensors good.csv -o folder.csv", DATA, "folder.csv"),
+    ("predict m.safetensors good.csv -o no/such.csv", DATA, "no/such.csv"),
+    ("predict m.safetensors good.csv -o ''", USAGE, ""),
+    ("predict m.safetensors good.csv --level 1 -o OUT.csv", USAGE, "--level"),
+    ("predict m.safetensors good.csv --level 0 -o OUT.csv", USAGE, "--level"),
+    ("predict m.safetensors good.csv --level nan -o OUT.csv", USAGE, "--level"),
+    ("predict m.safetensors good.csv --level 1e-400 -o OUT.csv", USAGE, "--level"),
+    ("predict m.safetensors good.csv --level 0.99999 -o OUT.csv --json", DONE, OK),
+    ("predict m.safetensors good.csv --columns z -o OUT.csv", USAGE, "no column 'z'"),
+    ("predict m.safetensors good.csv --guarantee 2 -o OUT.csv", USAGE, "--guarantee"),
+    ("predict m.safetensors tracked.csv -o OUT.csv", USAGE, "there is a column 'lower_0.9' already"),
+    ("predict m.safetensors list.parquet -o OUT.csv", DATA, "column 'a'"),
+    ("predict knn.safetensors list.parquet -o OUT.csv", DATA, "column 'a'"),
+    ("predict m.safetensors latin.csv -o OUT.parquet", DATA, "is not UTF-8"),
+    ("predict m.safetensors latin_name.csv -o OUT.parquet", DATA, ""),
+    ("predict m.safetensors", USAGE, "TABLE"),
+    ("predict good.csv m.safetensors -o OUT.csv", DATA, "not a safetensors file"),
+    ("calibrate m.safetensors good.csv --key city -o OUT", DATA, "column 'city'"),
+    ("calibrate m.safetensors good.csv --key a -o OUT", DATA, "column 'a', row 1"),
+    ("calibrate m.safetensors good.csv --key z -o OUT", USAGE, "no column 'z'"),
+    ("calibrate m.safetensors train.csv -o OUT", DATA, "fitted the model"),
+    ("calibrate m.safetensors good.csv --emit good.csv", USAGE, "is the same file as good.csv"),
+    ("calibrate m.safetensors good.csv -o good.csv", USAGE, "is the same file as good.csv"),
+    ("merge m.safetensors", USAGE, "PART"),
+    ("merge m.safetensors good.csv -o OUT", DATA, "good.csv: "),
+    ("merge m.safetensors m.safetensors -o OUT", DATA, "a model, not a part"),
+    ("merge m.safetensors missing.part -o OUT", DATA, "missing.part: "),
+    ("merge m.safetensors folder.csv -o OUT", DATA, "folder.csv: "),
+    ("merge m.safetensors good.part good.part -o OUT", DATA, "counted twice"),
+    ("merge knn.safetensors good.part -o OUT", DATA, "scores of another model"),
+    ("merge m.safetensors cut_by_one.safetensors -o OUT", DATA, "cut_by_one.safetensors: "),
+    ("track m.safetensors good.csv", USAGE, "--output"),
+    ("track m.safetensors good.csv --observe -o OUT.csv", USAGE, "--observe"),
+    ("track m.safetensors good.csv --observe", USAGE, "--observe"),
+    ("track m.safetensors good.csv -o OUT.csv --save OUT.csv", USAGE, "same file"),
+    ("track m.safetensors good.csv -o OUT.csv --batch-size 5 --batch-by a", USAGE, "--batch-"),
+    ("track m.safetensors good.csv -o OUT.csv --batch-by z", USAGE, "no column 'z'"),
+    ("track m.safetensors good.csv -o OUT.csv --method magic", USAGE, "--method"),
+    ("track tracked.safetensors good.csv -o OUT.csv --level 0.5", USAGE, "--level"),
+    ("track tracked.safetensors more.csv -o OUT.csv", DATA, "already observed these rows"),
+    ("track m.safetensors infinite_outcome.csv -o OUT.csv", DATA, "'y' is infinite"),
+    ("evaluate m.safetensors good.csv --by city", DATA, "column 'city'"),
+    ("evaluate m.safetensors good.csv --by z", USAGE, "no column 'z'"),
+    ("plan", USAGE, "give either --tolerance or --rows"),
+    ("plan --rows 10 --tolerance 0.1", USAGE, "--"),
+    ("plan --rows 10 --level 0.9,2", USAGE, "--level"),
+    ("plan --tolerance 1e-15", USAGE, "takes more than"),
+    ("inspect", USAGE, "MODEL"),
+    ("inspect m.safetensors m.safetensors", USAGE, ""),
+    ("inspect m.safetensors --jsonn", USAGE, "--json"),
+    ("completion fish", USAGE, ""),
+    ("completion", USAGE, "SHELL"),
+    ("inspect m.safetensors --json", DONE, OK),
+    ("--version", DONE, OK),
+    ("--help", DONE, OK),
+]
+
+
+def levels_case():
+    levels = ",".join(f"0.{i}" for i in range(10_001, 11_002))
+    return f"predict m.safetensors good.csv --level {levels} -o OUT.csv", USAGE, "at most 1000 levels"
+
+
+ALL = [*table_cases(), *model_cases(), *option_cases(), *CASES, levels_case()]
+
+
+@pytest.mark.parametrize(("number", "arguments", "code", "words"), [(i, *case) for i, case in enumerate(ALL)])
+def test_a_hostile_command_line_is_answered_or_refused_clearly(commands, number, arguments, code, words):
+    before = set(os.listdir(commands.folder)) | set(os.listdir(commands.folder / "out"))
+    words_of_it = [word.replace("OUT", f"out/{number}") for word in shlex.split(arguments)]
+    outcome = commands(*words_of_it)
+    if code == DONE:
+        assert outcome.code == DONE, outcome
+        return
+    command = words_of_it[0] if words_of_it else ""
+    assert_refused(outcome, command, code, words)
+    assert set(os.listdir(commands.folder)) | set(os.listdir(commands.folder / "out")) == before, "a file was left"
