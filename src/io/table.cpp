@@ -73,8 +73,7 @@ TableFormat format_of(const std::filesystem::path& file) {
   if (ending.ends_with(".csv")) return TableFormat::kCsv;
   if (ending.ends_with(".csv.gz")) return TableFormat::kGzippedCsv;
   if (ending.ends_with(".parquet") || ending.ends_with(".pq")) return TableFormat::kParquet;
-  refuse(ErrorCode::kInvalidArgument, file,
-         "unknown file name ending; expected .csv, .csv.gz, .parquet or .pq");
+  refuse(ErrorCode::kInvalidArgument, file, "unknown file name ending; expected .csv, .csv.gz, .parquet or .pq");
 }
 
 }  // namespace internal

@@ -122,8 +122,9 @@ void put_function(SafetensorsWriter& writer, const std::string& name, const RowF
   } else if (const auto* neighbours = dynamic_cast<const NearestNeighbours*>(function)) {
     put_neighbours(writer, name, neighbours->arrays());
   } else {
-    throw Error(ErrorCode::kInvalidArgument,
-                "the " + name + " is of a kind that model files cannot hold; expected trees, a net or nearest neighbours");
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "the " + name + " is of a kind that model files cannot hold; expected trees, a net or nearest neighbours");
   }
 }
 
