@@ -179,6 +179,8 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   if (model.parts().online) {
     OnlineCalibration online = *model.parts().online;
     const std::size_t k = online.levels().size();
+    std::vector<double> outcomes(std::begin(kValues), std::end(kValues));
+    outcomes.back() = 1;  // an infinite outcome is refused
     std::vector<double> predictions(kRows);
     std::vector<double> lower(kRows * k);
     std::vector<double> upper(kRows * k);
