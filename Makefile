@@ -34,6 +34,13 @@ WITH_PACKAGE = WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -
 GUARANTEE = $(WITH_PACKAGE) tests/guarantee
 HOSTILE = $(WITH_PACKAGE) tests/hostile
 
+.PHONY: load
+load: ## put the C++ service (ten minutes) and the Python package that is installed (an hour) under load (WIDTHWISE_LOAD_SECONDS for another time)
+	$(call configure_and_build,release)
+	WIDTHWISE_FULL=1 WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise WIDTHWISE_LOAD=$(CURDIR)/build/release/tests/widthwise_load \
+	  python3 -B -m pytest -p no:cacheprovider -s tests/acceptance/test_load.py
+	WIDTHWISE_FULL=1 python3 -B -m pytest -p no:cacheprovider -s tests/python/test_load.py
+
 .PHONY: guarantee
 guarantee: ## compare coverage with its exact law through every face, the short form (needs the Python package: make python)
 	$(call configure_and_build,release)

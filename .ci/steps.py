@@ -117,6 +117,7 @@ def program_tests(name: str, title: str, *, cores: int = 1, measured: str = "") 
         environment={
             "WIDTHWISE_PROGRAM": str(release / "cli/widthwise"),
             "WIDTHWISE_SERVE": str(release / "examples/serve"),
+            "WIDTHWISE_LOAD": str(release / "tests/widthwise_load"),
             "WIDTHWISE_PROBE": str(release / "tests/widthwise_probe"),
             "WIDTHWISE_FAILING_CALLS": str(release / "tests/libwidthwise_failing_calls.so"),
         },

@@ -164,8 +164,9 @@ Model with_calibration(const Model& model, const SharedCalibration& calibration,
 }
 
 std::optional<SharedOnline> online_of(const Model& model) {
-  if (!model.parts().online) return std::nullopt;
-  return SharedOnline(*model.parts().online);
+  const std::optional<OnlineCalibration>& online = model.parts().online;
+  if (!online) return std::nullopt;
+  return SharedOnline(*online);
 }
 
 Model with_online(const Model& model, const SharedOnline* shared) {
