@@ -36,12 +36,14 @@ void explain_bad_input(const ResidualRows& rows, MatrixView parameters);
 void require_finite(double loss, const ResidualRows& rows, MatrixView parameters);
 
 /// The entry that row i calibrates: with two sides a row has two, lower first, and its residual is on one of them.
+// Loops over rows read through pointers: the operators of spans check every index (cmake/hardening.cmake), and a check
+// inside a loop keeps the compiler from turning it into vector code.
 [[nodiscard]] inline std::size_t own_entry(const ResidualRows& rows, std::size_t sides, std::size_t i) {
-  return sides == 1 ? i : 2 * i + (rows.residuals[i] > 0 ? 1 : 0);
+  return sides == 1 ? i : 2 * i + (rows.residuals.data()[i] > 0 ? 1 : 0);
 }
 
 [[nodiscard]] inline double weight_of(const ResidualRows& rows, std::size_t i) {
-  return rows.weights.empty() ? 1.0 : rows.weights[i];
+  return rows.weights.empty() ? 1.0 : rows.weights.data()[i];
 }
 
 void fill(MutableMatrixView matrix, double value);

@@ -50,21 +50,26 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
 
   const std::size_t entries = n * sides();
   const MatrixView entry_parameters(parameters.data(), entries, transform_->parameter_count());
-  const auto c = workspace.numbers(kOffsets, entries);
-  const auto b = workspace.numbers(kScales, entries);
-  form_.coefficients(entry_parameters, b, c);
-  exp_all(b, b);
+  const auto offsets = workspace.numbers(kOffsets, entries);
+  const auto scales = workspace.numbers(kScales, entries);
+  form_.coefficients(entry_parameters, scales, offsets);
+  exp_all(scales, scales);
+  const double* const c = offsets.data();
+  const double* const b = scales.data();
+  const double* const residuals = rows.residuals.data();
 
   const double share = 1 / static_cast<double>(sides());
   const auto values = workspace.numbers(kValues, n);
-  const auto test_weights = workspace.numbers(kTestWeights, entries);
+  const auto entry_weights = workspace.numbers(kTestWeights, entries);
+  double* const value = values.data();
+  double* const test_weights = entry_weights.data();
   struct {
     double rows, weight, scale, ratio, offset;
   } sums{static_cast<double>(n), 0, 0, 0, 0};
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t own = own_entry(rows, sides(), i);
-    const double ratio = std::abs(rows.residuals[i]) / b[own];
-    values[i] = ratio + c[own];
+    const double ratio = std::abs(residuals[i]) / b[own];
+    value[i] = ratio + c[own];
     sums.weight += weight_of(rows, i);
     sums.ratio += weight_of(rows, i) * ratio;
     for (std::size_t e = i * sides(); e < (i + 1) * sides(); ++e) {
@@ -78,7 +83,7 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
   require_finite(std::log(sums.scale / sums.weight) + std::log1p(sums.ratio / sums.weight) + 0 * sums.offset, rows,
                  parameters);
 
-  PairRows pairs{values, rows.weights, c, test_weights};
+  PairRows pairs{values, rows.weights, offsets, entry_weights};
   const PairSums pair_sums{workspace.numbers(kExcess, entries), workspace.numbers(kWeightAbove, entries),
                            workspace.numbers(kWeightBelow, n)};
   const auto weigh = [&](const WindowEnds& ends) {
@@ -94,12 +99,16 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
     if (options_.window) weigh(summary_window_ends(*options_.window, values, rows.weights, grid, reducer));
     summary_pair_sums(pairs, pair_sums, grid, reducer);
   }
-  const auto level_weight = [&](std::size_t i) { return pairs.value_weights.empty() ? 1.0 : pairs.value_weights[i]; };
+  const double* const level_weights = pairs.value_weights.empty() ? nullptr : pairs.value_weights.data();
+  const auto level_weight = [&](std::size_t i) { return level_weights == nullptr ? 1.0 : level_weights[i]; };
+  const double* const excess = pair_sums.excess.data();
+  const double* const weight_above = pair_sums.weight_above.data();
+  const double* const weight_below = pair_sums.weight_below.data();
 
   struct {
     double width, level_weight;
   } totals{0, 0};
-  for (std::size_t e = 0; e < entries; ++e) totals.width += test_weights[e] * pair_sums.excess[e];
+  for (std::size_t e = 0; e < entries; ++e) totals.width += test_weights[e] * excess[e];
   for (std::size_t i = 0; i < n; ++i) totals.level_weight += level_weight(i);
   reducer.sum({&totals.width, 2});
 
@@ -126,13 +135,13 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
     if (!gradient.empty()) {
       const double unit = 1 / totals.width;
       for (std::size_t e = 0; e < count; ++e) {
-        d_v[e] = test_weights[first_entry + e] * pair_sums.excess[first_entry + e] * unit;
-        d_c[e] = -test_weights[first_entry + e] * pair_sums.weight_above[first_entry + e] * unit;
+        d_v[e] = test_weights[first_entry + e] * excess[first_entry + e] * unit;
+        d_c[e] = -test_weights[first_entry + e] * weight_above[first_entry + e] * unit;
       }
       for (std::size_t i = first; i < end; ++i) {
         const std::size_t own = own_entry(rows, sides(), i);
-        const double pull = level_weight(i) * pair_sums.weight_below[i] * unit;
-        d_v[own - first_entry] -= pull * (std::abs(rows.residuals[i]) / b[own]);
+        const double pull = level_weight(i) * weight_below[i] * unit;
+        d_v[own - first_entry] -= pull * (std::abs(residuals[i]) / b[own]);
         d_c[own - first_entry] += pull;
       }
       form_.pull_back(block, {d_v, count}, {d_c, count}, {gradient.data() + first_entry * columns, count, columns});
@@ -143,7 +152,7 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
         const std::size_t own = own_entry(rows, sides(), i);
         for (std::size_t e = i * sides(); e < (i + 1) * sides(); ++e) {
           const double scale = held(b[e] / mean_scale);
-          const double ratio = e == own ? held(std::abs(rows.residuals[i]) / b[e] / mean_ratio) : 0.0;
+          const double ratio = e == own ? held(std::abs(residuals[i]) / b[e] / mean_ratio) : 0.0;
           d_v[e - first_entry] = row_unit * (ratio + scale) * share;
           d_c[e - first_entry] = row_unit * (scale + 0.3) * share / (mean_ratio * mean_ratio);
         }

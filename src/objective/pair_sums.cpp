@@ -23,7 +23,8 @@ void exact_pair_sums(const PairRows& rows, const PairSums& out, Workspace& works
   const Partition thresholds(map, rows.thresholds, rows.threshold_weights, workspace, kPartedThresholds);
   SortedPart sorted_values(values.largest());
   SortedPart sorted_thresholds(thresholds.largest());
-  std::vector<double> weights_from(values.largest() + 1);
+  std::vector<double> weights_from_value(values.largest() + 1);
+  double* const weights_from = weights_from_value.data();
 
   // Upwards over the parts, `below` is the weight of the thresholds in lower parts; each value is replaced by the
   // weight of the thresholds below it. Values of a part are needed again for the way down, so they are replaced only
@@ -51,17 +52,20 @@ void exact_pair_sums(const PairRows& rows, const PairSums& out, Workspace& works
       item.payload = below;
       below += weight;
     }
+    const Item* const ordered = sorted_thresholds.items().data();
+    const std::size_t ordered_count = sorted_thresholds.items().size();
     for (Item& item : values.part(k)) {
       const std::size_t place = sorted_thresholds.count_below(item.value);
-      item.payload = place < sorted_thresholds.items().size() ? sorted_thresholds.items()[place].payload : below;
+      item.payload = place < ordered_count ? ordered[place].payload : below;
     }
 
     // Beside each value goes the excess, over it, of all values above it.
-    const auto sorted = sorted_values.items();
-    weights_from[sorted.size()] = above;
+    Item* const sorted = sorted_values.items().data();
+    const std::size_t sorted_count = sorted_values.items().size();
+    weights_from[sorted_count] = above;
     const double part_edge = edge;
     const double part_excess = excess;
-    for (std::size_t i = sorted.size(); i-- > 0;) {
+    for (std::size_t i = sorted_count; i-- > 0;) {
       if (above > 0) excess += above * (edge - sorted[i].value);
       edge = sorted[i].value;
       above += sorted[i].payload;
@@ -72,18 +76,19 @@ void exact_pair_sums(const PairRows& rows, const PairSums& out, Workspace& works
       const double threshold = item.value;
       const std::size_t place = sorted_values.count_up_to(threshold);
       const double weight = weights_from[place];
-      const bool last = place == sorted.size();
+      const bool last = place == sorted_count;
       const double over = last ? part_excess : sorted[place].payload;
       const double step = (last ? part_edge : sorted[place].value) - threshold;
       item = {weight > 0 ? over + weight * step : 0.0, weight};
     }
   }
 
-  values.collect([&](std::size_t i, const Item& item) { out.weight_below[i] = item.payload; });
-  thresholds.collect([&](std::size_t m, const Item& item) {
-    out.excess[m] = item.value;
-    out.weight_above[m] = item.payload;
-  });
+  values.collect([to = out.weight_below.data()](std::size_t i, const Item& item) { to[i] = item.payload; });
+  thresholds.collect(
+      [to_excess = out.excess.data(), to_weight = out.weight_above.data()](std::size_t m, const Item& item) {
+        to_excess[m] = item.value;
+        to_weight[m] = item.payload;
+      });
 }
 
 }  // namespace widthwise::internal

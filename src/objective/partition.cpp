@@ -68,20 +68,27 @@ Partition::Partition(const PartMap& map, std::span<const double> values, std::sp
                      Workspace& workspace, std::size_t slot)
     : starts_(map.parts() + 1, 0) {
   const std::size_t n = values.size();
+  const double* const value = values.data();
+  const double* const payload = payloads.empty() ? nullptr : payloads.data();
   items_ = {reinterpret_cast<Item*>(workspace.bytes(slot, n * sizeof(Item)).data()), n};
   ids_ = {reinterpret_cast<std::uint16_t*>(workspace.bytes(slot + 1, n * sizeof(std::uint16_t)).data()), n};
   if (map.parts() == 1) {
     std::fill(ids_.begin(), ids_.end(), std::uint16_t{0});
     starts_[1] = n;
   } else {
+    std::size_t* const starts = starts_.data();
+    std::uint16_t* const ids = ids_.data();
     for (std::size_t i = 0; i < n; ++i) {
-      ids_[i] = map.part_of(values[i]);
-      ++starts_[ids_[i] + 1U];
+      ids[i] = map.part_of(value[i]);
+      ++starts[ids[i] + 1U];
     }
     for (std::size_t k = 0; k < map.parts(); ++k) starts_[k + 1] += starts_[k];
   }
   std::vector<std::size_t> cursors(starts_.begin(), starts_.end());
-  for (std::size_t i = 0; i < n; ++i) items_[cursors[ids_[i]]++] = {values[i], payloads.empty() ? 1.0 : payloads[i]};
+  std::size_t* const next = cursors.data();
+  Item* const items = items_.data();
+  const std::uint16_t* const ids = ids_.data();
+  for (std::size_t i = 0; i < n; ++i) items[next[ids[i]]++] = {value[i], payload == nullptr ? 1.0 : payload[i]};
 }
 
 std::size_t Partition::largest() const {
@@ -105,21 +112,23 @@ void SortedPart::sort(std::span<const Item> items) {
   if (!std::isfinite(per_width_)) per_width_ = 0;
 
   std::fill_n(starts_.begin(), buckets_ + 1, 0U);
-  for (const Item& item : items) ++starts_[bucket_of(item.value) + 1];
-  for (std::size_t bucket = 0; bucket < buckets_; ++bucket) starts_[bucket + 1] += starts_[bucket];
-  std::copy_n(starts_.begin(), buckets_, cursors_.begin());
-  for (const Item& item : items) sorted_[cursors_[bucket_of(item.value)]++] = item;
+  std::uint32_t* const starts = starts_.data();
+  std::uint32_t* const next = cursors_.data();
+  Item* const sorted = sorted_.data();
+  for (const Item& item : items) ++starts[bucket_of(item.value) + 1];
+  for (std::size_t bucket = 0; bucket < buckets_; ++bucket) starts[bucket + 1] += starts[bucket];
+  std::copy_n(starts, buckets_, next);
+  for (const Item& item : items) sorted[next[bucket_of(item.value)]++] = item;
 
   // Full buckets first, wherever the guess was bad; then one pass over all, which finds neighbours in order.
   constexpr std::size_t kMany = 32;
   for (std::size_t bucket = 0; bucket < buckets_; ++bucket) {
-    if (starts_[bucket + 1] - starts_[bucket] <= kMany) continue;
-    std::sort(sorted_.data() + starts_[bucket], sorted_.data() + starts_[bucket + 1],
+    if (starts[bucket + 1] - starts[bucket] <= kMany) continue;
+    std::sort(sorted + starts[bucket], sorted + starts[bucket + 1],
               [](const Item& a, const Item& b) { return a.value < b.value; });
   }
-  insertion_sort(sorted_.data(), sorted_.data() + size_);
-  std::fill_n(sorted_.begin() + static_cast<std::ptrdiff_t>(size_), kFew,
-              Item{std::numeric_limits<double>::infinity(), 0});
+  insertion_sort(sorted, sorted + size_);
+  std::fill_n(sorted + size_, kFew, Item{std::numeric_limits<double>::infinity(), 0});
 }
 
 }  // namespace widthwise::internal

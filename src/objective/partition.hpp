@@ -28,7 +28,7 @@ class PartMap {
 
   [[nodiscard]] std::uint16_t part_of(double t) const {
     const double x = grid_.coordinate(t);
-    const Cell& cell = cells_[BinGrid::bin_of(x)];
+    const Cell& cell = cells_.data()[BinGrid::bin_of(x)];
     const double part = cell.first + (x - cell.edge) * cell.slope;
     return static_cast<std::uint16_t>(part < cell.last ? part : cell.last);
   }
@@ -65,7 +65,10 @@ class Partition {
   template <class Take>
   void collect(const Take& take) const {
     std::vector<std::size_t> cursors(starts_.begin(), starts_.end());
-    for (std::size_t i = 0; i < ids_.size(); ++i) take(i, items_[cursors[ids_[i]]++]);
+    std::size_t* const next = cursors.data();
+    const Item* const items = items_.data();
+    const std::uint16_t* const ids = ids_.data();
+    for (std::size_t i = 0; i < ids_.size(); ++i) take(i, items[next[ids[i]]++]);
   }
 
  private:
@@ -105,8 +108,8 @@ class SortedPart {
   template <class Before>
   [[nodiscard]] std::size_t place(const Before& before, double t) const {
     const std::size_t bucket = bucket_of(t);
-    std::size_t first = starts_[bucket];
-    std::size_t end = starts_[bucket + 1];
+    const std::size_t first = starts_.data()[bucket];
+    const std::size_t end = starts_.data()[bucket + 1];
     if (end - first > kFew) [[unlikely]] {
       const auto at = [&](std::size_t i) { return sorted_.begin() + static_cast<std::ptrdiff_t>(i); };
       return static_cast<std::size_t>(std::partition_point(at(first), at(end), before) - sorted_.begin());
@@ -114,7 +117,8 @@ class SortedPart {
     // Always as many comparisons, so that no branch depends on how full the bucket is. What follows the bucket is not
     // before t.
     std::size_t count = first;
-    for (std::size_t i = 0; i < kFew; ++i) count += static_cast<std::size_t>(before(sorted_[first + i]));
+    const Item* const items = sorted_.data() + first;
+    for (std::size_t i = 0; i < kFew; ++i) count += static_cast<std::size_t>(before(items[i]));
     return count;
   }
 

@@ -120,32 +120,38 @@ class AffineFamily final : public Transform, public AffineForm {
     const auto fill_from = [&](std::size_t stride) {
       const double* p = parameters.data();
       const std::size_t n = parameters.rows();
-      for (std::size_t i = 0; i < n; ++i) log_scales[i] = rule_.log_scale(p + i * stride);
+      double* const v = log_scales.data();
+      double* const c = offsets.data();
+      for (std::size_t i = 0; i < n; ++i) v[i] = rule_.log_scale(p + i * stride);
       if (offsets.empty()) return;
-      for (std::size_t i = 0; i < n; ++i) offsets[i] = rule_.offset(p + i * stride);
+      for (std::size_t i = 0; i < n; ++i) c[i] = rule_.offset(p + i * stride);
     };
-    // A stride that the compiler knows makes vector code.
+    // A stride that the compiler knows makes vector code, and so do pointers, whose indices are not checked.
     parameters.contiguous() ? fill_from(kP) : fill_from(parameters.stride());
   }
 
   void pull_back(MatrixView parameters, std::span<const double> d_log_scales, std::span<const double> d_offsets,
                  MutableMatrixView out) const override {
+    const double* const d_v = d_log_scales.data();
+    const double* const d_c = d_offsets.empty() ? nullptr : d_offsets.data();
     for (std::size_t i = 0; i < parameters.rows(); ++i) {
       const auto jacobian = rule_.jacobian(parameters.data() + i * parameters.stride());
-      const double d_offset = d_offsets.empty() ? 0.0 : d_offsets[i];
+      const double d_offset = d_c == nullptr ? 0.0 : d_c[i];
       for (std::size_t j = 0; j < kP; ++j) {
-        out(i, j) = d_log_scales[i] * jacobian.d_log_scale[j] + d_offset * jacobian.d_offset[j];
+        out(i, j) = d_v[i] * jacobian.d_log_scale[j] + d_offset * jacobian.d_offset[j];
       }
     }
   }
 
   void pull_back_curvature(MatrixView parameters, std::span<const double> d2_log_scales,
                            std::span<const double> d2_offsets, MutableMatrixView out) const override {
+    const double* const d2_v = d2_log_scales.data();
+    const double* const d2_c = d2_offsets.empty() ? nullptr : d2_offsets.data();
     for (std::size_t i = 0; i < parameters.rows(); ++i) {
       const auto jacobian = rule_.jacobian(parameters.data() + i * parameters.stride());
-      const double d2_offset = d2_offsets.empty() ? 0.0 : d2_offsets[i];
+      const double d2_offset = d2_c == nullptr ? 0.0 : d2_c[i];
       for (std::size_t j = 0; j < kP; ++j) {
-        const double from_scale = d2_log_scales[i] * jacobian.d_log_scale[j] * jacobian.d_log_scale[j];
+        const double from_scale = d2_v[i] * jacobian.d_log_scale[j] * jacobian.d_log_scale[j];
         const double from_offset = d2_offset * jacobian.d_offset[j] * jacobian.d_offset[j];
         out(i, j) = std::max(from_scale, from_offset);
       }

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hardening import check_hardening
 
 import widthwise
 
@@ -103,3 +104,12 @@ def test_every_library_in_the_bill_has_a_version_and_a_notice(components, instal
         notice = installed[f"licenses/licenses/{component['name']}.txt"].read_text()
         assert "Copyright" in notice or component["name"] == "Boost"
     assert "BSD 3-Clause" in installed["licenses/LICENSE"].read_text()
+
+
+@pytest.mark.parametrize("pattern", ["_core*.so", "bin/widthwise"])
+def test_the_module_and_the_program_are_hardened(pattern):
+    files = list(Path(widthwise.__file__).parent.glob(pattern))
+    if not files:
+        pytest.skip(f"the package has no {pattern}")
+    for file in files:
+        check_hardening(file)

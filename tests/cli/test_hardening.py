@@ -1,0 +1,13 @@
+"""The program is built so that an error in memory ends it."""
+
+import os
+
+import pytest
+from hardening import check_hardening
+
+
+def test_the_program_is_hardened():
+    program = os.environ.get("WIDTHWISE_PROGRAM")
+    if not program:
+        pytest.skip("WIDTHWISE_PROGRAM is not set")
+    check_hardening(program)
