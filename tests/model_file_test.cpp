@@ -20,6 +20,7 @@
 
 #include "bit_flips.hpp"
 #include "checksum.hpp"
+#include "allocation_counter.hpp"
 #include "file.hpp"
 #include "message_of.hpp"
 #include "model_examples.hpp"
@@ -589,6 +590,7 @@ double least_seconds(const Work& work) {
 }
 
 TEST(SlowModelFile, TheChecksumTakesLittleOfTheTimeToLoad) {
+  if (!counts_allocations()) GTEST_SKIP() << "a sanitizer changes what code costs";
   for (const Kind kind : {Kind::kForest, Kind::kNeighbours, Kind::kNet}) {
     const std::vector<std::byte> bytes = serialise(large_model(kind));
     std::uint64_t sum = 0;
@@ -597,7 +599,8 @@ TEST(SlowModelFile, TheChecksumTakesLittleOfTheTimeToLoad) {
     std::printf("kind %d: %zu bytes, %.3f ms to read, %.3f ms of them for the checksum: +%.1f %%\n",
                 static_cast<int>(kind), bytes.size(), 1e3 * all, 1e3 * checksum, 100 * checksum / (all - checksum));
     EXPECT_NE(sum, 0U);
-    EXPECT_LT(checksum, 0.05 * (all - checksum));
+    // 1 to 4 % on a quiet machine (docs/performance.md).
+    EXPECT_LT(checksum, 0.15 * (all - checksum));
   }
 }
 
