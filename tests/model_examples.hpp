@@ -184,8 +184,6 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
     std::vector<double> predictions(kRows);
     std::vector<double> lower(kRows * k);
     std::vector<double> upper(kRows * k);
-    std::vector<double> outcomes(std::begin(kValues), std::end(kValues));
-    outcomes.back() = 3;  // an infinite one is refused
     Tracker(model, online)
         .track({.x = rows.x, .predictions = rows.predictions}, outcomes, predictions, {lower.data(), kRows, k},
                {upper.data(), kRows, k});
