@@ -18,9 +18,9 @@
 #include <widthwise/track.hpp>
 #include <widthwise/version.hpp>
 
+#include "allocation_counter.hpp"
 #include "bit_flips.hpp"
 #include "checksum.hpp"
-#include "allocation_counter.hpp"
 #include "file.hpp"
 #include "message_of.hpp"
 #include "model_examples.hpp"
