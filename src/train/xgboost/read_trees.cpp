@@ -84,7 +84,7 @@ auto with_learner(std::span<const std::byte> saved, const Use& use) {
     throw;
   } catch (const std::exception& error) {
     throw Error(ErrorCode::kBadData,
-                std::string("XGBoost: the model is not one of trees in a known form: ") + error.what());
+                std::string("XGBoost: not a model of trees in a known form: ") + error.what());
   }
 }
 
