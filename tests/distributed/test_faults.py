@@ -105,7 +105,7 @@ def test_the_command_that_starts_workers_says_which_was_killed(table, tmp_path):
     subprocess.run(["kill", "-9", str(children[1])], check=True)
     errors = process.communicate(timeout=120)[1]
     assert process.returncode == LOST
-    assert "worker 1 of 2 was killed (signal 9); no model is written" in errors
+    assert "worker 1 of 2 was killed (signal 9); no model was written" in errors
     assert not (tmp_path / "model").exists()
 
 
