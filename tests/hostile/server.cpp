@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -35,7 +36,10 @@ void redirect(const std::string& file, int descriptor) {
   std::vector<std::string> words = command.at("arguments");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
-  std::exit(widthwise::cli::run_program(static_cast<int>(arguments.size()), arguments.data()));
+  const int code = widthwise::cli::run_program(static_cast<int>(arguments.size()), arguments.data());
+  // Without the destructors of the libraries, which take longer than most commands.
+  std::fflush(nullptr);
+  _exit(code);
 }
 
 }  // namespace
