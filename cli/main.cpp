@@ -1,3 +1,11 @@
+#include <cstdio>
+#include <cstdlib>
+
 #include "program.hpp"
 
-int main(int argc, char** argv) { return widthwise::cli::run_program(argc, argv); }
+int main(int argc, char** argv) {
+  const int code = widthwise::cli::run_program(argc, argv);
+  // Everything is written and every thread of ours has ended. Destructors of LibTorch and Arrow would only take time.
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
