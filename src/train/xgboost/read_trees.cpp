@@ -83,8 +83,7 @@ auto with_learner(std::span<const std::byte> saved, const Use& use) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorCode::kBadData,
-                std::string("XGBoost: not a model of trees in a known form: ") + error.what());
+    throw Error(ErrorCode::kBadData, std::string("XGBoost: not a model of trees in a known form: ") + error.what());
   }
 }
 
