@@ -66,6 +66,10 @@ tsan: ## test under the thread sanitizer
 	$(call configure_and_build,tsan)
 	$(FIXED_ADDRESSES) ctest --preset tsan --parallel $(JOBS)
 
+.PHONY: fuzz
+fuzz: ## search for inputs that break a parser, one minute per target (needs clang 19 with libclang-rt-19-dev)
+	tools/fuzz
+
 .PHONY: tidy
 tidy: ## run clang-tidy on every source but those of the tests
 	tools/tidy
