@@ -58,14 +58,23 @@ struct Bin {
   double edge, width, per_width, above, next_above, mean_above, next_excess, below, next_below, mean_below;
 };
 
+/// The bin of a coordinate, and how far into it the coordinate lies, from 0 to 1.
+struct BinPlace {
+  const Bin& bin;
+  double share;
+};
+
+inline BinPlace place_in(const Bin* bins, double x) {
+  const Bin& bin = bins[BinGrid::bin_of(x)];
+  return {bin, held_between(0.0, (x - bin.edge) * bin.per_width, 1.0)};
+}
+
 [[gnu::noinline]] void look_thresholds_up(const BinGrid& grid, std::span<const double> thresholds, const Bin* bins,
                                           double* weight_above, double* excess) {
   const double* const threshold = thresholds.data();
   const std::size_t n = thresholds.size();
   for (std::size_t i = 0; i < n; ++i) {
-    const double x = grid.coordinate(threshold[i]);
-    const Bin& bin = bins[BinGrid::bin_of(x)];
-    const double s = held_between(0.0, (x - bin.edge) * bin.per_width, 1.0);
+    const auto [bin, s] = place_in(bins, grid.coordinate(threshold[i]));
     weight_above[i] = quadratic(bin.above, bin.next_above, bin.mean_above, s);
     excess[i] =
         grid.spread() * (bin.next_excess + bin.width * quadratic_rest(bin.above, bin.next_above, bin.mean_above, s));
@@ -77,9 +86,7 @@ struct Bin {
   const double* const value = values.data();
   const std::size_t n = values.size();
   for (std::size_t i = 0; i < n; ++i) {
-    const double x = grid.coordinate(value[i]);
-    const Bin& bin = bins[BinGrid::bin_of(x)];
-    const double s = held_between(0.0, (x - bin.edge) * bin.per_width, 1.0);
+    const auto [bin, s] = place_in(bins, grid.coordinate(value[i]));
     weight_below[i] = quadratic(bin.below, bin.next_below, bin.mean_below, s);
   }
 }
