@@ -15,6 +15,7 @@
 
 #include "allocation_counter.hpp"
 #include "file.hpp"
+#include "folder_test.hpp"
 #include "model_examples.hpp"
 
 namespace widthwise {
@@ -32,24 +33,12 @@ Model small_model(std::uint64_t seed) {
   return examples::calibrated(model, Table(40, 3, seed));
 }
 
-/// A folder of its own for each test, removed after it.
-class FailingMemory : public testing::Test {
+class FailingMemory : public FolderTest {
  protected:
   void SetUp() override {
     if (!counts_allocations()) GTEST_SKIP() << "the sanitizer brings its own operator new";
-    std::string pattern = (fs::temp_directory_path() / "widthwise-memory-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
+    FolderTest::SetUp();
   }
-  void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
-  }
-
-  [[nodiscard]] std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
-  }
-
-  fs::path folder_;
 };
 
 /// Change `thing` with memory that ends: it must be as before each time, and changed in the end.
@@ -65,7 +54,7 @@ void expect_all_or_nothing(Thing thing, const Change& change) {
 }
 
 TEST_F(FailingMemory, LeavesTheOldFileOrTheNewOneWhenAModelIsSaved) {
-  const fs::path file = folder_ / "model.safetensors";
+  const fs::path file = at("model.safetensors");
   const Model old_model = small_model(1);
   const Model new_model = small_model(2);
   const std::vector<std::byte> old_bytes = serialise(old_model);
@@ -74,14 +63,14 @@ TEST_F(FailingMemory, LeavesTheOldFileOrTheNewOneWhenAModelIsSaved) {
   const auto check = [&] {
     const std::vector<std::byte> found = internal::read_file(file);
     ASSERT_TRUE(found == old_bytes || found == new_bytes);
-    ASSERT_EQ(files(), 1U) << "a temporary file is left";
+    ASSERT_EQ(entries(), 1U) << "a temporary file is left";
   };
   EXPECT_GT(fail_each_allocation([&] { save(new_model, file); }, check), 100U);
   EXPECT_EQ(internal::read_file(file), new_bytes);
 }
 
 TEST_F(FailingMemory, LeaksNothingWhenAModelIsLoaded) {
-  const fs::path file = folder_ / "model.safetensors";
+  const fs::path file = at("model.safetensors");
   save(small_model(1), file);
   (void)load(file);
   const std::size_t alive = allocations_alive();

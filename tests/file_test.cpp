@@ -15,6 +15,8 @@
 
 #include <widthwise/error.hpp>
 
+#include "folder_test.hpp"
+
 namespace widthwise::internal {
 namespace {
 
@@ -25,22 +27,8 @@ std::vector<std::byte> bytes_of(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// A folder of its own for each test, removed after it.
-class File : public testing::Test {
+class File : public FolderTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "widthwise-file-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] fs::path at(const std::string& name) const { return folder_ / name; }
-
-  [[nodiscard]] std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
-  }
-
   static mode_t mode_of(const fs::path& file) {
     struct stat status{};
     EXPECT_EQ(::stat(file.c_str(), &status), 0);
@@ -58,8 +46,6 @@ class File : public testing::Test {
     ADD_FAILURE() << "no error";
     return "";
   }
-
-  fs::path folder_;
 };
 
 TEST_F(File, WhatIsWrittenIsRead) {

@@ -14,6 +14,7 @@
 #include <widthwise/io/table.hpp>
 #include <widthwise/random.hpp>
 
+#include "folder_test.hpp"
 #include "message_of.hpp"
 
 namespace widthwise {
@@ -23,21 +24,16 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNames[] = {"out.csv", "out.csv.gz", "out.parquet"};
 
-/// A folder of its own for each test, removed after it, with a table of 20,000 numbers.
-class TableOutput : public testing::Test {
+/// The folder has a table of 20,000 numbers.
+class TableOutput : public FolderTest {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "widthwise-output-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
+    FolderTest::SetUp();
     std::ofstream table(at("in.csv"));
     table << "a\n";
     Random random(1);
     for (int i = 0; i < 20'000; ++i) table << random.bits() << '\n';
   }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] fs::path at(const std::string& name) const { return folder_ / name; }
 
   /// Copy the table to a file of this name.
   void write(const std::string& name) const {
@@ -53,18 +49,12 @@ class TableOutput : public testing::Test {
     return message_of([&] { write(name); }, ErrorCode::kFile);
   }
 
-  [[nodiscard]] std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
-  }
-
   void with_text(const std::string& name, const std::string& text) const { std::ofstream(at(name)) << text; }
 
   [[nodiscard]] std::string text_of(const std::string& name) const {
     std::ifstream in(at(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-
-  fs::path folder_;
 };
 
 TEST_F(TableOutput, KeepsThePermissionsOfTheOldFile) {
