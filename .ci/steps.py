@@ -240,7 +240,7 @@ def steps(outside: Path) -> list[Step]:
     measured = r"import widthwise: [0-9]+ ms|(numpy|pandas|polars) float[0-9]+: peak .*"
     passed = lines_of("^pass")
     listed = [
-        Step("format", "format", [["tools/format", "--check"]], cores=0),
+        Step("format", "format", [["tools/format", "--check"], ["tools/check_subject"]], cores=0),
         package.install(),
         build("release", cores=CORES),
         package.wheel(),
