@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Check every #include in include/ and src/ against the layer list in ARCHITECTURE.md.
+"""Check every #include of the C++ sources against the lists in ARCHITECTURE.md.
 
-The list is the one fenced block opened by ```layers. Each line begins with a header, the rest is free text; the lowest
+The layer list is the one fenced block opened by ```layers. Each line begins with a header, the rest is free text; the lowest
 layer comes first:
 
     error.hpp               a public header, include/widthwise/error.hpp
@@ -10,6 +10,11 @@ layer comes first:
 
 A header may include only headers above it. The files it owns may also include it and each other.
 version.hpp (below everything) and widthwise.hpp (above everything) are not listed.
+
+The programs in cli/, python/src/ and bench/ are above all layers. They may include public headers, headers of their own
+folder, and the private headers in the one fenced block opened by ```private, one line per header:
+
+    src/text.hpp            a private header that programs may include
 
 Usage: check_layers.py [ROOT]. Prints one line for each violation, file:line: what to do; exits with 1 if there is any.
 """
@@ -21,6 +26,7 @@ from pathlib import Path
 DOCUMENT = "ARCHITECTURE.md"
 PUBLIC = "include/widthwise/"
 PRIVATE = "src/"
+PROGRAMS = ("cli/", "python/src/", "bench/")
 LOWEST = "version.hpp"
 HIGHEST = "widthwise.hpp"
 FENCE = "```"
@@ -53,9 +59,11 @@ class Layers:
         self.root = Path(root)
         self.problems = []
         self.line_of = {}  # listed file -> its line in the document; a smaller line is a lower layer
+        self.shared = {}  # private header that programs may include -> its line in the document
+        self.used = set()  # those that a program does include
         self.files = sorted(
             path.relative_to(self.root).as_posix()
-            for folder in (PUBLIC, PRIVATE)
+            for folder in (PUBLIC, PRIVATE, *PROGRAMS)
             for path in (self.root / folder).rglob("*")
             if path.suffix in (".hpp", ".cpp")
         )
@@ -63,37 +71,49 @@ class Layers:
     def report(self, file, line, message):
         self.problems.append(f"{file}:{line}: {message}")
 
-    def read_list(self):
+    def read_lists(self):
+        """Read both lists; return whether they are there."""
         document = self.root / DOCUMENT
         if not document.is_file():
             self.report(DOCUMENT, 1, f"no such file; write it, with a block opened by {FENCE}layers")
             return False
         lines = document.read_text(encoding="utf-8").splitlines()
-        starts = [number for number, line in enumerate(lines, 1) if line.strip() == FENCE + "layers"]
+        return self.read_block(lines, "layers", self.read_layer) and self.read_block(lines, "private", self.read_shared)
+
+    def read_block(self, lines, kind, read_entry):
+        starts = [number for number, line in enumerate(lines, 1) if line.strip() == FENCE + kind]
         if len(starts) != 1:
             place = starts[1] if starts else 1
-            self.report(DOCUMENT, place, f"{len(starts)} blocks opened by {FENCE}layers; there must be one")
+            self.report(DOCUMENT, place, f"{len(starts)} blocks opened by {FENCE}{kind}; there must be one")
             return False
         for number, line in enumerate(lines[starts[0] :], starts[0] + 1):
             if line.strip().startswith(FENCE):
                 return True
             if line.strip():
-                self.read_entry(number, line.split()[0])
+                read_entry(number, line.split()[0])
         self.report(DOCUMENT, starts[0], f"the block is not closed; end it with {FENCE}")
         return False
 
-    def read_entry(self, number, name):
-        if not name.endswith(".hpp"):
-            self.report(DOCUMENT, number, f"'{name}' is not a header; begin each line with one, such as error.hpp")
-            return
+    def read_layer(self, number, name):
         if name in (LOWEST, HIGHEST):
             self.report(DOCUMENT, number, f"{name} has a fixed place; remove this line")
             return
-        file = name if name.startswith(PRIVATE) else PUBLIC + name
-        if file in self.line_of:
-            self.report(DOCUMENT, number, f"{name} is also on line {self.line_of[file]}; remove one of the two")
+        self.read_entry(self.line_of, number, name, name if name.startswith(PRIVATE) else PUBLIC + name)
+
+    def read_shared(self, number, name):
+        if not name.startswith(PRIVATE):
+            self.report(DOCUMENT, number, f"'{name}' is not a private header; begin each line with one, in {PRIVATE}")
             return
-        self.line_of[file] = number
+        self.read_entry(self.shared, number, name, name)
+
+    def read_entry(self, entries, number, name, file):
+        if not name.endswith(".hpp"):
+            self.report(DOCUMENT, number, f"'{name}' is not a header; begin each line with one, such as error.hpp")
+            return
+        if file in entries:
+            self.report(DOCUMENT, number, f"{name} is also on line {entries[file]}; remove one of the two")
+            return
+        entries[file] = number
         if file not in self.files:
             self.report(DOCUMENT, number, f"{file} does not exist; remove this line or add the header")
 
@@ -122,6 +142,7 @@ class Layers:
         if name.startswith("widthwise/"):
             return "include/" + name
         folders = [file.rpartition("/")[0] + "/"] if quoted else []
+        folders += [program for program in PROGRAMS if file.startswith(program)]
         for folder in folders + [PRIVATE]:
             # Not resolve(): a link in the path of the root must not change what is relative to it.
             parts = []
@@ -134,7 +155,29 @@ class Layers:
                 return "/".join(parts)
         return None
 
+    def check_program(self, file, program):
+        """Check a file of a program: public headers, its own folder and the shared private headers."""
+        for line, name, quoted in includes_of(self.root / file):
+            target = self.resolve(file, name, quoted)
+            if target is None or target.startswith(program) or target in self.shared:
+                self.used.add(target)
+            elif target not in self.files:
+                self.report(file, line, f"includes '{name}', which does not exist; correct the name")
+            elif target.startswith(PRIVATE):
+                self.report(
+                    file,
+                    line,
+                    f"includes the private '{name}'; use a public header, or add a line '{target}' to the block "
+                    f"{FENCE}private of {DOCUMENT}",
+                )
+            elif not target.startswith(PUBLIC):
+                self.report(file, line, f"includes '{name}' of another program; move what is needed to {PRIVATE}")
+
     def check_file(self, file):
+        program = next((program for program in PROGRAMS if file.startswith(program)), None)
+        if program is not None:
+            self.check_program(file, program)
+            return
         owner = self.owner_of(file)
         public = file.startswith(PUBLIC)
         if owner is None:
@@ -163,6 +206,9 @@ class Layers:
     def check_include(self, file, owner, line, name, target):
         if target not in self.files:
             self.report(file, line, f"includes '{name}', which does not exist; correct the name")
+            return
+        if target.startswith(PROGRAMS):
+            self.report(file, line, f"includes '{name}' of a program; programs are above all layers of {DOCUMENT}")
             return
         if target == PUBLIC + HIGHEST:
             self.report(file, line, f"includes '{name}', which includes everything; include the headers it uses")
@@ -193,9 +239,12 @@ class Layers:
         return f"{owner} (line {self.line_of[owner]})" if owner in self.line_of else owner
 
     def check(self):
-        if self.read_list():
+        if self.read_lists():
             for file in self.files:
                 self.check_file(file)
+            for header, line in self.shared.items():
+                if header in self.files and header not in self.used:
+                    self.report(DOCUMENT, line, f"no program includes {header}; remove this line")
         return self.problems
 
 

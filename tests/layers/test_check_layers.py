@@ -21,6 +21,10 @@ transform.hpp           phi
 objective.hpp           loss
 train/xgboost.hpp       trains
 ```
+
+```private
+src/vector_math.hpp     for benchmarks
+```
 """
 
 GOOD_TREE = {
@@ -39,6 +43,11 @@ GOOD_TREE = {
     "src/transform/scale.cpp": '#include "scale.hpp"\n#include "boost/math/tools/roots.hpp"\n#include <gtest/gtest.h>\n',
     "src/objective/exact.cpp": '#include <widthwise/objective.hpp>\n#include "transform/scale.hpp"\n',
     "src/train/xgboost/engine.cpp": "#include <widthwise/train/xgboost.hpp>\n",
+    "cli/fit.cpp": '#include <widthwise/widthwise.hpp>\n#include "output.hpp"\n#include "CLI/CLI.hpp"\n',
+    "cli/output.hpp": "#include <widthwise/error.hpp>\n",
+    "python/src/bind/fit.cpp": '#include "bindings.hpp"\n',
+    "python/src/bindings.hpp": "",
+    "bench/ratios.cpp": '#include "vector_math.hpp"\n',
 }
 
 
@@ -176,12 +185,54 @@ class CheckLayers(unittest.TestCase):
                 words,
             )
 
+    def test_a_program_may_not_include_a_private_header_that_is_not_listed(self):
+        for name in ("transform/scale.hpp", "../src/transform/scale.hpp"):
+            self.assert_one_problem(
+                {"cli/output.hpp": f'\n#include "{name}"\n'},
+                "cli/output.hpp:2",
+                f"private '{name}'",
+                "add a line 'src/transform/scale.hpp'",
+            )
+
+    def test_a_program_may_not_include_headers_of_another(self):
+        self.assert_one_problem(
+            {"bench/ratios.cpp": '#include "vector_math.hpp"\n#include "../cli/output.hpp"\n'},
+            "bench/ratios.cpp:2",
+            "another program",
+        )
+
+    def test_a_library_may_not_include_headers_of_a_program(self):
+        self.assert_one_problem(
+            {"src/transform.cpp": '#include "../cli/output.hpp"\n'}, "src/transform.cpp:1", "of a program"
+        )
+
+    def test_a_program_names_public_headers_that_exist(self):
+        self.assert_one_problem(
+            {"cli/fit.cpp": "#include <widthwise/ghost.hpp>\n"}, "cli/fit.cpp:1", "correct the name"
+        )
+
+    def test_the_list_of_private_headers_has_only_used_private_headers(self):
+        for line, words in (
+            ("error.hpp", "not a private header"),
+            ("src/ghost.hpp", "does not exist"),
+            ("src/vector_math.hpp", "also on line 16"),
+            ("src/transform/scale.hpp", "no program includes"),
+        ):
+            self.assert_one_problem(
+                {"ARCHITECTURE.md": ARCHITECTURE.replace("for benchmarks\n", f"for benchmarks\n{line}\n")},
+                "ARCHITECTURE.md:17",
+                words,
+            )
+
     def test_the_document_must_have_one_closed_list(self):
         self.assert_one_problem({"ARCHITECTURE.md": None}, "ARCHITECTURE.md:1", "no such file")
         self.assert_one_problem({"ARCHITECTURE.md": "# Architecture\n"}, "ARCHITECTURE.md:1", "0 blocks")
-        self.assert_one_problem({"ARCHITECTURE.md": ARCHITECTURE * 2}, "ARCHITECTURE.md:20", "2 blocks")
+        self.assert_one_problem({"ARCHITECTURE.md": ARCHITECTURE * 2}, "ARCHITECTURE.md:24", "2 blocks")
         self.assert_one_problem(
-            {"ARCHITECTURE.md": ARCHITECTURE.rstrip().removesuffix("```")}, "ARCHITECTURE.md:7", "not closed"
+            {"ARCHITECTURE.md": ARCHITECTURE.rstrip().removesuffix("```")}, "ARCHITECTURE.md:15", "not closed"
+        )
+        self.assert_one_problem(
+            {"ARCHITECTURE.md": ARCHITECTURE[: ARCHITECTURE.index("```private")]}, "ARCHITECTURE.md:1", "```private"
         )
 
     def test_comments_are_not_includes(self):
@@ -207,7 +258,7 @@ class CheckLayers(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as output:
             self.assertEqual(check_layers.main([folder]), 1)
             self.assertIn("ARCHITECTURE.md:1", output.getvalue())
-            Path(folder, "ARCHITECTURE.md").write_text("```layers\n```\n", encoding="utf-8")
+            Path(folder, "ARCHITECTURE.md").write_text("```layers\n```\n```private\n```\n", encoding="utf-8")
             self.assertEqual(check_layers.main([folder]), 0)
 
 
