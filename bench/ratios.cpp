@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   const std::vector<std::size_t> sizes =
       smoke ? std::vector<std::size_t>{2000} : std::vector<std::size_t>{1'000'000, 10'000'000};
   const int repetitions = smoke ? 1 : 9;
-  std::printf("| task | rows | seconds | against | seconds | ratio | least to most | aim |\n");
+  std::printf("| task | rows | seconds | baseline | seconds | ratio | min to max | target |\n");
   std::printf("|---|---|---|---|---|---|---|---|\n");
   for (const std::size_t n : sizes) {
     Data data(n);
