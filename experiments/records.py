@@ -7,6 +7,7 @@ import math
 import os
 import platform
 import subprocess
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -73,22 +74,23 @@ class Check:
 
 
 def check_list(checks: Iterable[Check]) -> str:
-    """Checks as a list of Markdown."""
-    return "\n".join(f"- {check}" for check in checks)
+    """Checks as a list of Markdown, wrapped at 100 columns."""
+    lines = (line for check in checks for line in f"- {check}".splitlines())
+    return "\n".join(paragraph(line.partition("- ")[2], line.partition("- ")[0] + "- ") for line in lines)
 
 
 def select(records: Iterable[Record], **wanted: Any) -> list[Record]:
-    """The records that have all these values."""
+    """The records with all these values."""
     return [record for record in records if all(record.get(key) == value for key, value in wanted.items())]
 
 
 def processor_seconds() -> float:
-    """A clock of the work of this process and the programs it has run: on one thread, what a quiet machine would take."""
+    """Processor time of this process and its child programs; on one thread, the wall time of an idle machine."""
     return sum(os.times()[:4])
 
 
 def environment() -> Record:
-    """What the numbers depend on besides the code's options: commit, versions, machine."""
+    """The commit, the versions and the machine, on which the numbers depend."""
     return {
         "commit": _commit(),
         "date": date.today().isoformat(),
@@ -100,7 +102,7 @@ def environment() -> Record:
 
 
 def environment_line(record: Record) -> str:
-    """An environment in a line of Markdown."""
+    """The environment as one line of Markdown."""
     packages = ", ".join(f"{name} {record[name]}" for name in PACKAGES)
     return (
         f"Commit {record['commit']}, {record['date']}; Python {record['python']}, {packages}; "
@@ -116,7 +118,7 @@ def _git(*arguments: str) -> str:
 
 def _commit() -> str:
     commit = _git("rev-parse", "--short=10", "HEAD") or "unknown"
-    # Results are written into the repository while experiments run; they do not make the code another.
+    # Results are written into the repository while experiments run; they are not changes of the code.
     changed = _git("status", "--porcelain", "--", ":/", ":(top,exclude)experiments/results")
     return commit + (" with changes" if changed else "")
 
@@ -155,12 +157,25 @@ def standard_error(values: Sequence[float]) -> float:
 
 
 def paired_ratios(records: Iterable[Record], baseline: Iterable[Record], value: str, pair: str) -> list[float]:
-    """Ratios of a value to that of the baseline record with the same `pair`: the same run, or the same split."""
+    """Ratios of a value to that of the baseline record with the same `pair`, which is the run or the split."""
     below = {record[pair]: record[value] for record in baseline}
     return [record[value] / below[record[pair]] for record in records]
 
 
+def paragraph(text: str, indent: str = "") -> str:
+    """Text of Markdown, wrapped at 100 columns; with an indent, as an item of a list."""
+    lines = textwrap.wrap(
+        text,
+        100,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines)
+
+
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the first column is text, the others are numbers and stand at the right."""
+    """Format a table; the first column is text, the others are numbers and right-aligned."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,4 +1,4 @@
-"""The page of results, written from the records and nothing else."""
+"""Write the page of results from the records."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..records import (
     environment_line,
     markdown_table,
     mean,
+    paragraph,
     read,
     read_environment,
     standard_error,
@@ -28,13 +29,13 @@ EVEN = "even"
 ENOUGH_SPLITS = 5
 DEFAULT = "evenness 0.85"
 
-# Mean widths at 90 % that `narrow` is to reach. In brackets the best published ones, which have other base models.
+# Target mean widths of `narrow` at 90%, and the best published widths, which use other base models.
 WIDTHS = {"bike": 0.48, "concrete": 0.41, "homes": 0.44, "casp": 1.28, "facebook_1": 0.70}
 PUBLISHED = {"bike": 0.74, "concrete": 0.47, "homes": 0.54, "casp": 1.46, "facebook_1": 1.39}
 
 
 def write(folder: Path) -> list[Check]:
-    """Read field.json; write field.md and the pictures beside it; return the checks."""
+    """Read field.json, write field.md and the pictures next to it, and return the checks."""
     records = read(folder / "field.json")
     table = by_cell(records)
     checks = check(table)
@@ -54,7 +55,7 @@ def write(folder: Path) -> list[Check]:
 
 
 def check(table: Table) -> list[Check]:
-    """What the results must show. Few splits cannot tell methods apart that are close: validity and order are left."""
+    """The required results. Few splits cannot distinguish similar methods; then only validity and order are checked."""
     datasets = [name for name in DATASETS if (name, NARROW, ALPHA) in table]
     if min(len(table[name, NARROW, ALPHA]) for name in datasets) < ENOUGH_SPLITS:
         return [coverage_holds(table), order_holds(table, datasets)]
@@ -67,10 +68,10 @@ def check(table: Table) -> list[Check]:
 
 
 def coverage_holds(table: Table) -> Check:
-    """Coverage over all splits is not below the level by more than chance: three standard errors.
+    """Coverage over all splits is at most three standard errors below the level.
 
-    Coverage on m test rows after n calibration rows has a variance of alpha (1 - alpha) (1 / n + 1 / m), whatever the
-    method; the spread over a few splits says less.
+    Coverage on m test rows after n calibration rows has the variance alpha (1 - alpha) (1 / n + 1 / m) for every
+    method. This is more precise than the spread over a few splits.
     """
     failures = []
     for (dataset, method, alpha), records in table.items():
@@ -79,11 +80,11 @@ def coverage_holds(table: Table) -> Check:
         coverage = mean([record["coverage"] for record in records])
         if method not in PEERS and coverage < 1 - alpha - 3 * error:
             failures.append(f"{dataset}, {method}, level {1 - alpha:g}: {coverage:.4f}, standard error {error:.4f}")
-    return Check("coverage of widthwise is at its level, within three standard errors, in every cell", failures)
+    return Check("coverage of widthwise is not below its level by more than three standard errors, in every cell", failures)
 
 
 def order_holds(table: Table, datasets: list[str]) -> Check:
-    """Narrow is narrower than even and than one width for all; even has better slabs than one width."""
+    """narrow is narrower than even and constant width; even covers the worst slab better than constant width."""
     failures = []
     for dataset in datasets:
         widths = {name: mean(values(table, dataset, name, "width")) for name in (NARROW, EVEN, ONE_WIDTH)}
@@ -92,7 +93,7 @@ def order_holds(table: Table, datasets: list[str]) -> Check:
         slabs = {name: known_mean(table, dataset, name, "worst_slab") for name in (EVEN, ONE_WIDTH)}
         if dataset in SLAB_DATASETS and not slabs[EVEN] > slabs[ONE_WIDTH]:
             failures.append(f"{dataset}, worst slab: {EVEN} {slabs[EVEN]:.3f}, {ONE_WIDTH} {slabs[ONE_WIDTH]:.3f}")
-    return Check("narrow is narrower than even and one width for all; even covers the worst slab better", failures)
+    return Check("narrow is narrower than even and constant width; even covers the worst slab better than constant width", failures)
 
 
 def narrow_is_narrowest(table: Table, datasets: list[str]) -> Check:
@@ -105,7 +106,7 @@ def narrow_is_narrowest(table: Table, datasets: list[str]) -> Check:
             elif gain < error:
                 ties.append(f"{peer} on {dataset}")
     named = f"; ties within a standard error: {', '.join(ties)}" if ties else "; no ties"
-    return Check(f"narrow is narrower than every peer at 90 % on every data set{named}", failures)
+    return Check(f"narrow is narrower than every peer at 90% on every data set{named}", failures)
 
 
 def narrow_reaches(table: Table, datasets: list[str]) -> Check:
@@ -113,13 +114,13 @@ def narrow_reaches(table: Table, datasets: list[str]) -> Check:
     for dataset in datasets:
         width = mean(values(table, dataset, NARROW, "width"))
         if round(width, 3) > WIDTHS.get(dataset, math.inf):
-            failures.append(f"{dataset}: {width:.3f}, wanted {WIDTHS[dataset]}")
+            failures.append(f"{dataset}: {width:.3f}, target {WIDTHS[dataset]}")
     wanted = ", ".join(f"{name} {width:g}" for name, width in WIDTHS.items() if name in datasets)
-    return Check(f"mean width of narrow at 90 % is at most: {wanted}", failures)
+    return Check(f"mean width of narrow at 90% is at most: {wanted}", failures)
 
 
 def frontier_beats(table: Table, dataset: str) -> Check:
-    """For each peer some goal of ours is narrower and as even, within one paired standard error."""
+    """For each peer, one of our goals is narrower and as even, within one paired standard error."""
     by_slab = dataset in SLAB_DATASETS
     sign = 1 if by_slab else -1  # more coverage in the worst slab is better, a larger gap worse
     failures = []
@@ -133,37 +134,68 @@ def frontier_beats(table: Table, dataset: str) -> Check:
             if width < 0 and (best is None or sign * gain > best[1]):
                 best = (goal, sign * gain, error)
         else:
-            text = f"{best[0]} lacks {-best[1]:.3f} (standard error {best[2]:.3f})" if best else "none is narrower"
+            text = f"{best[0]} is worse by {-best[1]:.3f} (standard error {best[2]:.3f})" if best else "no goal is narrower"
             failures.append(f"{peer}: {text}")
-    what = "with no lower coverage in the worst slab" if by_slab else "with no larger gap over deciles of width"
-    return Check(f"{dataset}: some goal is narrower than each peer {what}, within a standard error", failures)
+    what = "covers the worst slab as well" if by_slab else "has no larger gap over deciles of width"
+    return Check(f"{dataset}: for each peer, one goal is narrower and {what}, within a standard error", failures)
 
 
 def frontier_of(table: Table, dataset: str) -> list[str]:
-    """All goals on the dial, one- and two-sided."""
+    """All goals between narrow and even, one- and two-sided."""
     return [method for method in methods_of(table, dataset) if method.split(",")[0] in FRONTIER and "net" not in method]
 
 
 # ---- the page
 
 
+PROTOCOL = "\n".join(
+    [
+        paragraph("Every method gets the same rows: 60% of the rows fit, 20% calibrate, 20% test.", "- "),
+        paragraph(
+            "All but four peers use the same base model (XGBoost, 400 trees for the median). mapie cqr, quantile forest "
+            "cqr, xgboost cqr and gaussian net predict without it.",
+            "- ",
+        ),
+        paragraph(
+            "Widths are full widths in units of the mean |y| of the fitting rows. Intervals are clipped to the range of "
+            "y in these rows.",
+            "- ",
+        ),
+        paragraph(
+            "Figures are means over the splits. ± is a standard error; in the column `to narrow`, of the paired "
+            "difference.",
+            "- ",
+        ),
+        paragraph(
+            "`worst slab` is the coverage in the worst of all slabs that hold at least a tenth of the rows, along 1000 "
+            "directions. The slab is found on one half of the test rows and measured on the other.",
+            "- ",
+        ),
+        paragraph(
+            "`gap` is the mean absolute difference between coverage and 90% over tenths of the rows by width.", "- "
+        ),
+    ]
+)
+
+
 def page(table: Table, datasets: list[str], checks: list[Check], circumstances: str) -> str:
     parts = [
-        "# The field",
-        circumstances,
-        "Every method gets the same rows and the same calibration rows: 60 % of the rows fit, 20 % calibrate, 20 % test. All "
-        "but four peers use the same base model (XGBoost, 400 trees for the median); mapie cqr, quantile forest cqr, xgboost "
-        "cqr and gaussian net predict without one. Widths are full widths in units of the mean |y| of "
-        "the fitting rows, cut to the range of y there. Means over the splits; ± is a standard error, for `to narrow` of the "
-        "paired difference. `worst slab` is the coverage in the worst of all slabs of at least a tenth of the rows "
-        "along 1000 directions, found on one half of the test rows and measured on the other. `gap` is how far coverage is "
-        "from 90 % in a tenth of the rows by width, on average. Written by `python -m experiments.field`.",
+        "# The field: comparison with other methods",
+        paragraph(
+            "This page compares widthwise with methods of other libraries and papers on the same rows. It is written by "
+            "`python -m experiments.field`."
+        ),
+        paragraph(circumstances),
+        PROTOCOL,
         "## What must hold",
         check_list(checks),
         "## In short",
         summary(table, datasets),
-        "Mean width / coverage in the worst slab at 90 %; for the small ones width / gap. The best published widths have other base models.",
-        "## The goals and all peers at 90 %",
+        paragraph(
+            "Mean width / coverage in the worst slab at 90%; for the small data sets mean width / gap. The best published "
+            "widths use other base models."
+        ),
+        "## The goals and all peers at 90%",
         glance(table, datasets),
     ]
     for name in datasets:
@@ -172,7 +204,7 @@ def page(table: Table, datasets: list[str], checks: list[Check], circumstances: 
 
 
 def summary(table: Table, datasets: list[str]) -> str:
-    """The table that the README shows, too."""
+    """The table that the README also shows."""
     rows = []
     for name in datasets:
         peer = min(PEERS, key=lambda method: mean(values(table, name, method, "width")))
@@ -199,7 +231,7 @@ def glance(table: Table, datasets: list[str]) -> str:
     for method in (*FRONTIER, *PEERS):
         rows.append([method, *(_width_and_evenness(table, name, method) for name in datasets)])
     note = "Width / coverage in the worst slab; on " + ", ".join(name for name in datasets if name not in SLAB_DATASETS)
-    return markdown_table(["", *datasets], rows) + f"\n\n{note} width / gap.\n"
+    return markdown_table(["", *datasets], rows) + f"\n\n{note}: width / gap.\n"
 
 
 def dataset_table(table: Table, dataset: str) -> str:
@@ -229,8 +261,8 @@ def dataset_table(table: Table, dataset: str) -> str:
         "coverage",
         "worst slab",
         "gap",
-        "width 68 %",
-        "width 95 %",
+        "width 68%",
+        "width 95%",
         "seconds",
     ]
-    return markdown_table(header, rows) + "\n\nOther people's methods are in bold.\n"
+    return markdown_table(header, rows) + "\n\nPeers are in bold.\n"

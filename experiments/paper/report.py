@@ -1,4 +1,4 @@
-"""The page of results, written from the records and nothing else."""
+"""Write the page of results from the records."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..records import (
     markdown_table,
     mean,
     paired_ratios,
+    paragraph,
     read,
     read_environment,
     select,
@@ -29,10 +30,10 @@ from .synthetic import NOISE
 
 LEVELS = [float(alpha) for alpha in ALPHAS]
 
-# Sizes beyond are those of a net that made something absurd of a row far from all others.
+# Larger sizes come from a net that extrapolates to extreme values for a row far from all others.
 UNSTABLE = 1000
 
-# Half-widths of our best row as ratios to `fixed`, for the alphas: what is to be reached.
+# Target half-widths of our best row, as ratios to `fixed`, for each alpha.
 TARGETS = {
     "energy": (0.82, 0.82, 0.86),
     "concrete": (0.92, 0.90, 0.98),
@@ -43,7 +44,7 @@ TARGETS = {
 
 
 def write(folder: Path) -> list[Check]:
-    """Read the records; write paper.md and the picture beside them; return the checks."""
+    """Read the records, write paper.md and the picture next to them, and return the checks."""
     records = read(folder / "paper.json") + read(folder / "paper_more.json")
     checks = check(records)
     environment = environment_line(read_environment(folder / "paper.json"))
@@ -72,7 +73,7 @@ class Table:
 
 
 def check(records: list[Record]) -> list[Check]:
-    """What the results must show. With few runs there are no standard errors to speak of: coverage is left."""
+    """The required results. With few runs, standard errors are not meaningful; then only coverage is checked."""
     table = Table(records)
     checks = [coverage_check(table)]
     if len(table.values(table.datasets[0], "fixed", LEVELS[0], "run")) >= RUNS:
@@ -107,7 +108,7 @@ def trained_check(table: Table) -> Check:
                         f"{dataset}, {method}, alpha {alpha:g}: {mean(ratios):.3f} ± {standard_error(ratios):.3f} of fixed"
                     )
     return Check(
-        "every trained row is at or below `fixed` within two standard errors, where the paper's own is", failures
+        "every trained row is at or below `fixed` within two standard errors, if the same row of the paper is", failures
     )
 
 
@@ -120,13 +121,13 @@ def best_check(table: Table) -> Check:
             if round(mean(ratios), 2) > target:
                 failures.append(
                     f"{dataset}, {best}, alpha {alpha:g}: {mean(ratios):.3f} ± {standard_error(ratios):.3f}, "
-                    f"to reach {target:.2f}"
+                    f"target {target:.2f}"
                 )
-    return Check("our best row is at or below the ratio to reach, for every data set and alpha", failures)
+    return Check("our best row is at or below the target ratio, for every data set and alpha", failures)
 
 
 def best_row(table: Table, dataset: str) -> str:
-    """Ours with the smallest ratio to `fixed`, as the geometric mean over the alphas."""
+    """Our method with the smallest ratio to `fixed`, as the geometric mean over the alphas."""
     ours = [method for method in table.methods if method in OURS or method == MEAN]
     return min(ours, key=lambda method: math.prod(mean(table.ratios(dataset, method, alpha)) for alpha in LEVELS))
 
@@ -139,15 +140,18 @@ def page(records: list[Record], checks: list[Check], environment: str) -> str:
     table = Table(records)
     parts = [
         "# The paper's experiments",
-        "*On training locally adaptive CP* (Colombo, COPA 2023), section 3. Written by `python -m experiments.paper` from paper.json.",
-        environment,
+        paragraph(
+            "This page repeats section 3 of *On training locally adaptive CP* (Colombo, COPA 2023). It is written by "
+            "`python -m experiments.paper` from paper.json."
+        ),
+        paragraph(environment),
         PROTOCOL,
-        "## What it must show",
+        "## What must hold",
         check_list(checks),
         "## Size and validity",
         SIZES,
         *(size_table(table, dataset) for dataset in table.datasets),
-        "## Ratios to one width",
+        "## Ratios to constant width",
         RATIOS,
         ratio_table(table),
         target_table(table),
@@ -163,30 +167,42 @@ def page(records: list[Record], checks: list[Check], environment: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-PROTOCOL = f"""\
-{RUNS} runs (two of them with `--quick`). 40 % of the rows are for the point prediction (the mean of the nearest of at most 1000 rows, their number chosen on a fifth), 40 % train the
-localizer, 20 % test. X is standardised and y divided by mean |y|, by the first part. Sizes are half-widths; every test row is calibrated with
-all the others. ± is the standard deviation over runs.
+SCALE_ROWS = "`, `".join(name for name in PAPER if name not in ("fixed", "erc (error fit)"))
 
-- `{"`, `".join(name for name in PAPER if name not in ("fixed", "erc (error fit)"))}` and `mixture` are trained by l_all on the paper's network
-  (`--localizer paper-net`: 5 x 100, Adam at 1e-4, batches of 16), on at most {PAPER_NET_ROWS:,} of the localizer's rows, because steps of 16
-  rows take long. `mixture` is the paper's future work, by implicit gradients, on at most {MIXTURE_ROWS:,}. `erc (error fit)` is the same network, with g² fitted to the
-  squared error.
-- `density` and `affine` are ours, on our net (`--localizer net`) and on trees, trained on all of the localizer's rows;
-  `{MEAN}` is the mean of two of these rows' parameters.
-- All localizers see x and f(x), as the package has it; those of the paper see x alone.
-- `linear`, `exp` and `sigma` are one method: with one seed they give the same intervals. Each row of the table has a seed of its own, so what
-  differs between them is the noise of the optimiser, here as in the paper."""
+PROTOCOL = "\n".join(
+    paragraph(text, "- ")
+    for text in (
+        f"There are {RUNS} runs (two with `--quick`). 40% of the rows fit the point prediction (k nearest neighbours among "
+        "at most 1000 rows, k chosen on a fifth of them), 40% train the localizer, 20% test.",
+        "X is standardised and y is divided by mean |y|, both computed on the first part.",
+        "Sizes are half-widths. Every test row is calibrated with all other test rows. ± is the standard deviation over runs.",
+        f"`{SCALE_ROWS}` and `mixture` minimise l_all with the paper's network (`--localizer paper-net`: 5 x 100, Adam at "
+        f"1e-4, batches of 16). They train on at most {PAPER_NET_ROWS:,} rows, because steps of 16 rows are slow. `mixture`, "
+        f"which the paper proposes as future work, uses implicit gradients and at most {MIXTURE_ROWS:,} rows. `erc (error "
+        "fit)` uses the same network, with g² fitted to the squared error.",
+        "`density` and `affine` are ours. They use our net (`--localizer net`) or trees and train on all rows of the "
+        f"localizer's part. `{MEAN}` averages the parameters of two of these rows.",
+        "All localizers use x and f(x) as inputs, which is the default of widthwise. Those of the paper use x only.",
+        "`linear`, `exp` and `sigma` are one method: with the same seed they give the same intervals. Each row of the table "
+        "has its own seed, so differences between the three are noise of the optimiser, here and in the paper.",
+    )
+)
 
-SIZES = """\
-Ours, with the paper's printed values beside. Calibrated with all others, a row is covered exactly when its score is among the first
-k = ceil(n (1 - alpha)) of n, so validity is k / n for every method, but for ties."""
+SIZES = paragraph(
+    "Each column is followed by the values printed in the paper. When a row is calibrated with all others, it is covered "
+    "exactly if its score is among the k = ceil(n (1 - alpha)) smallest of n. Validity (`val`) is therefore k / n for every "
+    "method, apart from ties."
+)
 
-RATIOS = "Half-width as a ratio to `fixed` in the same run, mean over runs, for alpha 0.05 / 0.1 / 0.32; in brackets the paper's."
+RATIOS = paragraph(
+    "Half-width divided by that of `fixed` in the same run, mean over runs, for alpha 0.05 / 0.1 / 0.32. The paper's ratios "
+    "are in brackets."
+)
 
-SYNTHETIC = """\
-1000 rows of a random parabola with noise that depends on x, drawn on [-1, 1] as the paper's text says, alpha 0.05. Sizes as ratios to `fixed`
-in the same run, mean ± standard error."""
+SYNTHETIC = paragraph(
+    "1000 rows of a random parabola with noise that depends on x. x is drawn from [-1, 1], as in the paper's text, and alpha "
+    "is 0.05. Sizes are ratios to `fixed` in the same run, mean ± standard error."
+)
 
 
 def _number(value: float, spread: float) -> str:
@@ -241,7 +257,7 @@ def ratio_table(table: Table) -> str:
 
 
 def target_table(table: Table) -> str:
-    """Our best row beside what is to be reached, and the best of the paper's table."""
+    """Our best row, compared with the target and the best row of the paper's table."""
     rows = []
     for dataset in table.datasets:
         best = best_row(table, dataset)
@@ -256,11 +272,11 @@ def target_table(table: Table) -> str:
                 _triple([min(column) for column in zip(*trained, strict=True)]),
             ]
         )
-    return markdown_table(["", "our best row", "ratio ± standard error", "to reach", "best in the paper's table"], rows)
+    return markdown_table(["", "our best row", "ratio ± standard error", "target", "best in the paper's table"], rows)
 
 
 def halves_text(table: Table) -> str:
-    """Coverage that is free to vary: one half of the test rows calibrates the other."""
+    """Coverage when one half of the test rows calibrates the other; unlike leave-one-out coverage, it can vary."""
     rows, outside, cells = [], 0, 0
     for dataset in table.datasets:
         row = [dataset]
@@ -269,19 +285,19 @@ def halves_text(table: Table) -> str:
             for method in table.methods:
                 values = table.values(dataset, method, alpha, "coverage_of_halves")
                 tested = sum(table.values(dataset, method, alpha, "test_rows"))
-                # Of the test, and of a calibration of as many rows.
+                # The variances of the test and of a calibration with the same number of rows.
                 error = math.sqrt(2 * alpha * (1 - alpha) / tested)
                 outside += abs(mean(values) - (1 - alpha)) > 2 * error
                 cells += 1
                 found.append(mean(values))
             row.append(f"{mean(found):.3f} ({min(found):.3f} to {max(found):.3f})")
         rows.append(row)
-    header = ["mean over methods (least to greatest)", *(f"level {1 - alpha:g}" for alpha in LEVELS)]
+    header = ["mean over methods (min to max)", *(f"level {1 - alpha:g}" for alpha in LEVELS)]
     text = (
-        f"One half of the test rows calibrates, the other is measured, both ways. {outside} of {cells} cells are further than two "
-        f"standard errors from their level; one in twenty is to be expected."
+        f"Each half of the test rows is measured with the other half as the calibration set. {outside} of {cells} cells differ "
+        f"from their level by more than two standard errors; one in twenty is expected."
     )
-    return text + "\n\n" + markdown_table(header, rows)
+    return paragraph(text) + "\n\n" + markdown_table(header, rows)
 
 
 def synthetic_table(records: list[Record]) -> str:
@@ -305,40 +321,42 @@ def synthetic_table(records: list[Record]) -> str:
 
 # --- the authors' code --------------------------------------------------------------------------------------------------
 
-# Difference: what it is, and what follows.
+# For each difference: the title, and what the difference is and causes.
 DIFFERENCES = {
     "root": (
         "No square root in the loss",
-        "The paper minimises the mean half-width, sqrt(phi⁻¹), the code the mean of phi⁻¹, so of squared half-widths. The optimum is then "
-        "s ~ E[r²|x]^¼ instead of E[r|x]^½: the same where errors differ by their scale only, but the loss is ruled by the largest "
-        "errors.",
+        "The paper minimises the mean half-width, sqrt(phi⁻¹). The code minimises the mean of phi⁻¹, that is, of squared "
+        "half-widths. The optimum is then s ~ E[r²|x]^¼ instead of E[r|x]^½. Both agree if errors differ only in scale, but "
+        "the largest errors dominate the loss of the code.",
     ),
     "g(0)": (
         "g(x) / g(0)",
-        "The code divides the output of the net by its output at 0. The loss does not see a constant in log s, so there is nothing to normalise; "
-        "and g(0) may be near 0, at the start or later. Then g is huge and intervals are wide: the sizes of `exp` differ from run to run.",
+        "The code divides the output of the net by its output at 0. The loss is invariant to a constant in log s, so no "
+        "normalisation is needed. If g(0) is near 0, at the start or later, g becomes huge and intervals become wide: the "
+        "sizes of `exp` vary from run to run.",
     ),
     "error fit": (
         "The error fit",
-        "The text fits g to the squared error and divides the squared error by g² + gamma; the code fits g². Only the latter "
-        "makes scores alike, so it is our row `erc (error fit)`.",
+        "The text fits g to the squared error and divides the squared error by g² + gamma. The code fits g² to it. Only the "
+        "code makes scores comparable, so our row `erc (error fit)` follows the code.",
     ),
     "rank": (
         "The rank",
-        "The code takes the score of rank floor(n (1 - alpha)) + 1 of n, the paper ceil((n + 1)(1 - alpha)). With 95 others it is one lower for "
-        "all three alphas, and coverage is below its level. With `fixed`:",
+        "The code uses the score of rank floor(n (1 - alpha)) + 1 of n, the paper rank ceil((n + 1)(1 - alpha)). With 95 "
+        "calibration rows, the rank of the code is lower by one for all three alphas, and coverage is below its level. "
+        "Measured with `fixed`:",
     ),
     "test rows": (
         "A hundred test rows",
-        f"The code measures on the first hundred test rows, {TEST_ROWS} after it drops an incomplete batch. (All 90 validities of the printed "
-        "table are multiples of 0.004, as 50 rows in each of five runs would give.) Nothing is biased, but sizes vary "
-        "more from run to run. With `fixed`:",
+        f"The code measures on the first hundred test rows, of which {TEST_ROWS} remain after it drops an incomplete batch. "
+        "(All 90 validities of the printed table are multiples of 0.004, which 50 rows in each of five runs would give.) "
+        "This causes no bias, but sizes vary more from run to run. Measured with `fixed`:",
     ),
 }
 
 
 def differences_text(records: list[Record]) -> str:
-    """A section for each difference: what it is, and both versions measured."""
+    """One section per difference: an explanation, and measurements of both versions."""
     found = select(records, kind="difference")
     sections = []
     for name, (title, text) in DIFFERENCES.items():
@@ -361,7 +379,7 @@ def differences_text(records: list[Record]) -> str:
                     ]
                 )
         header = ["", "size, paper", "size, code", "code / paper ± standard error", "val, paper", "val, code"]
-        sections.append(f"### {title}\n\n{text}\n\n{markdown_table(header, rows)}")
+        sections.append(f"### {title}\n\n{paragraph(text)}\n\n{markdown_table(header, rows)}")
     sections.append(range_text(records))
     return "\n\n".join(sections)
 
@@ -381,8 +399,12 @@ def range_text(records: list[Record]) -> str:
     ratio = "affine, trees / fixed ± standard error"
     header = ["", "fixed, [-1, 1]", ratio, "fixed, [-1, 3]", ratio]
     return (
-        "### x is drawn on [-1, 3]\n\n"
-        "The text draws x on [-1, 1], the code on [-1, 3]. Then the large noise near 0 (`cos`, `linear`) concerns a quarter of the rows "
-        "instead of half, that far from it (`squared`, `inverse`) three quarters, and `squared` grows to 18 instead of 2. α = 0.05:\n\n"
+        "### x is drawn from [-1, 3]\n\n"
+        + paragraph(
+            "The text draws x from [-1, 1], the code from [-1, 3]. The large noise near 0 (`cos`, `linear`) then affects a "
+            "quarter of the rows instead of half, and the large noise far from 0 (`squared`, `inverse`) three quarters. "
+            "`squared` grows to 18 instead of 2. α = 0.05:"
+        )
+        + "\n\n"
         + markdown_table(header, rows)
     )

@@ -104,7 +104,7 @@ def test_the_page_is_written_from_the_records(tmp_path):
 def test_checks_fail_with_the_numbers_that_failed():
     checks = report.check(by_cell(made_up_records(narrow=0.6)))
     assert checks[1].failures[0] == "bike: mapie absolute is narrower by 0.1000, standard error 0.0000"
-    assert "bike: 0.605, wanted 0.48" in checks[2].failures
+    assert "bike: 0.605, target 0.48" in checks[2].failures
 
 
 def test_coverage_is_judged_by_what_chance_allows_so_many_rows():
