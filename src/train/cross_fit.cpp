@@ -8,7 +8,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "train/cross_fit/dealt.hpp"
+#include "train/cross_fit/folds.hpp"
 
 namespace widthwise {
 
@@ -20,42 +20,42 @@ void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double>
                                                std::to_string(y.size()) + " of y, " + std::to_string(out.size()) +
                                                " places for predictions");
   }
-  if (folds < 2 || folds > n) {
-    throw Error(folds < 2 ? ErrorCode::kInvalidArgument : ErrorCode::kTooFewRows,
-                "cross_fit: " + std::to_string(folds) + " folds of " + std::to_string(n) +
-                    " rows; there must be at least 2, and a row for each");
-  }
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  Random random(seed);
-  random.shuffle(std::span(order));
-
-  std::vector<std::size_t> fold_of(n);
-  for (std::size_t i = 0; i < n; ++i) fold_of[order[i]] = i % folds;
-  internal::cross_fit_dealt(trainer, x, y, order, fold_of, folds, out, progress);
+  internal::cross_fit(trainer, x, y, internal::random_folds(n, folds, seed), out, progress);
 }
 
-void internal::cross_fit_dealt(const BaseTrainer& trainer, MatrixView x, std::span<const double> y,
-                               std::span<const std::size_t> order, std::span<const std::size_t> fold_of,
-                               std::size_t folds, std::span<double> out, const ProgressCallback& progress) {
+internal::Folds internal::random_folds(std::size_t rows, std::size_t count, std::uint64_t seed) {
+  if (count < 2 || count > rows) {
+    throw Error(count < 2 ? ErrorCode::kInvalidArgument : ErrorCode::kTooFewRows,
+                "cross_fit: " + std::to_string(count) + " folds of " + std::to_string(rows) +
+                    " rows; there must be at least 2, and a row for each");
+  }
+  Folds folds{.count = count, .order = std::vector<std::size_t>(rows), .fold_of = std::vector<std::size_t>(rows)};
+  std::iota(folds.order.begin(), folds.order.end(), std::size_t{0});
+  Random(seed).shuffle(std::span(folds.order));
+  for (std::size_t i = 0; i < rows; ++i) folds.fold_of[folds.order[i]] = i % count;
+  return folds;
+}
+
+void internal::cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double> y, const Folds& folds,
+                         std::span<double> out, const ProgressCallback& progress) {
   const std::size_t columns = x.columns();
   std::vector<double> fold_x;
   std::vector<double> fold_y;
   std::vector<std::size_t> held;
   const auto append_row = [&](std::size_t row) { fold_x.insert(fold_x.end(), x.row(row).begin(), x.row(row).end()); };
-  for (std::size_t fold = 0; fold < folds; ++fold) {
+  for (std::size_t fold = 0; fold < folds.count; ++fold) {
     fold_x.clear();
     fold_y.clear();
     held.clear();
-    for (const std::size_t row : order) {
-      if (fold_of[row] == fold) {
+    for (const std::size_t row : folds.order) {
+      if (folds.fold_of[row] == fold) {
         held.push_back(row);
         continue;
       }
       append_row(row);
       fold_y.push_back(y[row]);
     }
-    const std::string stage = "base model, fold " + std::to_string(fold + 1) + " of " + std::to_string(folds);
+    const std::string stage = "base model, fold " + std::to_string(fold + 1) + " of " + std::to_string(folds.count);
     const auto model = trainer.train({fold_x.data(), fold_y.size(), columns}, fold_y, stage, progress);
     fold_x.clear();
     for (const std::size_t row : held) append_row(row);

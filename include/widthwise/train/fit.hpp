@@ -55,6 +55,7 @@ struct GoalPlan {
   Goal goal;
   ConformalRule rule;
   std::shared_ptr<const Objective> objective;  ///< null when the transform has no parameters to train
+  std::optional<LevelWindow> window = {};      ///< levels that training focuses on; empty: all alike
 };
 
 /// No goal: Goal::by_default(), or narrow with a transform that has no evenness. The transform auto is exp, or affine

@@ -8,6 +8,7 @@
 #include <widthwise/transform.hpp>
 
 #include "text.hpp"
+#include "train/fit/goals.hpp"
 
 namespace widthwise {
 
@@ -44,7 +45,7 @@ GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform
   const std::shared_ptr<const Transform> phi =
       make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform);
   const ConformalRule rule(phi, Score::kAbsolute, sides);
-  if (phi->parameter_count() == 0) return {wish, rule, nullptr};
+  if (phi->parameter_count() == 0) return {wish, rule, nullptr, std::nullopt};
   const AffineForm* form = phi->affine_form();
   const bool has_evenness = form != nullptr && !form->has_offset();
   if (!has_evenness && goal && !goal->is_narrow()) {
@@ -57,12 +58,45 @@ GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform
   width.sides = sides;
   width.evenness = has_evenness ? served.evenness() : 0;
   if (window && window->outside < 1) width.window = window;
-  return {served, rule, make_width_objective(phi, Score::kAbsolute, width)};
+  return {served, rule, make_width_objective(phi, Score::kAbsolute, width), width.window};
 }
 
 double unit_near(double typical_residual) {
   if (!(typical_residual > 0)) return 1;
   return std::exp2(std::clamp(std::round(std::log2(typical_residual)), -500.0, 500.0));
+}
+
+// --- Goals of one fit
+// ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+GoalPlan plan_with(const FitOptions& options, const std::optional<Goal>& goal, const std::string& transform,
+                   Sides sides) {
+  GoalPlan plan = plan_goal(goal, transform, sides, options.window);
+  if (options.window || !plan.goal.is_narrow() || options.levels.empty()) return plan;
+  // Which goal is served shows only now: a transform may have no other than narrow.
+  return plan_goal(goal, transform, sides, LevelWindow::around(options.levels));
+}
+
+}  // namespace
+
+internal::Goals internal::resolve_goals(const FitOptions& options) {
+  const Sides sides = options.sides.value_or(Sides::kOne);
+  Goals goals{.chosen = plan_with(options, options.goal, options.transform, sides),
+              .two_sided = std::nullopt,
+              .fixed = plan_with(options, options.goal, "identity", sides),
+              .other = std::nullopt};
+  const GoalPlan& chosen = goals.chosen;
+  if (chosen.objective == nullptr) return goals;
+  // A root-finder for every row (mixture) is too slow to train twice.
+  if (!options.sides && chosen.goal.is_narrow() && chosen.rule.transform().affine_form() != nullptr) {
+    goals.two_sided = plan_with(options, options.goal, options.transform, Sides::kTwo);
+  }
+  if (options.compare) {
+    goals.other = plan_with(options, chosen.goal.is_narrow() ? Goal::even() : Goal::narrow(), "auto", sides);
+  }
+  return goals;
 }
 
 }  // namespace widthwise

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <widthwise/train/cross_fit.hpp>
+
+namespace widthwise::internal {
+
+/// The folds that n rows are assigned to.
+struct Folds {
+  std::size_t count = 0;
+  std::vector<std::size_t> order;    ///< rows in the order that trainers see them (n)
+  std::vector<std::size_t> fold_of;  ///< from 0 to count - 1, by row (n)
+};
+
+/// Assign rows to folds at random, of equal size give or take one. Throws kInvalidArgument for fewer than 2 folds,
+/// kTooFewRows for more folds than rows.
+[[nodiscard]] Folds random_folds(std::size_t rows, std::size_t count, std::uint64_t seed);
+
+/// cross_fit with these folds.
+void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double> y, const Folds& folds,
+               std::span<double> out, const ProgressCallback& progress);
+
+}  // namespace widthwise::internal

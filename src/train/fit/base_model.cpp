@@ -1,0 +1,43 @@
+#include "train/fit/base_model.hpp"
+
+#include <cmath>
+
+namespace widthwise::internal {
+
+FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base,
+                           const ProgressCallback& progress) {
+  const std::vector<std::size_t>& positions = splits.fitting().rows;
+  FittingRows rows{.x = Rows(table.x, positions), .y = taken(table.y, positions), .residuals = {}, .base = nullptr};
+  const std::span<const double> given = given_predictions(table);
+  std::vector<double> predictions(rows.y.size());
+  if (given.empty()) {
+    cross_fit(*base, rows.x.features(), rows.y, splits.folds(), predictions, progress);
+    rows.base = base->train(rows.x.features(), rows.y, "base model", progress);
+  } else {
+    predictions = taken(given, positions);
+  }
+  rows.x.set_last(predictions);
+  rows.residuals.reserve(rows.y.size());
+  for (std::size_t i = 0; i < rows.y.size(); ++i) rows.residuals.push_back(rows.y[i] - predictions[i]);
+  return rows;
+}
+
+double mean_error(const FittingRows& rows, const Splits& splits, const Workers& workers) {
+  double own = 0;
+  for (const double residual : rows.residuals) own += std::abs(residual) / static_cast<double>(splits.fitting_rows());
+  return workers.total(own);
+}
+
+RowSketch sketch_of(const FitTable& table, MatrixView x, std::span<const double> y, const Workers& workers) {
+  RowSketch own;
+  own.add(RowHasher(table.features), x, y);
+  return workers.merged(std::move(own), RowSketch());
+}
+
+std::vector<double> sampled_residuals(const std::vector<double>& residuals, const TablePart& part,
+                                      const Workers& workers) {
+  constexpr std::size_t kMaxRows = 100'000;
+  return workers.sample(residuals, 1, part.splitter.numbers(), kMaxRows);
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <widthwise/train/fit.hpp>
+
+#include "train/fit/rows.hpp"
+#include "train/fit/splits.hpp"
+
+namespace widthwise::internal {
+
+/// The fitting rows with out-of-sample predictions, and the base model that made them.
+struct FittingRows {
+  Rows x;                                   ///< features, then the prediction
+  std::vector<double> y;                    ///< n
+  std::vector<double> residuals;            ///< y - f(x) (n)
+  std::shared_ptr<const RowFunction> base;  ///< trained on all of them; null when the table has predictions
+};
+
+/// Cross-fit the base model, or take the predictions of the table.
+[[nodiscard]] FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base,
+                                         const ProgressCallback& progress);
+
+/// The mean |y - f(x)| over all workers.
+[[nodiscard]] double mean_error(const FittingRows& rows, const Splits& splits, const Workers& workers);
+
+/// The sketch of rows x with outcomes y, over all workers.
+[[nodiscard]] RowSketch sketch_of(const FitTable& table, MatrixView x, std::span<const double> y,
+                                  const Workers& workers);
+
+/// Residuals of all workers, or a sample of them.
+[[nodiscard]] std::vector<double> sampled_residuals(const std::vector<double>& residuals, const TablePart& part,
+                                                    const Workers& workers);
+
+}  // namespace widthwise::internal

@@ -1,0 +1,53 @@
+#include "train/fit/calibrate.hpp"
+
+#include "train/fit/base_model.hpp"
+#include "train/fit/rows.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// The rows that calibrate, with predictions of the deployed model.
+struct CalibrationRows {
+  Rows x;
+  std::vector<double> y;
+  std::vector<double> predictions;
+  std::vector<double> scores;
+};
+
+CalibrationRows scored_rows(const Model& fitted, const FitTable& table, const TablePart& part) {
+  const bool predicts = fitted.parts().base != nullptr;
+  CalibrationRows rows{.x = Rows(table.x, part.rows),
+                       .y = taken(table.y, part.rows),
+                       .predictions = std::vector<double>(part.rows.size()),
+                       .scores = std::vector<double>(part.rows.size())};
+  if (!predicts) rows.predictions = taken(given_predictions(table), part.rows);
+  const ModelRows model_rows{rows.x.features(), predicts ? std::span<const double>() : rows.predictions};
+  fitted.scores(model_rows, rows.y, rows.scores);
+  if (predicts) fitted.predictions(model_rows, rows.predictions);
+  return rows;
+}
+
+}  // namespace
+
+Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits, const Workers& workers,
+                std::uint64_t seed, std::vector<std::string>& warnings) {
+  const TablePart& part = splits.calibration();
+  const CalibrationRows rows = scored_rows(fitted, table, part);
+  Calibration own(Calibration::Options{.seed = seed});
+  std::vector<double> residuals;
+  for (std::size_t i = 0; i < rows.scores.size(); ++i) {
+    own.add(part.splitter.numbers()[i], {.score = rows.scores[i], .above = rows.y[i] > rows.predictions[i]});
+    residuals.push_back(rows.y[i] - rows.predictions[i]);
+  }
+  const Calibration::Options calibration_options = own.options();
+  Calibration calibration = workers.merged(std::move(own), Calibration(calibration_options));
+  if (check_in_sample(fitted, sampled_residuals(residuals, part, workers)).suspicious()) {
+    warnings.emplace_back(
+        "the residuals of the fitting rows are smaller than those of the calibration rows by more than chance allows: "
+        "were the predictions made by a model that had seen some of these rows? Intervals stay valid, but narrower and "
+        "more even ones are possible with out-of-sample predictions");
+  }
+  return fitted.with_calibration(std::move(calibration), sketch_of(table, rows.x.features(), rows.y, workers));
+}
+
+}  // namespace widthwise::internal

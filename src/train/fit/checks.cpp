@@ -1,0 +1,183 @@
+#include "train/fit/checks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <widthwise/error.hpp>
+#include <widthwise/transform.hpp>
+
+#include "predictor/outcomes_outside.hpp"
+#include "printable.hpp"
+#include "text.hpp"
+#include "train/fit/splits.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// Engines compute in single precision.
+constexpr double kMaxSize = std::numeric_limits<float>::max();
+
+void check_finite(std::span<const double> values, const std::string& name) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    throw Error(ErrorCode::kNotFinite, "fit: row " + std::to_string(i) + " of '" + name + "' is " + text_of(values[i]) +
+                                           "; expected a finite number; drop such rows");
+  }
+}
+
+void check_sizes(std::span<const double> values, const std::string& name) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::abs(values[i]) <= kMaxSize) continue;
+    throw Error(ErrorCode::kBadData, "fit: row " + std::to_string(i) + " of '" + name + "' is " + text_of(values[i]) +
+                                         "; expected at most 3.4e38");
+  }
+}
+
+/// Model files hold names as UTF-8.
+void check_names(const FitTable& table) {
+  const auto check = [](const std::string& name) {
+    if (is_utf8(name)) return;
+    throw Error(ErrorCode::kBadData, "fit: the column name '" + printable(name) +
+                                         "' is not UTF-8; rename the column, or store the table as UTF-8");
+  };
+  for (const std::string& name : table.features) check(name);
+  check(table.target);
+  check(table.prediction);
+}
+
+/// NaN is a missing value.
+void check_features(const FitTable& table) {
+  for (std::size_t i = 0; i < table.x.rows(); ++i) {
+    for (std::size_t j = 0; j < table.x.columns(); ++j) {
+      if (std::isnan(table.x(i, j)) || std::abs(table.x(i, j)) <= kMaxSize) continue;
+      throw Error(ErrorCode::kNotFinite, "fit: row " + std::to_string(i) + " of '" + table.features[j] + "' is " +
+                                             text_of(table.x(i, j)) +
+                                             "; expected at most 3.4e38, or a missing value (NaN)");
+    }
+  }
+}
+
+void check_shapes(const FitTable& table) {
+  const std::size_t n = table.x.rows();
+  const std::span<const double> predictions = given_predictions(table);
+  if (!table.predictions.empty() && !table.cv_predictions.empty()) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "fit: both predictions and cv_predictions are given; expected predictions of the deployed model on rows "
+        "it has not seen, which train and calibrate, or cross-validated ones, which train only");
+  }
+  if (table.y.size() != n || (!predictions.empty() && predictions.size() != n)) {
+    throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(n) + " rows of x, " +
+                                               std::to_string(table.y.size()) + " of y, " +
+                                               std::to_string(predictions.size()) + " of predictions");
+  }
+  if (!table.row_numbers.empty() && table.row_numbers.size() != n) {
+    throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(n) + " rows of x but " +
+                                               std::to_string(table.row_numbers.size()) + " row numbers");
+  }
+  if (table.features.size() != table.x.columns()) {
+    throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(table.x.columns()) + " columns of x but " +
+                                               std::to_string(table.features.size()) + " names");
+  }
+}
+
+void check_options(const FitOptions& options) {
+  if (!(options.calibration_share >= 0 && options.calibration_share < 1)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "fit: calibration_share is " + text_of(options.calibration_share) + ", expected 0 to less than 1");
+  }
+  if (!(options.hold_share > 0 && options.hold_share < 1)) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "fit: hold_share is " + text_of(options.hold_share) + ", expected between 0 and 1");
+  }
+  if (options.levels.empty() || options.levels.size() > kMaxLevels) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: expected 1 to " + std::to_string(kMaxLevels) + " levels, found " +
+                                                 std::to_string(options.levels.size()));
+  }
+}
+
+/// `trains`: an engine sees the outcomes or predictions.
+void check_values(const FitTable& table, const OutcomeRange& range, bool trains) {
+  const std::span<const double> predictions = given_predictions(table);
+  check_names(table);
+  check_features(table);
+  check_finite(table.y, table.target);
+  check_finite(predictions, table.prediction);
+  if (trains) {
+    check_sizes(table.y, table.target);
+    check_sizes(predictions, table.prediction);
+  }
+  OutcomesOutside outside(range);
+  outside.add(table.y, 0);
+  outside.require_none("fit");
+}
+
+/// The columns of a table in words: equal for tables that are rows of one.
+std::string columns_of(const FitTable& table) {
+  std::string columns;
+  for (const auto& name : table.features) columns += name + ", ";
+  columns += "target " + table.target;
+  if (!table.prediction.empty()) {
+    columns += (table.cv_predictions.empty() ? ", prediction " : ", cross-validated prediction ") + table.prediction;
+  }
+  return columns;
+}
+
+void check_rows(double rows, bool trains) {
+  const double min_rows = trains ? 20 : 2;
+  if (rows >= min_rows) return;
+  throw Error(ErrorCode::kTooFewRows, "fit: " + text_of(rows) + " rows; at least " + text_of(min_rows) + " are needed" +
+                                          (trains ? ", or 2 with the transform identity" : ""));
+}
+
+}  // namespace
+
+void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
+              const FitOptions& options, const GoalPlan& goal, const Workers& workers) {
+  const bool trains_localizer = goal.objective != nullptr;
+  workers.all_or_none([&] {
+    check_shapes(table);
+    if (given_predictions(table).empty() && base == nullptr && table.x.rows() > 0) {
+      throw Error(ErrorCode::kInvalidArgument, "fit: expected predictions or a base model, found neither");
+    }
+    check_options(options);
+    check_values(table, options.range, base != nullptr || trains_localizer);
+  });
+  workers.check_alike(table.x.rows(), columns_of(table), options.text());
+  const std::string transform(goal.rule.transform().name());
+  if (!workers.alone() && trains_localizer && goal.rule.transform().affine_form() == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "fit: the transform " + transform + " has to see all rows at once; fit it in one process");
+  }
+  check_rows(workers.total(static_cast<double>(table.x.rows())), trains_localizer);
+  if (trains_localizer && localizer == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + transform + " needs a trainer for its localizer");
+  }
+}
+
+void check_rounded_to_zero(std::span<const double> residuals, const Workers& workers) {
+  const auto errors = std::ranges::count_if(residuals, [](double residual) { return residual != 0; });
+  if (workers.total(static_cast<double>(errors)) == 0) return;
+  throw Error(ErrorCode::kBadData,
+              "fit: the mean error is too small for floating point; multiply the outcomes and predictions by a power "
+              "of ten");
+}
+
+void refuse_exact_predictions(const FitTable& table) {
+  const std::span<const double> y = table.y;
+  const bool has_base = given_predictions(table).empty();
+  const bool is_constant = std::ranges::all_of(y, [&](double outcome) { return outcome == y.front(); });
+  if (is_constant && has_base) {
+    throw Error(ErrorCode::kBadData, "fit: every outcome of '" + table.target + "' is " + text_of(y.front()) +
+                                         ", so there is nothing to predict; check the target column");
+  }
+  throw Error(ErrorCode::kBadData,
+              has_base ? "fit: the base model predicts every outcome exactly, so there are no errors to make intervals "
+                         "from; check whether a feature contains the outcome"
+                       : "fit: every prediction equals the outcome; give predictions of a model that has not seen the "
+                         "outcomes");
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+
+#include <widthwise/train/fit.hpp>
+
+#include "train/fit/workers.hpp"
+
+namespace widthwise::internal {
+
+/// Check the input of a fit on all workers before anything is done with it.
+void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
+              const FitOptions& options, const GoalPlan& goal, const Workers& workers);
+
+/// The mean error is 0: throw unless every residual (n) is.
+void check_rounded_to_zero(std::span<const double> residuals, const Workers& workers);
+
+/// Every prediction equals its outcome: throw, naming the likely reason.
+[[noreturn]] void refuse_exact_predictions(const FitTable& table);
+
+}  // namespace widthwise::internal

@@ -1,0 +1,135 @@
+#include "train/fit/holdout.hpp"
+
+#include <numeric>
+
+#include <widthwise/diagnostics.hpp>
+#include <widthwise/evaluation.hpp>
+#include <widthwise/random.hpp>
+#include <widthwise/transform.hpp>
+
+#include "train/fit/rows.hpp"
+#include "train/fit/streams.hpp"
+
+namespace widthwise::internal {
+
+Holdout::Holdout(const FittingRows& rows, double unit, const Splits& splits, const Workers& workers,
+                 const FitOptions& options, const LocalizerTrainer* trainer, const ProgressCallback& progress)
+    : trainer_(trainer),
+      progress_(progress),
+      level_(options.levels.front()),
+      range_{options.range.low / unit, options.range.high / unit},
+      unit_(unit),
+      seed_(stream_seed(options.seed, Stream::kReport)),
+      all_x_(rows.x.all()) {
+  all_residuals_.reserve(rows.residuals.size());
+  for (const double residual : rows.residuals) all_residuals_.push_back(residual / unit);
+  training_ = part_of(splits.training());
+  holdout_ = part_of(splits.holdout());
+  sample_report_rows(rows, splits, workers);
+}
+
+Holdout::Part Holdout::part_of(const std::vector<std::size_t>& positions) const {
+  Part part;
+  part.x.reserve(positions.size() * all_x_.columns());
+  for (const std::size_t row : positions) part.x.insert(part.x.end(), all_x_.row(row).begin(), all_x_.row(row).end());
+  part.residuals = taken(all_residuals_, positions);
+  return part;
+}
+
+TrainingRows Holdout::rows_of(const Part& part) const {
+  return {{part.x.data(), part.residuals.size(), all_x_.columns()}, {part.residuals, {}}};
+}
+
+void Holdout::sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers) {
+  constexpr std::size_t kMaxRows = 20'000;  // of several workers
+  const std::size_t columns = all_x_.columns();
+  std::vector<double> own;  // the columns of x, then the outcome
+  own.reserve(splits.holdout().size() * (columns + 1));
+  for (const std::size_t row : splits.holdout()) {
+    own.insert(own.end(), all_x_.row(row).begin(), all_x_.row(row).end());
+    own.push_back(rows.y[row]);
+  }
+  const RowSplitter holdout = splits.fitting().splitter.of(splits.holdout());
+  report_rows_ = workers.sample(std::move(own), columns + 1, holdout.numbers(), kMaxRows);
+  const std::size_t n = report_rows_.size() / (columns + 1);
+  const MatrixView features(report_rows_.data(), n, columns - 1, columns + 1);
+  report_features_ = workers.standardised_sample(rows.x.features(), splits.holdout(), features);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double* row = report_rows_.data() + i * (columns + 1);
+    report_predictions_.push_back(row[columns - 1] / unit_);
+    report_outcomes_.push_back(row[columns] / unit_);
+  }
+}
+
+Candidate Holdout::try_out(const GoalPlan& goal) const {
+  const std::size_t n = report_outcomes_.size();
+  const std::size_t columns = all_x_.columns();
+  std::vector<double> values(n * goal.rule.parameter_count());
+  const MutableMatrixView parameters(values.data(), n, goal.rule.parameter_count());
+  Trained trained;
+  if (goal.objective != nullptr) {
+    trained = trainer_->train(rows_of(training_), rows_of(holdout_), *goal.objective, progress_);
+    trained.function->evaluate({report_rows_.data(), n, columns, columns + 1}, parameters);
+  }
+  GoalReport report = measure(goal.rule, parameters);
+  report.goal = goal.objective == nullptr ? "fixed" : goal.goal.text();
+  report.transform = goal.rule.transform().name();
+  report.length = trained.length;
+  return {goal, std::move(report), std::move(trained)};
+}
+
+std::vector<Interval> Holdout::intervals(const ConformalRule& rule, MatrixView parameters) const {
+  const std::size_t n = report_outcomes_.size();
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random(seed_).shuffle(std::span(order));
+  std::vector<double> scores(n);
+  rule.scores({report_predictions_, parameters}, report_outcomes_, scores);
+  std::vector<Interval> intervals(n);
+  for (std::size_t half = 0; half < 2; ++half) {
+    Calibration calibration;
+    for (std::size_t i = half; i < n; i += 2) {
+      const std::size_t row = order[i];
+      calibration.add(i, {.score = scores[row], .above = report_outcomes_[row] > report_predictions_[row]});
+    }
+    const Predictor predictor(rule, std::move(calibration));
+    for (std::size_t i = 1 - half; i < n; i += 2) {
+      const std::size_t row = order[i];
+      const auto own = parameters.columns() == 0 ? std::span<const double>() : parameters.row(row);
+      intervals[row] = predictor.interval(report_predictions_[row], own, level_, range_);
+    }
+  }
+  return intervals;
+}
+
+GoalReport Holdout::measure(const ConformalRule& rule, MatrixView parameters) const {
+  std::vector<double> lower;
+  std::vector<double> upper;
+  for (const Interval& interval : intervals(rule, parameters)) {
+    lower.push_back(interval.lower);
+    upper.push_back(interval.upper);
+  }
+  const IntervalRows rows{lower, upper, report_outcomes_,
+                          rule.may_be_empty() ? report_predictions_ : std::span<const double>()};
+  const IntervalSummary summary = summarise(rows, level_);
+  const std::size_t n = lower.size();
+  GoalReport report;
+  report.mean_width = unit_ * summary.mean_width;
+  report.coverage = summary.coverage.share;
+  report.infinite = static_cast<double>(summary.infinite) / static_cast<double>(n);
+  report.empty = static_cast<double>(summary.empty) / static_cast<double>(n);
+  if (n >= 2) {
+    const MatrixView features(report_features_.data(), n, all_x_.columns() - 1);
+    const Proportion slab = worst_slab(rows, features, {.seed = seed_}).coverage;
+    if (slab.trials >= kMinSlabRows) report.worst_slab = slab;
+  }
+  return report;
+}
+
+std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) const {
+  const auto& objective = candidate.goal.objective;
+  if (objective == nullptr) return nullptr;
+  return trainer_->retrain({all_x_, {all_residuals_, {}}}, *objective, candidate.trained.length, progress_).function;
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <widthwise/train/fit.hpp>
+
+#include "train/cross_fit/folds.hpp"
+#include "train/fit/row_splitter.hpp"
+#include "train/fit/workers.hpp"
+
+namespace widthwise::internal {
+
+/// Some rows of the table of a fit.
+struct TablePart {
+  TablePart(const RowSplitter& table, std::vector<std::size_t> positions)
+      : rows(std::move(positions)), splitter(table.of(rows)) {}
+
+  std::vector<std::size_t> rows;  ///< positions in the table
+  RowSplitter splitter;           ///< with the numbers of these rows
+};
+
+/// How the rows of one fit are split. Calibration rows are set aside before anything is fitted; there are none when the
+/// deployed model did not predict the rows (cv_predictions).
+class Splits {
+ public:
+  /// Throws kTooFewRows when no row is left to hold out, and as RowSplitter::folds does.
+  Splits(const FitTable& table, const FitOptions& options, const Workers& workers);
+
+  [[nodiscard]] const TablePart& calibration() const { return calibration_; }
+  [[nodiscard]] const TablePart& fitting() const { return fitting_; }
+  /// Positions among the fitting rows of the hold-out and of the other rows.
+  [[nodiscard]] const std::vector<std::size_t>& holdout() const { return holdout_.share; }
+  [[nodiscard]] const std::vector<std::size_t>& training() const { return holdout_.rest; }
+  /// Folds of the fitting rows; none when the table has predictions.
+  [[nodiscard]] const Folds& folds() const { return folds_; }
+
+  /// Rows over all workers.
+  [[nodiscard]] std::uint64_t calibration_rows() const { return calibration_rows_; }
+  [[nodiscard]] std::uint64_t fitting_rows() const { return fitting_rows_; }
+  [[nodiscard]] std::uint64_t holdout_rows() const { return holdout_rows_; }
+
+ private:
+  Splits(const RowSplitter& table, RowSplitter::Split split)
+      : calibration_(table, std::move(split.share)), fitting_(table, std::move(split.rest)) {}
+
+  TablePart calibration_;
+  TablePart fitting_;
+  RowSplitter::Split holdout_;
+  Folds folds_;
+  std::uint64_t calibration_rows_ = 0;
+  std::uint64_t fitting_rows_ = 0;
+  std::uint64_t holdout_rows_ = 0;
+};
+
+/// Predictions of the table that train: those of the deployed model, cross-validated ones, or none.
+[[nodiscard]] inline std::span<const double> given_predictions(const FitTable& table) {
+  return table.cv_predictions.empty() ? table.predictions : table.cv_predictions;
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <widthwise/matrix_view.hpp>
+#include <widthwise/train/team.hpp>
+
+namespace widthwise::internal {
+
+/// The processes of one fit. A process without a communicator fits alone: sums are its own numbers, samples its own
+/// rows. With a communicator, all processes call the same methods in the same order and get the same results.
+/// Thread safety: none; one thread of each process.
+class Workers {
+ public:
+  /// Without a communicator (null) this process fits alone.
+  explicit Workers(const Team* communicator) : communicator_(communicator) {}
+
+  [[nodiscard]] bool alone() const { return communicator_ == nullptr; }
+
+  /// Sum of a number over all workers.
+  [[nodiscard]] double total(double own) const;
+  [[nodiscard]] std::uint64_t total_count(std::size_t own) const;
+
+  /// Run `work`, which may fail on some workers only: it then fails on all.
+  void all_or_none(const std::function<void()>& work) const;
+
+  /// Throw unless all workers have rows, and the same columns and settings.
+  void check_alike(std::size_t rows, std::string_view columns, std::string_view settings) const;
+
+  /// Sample rows of all workers, in the order of their numbers: all rows, or about `max_rows` that their numbers
+  /// choose. A process alone returns its rows as they are. `rows` (n x columns) are this worker's rows, the result is m
+  /// x columns.
+  [[nodiscard]] std::vector<double> sample(std::vector<double> rows, std::size_t columns,
+                                           std::span<const std::uint64_t> numbers, std::size_t max_rows) const;
+
+  /// Standardise the features of sampled rows. A process alone sampled `rows` of `all` and standardises them with the
+  /// mean and deviation of `all`; several workers use those of the sample, the only rows that each of them has.
+  [[nodiscard]] std::vector<double> standardised_sample(MatrixView all, std::span<const std::size_t> rows,
+                                                        MatrixView sample) const;
+
+  /// Merge calibrations or sketches of all workers into `all`, which is empty.
+  template <class Mergeable>
+  [[nodiscard]] Mergeable merged(Mergeable own, Mergeable all) const {
+    if (alone()) return own;
+    for (const auto& bytes : gather(*communicator_, own.serialise())) all.merge(Mergeable::deserialise(bytes));
+    return all;
+  }
+
+  /// Add the number of workers to the notes of a model that several workers fitted.
+  void add_note(std::map<std::string, std::string>& notes) const;
+
+ private:
+  const Team* communicator_;
+};
+
+}  // namespace widthwise::internal
