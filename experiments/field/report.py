@@ -80,7 +80,9 @@ def coverage_holds(table: Table) -> Check:
         coverage = mean([record["coverage"] for record in records])
         if method not in PEERS and coverage < 1 - alpha - 3 * error:
             failures.append(f"{dataset}, {method}, level {1 - alpha:g}: {coverage:.4f}, standard error {error:.4f}")
-    return Check("coverage of widthwise is not below its level by more than three standard errors, in every cell", failures)
+    return Check(
+        "coverage of widthwise is not below its level by more than three standard errors, in every cell", failures
+    )
 
 
 def order_holds(table: Table, datasets: list[str]) -> Check:
@@ -93,7 +95,10 @@ def order_holds(table: Table, datasets: list[str]) -> Check:
         slabs = {name: known_mean(table, dataset, name, "worst_slab") for name in (EVEN, ONE_WIDTH)}
         if dataset in SLAB_DATASETS and not slabs[EVEN] > slabs[ONE_WIDTH]:
             failures.append(f"{dataset}, worst slab: {EVEN} {slabs[EVEN]:.3f}, {ONE_WIDTH} {slabs[ONE_WIDTH]:.3f}")
-    return Check("narrow is narrower than even and constant width; even covers the worst slab better than constant width", failures)
+    return Check(
+        "narrow is narrower than even and constant width; even covers the worst slab better than constant width",
+        failures,
+    )
 
 
 def narrow_is_narrowest(table: Table, datasets: list[str]) -> Check:
@@ -134,7 +139,11 @@ def frontier_beats(table: Table, dataset: str) -> Check:
             if width < 0 and (best is None or sign * gain > best[1]):
                 best = (goal, sign * gain, error)
         else:
-            text = f"{best[0]} is worse by {-best[1]:.3f} (standard error {best[2]:.3f})" if best else "no goal is narrower"
+            text = (
+                f"{best[0]} is worse by {-best[1]:.3f} (standard error {best[2]:.3f})"
+                if best
+                else "no goal is narrower"
+            )
             failures.append(f"{peer}: {text}")
     what = "covers the worst slab as well" if by_slab else "has no larger gap over deciles of width"
     return Check(f"{dataset}: for each peer, one goal is narrower and {what}, within a standard error", failures)
