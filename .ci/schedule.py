@@ -1,4 +1,4 @@
-"""Runs steps that depend on each other on a fixed number of cores, and prints a table of what each cost."""
+"""Run steps with dependencies on a fixed number of cores, and print a table of the cost of each step."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Step:
     cores: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
-    # Given the log: the lines to print. Raises ValueError for a log that is a failure in spite of the exit code.
+    # Maps the log to the lines to print. Raises ValueError if the log shows a failure despite exit code 0.
     read: Callable[[str], list[str]] = lambda log: []
 
 
 @dataclass
 class Cost:
-    """What a finished step took, in seconds."""
+    """The cost of a finished step, in seconds."""
 
     title: str
     began: float
@@ -39,7 +39,7 @@ class Cost:
 
 
 class Running:
-    """A step that was started: its current command, and the processor time of those before."""
+    """A running step: its current command, and the processor time of its earlier commands."""
 
     def __init__(self, step: Step, logs: Path) -> None:
         self.step = step
@@ -62,11 +62,11 @@ class Running:
                 stderr=subprocess.STDOUT,
                 cwd=self.step.folder,
                 env={**os.environ, **self.step.environment},
-                start_new_session=True,  # so that a failure elsewhere can end all of it
+                start_new_session=True,  # so that a failure elsewhere can stop the whole process group
             )
 
     def ended(self, status: int, usage: object) -> int | None:
-        """Take note of the end of a command; return the exit code of the step if that was the last."""
+        """Record the end of a command; return the exit code of the step if it was the last command."""
         self.processor += usage.ru_utime + usage.ru_stime  # type: ignore[attr-defined]
         code = os.waitstatus_to_exitcode(status)
         if code != 0 or not self._remaining:
@@ -82,10 +82,10 @@ class Running:
 
 
 class Schedule:
-    """Starts each step as soon as the steps before it are done and its cores are free, in the order given.
+    """Start each step when its dependencies are done and its cores are free, in the given order.
 
-    A step that waits only for cores keeps those after it waiting, or it would never find enough of them. A step of 0
-    cores, one that waits for the network, runs next to anything.
+    A step that waits only for cores blocks the steps after it; otherwise it might never get enough cores. A step with
+    0 cores, which waits for the network, runs in parallel with any other.
     """
 
     def __init__(self, steps: Sequence[Step], cores: int, logs: Path, elapsed: float, keep_going: bool) -> None:
@@ -105,12 +105,12 @@ class Schedule:
         self.costs: list[Cost] = []
 
     def run(self) -> None:
-        """Run all steps up to the first that fails or, to keep going, all but those that come after a failed one."""
+        """Run all steps until one fails. With keep-going, skip only the steps that depend on a failed one."""
         try:
             while self._waiting or self._running:
                 self._start_what_can()
                 if not self._running:
-                    return  # what is left comes after a failed step
+                    return  # the remaining steps depend on a failed one
                 self._wait_for_one()
                 if self.failed and not self._keep_going:
                     return
@@ -124,7 +124,7 @@ class Schedule:
             free = self._cores - used
             if not set(step.after) <= self._done:
                 continue
-            if step.cores > free and used > 0:  # alone, it may use more than there are
+            if step.cores > free and used > 0:  # a step may use more cores than there are if it runs alone
                 return
             self._waiting.remove(step)
             running = Running(step, self._logs)
@@ -163,7 +163,7 @@ class Schedule:
         print("".join(f"{line}\n" for line in lines), end="", flush=True)
 
     def table(self) -> str:
-        """What each step cost, in the order they began."""
+        """The cost of each step, in the order of their start."""
         width = max((len(cost.title) for cost in self.costs), default=4)
         rows = [f"{'step':{width}}  began  seconds  processor"]
         rows += [

@@ -1,7 +1,7 @@
 """The steps of .ci/run: builds, tests, the Python package, experiments, sanitizers and clang-tidy.
 
-Steps that use one core run next to each other. What a step costs is printed at the end; 40 minutes on two cores is the
-budget of the whole.
+Steps that use one core run in parallel. The cost of each step is printed at the end. The budget is 40 minutes on two
+cores.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 CORES = len(os.sched_getaffinity(0))
 DATA = os.environ.get("WIDTHWISE_DATA", "")
-# Of the program, which is not built with sanitizers, the release build replays the arguments.
+# The program is not built with sanitizers; the release build replays the arguments of its fuzz target.
 FUZZ_TARGETS = sorted({file.name for file in (ROOT / "fuzz/corpus").iterdir()} - {"command_line"})
 PYTEST = ["-B", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-s", "--durations=15"]
 
-# Several processes train at once here, on few cores.
+# Several processes train at the same time on few cores.
 os.environ["OMP_WAIT_POLICY"] = "passive"
-# The wheel is compiled from an unpacked archive inside build/: the same relative paths find what the release build left.
+# The wheel is compiled from an archive unpacked inside build/, so that ccache finds the objects of the release build.
 os.environ["CCACHE_BASEDIR"] = str(ROOT)
 
 
-# ---- what is read off a log
+# ---- parsing of logs
 
 
 def check_data_was_used(log: str) -> None:
@@ -81,7 +81,7 @@ def build(preset: str, *, cores: int, targets: Sequence[str] = (), after: Sequen
 
 
 def ctest(name: str, title: str, preset: str, *arguments: str, prefix: Sequence[str] = ()) -> Step:
-    """Tests by ctest; the repeats of slow ones are a fifth of those of `make slow`."""
+    """Tests run by ctest; slow tests repeat a fifth as often as in `make slow`."""
     folder = str(BUILD / preset)
     command = [*prefix, "ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", *arguments]
     short = {"WIDTHWISE_SLOW_SCALE": "0.2"}
@@ -89,7 +89,7 @@ def ctest(name: str, title: str, preset: str, *arguments: str, prefix: Sequence[
 
 
 def sanitized_tests() -> Step:
-    """The unit tests in one process per program: under a sanitizer a process takes longer to start than most tests."""
+    """The unit tests, one process per program: under a sanitizer, starting a process takes longer than most tests."""
     folder = BUILD / "asan-ubsan"
     programs = ["widthwise_tests", "widthwise_xgboost_tests", "widthwise_io_tests"]
     tests = [[str(folder / "tests" / name), "--gtest_brief=1", "--gtest_filter=-Slow*:*/Slow*"] for name in programs]
@@ -106,7 +106,7 @@ def sanitized_tests() -> Step:
 
 
 def program_tests(name: str, title: str, *, cores: int = 1, measured: str = "") -> Step:
-    """Tests of the program, by pytest: the folder tests/<name>."""
+    """Tests of the program with pytest, in the folder tests/<name>."""
     release = BUILD / "release"
     return Step(
         name,
@@ -130,7 +130,7 @@ def install_wheel(python: Path, extras: str) -> list[str]:
 
 
 class Package:
-    """The Python package, installed into a clean environment outside the tree."""
+    """The Python package, installed into a clean environment outside the source tree."""
 
     def __init__(self, outside: Path) -> None:
         self.outside = outside
@@ -142,7 +142,7 @@ class Package:
         }
 
     def install(self) -> Step:
-        """Everything that the tests of the package and the experiments use, but for the package itself."""
+        """Install everything that the tests of the package and the experiments need, except the package itself."""
         pip = [str(self.python), "-m", "pip", "install", "--disable-pip-version-check"]
         return Step(
             "environment",
@@ -162,7 +162,7 @@ class Package:
         )
 
     def wheel(self) -> Step:
-        """Source archive, and the wheel built from it where ccache knows the sources, with packages that were checked."""
+        """Build the source archive and the wheel from it, in a folder that ccache knows, with verified packages."""
         return Step(
             "wheel",
             "python: source archive and wheel",
@@ -174,7 +174,7 @@ class Package:
                 ["python3", "-m", "build", "--no-isolation", "--wheel", "--outdir", "build/dist", "build/sdist"],
             ],
             after=["release-build"],
-            environment={"CXX": "c++"},  # the name that CMake finds; ccache tells compilers by name
+            environment={"CXX": "c++"},  # the name that CMake finds; ccache distinguishes compilers by name
         )
 
     def install_wheel(self) -> Step:
@@ -186,7 +186,7 @@ class Package:
         )
 
     def minimal(self) -> Step:
-        """The wheel with numpy alone."""
+        """Test the wheel with only numpy installed."""
         python = self.outside / "minimal/bin/python3"
         return Step(
             "wheel-minimal",
@@ -201,7 +201,7 @@ class Package:
         )
 
     def tests(self, name: str, title: str, *arguments: str, measured: str = "") -> Step:
-        """Tests of the installed package, away from the tree."""
+        """Test the installed package outside the source tree."""
         config = f"--config-file={ROOT / 'tests/python/pytest.ini'}"
         return Step(
             name,
@@ -214,7 +214,7 @@ class Package:
         )
 
     def with_package(self, name: str, title: str, *arguments: str, read: Callable[[str], list[str]]) -> Step:
-        """A command of the tree that uses the installed package and the program of the release build."""
+        """A command in the source tree that uses the installed package and the program of the release build."""
         return Step(
             name,
             title,
@@ -226,7 +226,7 @@ class Package:
 
 
 def fixed_addresses() -> list[str]:
-    """The thread sanitizer needs its memory where it expects it, which address randomisation may not leave free."""
+    """Disable address randomisation: the thread sanitizer needs its memory at fixed addresses."""
     works = subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode == 0
     return ["setarch", "-R"] if works else []
 

@@ -1,8 +1,8 @@
-"""The time that a team spends sending, from a model of the network and from a simulation of every message.
+"""Estimate the communication time of workers, with a model of the network and a simulation of every message.
 
-XGBoost adds numbers up in a ring: each of w workers sends a w-th of them to its neighbour, 2 (w - 1) times. With a latency
-of a seconds a message and b bytes a second, m bytes take 2 (w - 1) (a + m / (w b)). That is the model; the simulation
-moves each message by itself, with workers that are not equally fast, as a real round has them.
+XGBoost sums numbers in a ring: each of w workers sends 1/w of the data to its neighbour, 2 (w - 1) times. With a
+latency of a seconds per message and a bandwidth of b bytes per second, m bytes take 2 (w - 1) (a + m / (w b)). This is
+the model. The simulation moves every message separately, between workers of different speed, as in a real round.
 
     python bench/communication.py        prints the table of docs/scale.md
 """
@@ -13,20 +13,20 @@ import random
 
 
 def modelled(workers: int, size: float, latency: float, bandwidth: float) -> float:
-    """Seconds to add up `size` bytes over a ring."""
+    """Seconds to sum `size` bytes over a ring."""
     return 2 * (workers - 1) * (latency + size / (workers * bandwidth))
 
 
 def simulated(starts: list[float], size: float, latency: float, bandwidth: float) -> float:
-    """The same, message by message: worker i is ready at starts[i]; return when the last one has the sum.
+    """Simulate the messages: worker i is ready at starts[i]; return the time when the last worker has the sum.
 
-    In each step a worker sends a part to the next one and waits for a part from the one before.
+    In each step, a worker sends one chunk to the next worker and waits for a chunk from the previous one.
     """
     workers = len(starts)
     clock = list(starts)
     transfer = latency + size / (workers * bandwidth)
     for _ in range(2 * (workers - 1)):
-        # A part arrives when its sender was ready and the way is done; both ends then go on.
+        # A chunk arrives when its sender was ready and the transfer is complete.
         clock = [max(clock[i], clock[i - 1] + transfer) for i in range(workers)]
     return max(clock)
 
@@ -36,7 +36,7 @@ BYTES_OF_BIN = 16  # gradient and Hessian, double precision
 
 
 def histogram_bytes(features: int, depth: int, outputs: int) -> float:
-    """What XGBoost adds up in a round: of two siblings the smaller, at each depth."""
+    """Bytes that XGBoost sums per round: the histograms of the smaller of two siblings, at each depth."""
     nodes = sum(max(1, 2 ** (level - 1)) for level in range(depth))
     return outputs * nodes * features * HISTOGRAM_BINS * BYTES_OF_BIN
 
@@ -44,7 +44,7 @@ def histogram_bytes(features: int, depth: int, outputs: int) -> float:
 def round_seconds(
     workers: int, *, features: int, depth: int = 4, outputs: int = 2, summary: float = 51_264
 ) -> dict[str, float]:
-    """Seconds a round spends sending, over a network of a data centre: 50 us a message, 10 Gbit/s."""
+    """Communication seconds per round in a data centre network: 50 us per message, 10 Gbit/s."""
     latency, bandwidth = 50e-6, 1.25e9
     own = modelled(workers, summary, latency, bandwidth)
     calls = depth * outputs

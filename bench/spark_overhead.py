@@ -1,11 +1,11 @@
-"""What intervals cost in Spark: Parquet in and out through widthwise.spark, against Parquet in and out.
+"""Measure the cost of intervals in Spark: Parquet through widthwise.spark, compared with Parquet alone.
 
 python bench/spark_overhead.py [ROWS] [REPEATS]
 
-All read Parquet and write the same columns of every row: features, prediction and bounds. `Parquet in and out` finds
-them all in the file. `Arrow alone` sends them through a Python function that returns them as they are: what Spark itself
-takes for that. They take turns, so that a busy machine slows down all; what is printed is the median ratio, with the
-least and the most.
+All tasks read Parquet and write the same columns of every row: features, prediction and bounds. `Parquet in and out`
+reads all of them from the file. `Arrow alone` passes them through a Python function that returns them unchanged, which
+measures the cost of Spark itself. The tasks run alternately, so that other load affects all of them. The output is the
+median ratio with its minimum and maximum.
 """
 
 import os
@@ -44,7 +44,7 @@ def training_rows():
 
 
 def around_predictions():
-    """A model of intervals around a column of predictions."""
+    """A model that computes intervals around a column of predictions."""
     X, y = training_rows()
     fit, fresh = slice(None, 15_000), slice(15_000, None)
     localizer = widthwise.Localizer(random_state=0, n_jobs=1).fit(X[fit], y[fit], X[fit, 0])
@@ -52,7 +52,7 @@ def around_predictions():
 
 
 def with_predictions():
-    """A model that makes the predictions, too."""
+    """A model that also computes the predictions."""
     return widthwise.WidthwiseRegressor(random_state=0, n_jobs=1).fit(*training_rows()).predictor_
 
 
@@ -64,7 +64,7 @@ def seconds(frame, out):
 
 
 def unchanged(frame):
-    # Spark takes a dot in a name for a field of a struct.
+    # Spark interprets a dot in a name as a field of a struct.
     plain = frame.toDF(*[f"c{j}" for j in range(len(frame.columns))])
     return plain.mapInArrow(lambda batches: batches, plain.schema)
 
@@ -98,7 +98,7 @@ def main(rows, repeats, folder):
     for turn in range(repeats + 1):
         for name, task in tasks.items():
             value = seconds(task(), out)
-            if turn:  # the first turn starts Java's compiler and the Python workers
+            if turn:  # the first run starts Java's compiler and the Python workers
                 taken[name].append(value)
     spark.stop()
     plain = taken["Parquet in and out"]

@@ -1,12 +1,12 @@
-"""How long a fit takes by the number of training threads, alone and beside another fit.
+"""Time fits by number of training threads, alone and in parallel with another fit.
 
     python bench/threads.py build/release/cli/widthwise          # the program
     python bench/threads.py --python                             # the Python package
 
-Prints, for 300, 10,000 and 1,000,000 rows of 8 features, the median wall time and the median CPU time of fits with one
-thread, with one for every processor and with the default, the default over the better of the two, and how much longer
-two fits at once take than one. Runs of different settings take turns, so that other work on the machine meets all of
-them alike. Fits use no variable of OpenMP.
+For 300, 10,000 and 1,000,000 rows of 8 features, prints the median wall time and CPU time of fits with one thread, with
+one thread per processor and with the default; the ratio of the default to the better of the two; and the ratio of two
+simultaneous fits to one. Different settings run alternately, so that other load affects all of them. OpenMP variables
+are not set.
 """
 
 import argparse
@@ -41,12 +41,12 @@ class Times:
 
 
 def environment():
-    """All variables but those of OpenMP."""
+    """All environment variables except those of OpenMP."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_", "KMP_"))}
 
 
 def make_rows(rows):
-    """Features, prediction and outcome; errors depend on the second feature."""
+    """Rows of features, prediction and outcome; errors depend on the second feature."""
     import numpy as np
 
     random = np.random.default_rng(rows)
@@ -56,7 +56,7 @@ def make_rows(rows):
 
 
 class Fits:
-    """Runs fits of tables in a folder, with so many threads; 0 is the default."""
+    """Run fits of the tables in a folder with a given number of threads; 0 is the default."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -74,7 +74,7 @@ class Fits:
         return self.tables[rows]
 
     def run(self, rows, threads):
-        """Fits at once, one for each number of threads."""
+        """Run simultaneous fits, one per number of threads."""
         self.table(rows)
         begin = time.perf_counter()
         processes = [
@@ -127,11 +127,11 @@ class Python(Fits):
 
 
 def compare(fits, rows):
-    """Print the times of fits of so many rows, and return the ratios."""
+    """Print the times of fits with this many rows, and return the ratios."""
     processors = len(os.sched_getaffinity(0))
     settings = {"one thread": [1], f"{processors} threads": [processors], "default": [0], "two at once": [0, 0]}
     times = {name: [] for name in settings}
-    fits.run(rows, [1])  # to read the files once
+    fits.run(rows, [1])  # warm up the file cache
     for _ in range(REPEATS[rows]):
         for name, threads in settings.items():
             times[name].append(fits.run(rows, threads))

@@ -1,4 +1,4 @@
-"""The mean of localizers: of trees and a net, say."""
+"""The mean of localizers, for example of trees and a net."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Floats = NDArray[np.float64]
 
 
 class MeanLocalizer:
-    """The mean of the parameters of localizers with the transform affine, r / b + c, that X, y and predictions trained.
+    """The mean of the parameters of localizers with the transform affine, r / b + c, trained on X, y and predictions.
 
-    Intervals do not change with the units of a score, but a mean of parameters would. So all come in such units that
-    b is 1 on average and the score of the level 0.9 is 0.
+    Intervals do not depend on the unit of a score, but a mean of parameters does. All parameters are therefore
+    rescaled such that b is 1 on average and the score of level 0.9 is 0.
     """
 
     def __init__(self, localizers: list[Localizer], X: Floats, y: Floats, predictions: Floats) -> None:
@@ -30,11 +30,11 @@ class MeanLocalizer:
         ]
 
     def scores(self, X: Floats, y: Floats, predictions: Floats) -> Floats:
-        """What a calibration holds."""
+        """The scores to calibrate with."""
         return self._loss.scores(self._parameters(X, predictions), y - predictions)
 
     def half_widths(self, X: Floats, predictions: Floats, scores: Floats) -> tuple[Floats, Floats]:
-        """The distances to the lower and the upper bound that these scores give."""
+        """The distances to the lower and the upper bound for these scores."""
         return self._loss.half_widths(self._parameters(X, predictions), scores)
 
     def _parameters(self, X: Floats, predictions: Floats) -> Floats:

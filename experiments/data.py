@@ -1,9 +1,9 @@
-"""The data sets of the experiments: loaded from the folder WIDTHWISE_DATA, or prepared from their public sources.
+"""The data sets of the experiments, loaded from the folder WIDTHWISE_DATA or prepared from their public sources.
 
     python -m experiments.data FOLDER
 
-downloads seven public files, brings each into one form (a header, numbers only, no missing values, the target last),
-compares the values with the checksums of datasets.json, and writes FOLDER/NAME.csv and FOLDER/datasets.json.
+downloads seven public files, converts each to a common form (a header, numbers only, no missing values, target last),
+verifies the values with the checksums of datasets.json, and writes FOLDER/NAME.csv and FOLDER/datasets.json.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ NAMES = tuple(FACTS)
 
 
 class DataError(Exception):
-    """A data set is missing, cannot be downloaded, or is not what it should be; the message says what to do."""
+    """A data set is missing, cannot be downloaded, or has unexpected contents; the message explains how to fix it."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set in memory: X has a column for each of the features, in their order."""
+    """A data set in memory; X has one column per feature, in order."""
 
     name: str
     features: list[str]
@@ -50,13 +50,13 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as text, so that preparing it changes no digit."""
+    """A table as text, so that preparing it does not change any digit."""
 
     columns: list[str]
     rows: list[list[str]]
 
     def select(self, columns: list[str]) -> Table:
-        """The columns of these names, in this order."""
+        """The columns with these names, in this order."""
         missing = sorted(set(columns) - set(self.columns))
         if missing:
             raise DataError(f"the table has no column {', '.join(missing)}; it has {', '.join(self.columns)}")
@@ -64,13 +64,13 @@ class Table:
         return Table(columns, [[row[place] for place in places] for row in self.rows])
 
     def rename(self, columns: list[str]) -> Table:
-        """The same columns under other names."""
+        """The same columns with other names."""
         if len(columns) != len(self.columns):
             raise DataError(f"the table has {len(self.columns)} columns instead of {len(columns)}")
         return Table(columns, self.rows)
 
 
-# From public files to tables of one form. Each takes what `read_csv` makes of the file.
+# Convert public files to the common form. Each function takes the result of `read_csv`.
 
 ENERGY_COLUMNS = (
     "relative_compactness surface_area wall_area roof_area overall_height orientation glazing_area "
@@ -78,7 +78,7 @@ ENERGY_COLUMNS = (
 ).split()
 CONCRETE_COLUMNS = "cement slag fly_ash water superplasticizer coarse_aggregate fine_aggregate age strength".split()
 WEEKDAYS = "sun mon tue wed thu fri sat".split()
-# The five counts of comments, cc1 to cc5, once summed up over the posts of the page and once of the post itself.
+# The five counts of comments, cc1 to cc5, summed over the posts of the page and for the post itself.
 COMMENT_COUNTS = [f"cc{i}" for i in range(1, 6)]
 FACEBOOK_COLUMNS = [
     *"page_likes page_checkins page_talking_about page_category".split(),
@@ -97,7 +97,7 @@ def last(table: Table, target: str) -> Table:
 
 
 def prepare_energy(raw: Table) -> Table:
-    """Rename the columns; cooling load is the target, heating load stays a feature as in the paper."""
+    """Rename the columns; cooling load is the target, heating load stays a feature, as in the paper."""
     return raw.rename(ENERGY_COLUMNS)
 
 
@@ -152,7 +152,7 @@ PREPARE: dict[str, Callable[[Table], Table]] = {
 
 
 def read_csv(text: str, columns: list[str] | None = None) -> Table:
-    """Read comma-separated text; without names for the columns its first line is the header."""
+    """Read comma-separated text; if no column names are given, the first line is the header."""
     rows = [row for row in csv.reader(io.StringIO(text)) if row]
     if columns is None:
         columns, rows = rows[0], rows[1:]
@@ -163,7 +163,7 @@ def read_csv(text: str, columns: list[str] | None = None) -> Table:
 
 
 def values_sha256(rows: Iterable[Iterable[float]]) -> str:
-    """The checksum of values: every row printed as %.6g, joined by commas and ended by a newline."""
+    """The checksum of the values: every row printed with %.6g, joined by commas, ended by a newline."""
     digest = hashlib.sha256()
     for row in rows:
         digest.update((",".join([f"{value:.6g}" for value in row]) + "\n").encode())
@@ -171,7 +171,7 @@ def values_sha256(rows: Iterable[Iterable[float]]) -> str:
 
 
 def check(name: str, table: Table) -> None:
-    """Raise an error unless the prepared table has the values that the experiments were made with."""
+    """Raise an error unless the prepared table has the values that the experiments used."""
     facts = FACTS[name]
     if table.columns[-1] != facts["target"]:
         raise DataError(f"{name}: the last column is {table.columns[-1]} instead of {facts['target']}")
@@ -187,7 +187,7 @@ def check(name: str, table: Table) -> None:
 
 
 def read_public(name: str, content: bytes) -> Table:
-    """Read the public file, out of its archive if it comes in one."""
+    """Read the public file, from its archive if there is one."""
     member = FACTS[name].get("member")
     columns = None
     if member:
@@ -197,7 +197,7 @@ def read_public(name: str, content: bytes) -> Table:
                 if path is None:
                     raise DataError(f"{name}: no {member} in the archive, only {', '.join(archive.namelist())}")
                 content = archive.read(path)
-                if name == "community":  # names its columns in a file of their own
+                if name == "community":  # names its columns in a separate file
                     about = archive.read(path.removesuffix(".data") + ".names").decode("latin-1")
                     columns = re.findall(r"^@attribute\s+(\S+)", about, flags=re.MULTILINE)
         except (zipfile.BadZipFile, KeyError) as error:
@@ -219,7 +219,7 @@ def download(url: str) -> bytes:
 
 
 def prepare(name: str, folder: Path) -> Path:
-    """Download a data set, prepare and check it, and write it into the folder; the first source that is right wins."""
+    """Download, prepare, verify and write a data set; use the first source with the expected values."""
     problems = []
     for url in FACTS[name]["urls"]:
         try:
@@ -239,7 +239,7 @@ def prepare(name: str, folder: Path) -> Path:
 
 
 def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
-    """Load a data set from a folder, by default that of the variable WIDTHWISE_DATA, and check its values."""
+    """Load a data set from a folder, by default WIDTHWISE_DATA, and verify its values."""
     folder = folder or os.environ.get(VARIABLE)
     if not folder:
         raise DataError(f"set {VARIABLE} to a folder of the data sets; `python -m experiments.data FOLDER` makes one")
@@ -249,7 +249,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     except FileNotFoundError:
         raise DataError(f"{path} is missing; `python -m experiments.data {folder}` makes it") from None
     table = read_csv(content.decode())
-    # Equal bytes are the quick way; a file prepared elsewhere may write its numbers differently.
+    # Comparing bytes is fast, but a file prepared elsewhere may format its numbers differently.
     if hashlib.sha256(content).hexdigest() != FACTS[name]["sha256"]:
         check(name, table)
     values = np.array(table.rows, dtype=np.float64)
@@ -257,7 +257,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prepare all data sets; say which could not be had."""
+    """Prepare all data sets, and report those that are not available."""
     parser = argparse.ArgumentParser(prog="python -m experiments.data", description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="where to write the data sets; made if it does not exist")
     folder = parser.parse_args(arguments).folder

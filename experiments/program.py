@@ -1,4 +1,4 @@
-"""The program `widthwise`, which trains nets on LibTorch; the Python package trains trees only."""
+"""Run the program `widthwise`, which trains nets with LibTorch; the Python package trains only trees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from widthwise import Localizer
 
 
 def path() -> str:
-    """Where the program is: WIDTHWISE_PROGRAM, or the PATH."""
+    """The path of the program: WIDTHWISE_PROGRAM, or found on the PATH."""
     found = os.environ.get("WIDTHWISE_PROGRAM") or shutil.which("widthwise")
     if not found:
         raise FileNotFoundError(
@@ -30,7 +30,7 @@ def path() -> str:
 def fit(
     X: NDArray[np.float64], y: NDArray[np.float64], predictions: NDArray[np.float64], *options: str, seed: int
 ) -> Localizer:
-    """Train a localizer with `widthwise fit` and these options, on one thread. It sees x and the prediction."""
+    """Train a localizer with `widthwise fit` and these options, on one thread. Its inputs are x and the prediction."""
     columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
     with tempfile.TemporaryDirectory() as folder:
         table, model = Path(folder, "rows.parquet"), Path(folder, "model.safetensors")

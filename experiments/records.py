@@ -1,4 +1,4 @@
-"""Records of experiments: flat dictionaries, one to a line of JSON, and what every suite does with them."""
+"""Records of experiments: flat dictionaries, stored one per line of JSON, and functions shared by the suites."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PACKAGES = ("numpy", "scikit-learn", "xgboost-cpu", "torch")
 
 
 def write(path: str | os.PathLike[str], records: Iterable[Record]) -> None:
-    """Write a JSON list, a record to a line, so that differences between runs are readable. NaN becomes null."""
+    """Write a JSON list with one record per line, so that differences between runs are readable. NaN becomes null."""
     lines = [json.dumps({key: _plain(value) for key, value in record.items()}) for record in records]
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 
 def read(path: str | os.PathLike[str]) -> list[Record]:
-    """Read what `write` wrote; null is NaN again."""
+    """Read a file of `write`; null becomes NaN."""
     records = json.loads(Path(path).read_text(encoding="utf-8"))
     return [{key: math.nan if value is None else value for key, value in record.items()} for record in records]
 
@@ -44,12 +44,12 @@ def _plain(value: Any) -> Any:
 
 
 def write_environment(path: Path, about: Record) -> None:
-    """Write the circumstances of the records of a file beside it."""
+    """Write the environment of a file of records next to it."""
     _environment_file(path).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
 def read_environment(path: Path) -> Record:
-    """What `write_environment` wrote."""
+    """Read a file of `write_environment`."""
     about: Record = json.loads(_environment_file(path).read_text(encoding="utf-8"))
     return about
 
@@ -60,7 +60,7 @@ def _environment_file(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Check:
-    """Something the results must show."""
+    """A required result."""
 
     name: str
     failures: list[str]

@@ -1,4 +1,4 @@
-"""Jobs side by side, on one thread each."""
+"""Run jobs in parallel, on one thread each."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Job = TypeVar("Job")
 def run(
     work: Callable[[Job], list[Record]], jobs: Sequence[Job], workers: int, parts: Path
 ) -> tuple[list[Record], Record]:
-    """Do the jobs; return their records, in the order of the jobs, and a record of the circumstances.
+    """Run the jobs; return their records, in the order of the jobs, and a record of the environment.
 
-    What a job gives is kept in the folder `parts`, too. Jobs that are there already are not done again.
+    The result of each job is also stored in the folder `parts`. Jobs with a stored result are skipped.
     """
     start = time.perf_counter()
     done = {job: read(part) for job in jobs if (part := _part(parts, job)).exists()}
     seconds = {job: json.loads(_part(parts, job).with_suffix(".seconds").read_text()) for job in done}
-    # One thread a worker; libraries read this when they are loaded, and workers load them afresh.
+    # One thread per worker. Libraries read this when they are loaded, and each worker loads them itself.
     os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", OPENBLAS_NUM_THREADS="1")
-    # Not forked: a copy of a process that has loaded torch and XGBoost may hang.
+    # Do not fork: a forked process that has loaded torch and XGBoost may hang.
     with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         futures = {pool.submit(_timed, work, job): job for job in jobs if job not in done}
         for future in as_completed(futures):
@@ -65,7 +65,7 @@ def main(
     report: Callable[[Path], list[Check]],
     about: str | None,
 ) -> int:
-    """The command of a suite: run its jobs, write records and page, and say whether what must hold does."""
+    """The command of a suite: run its jobs, write the records and the page, and report the checks."""
     parser = argparse.ArgumentParser(prog=f"python -m experiments.{name}", description=about)
     parser.add_argument("--quick", action="store_true", help="two splits of two small data sets: minutes")
     parser.add_argument("--report", action="store_true", help=f"run nothing; write page and pictures from {name}.json")
@@ -79,7 +79,7 @@ def main(
         if not arguments.resume:
             shutil.rmtree(parts, ignore_errors=True)
         found, circumstances = run(work, jobs(arguments.quick), arguments.workers, parts)
-        # What is not a measurement of a method on a data set is kept apart.
+        # Records that are not measurements of a method on a data set are stored separately.
         write(folder / f"{name}.json", (record for record in found if "kind" not in record))
         if more := [record for record in found if "kind" in record]:
             write(folder / f"{name}_more.json", more)

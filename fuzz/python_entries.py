@@ -1,9 +1,9 @@
-"""Odd arrays, tables and options for every entry of the Python package, made from bytes.
+"""Fuzz every function of the Python package with unusual arrays, tables and options, generated from bytes.
 
-Each call gives a result or one of the exceptions that docs/python.md names, with words for people: nothing else, and no
-crash. `python fuzz/python_entries.py FOLDER -max_total_time=600` searches with atheris (pip install atheris), whose options
-are those of libFuzzer; without atheris, `--replay COUNT` runs COUNT inputs drawn at random, always the same ones, and
-`--replay 0 FILE ...` inputs that were found before.
+Each call must return a result or raise one of the exceptions listed in docs/python.md, with a readable message. Any
+other exception and any crash is a failure. `python fuzz/python_entries.py FOLDER -max_total_time=600` searches with
+atheris (pip install atheris), which takes the options of libFuzzer. Without atheris, `--replay COUNT` runs COUNT random
+inputs with a fixed seed, and `--replay 0 FILE ...` runs stored inputs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pyarrow as pa
 
 try:
     import atheris
-except ImportError:  # --replay does without
+except ImportError:  # not needed for --replay
     atheris = None
 
 with atheris.instrument_imports(include=["widthwise"]) if atheris else nullcontext():
@@ -71,12 +71,12 @@ GOOD_NUMBERS = (0.5, 0.9, [0.8, 0.9])
 
 
 class Bytes:
-    """Choices from bytes; zeros when they are used up."""
+    """Choices derived from bytes; zeros when the bytes are used up."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
-        self._rate = (3, 10, 40)[self.below(3)]  # one choice in so many is odd
+        self._rate = (3, 10, 40)[self.below(3)]  # one choice in this many is unusual
 
     def take(self, n: int) -> bytes:
         taken = self._data[self._at : self._at + n]
@@ -94,7 +94,7 @@ class Bytes:
 
 
 def odd_array(data: Bytes, rows: int, columns: int | None):
-    """An array of a kind and a layout that people may have."""
+    """An array of a dtype and a layout that users may have."""
     shape = (rows,) if columns is None else (rows, columns)
     count = int(np.prod(shape))
     dtype = np.dtype(data.pick(DTYPES))
@@ -130,12 +130,12 @@ def odd_array(data: Bytes, rows: int, columns: int | None):
 
 
 def polars_series(values):
-    """A series through Arrow: polars ends the process for some arrays of numpy."""
+    """A series made through Arrow, because polars aborts the process for some numpy arrays."""
     return pl.Series(pa.array(values))
 
 
 def column(data: Bytes, good: np.ndarray):
-    """A column for a parameter: mostly good, or odd in one way."""
+    """A column for a parameter: usually valid, or unusual in one way."""
     if not data.odd():
         kind = data.below(6)
         return [good, good.tolist(), pd.Series(good), pl.Series(good), pa.array(good), np.flip(good)][kind]
@@ -145,7 +145,7 @@ def column(data: Bytes, good: np.ndarray):
     values = odd_array(data, rows, None if not data.odd(6) else data.below(3))
     try:
         return data.pick([np.asarray, pd.Series, polars_series, pa.array, lambda same: same])(values)
-    except Exception:  # noqa: BLE001 - what the other package does not take
+    except Exception:  # noqa: BLE001 - inputs that the other package rejects
         return values
 
 
@@ -166,7 +166,7 @@ def table(data: Bytes):
         made = pa.table([pa.array(values) for values in columns], names=names)
         kind = data.below(5)
         return [made, made.slice(1), pa.concat_tables([made, made]), made.to_pandas(), pl.from_arrow(made)][kind]
-    except Exception:  # noqa: BLE001 - what the other package does not take
+    except Exception:  # noqa: BLE001 - inputs that the other package rejects
         return pd.DataFrame(dict(zip(names, map(list, columns), strict=True)))
 
 
@@ -180,7 +180,7 @@ def integers(data: Bytes):
     return column(data, np.arange(ROWS) % 3 if data.odd(2) else np.arange(ROWS))
 
 
-# ---- the entries
+# ---- the functions under test
 
 
 def fit_localizer(data: Bytes) -> None:
@@ -259,7 +259,7 @@ def use_online(data: Bytes) -> None:
 
 
 def damaged(data: Bytes, good: bytes) -> bytes:
-    """Bytes of an object with a few changes."""
+    """The bytes of an object with a few changes."""
     changed = bytearray(good)
     for _ in range(1 + data.below(4)):
         at = data.below(2**16) * 7 % max(1, len(changed))
@@ -329,7 +329,7 @@ CALIBRATION_BYTES = PREDICTOR.calibration.to_bytes()
 
 
 def run_one(content: bytes) -> None:
-    """Run one input, and raise only what the package must not raise."""
+    """Run one input; raise only exceptions that the package must not raise."""
     data = Bytes(content)
     entry = data.pick(ENTRIES)
     with warnings.catch_warnings():
@@ -342,7 +342,7 @@ def run_one(content: bytes) -> None:
 
 
 def replay(count: int, files: list[str], seed: int = 0) -> None:
-    """Run inputs of files, and `count` more of random bytes."""
+    """Run the inputs of the files, and `count` inputs of random bytes."""
     for file in files:
         run_one(Path(file).read_bytes())
     generator = random.Random(seed)

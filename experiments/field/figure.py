@@ -1,4 +1,4 @@
-"""Width against evenness: all methods, and the way from even to narrow."""
+"""Plot width against evenness of all methods, and the frontier from even to narrow."""
 
 from __future__ import annotations
 

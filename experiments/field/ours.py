@@ -1,4 +1,4 @@
-"""widthwise, in all the ways the field compares: goals, transforms, sides, levels; trees, nets and their average."""
+"""All variants of widthwise in the field: goals, transforms, sides, levels; trees, nets and their average."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..averaging import MeanLocalizer
 from ..records import processor_seconds
 from .protocol import LEVELS, Floats, Split
 
-# From the widest and most even to the narrowest: what is drawn as our frontier.
+# The goals drawn as our frontier, from the widest and most even to the narrowest.
 FRONTIER = ("even", "evenness 0.85", "evenness 0.5", "narrow")
 
-# What the figures are demanded of.
+# The goal to which the targets apply.
 NARROW = "narrow"
 
 
-# The goals alone; these and all that trees can do; nets, too.
+# Only the goals; goals and all variants of trees; also nets.
 Variants = Literal["goals", "trees", "all"]
 
 
 def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, float]]:
-    """Name, intervals (rows, 2, levels) and seconds to fit of every variant."""
+    """Yield the name, the intervals (rows, 2, levels) and the seconds to fit of every variant."""
 
     def trees(**options: object) -> tuple[Localizer, float]:
         start = processor_seconds()
@@ -48,7 +48,7 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
     if variants == "goals":
         return
 
-    # The default took one side or two; that one is not trained again.
+    # The default chose one side or two; skip the variant that equals it.
     sides = {False: "narrow, one-sided", True: "narrow, two-sided"}
     yield sides[narrow.two_sided], intervals, seconds
     other, seconds_of_other = trees(goal="narrow", two_sided=not narrow.two_sided)
@@ -75,7 +75,7 @@ def intervals_of(split: Split, localizer: Localizer) -> Floats:
 
 
 def averaged_intervals(split: Split, *localizers: Localizer) -> Floats:
-    """Intervals by the mean of localizers for the goal narrow."""
+    """Intervals of the mean of localizers for the goal narrow."""
     mean = MeanLocalizer(list(localizers), split.X_fit, split.y_fit, split.oof)
     calibration = Calibration().add(mean.scores(split.X_cal, split.y_cal, split.f_cal))
     quantiles = np.array([calibration.quantile(level) for level in LEVELS])

@@ -1,10 +1,10 @@
-"""The field: what other libraries and papers make of the same rows, each used as its documentation says.
+"""The peers: methods of other libraries and papers on the same rows, each used as its documentation recommends.
 
-Every peer gets a `Split` and returns intervals for the test rows at all `LEVELS`, in the form of MAPIE and widthwise:
-an array (rows, 2, levels) of lower and upper bounds. The fitting rows fit, the calibration rows, all of them and only
-them, calibrate, the test rows are only predicted. Those that learn how large the errors of the base model are learn it
-from its out-of-fold errors, as widthwise does. Nothing is clipped here, and too few calibration rows make intervals
-infinite where the peer says so.
+Every peer gets a `Split` and returns intervals for the test rows at all `LEVELS`, in the format of MAPIE and widthwise:
+an array (rows, 2, levels) of lower and upper bounds. The fitting rows fit, exactly the calibration rows calibrate, and
+the test rows are only predicted. Peers that model the size of the base model's errors are trained on out-of-fold
+errors, as widthwise is. Intervals are not clipped here. With too few calibration rows they are infinite if the peer
+returns infinite ones.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from .protocol import LEVELS, Split
 
 Floats = NDArray[np.float64]
 
-# The lower and the upper quantile that a central interval of each level wants: 0.16, 0.84, 0.05, 0.95, ...
+# The lower and the upper quantile of the central interval of each level: 0.16, 0.84, 0.05, 0.95, ...
 QUANTILES = [round(side, 10) for level in LEVELS for side in ((1 - level) / 2, (1 + level) / 2)]
 
 
 def mapie_absolute(split: Split) -> Floats:
-    """MAPIE's split conformal regressor around the fitted base model: one width for all rows."""
+    """MAPIE's split conformal regressor around the fitted base model: constant width."""
     mapie = SplitConformalRegressor(split.base, LEVELS, conformity_score="absolute", prefit=True)
     mapie.conformalize(split.X_cal, split.y_cal)
     return mapie.predict_interval(split.X_test)[1]
@@ -53,8 +53,8 @@ def mapie_absolute(split: Split) -> Floats:
 def mapie_residual(split: Split) -> Floats:
     """MAPIE's residual-normalised score. Its residual model is fitted beforehand, on the log of out-of-fold errors.
 
-    Unfitted, MAPIE would take a quarter of the calibration rows to fit it. Errors below a thousandth of their mean
-    count as that, or the log would make much of them.
+    MAPIE would fit it on a quarter of the calibration rows. Errors are clipped from below at a thousandth of their
+    mean, because the log would exaggerate smaller ones.
     """
     residual_model = TransformedTargetRegressor(
         HistGradientBoostingRegressor(random_state=split.seed), func=np.log, inverse_func=np.exp, check_inverse=False
@@ -68,7 +68,7 @@ def mapie_residual(split: Split) -> Floats:
 
 
 def mapie_cqr(split: Split) -> Floats:
-    """MAPIE's conformalized quantile regressor with LightGBM, as in its examples; each side is corrected apart."""
+    """MAPIE's conformalized quantile regressor with LightGBM, as in its examples, with separately corrected sides."""
 
     def fitted(quantile: float) -> LGBMRegressor:
         model = LGBMRegressor(objective="quantile", alpha=quantile, n_jobs=1, verbose=-1, random_state=split.seed)
@@ -85,13 +85,13 @@ def mapie_cqr(split: Split) -> Floats:
 
 
 def error_model(split: Split) -> HistGradientBoostingRegressor:
-    """Expected absolute errors, fitted on out-of-fold ones; the loss of Poisson keeps them positive."""
+    """A model of absolute errors, fitted on out-of-fold errors; the Poisson loss keeps them positive."""
     model = HistGradientBoostingRegressor(loss="poisson", random_state=split.seed)
     return model.fit(split.X_fit, np.abs(split.y_fit - split.oof))
 
 
 def crepes_intervals(split: Split, difficulty: DifficultyEstimator, bins: MondrianCategorizer | None = None) -> Floats:
-    """Calibrate crepes by difficulty or, with bins, by the bin of the difficulty."""
+    """Calibrate crepes with normalisation by difficulty, or with bins of difficulty."""
 
     def about(X: Floats) -> dict[str, Floats]:
         return {"bins": bins.apply(X)} if bins else {"sigmas": difficulty.apply(X)}
@@ -102,24 +102,24 @@ def crepes_intervals(split: Split, difficulty: DifficultyEstimator, bins: Mondri
 
 
 def crepes_neighbours(split: Split) -> Floats:
-    """crepes, normalised by the mean out-of-fold error of the 25 nearest fitting rows: its defaults."""
-    with parallel_config(backend="sequential"):  # crepes asks for all cores
+    """crepes with its defaults: normalised by the mean out-of-fold error of the 25 nearest fitting rows."""
+    with parallel_config(backend="sequential"):  # crepes uses all cores by default
         difficulty = DifficultyEstimator().fit(split.X_fit, residuals=split.y_fit - split.oof)
         return crepes_intervals(split, difficulty)
 
 
 def crepes_residual(split: Split) -> Floats:
-    """crepes, normalised by a model of the out-of-fold errors, scaled as in its documentation."""
+    """crepes, normalised by a model of out-of-fold errors, scaled as in its documentation."""
     difficulty = DifficultyEstimator().fit(split.X_fit, f=error_model(split).predict, scaler=True)
     return crepes_intervals(split, difficulty)
 
 
 def crepes_mondrian(split: Split) -> Floats:
-    """crepes, one width in each of ten bins of the difficulty, made as in its documentation from the calibration rows.
+    """crepes with constant width in each of ten difficulty bins, made from the calibration rows as documented.
 
-    Fewer bins where they would hold less than 50 rows.
+    There are fewer bins if they would hold less than 50 rows.
     """
-    np.random.seed(split.seed)  # what crepes breaks ties with
+    np.random.seed(split.seed)  # crepes breaks ties with it
     difficulty = DifficultyEstimator().fit(split.X_fit, f=error_model(split).predict, scaler=True)
     number = max(1, min(10, len(split.y_cal) // 50))
     return crepes_intervals(split, difficulty, MondrianCategorizer().fit(split.X_cal, de=difficulty, no_bins=number))
@@ -128,7 +128,7 @@ def crepes_mondrian(split: Split) -> Floats:
 def puncc_adaptive(split: Split) -> Floats:
     """puncc's locally adaptive conformal prediction around the base model and a model of its out-of-fold errors.
 
-    Left to fit the two itself, puncc would fit the second to errors on rows that the first was fitted on.
+    Both models are fitted before: puncc would fit the second to in-sample errors of the first.
     """
     predictor = MeanVarPredictor([split.base, error_model(split)], is_trained=[True, True])
     puncc = LocallyAdaptiveCP(predictor, train=False)
@@ -138,7 +138,7 @@ def puncc_adaptive(split: Split) -> Floats:
 
 
 def conformalized_quantiles(cal: Floats, y_cal: Floats, test: Floats) -> Floats:
-    """Widen or narrow quantiles (rows, 2 levels) by the score of conformalized quantile regression, level by level."""
+    """Correct quantiles (rows, 2 levels) with the score of conformalized quantile regression, level by level."""
     intervals = []
     for j, level in enumerate(LEVELS):
         lower, upper = cal[:, 2 * j], cal[:, 2 * j + 1]
@@ -148,9 +148,9 @@ def conformalized_quantiles(cal: Floats, y_cal: Floats, test: Floats) -> Floats:
 
 
 def quantile_forest_cqr(split: Split) -> Floats:
-    """A quantile forest of quantile-forest, conformalized as in its documentation.
+    """A quantile forest of the package quantile-forest, conformalized as in its documentation.
 
-    Its defaults, but for leaves of at least two rows and, for the sake of time, 50 trees of at most 5000 rows each.
+    It uses the defaults, except for leaves of at least two rows and, to save time, 50 trees of at most 5000 rows each.
     """
     forest = RandomForestQuantileRegressor(
         n_estimators=50, min_samples_leaf=2, max_samples=min(len(split.y_fit), 5000), n_jobs=1, random_state=split.seed
@@ -161,7 +161,7 @@ def quantile_forest_cqr(split: Split) -> Floats:
 
 
 def xgboost_cqr(split: Split) -> Floats:
-    """XGBoost's quantile regression at all six quantiles together, with the score of Romano et al. (2019)."""
+    """XGBoost's quantile regression at all six quantiles jointly, with the score of Romano et al. (2019)."""
     model = xgboost.XGBRegressor(
         objective="reg:quantileerror",
         quantile_alpha=QUANTILES,
@@ -179,7 +179,7 @@ def xgboost_cqr(split: Split) -> Floats:
 
 
 def scaled_intervals(split: Split, cal: tuple[Floats, Floats], test: tuple[Floats, Floats]) -> Floats:
-    """Intervals by the score |y - mean| / scale; `cal` and `test` are means and scales."""
+    """Intervals with the score |y - mean| / scale; `cal` and `test` are means and scales."""
     calibration = Calibration().add(np.abs(split.y_cal - cal[0]) / cal[1])
     widths = test[1][:, None] * np.array([calibration.quantile(level) for level in LEVELS])
     return np.stack([test[0][:, None] - widths, test[0][:, None] + widths], axis=1)
@@ -191,16 +191,17 @@ NET_PATIENCE = 20
 
 
 def gaussian_net(split: Split) -> Floats:
-    """A net for mean and log-sigma by the Gaussian likelihood, made valid by the score |y - mean| / sigma.
+    """A net for mean and log-sigma with the Gaussian likelihood, calibrated with the score |y - mean| / sigma.
 
-    Two hidden layers of 64, Adam, the best of at most 2500 steps by the likelihood of a tenth of the fitting rows.
+    It has two hidden layers of 64 and trains with Adam. A tenth of the fitting rows selects the best of at most 2500
+    steps by likelihood.
     """
     torch.manual_seed(split.seed)
     scaler = StandardScaler().fit(split.X_fit)
     centre, unit = split.y_fit.mean(), split.y_fit.std()
 
     def inputs(X: Floats) -> torch.Tensor:
-        # Far outside of what it has seen a net gives any sigma whatever; five standard deviations are far.
+        # Far outside the training data, a net returns arbitrary values of sigma; clip at five standard deviations.
         return torch.tensor(np.clip(scaler.transform(X), -5, 5), dtype=torch.float32)
 
     x, y = inputs(split.X_fit), torch.tensor((split.y_fit - centre) / unit, dtype=torch.float32)
@@ -246,18 +247,18 @@ def gaussian_net(split: Split) -> Floats:
 class WidthAtOneLevel:
     """The loss of boosted conformal prediction: the mean width at one level, of intervals calibrated on the same rows.
 
-    A row's interval is mean +- q sigma, with mean = f + s u and sigma = s e^v around a first guess s of the error, and
-    q a smooth quantile of the scores |y - mean| / sigma. Trees are boosted on u and v.
+    The interval of a row is mean +- q sigma, where mean = f + s u, sigma = s e^v, s is an initial guess of the error,
+    and q is a smooth quantile of the scores |y - mean| / sigma. Trees are boosted on u and v.
 
-    The smooth quantile is the estimator of Harrell and Davis: order statistics, weighted by how often each would be the
-    quantile of a sample. Of a sample of `window` rows: with all rows only the few scores next to it would count.
+    The smooth quantile is the Harrell-Davis estimator: order statistics, weighted by the probability that each is the
+    quantile of a sample of `window` rows. With a sample of all rows, only the few scores next to it would count.
 
     Parameters
     ----------
     residuals : y - f, an array (rows,)
-    scales : the first guess s, an array (rows,)
-    level : of the intervals
-    window : rows of a sample
+    scales : the initial guess s, an array (rows,)
+    level : level of the intervals
+    window : number of rows of a sample
     """
 
     def __init__(self, residuals: Floats, scales: Floats, level: float, window: int = 200) -> None:
@@ -273,10 +274,10 @@ class WidthAtOneLevel:
         return 2 * quantile * sigma.mean()
 
     def derivatives(self, parameters: Floats) -> tuple[Floats, Floats]:
-        """The gradient (rows, 2) of rows * log(loss), and curvatures that make steps of a natural size.
+        """The gradient (rows, 2) of rows * log(loss), and positive curvatures that give reasonable step sizes.
 
-        The true Hessian is not positive. For v the two parts of the gradient, which pull against each other, are added
-        instead; for u it is the square of the slope of the score, as if the loss were quadratic there.
+        The true Hessian is not positive definite. For v, the curvature is the sum of the absolute values of the two
+        opposing terms of the gradient. For u, it is the squared slope of the score, as for a quadratic loss.
         """
         weights, scores, sigma, quantile = self._parts(parameters)
         pull = len(sigma) * weights / quantile
@@ -314,16 +315,16 @@ BOOSTED_TREES = {
 
 
 def boosted_conformal(split: Split) -> Floats:
-    """Boosted conformal prediction (Xie, Barber and Candes 2024) for short intervals: the idea, not their program.
+    """Boosted conformal prediction (Xie, Barber and Candes 2024) for short intervals, implemented from the paper.
 
-    From the score |y - f| / s, with s a model of out-of-fold errors, trees are boosted for the mean width at level 0.9
-    alone; intervals of the other levels come from the same score. Ours are the second-order steps, the log of the
-    scale, the smooth quantile without soft sorting, the cross-fitted s, and the number of rounds, 0 included, from a
-    fifth of the fitting rows instead of cross-validation.
+    Starting from the score |y - f| / s, where s is a model of out-of-fold errors, trees are boosted for the mean width
+    at level 0.9 only. Intervals of the other levels use the same score. Differences from the authors' program:
+    second-order steps, the log of the scale, the smooth quantile without soft sorting, the cross-fitted s, and the
+    number of rounds, possibly 0, chosen on a fifth of the fitting rows instead of by cross-validation.
     """
     errors = error_model(split)
     residuals = split.y_fit - split.oof
-    # Cross-fitted: guesses by a model that has seen the error itself would leave nothing to learn.
+    # Cross-fitted, because a model that was fitted on the same errors would leave nothing to learn.
     scales = cross_val_predict(errors, split.X_fit, np.abs(residuals), cv=5)
     order = np.random.default_rng(split.seed).permutation(len(residuals))
     held_out, rows = np.split(order, [len(order) // 5])

@@ -1,4 +1,4 @@
-"""What every method of the field gets, and how it is measured: the same rows, base model, levels and ruler."""
+"""The inputs and the measurements of every method of the field: the same rows, base model, levels and metrics."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..records import Record
 Floats = NDArray[np.float64]
 
 LEVELS = (0.68, 0.9, 0.95)
-SLAB_LEVEL = 0.9  # searching a thousand directions takes as long as fitting some of the methods
+SLAB_LEVEL = 0.9  # searching a thousand directions takes as long as fitting some methods
 SPLITS = 20
 FOLDS = 5
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to fit, to calibrate and to test, with the predictions of the base model."""
+    """Fitting, calibration and test rows, with the predictions of the base model."""
 
     X_fit: Floats
     y_fit: Floats
@@ -40,7 +40,7 @@ class Split:
 
 
 def base_model(seed: int) -> XGBRegressor:
-    """Boosted trees for the median: what symmetric intervals are narrowest around."""
+    """Boosted trees for the median, around which symmetric intervals are narrowest."""
     return XGBRegressor(
         objective="reg:absoluteerror",
         n_estimators=400,
@@ -55,7 +55,7 @@ def base_model(seed: int) -> XGBRegressor:
 
 
 def make_split(data: Dataset, number: int) -> Split:
-    """60 % of the rows fit, 20 % calibrate, 20 % test; y in units of its mean size on the fitting rows."""
+    """Split the rows: 60% fit, 20% calibrate, 20% test; y is divided by its mean size on the fitting rows."""
     n = len(data.y)
     order = np.random.default_rng(number).permutation(n)
     test, rest = order[: n // 5], order[n // 5 :]
@@ -80,9 +80,9 @@ def make_split(data: Dataset, number: int) -> Split:
 
 
 def measure(split: Split, intervals: Floats) -> list[Record]:
-    """A record for each level. Intervals of every method are cut to the range of y in the fitting rows."""
+    """One record per level. Intervals of every method are clipped to the range of y in the fitting rows."""
     clipped = np.clip(intervals, split.y_fit.min(), split.y_fit.max())
-    # Quantiles that cross leave nothing between them.
+    # Crossing quantiles give an empty interval.
     clipped = np.where(clipped[:, :1] > clipped[:, 1:], clipped.mean(axis=1, keepdims=True), clipped)
     records = []
     for j, level in enumerate(LEVELS):
@@ -109,9 +109,9 @@ def measure(split: Split, intervals: Floats) -> list[Record]:
 
 
 def decile_gap(widths: Floats, predictions: Floats, covered: NDArray[np.bool_], level: float, parts: int = 10) -> float:
-    """How far coverage is from the level in a tenth of the rows by width, on average over the tenths.
+    """The mean absolute difference between coverage and level over tenths of the rows by width.
 
-    Rows of equal width are ordered by their prediction: one width for all would otherwise have but one part.
+    Rows of equal width are ordered by their prediction; otherwise constant width would have only one bin.
     """
     order = np.lexsort((predictions, np.round(widths, 9)))
     return float(np.mean([abs(covered[part].mean() - level) for part in np.array_split(order, parts)]))

@@ -1,4 +1,4 @@
-"""What there is to do: one job is a split of a data set, on which every method is measured."""
+"""The jobs of the field: one job measures every method on one split of a data set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .protocol import SPLITS, make_split, measure
 DATASETS = ("facebook_1", "casp", "homes", "bike", "community", "concrete", "energy")
 QUICK_DATASETS = ("bike", "concrete")
 QUICK_SPLITS = 2
-VARIANT_SPLITS = 3  # the other ways to say narrow, and nets, are measured on the first splits
+VARIANT_SPLITS = 3  # variants of narrow, and nets, are measured on the first splits
 
 
 class Job(NamedTuple):
@@ -35,8 +35,8 @@ def jobs(quick: bool) -> list[Job]:
 
 
 def work(job: Job) -> list[Record]:
-    """Measure every method on one split. Everything random in it follows from the number of the split."""
-    # Peers warn of names of columns, and of settings that their own examples use.
+    """Measure every method on one split. All random choices depend only on the number of the split."""
+    # Peers warn about column names, and about settings that their own examples use.
     warnings.simplefilter("ignore")
     start = processor_seconds()
     split = make_split(data.load(job.dataset), job.split)

@@ -1,4 +1,4 @@
-"""The records of the field by cell, and what page and pictures ask of them."""
+"""The records of the field by cell, with the statistics for the page and the pictures."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 
 from ..records import Record, mean, standard_error
 
-ALPHA = 0.1  # what the figures are demanded at
+ALPHA = 0.1  # the level of the targets
 
-# Large enough to measure the coverage of a slab; on the others evenness is the gap over deciles of width.
+# Data sets large enough to measure the coverage of a slab; on the others, evenness is the gap over deciles of width.
 SLAB_DATASETS = ("bike", "homes", "casp", "facebook_1")
 
 Table = dict[tuple[str, str, float], list[Record]]
@@ -27,13 +27,13 @@ def values(table: Table, dataset: str, method: str, value: str, alpha: float = A
 
 
 def known_mean(table: Table, dataset: str, method: str, value: str) -> float:
-    """The mean over the splits that have the value; NaN when none has."""
+    """The mean over the splits that have the value; NaN if none has it."""
     known = [number for number in values(table, dataset, method, value) if not math.isnan(number)]
     return mean(known) if known else math.nan
 
 
 def evenness(dataset: str) -> str:
-    """What says how even coverage is on this data set."""
+    """The measure of even coverage on this data set."""
     return "worst_slab" if dataset in SLAB_DATASETS else "gap"
 
 
@@ -42,7 +42,7 @@ def methods_of(table: Table, dataset: str) -> list[str]:
 
 
 def difference(table: Table, dataset: str, one: str, other: str, value: str) -> tuple[float, float]:
-    """The mean of a value of one method less that of the other, over the splits of both, and its standard error."""
+    """The mean difference of a value between two methods over their common splits, and its standard error."""
     others = {record["split"]: record[value] for record in table[dataset, other, ALPHA]}
     differences = [
         record[value] - others[record["split"]]

@@ -1,1 +1,1 @@
-"""The experiments of "On training locally adaptive CP" (Colombo, COPA 2023), run again: `python -m experiments.paper`."""
+"""Repeat the experiments of "On training locally adaptive CP" (Colombo, COPA 2023): `python -m experiments.paper`."""

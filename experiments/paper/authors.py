@@ -1,4 +1,4 @@
-"""Where the authors' code differs from their paper: each difference by itself, measured both ways."""
+"""Differences between the authors' code and their paper, each measured separately in both versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..records import Record
 from . import nets
 from .protocol import ALPHAS, Evaluation, Floats, Parts, kth_of_the_others, rank
 
-# A hundred test rows, less the last, incomplete batch of 16.
+# A hundred test rows without the last, incomplete batch of 16.
 TEST_ROWS = 96
 
 
@@ -22,29 +22,29 @@ def width_loss(g: torch.Tensor, residuals: torch.Tensor) -> torch.Tensor:
 
 
 def squared_width_loss(g: torch.Tensor, residuals: torch.Tensor) -> torch.Tensor:
-    """The code's: the same without the root, so the mean of squared half-widths."""
+    """The loss of the code: the same without the root, which is the mean of squared half-widths."""
     return torch.exp(-g).mean() * (residuals**2 * torch.exp(g[:, 0])).mean()
 
 
 def error_loss(g: torch.Tensor, residuals: torch.Tensor) -> torch.Tensor:
-    """The paper's error fit: g is fitted to the squared error, and yet the squared error divided by g^2. The code fits g^2."""
+    """The paper's error fit: g is fitted to the squared error, but the error is divided by g^2. The code fits g^2."""
     return ((g[:, 0] - residuals**2) ** 2).mean()
 
 
 def code_rank(rows: int, alpha: str) -> int:
-    """The rank that the code takes: it counts from 0 and forgets the test row, so it is often one too low."""
+    """The rank in the code, which counts from 0 and omits the test row, so that it is often too low by one."""
     return math.floor(rows * (1 - float(alpha))) + 1
 
 
 def one_width(residuals: Floats, k: int) -> tuple[float, float]:
-    """Mean size and coverage of `fixed` when each row gets the k-th smallest residual of the others."""
+    """Mean size and coverage of `fixed` if each row uses the k-th smallest residual of the others."""
     pair, is_next = kth_of_the_others(residuals, k)
     mine = np.where(is_next, pair[1], pair[0])
     return float(mine.mean()), float((residuals <= mine).mean())
 
 
 def trained(dataset: str, run: int, parts: Parts) -> Iterator[Record]:
-    """What changes the training: the paper's network on the paper's loss and on the code's."""
+    """Differences in training: the paper's network with the loss of the paper and with that of the code."""
     rows = parts.localizer
     as_written = nets.fit(rows, width_loss, "exp", run)
     for difference, paper, code in (
@@ -59,7 +59,7 @@ def trained(dataset: str, run: int, parts: Parts) -> Iterator[Record]:
 
 
 def tested(dataset: str, run: int, parts: Parts) -> Iterator[Record]:
-    """What changes the measurement: the rank, and the number of test rows; with one width for all rows."""
+    """Differences in measurement: the rank and the number of test rows, with constant width."""
     all_rows = parts.test.residuals
     few = all_rows[:TEST_ROWS]
     others = len(few) - 1

@@ -1,4 +1,4 @@
-"""The picture of intervals on the synthetic sets."""
+"""Draw intervals on the synthetic sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINES = {
 
 
 def draw(pictures: list[Record], path: str | os.PathLike[str]) -> None:
-    """Four panels: test rows, where 95 % of the noise lies around the prediction, and the intervals of three methods."""
+    """Draw four panels: test rows, the central 95% of the noise, and the intervals of three methods."""
     reach = NormalDist().inv_cdf((1 + LEVEL) / 2)
     figure = Figure(figsize=(11, 7.5), layout="constrained")
     axes = figure.subplots(2, 2)

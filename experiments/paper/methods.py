@@ -1,4 +1,4 @@
-"""The rows of the table: each learns from the localizer's rows, and then gives scores and half-widths to test rows."""
+"""The methods of the table: each trains on the localizer's rows and computes scores and half-widths of test rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..averaging import MeanLocalizer
 from . import nets
 from .protocol import Fitted, Floats, Rows
 
-# The paper's training takes steps of 16 rows: on all rows of the large sets it would take most of the time of the suite.
+# The paper trains with steps of 16 rows; on all rows of the large sets this would dominate the time of the suite.
 PAPER_NET_ROWS = 4000
-MIXTURE_ROWS = 2000  # a root-finder for every pair of a step
+MIXTURE_ROWS = 2000  # runs a root-finder for every pair of a step
 
 
 class Fixed:
-    """One width for all rows."""
+    """Constant width."""
 
     def scores(self, rows: Rows) -> Floats:
         return rows.residuals
@@ -29,7 +29,7 @@ class Fixed:
 
 
 class Localized:
-    """A one-sided localizer of the package, or a mean of some. It sees x and f(x), as always."""
+    """A one-sided localizer of the package, or a mean of several. Its inputs are x and f(x)."""
 
     def __init__(self, localizer: Localizer | MeanLocalizer) -> None:
         self.localizer = localizer
@@ -83,20 +83,20 @@ OURS: dict[str, Method] = {
 }
 METHODS = PAPER | FUTURE | OURS
 
-# The mean of two rows, without training anything.
+# The mean of two methods, without further training.
 MEAN = "affine, trees and net"
 MEAN_OF = ("affine, trees", "affine, net")
 
 
 def mean_of(fitted: list[Localized], rows: Rows) -> Localized:
-    """The mean of what was fitted on these rows."""
+    """The mean of the localizers fitted on these rows."""
     return Localized(MeanLocalizer([one.localizer for one in fitted], rows.X, rows.y, rows.f))
 
 
-# What needs no program: the quick form has these alone, because the program takes long to build.
+# Methods that do not need the program; the quick form has only these, because building the program takes long.
 WITHOUT_PROGRAM = ("erc (error fit)", "fixed", "density, trees", "affine, trees")
 
 
 def seed_of(method: str, run: int) -> int:
-    """Another seed for every row: linear, exp and sigma are one method, and would be equal to the last bit with one."""
+    """A separate seed per method: with one seed, linear, exp and sigma would give identical results."""
     return run * len(METHODS) + list(METHODS).index(method)

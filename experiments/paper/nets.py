@@ -1,7 +1,7 @@
-"""The paper's network in Python, for losses that the program does not train: the fit of errors, and the authors' own.
+"""The paper's network in Python, for losses that the program does not have: the error fit, and the authors' losses.
 
-The recipe is that of `--localizer paper-net`: five hidden layers of 100, Adam at 1e-4, batches of 16; the epoch after which
-the intervals on a fifth of the rows were narrowest is found, and the net trained again on all rows up to there.
+The recipe is that of `--localizer paper-net`: five hidden layers of 100, Adam at 1e-4, batches of 16. A fifth of the
+rows selects the epoch with the narrowest intervals, and the net is retrained on all rows for that many epochs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # outputs (n, 1), r
 
 
 class Net(torch.nn.Module):
-    """x and f(x) to g, which is near `start` at first; with `normalised`, to g(x) / g(0), as the authors' code has it."""
+    """Map x and f(x) to g, initially near `start`; with `normalised`, to g(x) / g(0) as in the authors' code."""
 
     def __init__(self, inputs: int, start: float = 0, normalised: bool = False) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Net(torch.nn.Module):
 
 
 class FittedNet:
-    """A trained net with the transform that takes its outputs."""
+    """A trained net with the transform that uses its outputs."""
 
     def __init__(self, net: Net, width: WidthLoss, mean: Floats, deviation: Floats) -> None:
         self._net, self._width, self._mean, self._deviation = net, width, mean, deviation
@@ -64,7 +64,7 @@ def _inputs(rows: Rows, mean: Floats, deviation: Floats) -> torch.Tensor:
 
 
 def fit(rows: Rows, loss: Loss, transform: str, seed: int, *, start: float = 0, normalised: bool = False) -> FittedNet:
-    """Train on any loss; the narrowest intervals on the hold-out say how long."""
+    """Train with any loss; the narrowest intervals on the hold-out select the number of epochs."""
     columns = np.column_stack([rows.X, rows.f])
     deviation = columns.std(axis=0)
     deviation[deviation == 0] = 1
@@ -105,6 +105,6 @@ def fit(rows: Rows, loss: Loss, transform: str, seed: int, *, start: float = 0, 
 def fit_errors(rows: Rows, seed: int) -> FittedNet:
     """The row `erc (error fit)`: g^2 is fitted to the squared error, so that A / (g^2 + gamma) is about constant.
 
-    Residuals are near 1 in their unit, and so is g at the start; from 0, where g^2 has no slope, it would not learn.
+    Residuals are scaled to about 1, and g starts near 1. At g = 0, g^2 has no slope, and training would not start.
     """
     return fit(rows, lambda g, r: ((g[:, 0] ** 2 - r**2) ** 2).mean(), "erc", seed, start=1)

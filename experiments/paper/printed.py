@@ -1,6 +1,6 @@
 """The paper's table of sizes and validities, as printed."""
 
-# Data set, method: for alpha 0.05, 0.1 and 0.32 the size, its deviation, the validity, its deviation.
+# By data set and method: size, its deviation, validity and its deviation, for alpha 0.05, 0.1 and 0.32.
 TABLE: dict[str, dict[str, list[tuple[float, float, float, float]]]] = {
     "energy": {
         "erc (error fit)": [(0.86, 0.582, 0.968, 0.016), (0.431, 0.289, 0.924, 0.015), (0.103, 0.025, 0.684, 0.066)],

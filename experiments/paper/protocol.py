@@ -1,8 +1,8 @@
-"""The paper's protocol: how rows are split, what predicts, and how intervals are measured.
+"""The paper's protocol: splits, point prediction, and measurement of intervals.
 
-40 % of the rows are for the point prediction (nearest neighbours on at most 1000 of them), 40 % for the localizer, 20 %
-for the test. X is standardised and y divided by mean |y|, both by the first part. Sizes are half-widths; each test row is
-calibrated with all the others.
+40% of the rows fit the point prediction (nearest neighbours on at most 1000 of them), 40% train the localizer, 20%
+test. X is standardised and y is divided by mean |y|, both computed on the first part. Sizes are half-widths. Each test
+row is calibrated with all others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """What a run works with."""
+    """The data of one run."""
 
     localizer: Rows
     test: Rows
@@ -51,7 +51,7 @@ class Parts:
 
 
 def split(X: Floats, y: Floats, run: int) -> Parts:
-    """Split, scale and predict: all that is random depends on the number of the run alone."""
+    """Split, scale and predict; all random choices depend only on the number of the run."""
     order = np.random.default_rng(run).permutation(len(X))
     proper, localizer, test = np.split(order, [int(0.4 * len(X)), int(0.8 * len(X))])
     deviations = X[proper].std(axis=0)
@@ -66,7 +66,7 @@ def split(X: Floats, y: Floats, run: int) -> Parts:
 
 
 def choose_neighbours(X: Floats, y: Floats) -> int:
-    """The number of neighbours that has the smallest squared error on the last fifth of the rows."""
+    """The number of neighbours with the smallest squared error on the last fifth of the rows."""
     cut = int(0.8 * len(X))
 
     def error(neighbours: int) -> float:
@@ -77,19 +77,19 @@ def choose_neighbours(X: Floats, y: Floats) -> int:
 
 
 def rank(rows: int, alpha: str) -> int:
-    """Which of the scores of these rows bounds the next: ceil((rows + 1)(1 - alpha)), exactly."""
+    """The rank of the conformal quantile, ceil((rows + 1)(1 - alpha)), computed exactly."""
     return math.ceil((rows + 1) * (1 - Fraction(alpha)))
 
 
 class Fitted(Protocol):
-    """What a method has learnt."""
+    """A fitted method."""
 
     def scores(self, rows: Rows) -> Floats:
         """Scores of rows with outcomes, of shape (n,)."""
         ...
 
     def half_widths(self, rows: Rows, scores: Floats) -> Floats:
-        """Half-widths that each of m scores gives to each row, of shape (n, m)."""
+        """The half-width of each row for each of m scores, of shape (n, m)."""
         ...
 
 
@@ -99,16 +99,16 @@ class Measured(NamedTuple):
 
 
 def kth_of_the_others(scores: Floats, k: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """The two values that the k-th smallest score of the other rows can have, and whether a row gets the second.
+    """The two possible values of the k-th smallest score of the other rows, and which rows have the second.
 
-    It is the k-th of all, or the next one for rows that are themselves among the first k.
+    The value is the k-th smallest of all scores, or the next one for rows that are themselves among the first k.
     """
     ordered = np.append(np.sort(scores), math.inf)
     return ordered[k - 1 : k + 1], scores <= ordered[k - 1]
 
 
 class Evaluation:
-    """Measures what a method has learnt on test rows."""
+    """Measures a fitted method on test rows."""
 
     def __init__(self, fitted: Fitted, test: Rows) -> None:
         self._fitted = fitted
@@ -116,13 +116,13 @@ class Evaluation:
         self._scores = fitted.scores(test)
 
     def half_widths(self, alpha: str) -> Floats:
-        """The half-width of each row when it is calibrated with all the others, in O(n log n)."""
+        """The half-width of each row when calibrated with all others, in O(n log n)."""
         pair, is_next = kth_of_the_others(self._scores, rank(len(self._scores) - 1, alpha))
         both = self._fitted.half_widths(self._test, pair)
         return np.where(is_next, both[:, 1], both[:, 0])
 
     def leave_one_out(self, alpha: str) -> Measured:
-        """Mean half-width and coverage when each row is calibrated with all the others."""
+        """Mean half-width and coverage when each row is calibrated with all others."""
         mine = self.half_widths(alpha)
         return Measured(float(mine.mean()), float((self._test.residuals <= mine).mean()))
 
@@ -137,7 +137,7 @@ class Evaluation:
         return slab["coverage"]["share"] if slab else math.nan
 
     def coverage_of_halves(self, alpha: str) -> float:
-        """Coverage when one half of the rows calibrates and the other is measured, both ways."""
+        """Mean coverage of both halves, each calibrated with the other."""
         half = np.arange(len(self._scores)) < len(self._scores) // 2
         covered = np.empty(len(self._scores), dtype=bool)
         for calibrating in (half, ~half):

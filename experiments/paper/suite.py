@@ -1,4 +1,4 @@
-"""What there is to do: one job is a run of a data set, and gives records."""
+"""The jobs of the paper's experiments: one job is a run of a data set and returns records."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .protocol import ALPHAS, Evaluation, Fitted, Parts, split
 
 DATASETS = ("energy", "concrete", "homes", "casp", "facebook_1")  # as in the paper's table
 RUNS = 5
-DIFFERENCES_ON = ("energy", "concrete")  # small ones: each training takes seconds
+DIFFERENCES_ON = ("energy", "concrete")  # small data sets: each training takes seconds
 SYNTHETIC_METHODS = ("fixed", "erc (error fit)", "exp", "affine, trees")
 SYNTHETIC_ALPHA = "0.05"
-CODE_RANGE = (-1.0, 3.0)  # where the authors' code draws x from
+CODE_RANGE = (-1.0, 3.0)  # the range of x in the authors' code
 
 
 class Job(NamedTuple):
@@ -32,7 +32,7 @@ class Job(NamedTuple):
 
 
 def jobs(quick: bool) -> list[Job]:
-    """All jobs, the longest first, so that no processor idles at the end."""
+    """All jobs, longest first, so that no processor idles at the end."""
     datasets, differences_on, runs = (
         (DATASETS[:2], DIFFERENCES_ON[:1], 2) if quick else (DATASETS, DIFFERENCES_ON, RUNS)
     )
@@ -44,7 +44,7 @@ def jobs(quick: bool) -> list[Job]:
 
 
 def work(job: Job) -> list[Record]:
-    """Do a job. Everything random in it follows from its data set and run."""
+    """Run a job. All random choices depend only on its data set and run."""
     methods = [name for name in METHODS if not job.quick or name in WITHOUT_PROGRAM]
     if job.kind == "table":
         return list(table(job.dataset, job.run, methods))
@@ -91,13 +91,13 @@ def cells(dataset: str, run: int, name: str, fitted: Fitted, parts: Parts, start
 
 
 def differences(dataset: str, run: int) -> Iterator[Record]:
-    """What of the authors' code changes the training."""
+    """The differences of the authors' code that affect training."""
     loaded = data.load(dataset)
     yield from authors.trained(dataset, run, split(loaded.X, loaded.y, run))
 
 
 def synthetic_set(noise: str, run: int, methods: list[str]) -> Iterator[Record]:
-    """A synthetic set as the paper's text draws it, with a picture of the first run, and as the code does."""
+    """A synthetic set as in the paper's text, with a picture of the first run, and as in the authors' code."""
     for version, bounds, names in (("paper", (-1, 1), methods), ("code", CODE_RANGE, ["fixed", "affine, trees"])):
         sample = synthetic.generate(noise, run, *bounds)
         parts = split(sample.X, sample.y, run)
@@ -109,7 +109,7 @@ def synthetic_set(noise: str, run: int, methods: list[str]) -> Iterator[Record]:
             "x": x[order],
             "y": test.y[order],
             "prediction": test.f[order],
-            # Outcomes were divided by a number, and the noise with them.
+            # Outcomes were divided by a number, so the noise is divided by it as well.
             "noise": (synthetic.NOISE[noise](x) * test.y / sample.y[parts.test_rows])[order],
         }
         for name in names:

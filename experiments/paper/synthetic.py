@@ -31,7 +31,7 @@ class Sample(NamedTuple):
 
 
 def generate(noise: str, run: int, low: float = -1, high: float = 1) -> Sample:
-    """Draw x uniformly and y around a parabola with normal coefficients; the same for the same run."""
+    """Draw x uniformly and y around a parabola with normal coefficients; deterministic for each run."""
     random = np.random.default_rng([run, zlib.crc32(noise.encode())])
     weights = random.normal(size=3)
     x = low + (high - low) * random.uniform(size=SAMPLES)
