@@ -1,4 +1,4 @@
-"""What tests on real data share."""
+"""Shared fixtures of tests on real data."""
 
 import os
 from pathlib import Path

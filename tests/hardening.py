@@ -1,4 +1,4 @@
-"""What cmake/hardening.cmake must leave in a program or a shared library, read off it with readelf."""
+"""Check with readelf that a program or a shared library has the properties of cmake/hardening.cmake."""
 
 import re
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ENDBR64 = b"\xf3\x0f\x1e\xfa"  # where an indirect call or jump may arrive
+ENDBR64 = b"\xf3\x0f\x1e\xfa"  # valid target of an indirect call or jump
 
 
 def readelf(file, *options):
@@ -31,6 +31,6 @@ def check_hardening(file):
     assert re.search(r"__\w+_chk\b", symbols.replace("__stack_chk_fail", "")), "no _FORTIFY_SOURCE"
     assert "__glibcxx_assert_fail" in symbols, "no _GLIBCXX_ASSERTIONS"
     if "X86-64" in readelf(file, "--file-header"):
-        # Linkers mark the whole file only where the start-up code of the C library is compiled with CET, too.
+        # Linkers mark the file only if the startup code of the C library is compiled with CET as well.
         functions = readelf(file, "--debug-dump=frames").count(" FDE ")
         assert Path(file).read_bytes().count(ENDBR64) > functions > 0, "no -fcf-protection"

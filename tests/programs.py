@@ -1,4 +1,4 @@
-"""The programs under test, for the tests that run them."""
+"""Helpers to run the programs under test."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 
 
 def required_path(variable):
-    """The path that a variable holds."""
+    """The path in an environment variable."""
     value = os.environ.get(variable)
     if not value:
         pytest.fail(f"{variable} is not set; run these tests with ctest, which sets it")
@@ -17,7 +17,7 @@ def required_path(variable):
 
 
 def run_program(*arguments):
-    """Run a command of the program, which must succeed; the answer of --json is parsed."""
+    """Run a command of the program, which must succeed; parse the output of --json."""
     words = [str(required_path("WIDTHWISE_PROGRAM")), *map(str, arguments)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}"
@@ -25,11 +25,11 @@ def run_program(*arguments):
 
 
 POISONED = "xgboost importlib/__init__ importlib/util types contextlib warnings sys abc sitecustomize usercustomize"
-POISON = "open({marker!r}, 'w').write(__file__)\n"  # importing a module might run another of them first
+POISON = "open({marker!r}, 'w').write(__file__)\n"  # importing one of the modules might run another one first
 
 
 def poison(folder, marker):
-    """Fill a folder with modules of Python that leave a marker when they are run."""
+    """Fill a folder with Python modules that leave a marker when they are run."""
     for module in POISONED.split():
         file = folder / f"{module}.py"
         file.parent.mkdir(parents=True, exist_ok=True)

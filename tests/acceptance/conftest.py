@@ -1,4 +1,4 @@
-"""What the acceptance tests share: the program under test, the data sets, and a way to run commands."""
+"""Shared fixtures of the acceptance tests: the program under test, the data sets, and running commands."""
 
 import pytest
 from programs import required_path, run_program
@@ -12,11 +12,11 @@ def program():
 
 @pytest.fixture(scope="session")
 def serve():
-    """The example that serves intervals with widthwise::core alone."""
+    """The example that serves intervals with only widthwise::core."""
     return required_path("WIDTHWISE_SERVE")
 
 
 @pytest.fixture(scope="session")
 def run():
-    """Run a command of the program; the answer of --json is parsed."""
+    """Run a command of the program; parse the output of --json."""
     return run_program

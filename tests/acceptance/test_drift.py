@@ -1,6 +1,6 @@
-"""A stream that drifts, on real data: bike rentals by date, fitted on the first months of a service that then grew.
+"""A drifting stream of real data: bike rentals by date, fitted on the first months of a service that then grew.
 
-Level and stream are fixed; nothing of the method was chosen on them.
+The level and the stream are fixed, and no setting of the method was chosen on them.
 """
 
 import json
@@ -12,7 +12,7 @@ LEVEL = 0.9
 
 @pytest.fixture(scope="module")
 def bikes(data_folder, run, tmp_path_factory):
-    """A model of the first 35 % of the hours, calibrated with the next 10 %, and the table of the rest, in order."""
+    """A model of the first 35% of the hours, calibrated with the next 10%, and the table of the rest, in order."""
     folder = tmp_path_factory.mktemp("bikes")
     about = json.loads((data_folder / "datasets.json").read_text())["bike"]
     header, *lines = (data_folder / about["file"]).read_text().splitlines()
@@ -41,6 +41,6 @@ def test_the_long_run_keeps_the_level_where_a_fixed_calibration_does_not(bikes, 
     assert found["rows"] > 5000
     assert abs(found["coverage"] - LEVEL) <= 0.01
     assert found["fixed_coverage"] < LEVEL - 0.03
-    # The fixed one is what predict gives.
+    # The fixed intervals are those of predict.
     evaluated = run("evaluate", model, stream, "--level", LEVEL, "--json")["levels"][0]
     assert found["fixed_coverage"] == pytest.approx(evaluated["coverage"]["share"], abs=1e-9)

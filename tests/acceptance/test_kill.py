@@ -1,4 +1,4 @@
-"""kill -9 at any moment: the model file is the old one or the new one, whole."""
+"""After kill -9 at any moment, the model file is complete: either the old or the new one."""
 
 import os
 import random
@@ -44,7 +44,7 @@ def test_a_killed_command_leaves_the_old_file_or_the_new_one(command, program, r
             out,
         ]
 
-    # The old file, and what an undisturbed command makes of it.
+    # The old file, and the result of an undisturbed command.
     old, new = tmp_path / "old", tmp_path / "new"
     run(*fit(1, old))
     words = fit(2, model) if command == "fit" else ["calibrate", model, tmp_path / "fresh.parquet"]
@@ -60,7 +60,7 @@ def test_a_killed_command_leaves_the_old_file_or_the_new_one(command, program, r
     for kill in range(KILLS // 2):
         shutil.copy(old, model)
         process = subprocess.Popen([str(program), *map(str, words)], stdout=subprocess.DEVNULL)
-        # Every second kill falls into the last part, where the file is written.
+        # Every second kill happens near the end, where the file is written.
         time.sleep(duration * (draw.uniform(0.6, 1.1) if kill % 2 else draw.uniform(0, 1.1)))
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -1,6 +1,6 @@
-"""A service under load: 16 threads, hot reloads, no wrong bit, flat memory.
+"""A service under load: 16 threads, hot reloads, bit-identical results, constant memory.
 
-Seconds by default, ten minutes with WIDTHWISE_FULL=1, and as long as WIDTHWISE_LOAD_SECONDS says.
+Runs for seconds by default, for ten minutes with WIDTHWISE_FULL=1, or for WIDTHWISE_LOAD_SECONDS.
 """
 
 import json
@@ -37,5 +37,5 @@ def test_hot_reloads_under_load_give_the_same_bits_in_flat_memory(base, run, tmp
     assert found["wrong"] == 0
     assert found["requests"] > 1000
     assert found["reloads"] >= 5
-    # Two models at most are there at a time, whatever the number of reloads.
+    # At most two models are in memory at a time, regardless of the number of reloads.
     assert found["end_kb"] < found["early_kb"] + 20_000

@@ -1,7 +1,8 @@
-"""Valid on real data, and narrower or more even than one width for all: what a user gets from one command.
+"""One command gives valid intervals on real data that are narrower or more even than constant width.
 
-Every data set is split with fixed seeds. All commands see the same fitting rows and choose the same calibration rows. Small
-data sets are split more often: a ratio of widths on 206 test rows says little. WIDTHWISE_FULL=1 adds the large ones.
+Every data set is split with fixed seeds. All commands use the same fitting rows and choose the same calibration rows.
+Small data sets have more splits, because a ratio of widths on 206 test rows is imprecise. WIDTHWISE_FULL=1 adds the
+large data sets.
 """
 
 import concurrent.futures
@@ -16,9 +17,9 @@ import pytest
 LEVEL = 0.9
 
 SPLITS = {"homes": 1, "concrete": 5, "facebook_1": 1, "casp": 1}
-# Mean width of the goal narrow, at most this share of that of one width for all rows.
+# The largest allowed mean width of the goal narrow, relative to constant width.
 NARROW = {"homes": 0.86, "concrete": 0.93, "facebook_1": 0.80, "casp": 0.84}
-# Worst-slab coverage of the goal even, at least, where one width for all rows has less.
+# The lowest allowed worst-slab coverage of the goal even, where constant width has less.
 EVEN = {"homes": 0.85, "facebook_1": 0.85}
 
 GOALS = {
@@ -29,7 +30,7 @@ GOALS = {
 
 
 def split(data, name, folder, seed):
-    """Write the fitting and the test part of a data set; return their files and the target."""
+    """Write the fitting and the test part of a data set; return the files and the target."""
     about = json.loads((data / "datasets.json").read_text())[name]
     header, *lines = (data / about["file"]).read_text().splitlines()
     order = numpy.random.default_rng(seed).permutation(len(lines))
@@ -42,7 +43,7 @@ def split(data, name, folder, seed):
 
 
 def coverage_bounds(calibration_rows, test_rows):
-    """Where the share of covered test rows lies but once in ten thousand: beta-binomial, by the normal limit."""
+    """Bounds of the coverage of test rows, exceeded once in ten thousand: beta-binomial, normal approximation."""
     deviation = math.sqrt(LEVEL * (1 - LEVEL) * (1 / calibration_rows + 1 / test_rows))
     return LEVEL - 3.9 * deviation, LEVEL + 1 / (calibration_rows + 1) + 3.9 * deviation
 
@@ -52,7 +53,7 @@ DATA_SETS = list(NARROW) if os.environ.get("WIDTHWISE_FULL") else ["homes", "con
 
 @pytest.fixture(scope="module", params=DATA_SETS)
 def results(request, data_folder, run, tmp_path_factory):
-    """For each goal, what `evaluate` says of every split, with what `fit` said."""
+    """For each goal, the results of `evaluate` and `fit` on every split."""
     name = request.param
     folder = tmp_path_factory.mktemp(name)
     splits = [split(data_folder, name, folder, seed) for seed in range(SPLITS[name])]
@@ -77,7 +78,7 @@ def results(request, data_folder, run, tmp_path_factory):
         )
         return run("evaluate", model, test_file, "--json") | {"fit": fitted}
 
-    # Several at a time on a thread each: less is lost than by several threads on one.
+    # Several fits in parallel on one thread each are more efficient than one fit on several threads.
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         waiting = {goal: [pool.submit(measure, goal, seed) for seed in range(len(splits))] for goal in GOALS}
         return name, {goal: [task.result() for task in tasks] for goal, tasks in waiting.items()}
@@ -88,7 +89,7 @@ def mean_width(found, goal):
 
 
 def worst_slab(found, goal):
-    """Not a number where the rows are too few to measure it."""
+    """NaN if there are too few rows to measure it."""
     slabs = [result["levels"][0]["worst_slab"] for result in found[goal]]
     return statistics.mean(slab["coverage"]["share"] if slab else math.nan for slab in slabs)
 

@@ -1,4 +1,4 @@
-"""Millions of rows in constant memory: two, or ten with WIDTHWISE_FULL=1."""
+"""Millions of rows in constant memory: two million, or ten with WIDTHWISE_FULL=1."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""One file, two programs: the command line, and a program that links no engine. The same bits."""
+"""The command line and a program without training engines give the same bits for one model file."""
 
 import subprocess
 

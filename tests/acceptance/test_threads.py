@@ -1,4 +1,4 @@
-"""Training threads that suit the table and the machine, without a setting."""
+"""The default number of training threads suits the table and the machine."""
 
 import os
 import sys
@@ -17,9 +17,9 @@ def fits(program, tmp_path_factory):
 
 
 def test_threads_that_wait_do_not_use_the_processors(fits):
-    """CPU time of two fits at once, which share the processors, against one that has nobody to wait for.
+    """Compare the CPU time of two simultaneous fits with that of a single fit.
 
-    Threads that spin while they wait take 5 to 50 times as much. CPU time hardly depends on what else runs.
+    Threads that spin while they wait take 5 to 50 times as much. CPU time hardly depends on other load.
     """
     alone = fits.run(10_000, [1])
     together = fits.run(10_000, [0, 0])
@@ -30,7 +30,7 @@ def test_threads_that_wait_do_not_use_the_processors(fits):
 @pytest.mark.skipif("WIDTHWISE_FULL" not in os.environ, reason="several minutes; set WIDTHWISE_FULL=1")
 @pytest.mark.parametrize("rows", bench.ROWS)
 def test_the_default_is_near_the_best(fits, rows):
-    """Medians of wall time, of runs that take turns."""
+    """Compare medians of wall time of alternating runs."""
     ratios = bench.compare(fits, rows)
     assert ratios["default over best"] < 1.2
     assert ratios["two at once over one"] < 2.3

@@ -1,4 +1,4 @@
-"""What the tests of the program share: how to run it, and small tables.
+"""Shared fixtures of the tests of the program: running it, and small tables.
 
 WIDTHWISE_PROGRAM names the program.
 """
@@ -29,14 +29,14 @@ class Outcome:
 
 
 class Program:
-    """Runs widthwise in a folder of its own."""
+    """Runs widthwise in its own folder."""
 
     def __init__(self, folder):
         self.path = os.environ.get("WIDTHWISE_PROGRAM", "widthwise")
         self.folder = Path(folder)
 
     def __call__(self, *arguments, environment=None):
-        """Run and return exit code and output, which goes to pipes."""
+        """Run with pipes; return the exit code and the output."""
         done = subprocess.run(
             [self.path, *map(str, arguments)],
             cwd=self.folder,
@@ -50,13 +50,13 @@ class Program:
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def ok(self, *arguments):
-        """Run what has to succeed, silently on stderr."""
+        """Run a command that must succeed with nothing on stderr."""
         outcome = self(*arguments)
         assert (outcome.code, outcome.err) == (0, ""), outcome
         return outcome
 
     def fails(self, code, *arguments):
-        """Run what has to fail with this exit code and one line on stderr, and return that line."""
+        """Run a command that must fail with this exit code and one line on stderr; return that line."""
         outcome = self(*arguments)
         assert outcome.code == code, outcome
         assert outcome.out == ""
@@ -117,5 +117,5 @@ FIT = ["fit", "train.csv", "--target", "price", "--prediction", "forecast", "--t
 
 @pytest.fixture
 def homes(tables):
-    """The program, run in the folder of tables."""
+    """The program, running in the folder of tables."""
     return Program(tables)

@@ -1,4 +1,4 @@
-"""Completion scripts: the shell takes them, and they complete what the program knows."""
+"""Completion scripts are accepted by the shells and complete commands and options."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from conftest import COMMANDS
 
 
 def complete(widthwise, *words, folder=None):
-    """What a real bash offers for the last of the words."""
+    """The completions that bash offers for the last word."""
     script = """
 source <("$1" completion bash); shift
 COMP_WORDS=(widthwise "$@"); COMP_CWORD=$#

@@ -1,4 +1,4 @@
-"""Which XGBoost `fit` finds, and what it runs to find it."""
+"""How `fit` finds XGBoost."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ def no_variables(monkeypatch):
 
 
 def fake_python(folder, answer):
-    """A python3 that says where its package xgboost is, whatever it is asked."""
+    """A python3 that always prints the location of its package xgboost."""
     folder.mkdir(parents=True)
     python = folder / "python3"
     python.write_text(f"#!/bin/sh\necho '{answer}'\n")
@@ -31,13 +31,13 @@ def fake_package(folder):
 
 
 def test_the_active_virtual_environment_comes_before_the_path(homes, tmp_path):
-    """A shim in front of the PATH, as pyenv's, may stand for another Python."""
+    """A shim at the front of the PATH, such as pyenv's, may start another Python."""
     ours = fake_package(tmp_path / "ours")
     other = fake_package(tmp_path / "other")
     shims = fake_python(tmp_path / "shims", other)
 
     def tried(**variables):
-        """The message that names the library which cannot be loaded."""
+        """The error message, which names the library that cannot be loaded."""
         path = f"{shims}{os.pathsep}{os.environ['PATH']}"
         outcome = homes(*FIT, "-o", tmp_path / "x.safetensors", environment={"PATH": path, **variables})
         assert outcome.code == 2, outcome
@@ -54,8 +54,8 @@ def test_the_active_virtual_environment_comes_before_the_path(homes, tmp_path):
 
 @pytest.mark.parametrize("variable", ["", ":/nowhere", "/no'where::"])
 def test_nothing_in_the_current_folder_is_run(tables, tmp_path, variable):
-    """`python3 -c` looks for modules in the current folder first; so does an empty part of PYTHONPATH, even for the
-    modules that Python runs when it starts."""
+    """`python3 -c` searches the current folder first. So does an empty entry of PYTHONPATH, even for the modules that
+    Python runs at startup."""
     marker = tmp_path / "marker"
     folder = tmp_path / "downloads"
     poison(folder, marker)

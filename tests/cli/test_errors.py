@@ -1,4 +1,4 @@
-"""Errors are one line that names the file and says what to do, and the exit code tells whose fault it is."""
+"""Errors are one line with the file and the remedy; the exit code distinguishes invalid data and invalid usage."""
 
 import json
 import shutil
@@ -147,7 +147,7 @@ def test_a_model_of_a_newer_format_says_so(homes):
 
 
 def test_what_the_cells_hold_is_bad_data_in_every_command(homes):
-    """Exit code 1 says that the table is wrong, 2 that the arguments are."""
+    """Exit code 1 means invalid data, 2 invalid arguments."""
     table = make_table(50, 5)
     texts = pa.array(["n/k"] * 50)
     for column in ("price", "b", "forecast"):
@@ -181,7 +181,7 @@ def test_too_little_to_fit_is_bad_data(homes):
 
 
 def commands_that_write(output):
-    """Each command with its option of a file to write, and the files it reads."""
+    """Each command with the option for its output, and the files it reads."""
     return [
         ([*FIT, "-o", output], ["train.csv"]),
         (["predict", "homes.safetensors", "test.csv", "-o", output], ["test.csv", "homes.safetensors"]),
@@ -194,7 +194,7 @@ def commands_that_write(output):
 
 
 def links_to(folder, name):
-    """The file by other names."""
+    """Other names of the same file."""
     symbolic, hard = folder / f"symbolic-{name}", folder / f"hard-{name}"
     symbolic.unlink(missing_ok=True)
     hard.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Calls of the system that fail in turn: one clear error, no file lost or half-written, nothing left behind."""
+"""System calls fail one after the other: one clear error, no lost or partial file, no temporary files."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not LIBRARY, reason="WIDTHWISE_FAILING_CALLS nam
 
 
 class Operation:
-    """A command over an output that exists already."""
+    """A command that replaces an existing output."""
 
     def __init__(self, name, tables, folder):
         self.arguments, self.output = OPERATIONS[name]
@@ -31,7 +31,7 @@ class Operation:
         self.files = sorted(path.name for path in folder.iterdir())
 
     def fails(self, call, at):
-        """Run with the call failing from the at-th time on; False when there were fewer."""
+        """Run with the call failing from the at-th time on; False if there were fewer calls."""
         mark = self.folder.parent / f"{self.folder.name}.mark"
         mark.unlink(missing_ok=True)
         (self.folder / self.output).write_bytes(self.old)

@@ -1,4 +1,4 @@
-"""What files become: permissions, links, pipes and what killed programs have left."""
+"""Output files: permissions, links, pipes, and leftovers of killed programs."""
 
 import fcntl
 import os
@@ -46,7 +46,7 @@ def test_pipes_and_devices_are_no_output(homes):
 
 
 def test_pipes_and_devices_are_no_model(homes):
-    """Neither waits for a writer, nor reads what has no end."""
+    """The program neither waits for a writer nor reads an endless device."""
     pipe = homes.folder / "pipe.safetensors"
     os.mkfifo(pipe)
     message = homes.fails(DATA, "inspect", "pipe.safetensors")
@@ -66,7 +66,7 @@ def test_what_a_killed_program_left_is_deleted(homes):
 
 
 def full_disk():
-    """A limit on the size of files is met like a full disk: a short write first, then an error."""
+    """A limit on the file size behaves like a full disk: a short write first, then an error."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 
@@ -83,14 +83,14 @@ def test_a_full_disk_is_told_in_the_words_of_the_system(homes, name):
     assert not [file for file in os.listdir(homes.folder) if "full." in file]
 
 
-# ---- several updates of one model at a time
+# ---- concurrent updates of one model
 
 PROCESSES, ROWS = 8, 20
 
 
 @pytest.fixture
 def shared(tables, tmp_path):
-    """The program in a folder with a copy of a model, and a small table of its own for each of several processes."""
+    """The program in a folder with a copy of a model, and one small table per process."""
     shutil.copy(tables / "knn.safetensors", tmp_path / "shared.safetensors")
     for i in range(PROCESSES):
         write(make_table(ROWS, 100 + i), tmp_path / f"{i}.csv")
@@ -98,7 +98,7 @@ def shared(tables, tmp_path):
 
 
 def at_once(program, arguments):
-    """Run the program with the arguments of each process, all at the same time; all must succeed."""
+    """Run all processes at the same time with their arguments; all must succeed."""
     started = [
         subprocess.Popen(
             [program.path, *arguments(i)], cwd=program.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -136,7 +136,7 @@ def test_no_row_of_concurrent_streams_is_lost(shared):
 
 
 def test_an_update_that_waits_can_be_interrupted(shared):
-    """The lock is an flock on the model file; nothing is left of one whose process has ended."""
+    """The lock is an flock on the model file, which ends with its process."""
     model = shared.folder / "shared.safetensors"
     before = model.read_bytes()
     with model.open("r+b") as held:

@@ -1,4 +1,4 @@
-"""Where rows and predictions enter the program: which of them calibrate, and what is refused."""
+"""Rows and predictions given to the program: which of them calibrate, and which are errors."""
 
 import math
 
@@ -62,7 +62,7 @@ def test_cross_validated_predictions_calibrate_nothing_until_the_deployed_model_
 
     assert widthwise("calibrate", "model.safetensors", "fresh.csv").code == 0
     widthwise.ok(*predict)
-    # The coverage is beta-binomial with this spread; five of its standard deviations are exceeded once in a million.
+    # Coverage is beta-binomial with this spread; it exceeds five standard deviations once in a million.
     rows = read(wide / "new.csv").num_rows
     spread = math.sqrt(LEVEL * (1 - LEVEL) * (1 / (CALIBRATION_ROWS + 2) + 1 / rows))
     found = coverage(wide / "out.csv")

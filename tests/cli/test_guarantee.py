@@ -12,7 +12,7 @@ FIT = ["fit", "train.csv", "--target", "price", "--base", "knn", "--transform", 
 
 @pytest.fixture
 def model(homes, tmp_path):
-    """knn.safetensors, fitted again with a confidence of 0.95; it has 750 calibration rows."""
+    """knn.safetensors, refitted with a confidence of 0.95; it has 750 calibration rows."""
     file = tmp_path / "pac.safetensors"
     assert homes(*FIT, "--guarantee", "0.95", "-o", file).code == 0
     return file
@@ -48,7 +48,7 @@ def test_a_model_differs_by_its_guarantee_alone(homes, model, tmp_path):
     assert width(homes, model, "--guarantee", "marginal") == width(homes, marginal)
     assert width(homes, marginal, "--guarantee", "0.95") == pac
     assert width(homes, model, "--guarantee", "0.999") > pac
-    # Predicting with another guarantee leaves the file as it is.
+    # Predicting with another guarantee does not change the file.
     assert homes.ok("inspect", model, "--json").json["guarantee"] == 0.95
 
 

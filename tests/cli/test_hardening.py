@@ -1,4 +1,4 @@
-"""The program is built so that an error in memory ends it."""
+"""The program is hardened against memory errors."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Help, version, and arguments that are not understood."""
+"""Help, version, and invalid arguments."""
 
 import shlex
 
@@ -7,7 +7,7 @@ from conftest import COMMANDS
 
 
 def examples(text):
-    """The command lines of a help's Example."""
+    """The command lines in the Example section of a help text."""
     lines = text.split("Example:\n")[1].splitlines()
     return [shlex.split(line) for line in lines if line.startswith("  widthwise ")]
 
@@ -38,7 +38,7 @@ def test_examples_in_help_parse(widthwise, command):
     found = examples(widthwise.ok(*([command] if command else []), "--help").out)
     assert found
     for example in found:
-        # There are no such files here, which is found out only after the arguments were understood.
+        # The files do not exist, which is checked only after the arguments are parsed.
         outcome = widthwise(*example[1:])
         assert outcome.code in (0, 1) or "this build" in outcome.err, outcome
 

@@ -1,4 +1,4 @@
-"""How many rows, and what they promise."""
+"""Planning the calibration set."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rows that fitted or calibrated a model are found whatever their order, their columns' order and the file's format."""
+"""Rows that fitted or calibrated a model are detected in any order of rows and columns and any file format."""
 
 import shutil
 
@@ -17,7 +17,7 @@ def model(homes, tmp_path):
 
 
 def shuffled(homes, name, folder, rows=None):
-    """Rows of a CSV file in another order, without the first, with the columns in another order, as Parquet."""
+    """The rows of a CSV file without the first, with rows and columns in another order, as Parquet."""
     table = read(homes.folder / f"{name}.csv")
     order = np.random.default_rng(0).permutation(np.arange(1, table.num_rows))[:rows]
     columns = ["price", "rooms", "forecast", "b", "city", "a"]
@@ -65,11 +65,11 @@ def test_merge_finds_rows_that_parts_have_in_common(homes, model, tmp_path):
 
 
 def test_merge_refuses_parts_of_rows_that_fitted(homes, model, tmp_path):
-    # Emitted with a model that was fitted without them, whose scores are the same: as by a program without sketches.
+    # Emitted with a model that was fitted without these rows but has the same scores, like a program without sketches.
     homes(*FIT, "--calibration-share", "0", "--no-compare", "-o", tmp_path / "all.safetensors")
     train = read(homes.folder / "train.csv")
     for i in range(4):
-        write(train.slice(20 * i, 20), tmp_path / f"{i}.csv")  # too few to be found by themselves
+        write(train.slice(20 * i, 20), tmp_path / f"{i}.csv")  # too few to be detected separately
         homes.ok("calibrate", tmp_path / "all.safetensors", tmp_path / f"{i}.csv", "--emit", tmp_path / f"{i}.part")
     parts = [tmp_path / f"{i}.part" for i in range(4)]
     message = homes.fails(DATA, "merge", tmp_path / "all.safetensors", *parts)

@@ -1,4 +1,4 @@
-"""What a terminal shows and a pipe does not, and what Ctrl-C leaves behind."""
+"""Output on a terminal compared with a pipe, and the files left after Ctrl-C."""
 
 import os
 import pty
@@ -11,7 +11,7 @@ from conftest import FIT, make_table, write
 
 
 def run_on_terminal(program, arguments, interrupt_at=None):
-    """Run with stderr on a pseudo-terminal; return exit code and what was drawn there."""
+    """Run with stderr on a pseudo-terminal; return the exit code and the terminal output."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         [program.path, *map(str, arguments)],
@@ -77,7 +77,7 @@ def test_a_dumb_terminal_gets_no_bar(homes):
 
 @pytest.fixture(scope="module")
 def large(tables):
-    """A table that takes a while."""
+    """A table that takes some time to process."""
     write(make_table(400_000, 10), tables / "large.csv")
     return "large.csv"
 
@@ -123,7 +123,7 @@ def test_names_and_notes_of_a_model_reach_the_terminal_cleaned(widthwise):
         assert not set(text) & {"\x1b", "\u202e", "\u009b"}, text
         assert "\nfake line" not in text
     assert "größe" in shown[1].out
-    # JSON has the values as they are, in characters that a terminal does not obey.
+    # JSON keeps the exact values and escapes control characters.
     described = widthwise.ok("inspect", "odd.safetensors", "--json")
     assert described.json["target"] == target
     assert described.json["features"] == [feature, "b"]

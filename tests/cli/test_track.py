@@ -1,4 +1,4 @@
-"""Following a stream whose errors change: track."""
+"""track: intervals for a drifting stream."""
 
 import filecmp
 
@@ -41,7 +41,7 @@ def test_coverage_is_kept_where_the_calibration_as_it_was_loses_it(homes, stream
         assert level["coverage"] == pytest.approx(level["level"], abs=0.01)
         assert level["fixed_coverage"] < level["level"] - 0.03
         assert level["recent_rows"] == 1000 and level["recent_coverage"] == pytest.approx(level["level"], abs=0.03)
-        # What the file holds is what the report says.
+        # The file agrees with the report.
         inside = (np.array(out[f"lower_{level['level']}"]) <= y) & (y <= np.array(out[f"upper_{level['level']}"]))
         assert inside.mean() == level["coverage"] == level["table_coverage"]
     text = homes.ok(*arguments).out
@@ -60,7 +60,7 @@ def test_the_first_interval_is_that_of_the_calibration(homes, stream):
     homes.ok("predict", "homes.safetensors", "stream.csv", "--level", "0.9", "-o", "predicted.parquet")
     tracked, predicted = (read(homes.folder / f"{name}.parquet") for name in ("tracked", "predicted"))
     assert tracked["lower_0.9"][0] == predicted["lower_0.9"][0]
-    # The calibration of 750 rows fills no window of 1,000, so the rows after it are not those of another quantile yet.
+    # The calibration of 750 rows does not fill a window of 1,000, so the first rows still use its quantile.
     assert tracked["lower_0.9"][5999] != predicted["lower_0.9"][5999]
 
 
@@ -85,7 +85,7 @@ def test_a_model_is_changed_only_where_it_is_saved(homes, stream, tmp_path):
     homes.ok("track", copy, "stream_1.csv", "-o", tmp_path / "out.csv")
     assert filecmp.cmp(copy, homes.folder / "homes.safetensors", shallow=False)
     homes.ok("track", copy, "stream_1.csv", "-o", tmp_path / "out.csv", "--save", copy)
-    # Everything else still takes it, with the calibration as it was.
+    # All other commands still accept the file, with its calibration unchanged.
     homes.ok("predict", copy, "test.csv", "-o", tmp_path / "after.csv")
     homes.ok("predict", "homes.safetensors", "test.csv", "-o", tmp_path / "before.csv")
     assert filecmp.cmp(tmp_path / "after.csv", tmp_path / "before.csv", shallow=False)
@@ -158,14 +158,14 @@ def test_the_coverage_reported_is_that_of_batches_as_issued(homes, tmp_path, met
         reports.append(homes.ok(*arguments, *options, "-o", out, "--json").json)
         (level,) = reports[-1]["levels"]
         assert covered(out, 0.9, np.array(table["price"])) == level["coverage"]
-        # All rows of a batch were issued with the quantiles known before it: the first batches are the calibration's.
+        # All rows of a batch use the quantiles known before it: those of the calibration for the first batches.
         if number == 2:
             homes.ok(
                 "predict", "homes.safetensors", tmp_path / "days.parquet", "--level", "0.9", "-o", tmp_path / "p.csv"
             )
             first = 3 * 500
             expected = read(tmp_path / "p.csv")["lower_0.9"].slice(0, first)
-            if method == "decaying":  # the window of adaptive holds a sample of the calibration
+            if method == "decaying":  # the window of the adaptive method holds a sample of the calibration
                 assert read(out)["lower_0.9"].slice(0, first).to_pylist() == expected.to_pylist()
         assert reports[-1]["longest_delay"] == (1500 if number == 2 else 500)
         # The bound of the adaptive method, with alpha / step = max(20, d).
@@ -179,7 +179,7 @@ def test_the_coverage_reported_is_that_of_batches_as_issued(homes, tmp_path, met
 
 
 def test_rows_are_issued_in_the_morning_and_observed_in_the_evening(homes, stream, tmp_path):
-    """The documented recipe: two days issued, observed the second first, each row once."""
+    """The documented recipe: two days are issued and then observed in reverse order, each row once."""
     model = tmp_path / "model.safetensors"
     homes.ok("track", "homes.safetensors", "stream_1.csv", "--level", "0.9", "-o", tmp_path / "x.csv", "--save", model)
     inside = []

@@ -40,7 +40,7 @@ def test_fit_as_json_says_the_same_in_full(homes):
     assert (report["fit_rows"], report["calibration_rows"]) == (2250, 750)
     assert report["features"] == ["a", "b", "rooms"] and report["left_out"] == ["city"]
     assert report["chosen"]["goal"] == "0.85" and report["other"]["goal"] == "narrow"
-    # Errors grow with b, so a width that follows b is narrower at the same coverage.
+    # Errors grow with b, so adaptive widths are narrower at the same coverage.
     assert report["chosen"]["mean_width"] < report["fixed"]["mean_width"]
     # mean |(0.1 + b) z| = 0.6 sqrt(2 / pi)
     assert report["base_error"] == pytest.approx(0.6 * math.sqrt(2 / math.pi), rel=0.1)
@@ -154,7 +154,7 @@ def test_intervals_cover_nest_and_hold_the_prediction(homes):
     assert np.all(t["lower_0.9"] <= t["lower_0.5"]) and np.all(t["lower_0.5"] <= t["forecast"])
     assert np.all(t["forecast"] <= t["upper_0.5"]) and np.all(t["upper_0.5"] <= t["upper_0.9"])
     covered = np.mean((t["lower_0.9"] <= t["price"]) & (t["price"] <= t["upper_0.9"]))
-    # 750 calibration and 4000 test rows: a deviation of 0.012, six of which are never seen.
+    # 750 calibration and 4000 test rows give a standard deviation of 0.012; six of them are never exceeded.
     assert abs(covered - 0.9) < 6 * math.sqrt(0.09 * (1 / 750 + 1 / 4000))
 
 

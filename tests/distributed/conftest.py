@@ -1,4 +1,4 @@
-"""What the tests of several processes share. WIDTHWISE_PROGRAM and WIDTHWISE_PROBE name the programs."""
+"""Shared fixtures of tests with several processes. WIDTHWISE_PROGRAM and WIDTHWISE_PROBE name the programs."""
 
 import subprocess
 from pathlib import Path

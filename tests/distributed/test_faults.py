@@ -1,4 +1,4 @@
-"""Workers that die, never come, or bring the wrong rows: a clear error in time, no half-written model, and a way on."""
+"""Workers that die, never connect, or have the wrong rows: a timely error, no partial model, a way to resume."""
 
 import random
 import signal
@@ -18,7 +18,7 @@ TIMEOUT = 10  # seconds; a worker that dies while the team meets is missed only 
 
 
 class Fit:
-    """A fit by two workers with a rank each."""
+    """A fit with two workers, one per rank."""
 
     def __init__(self, tables, output, *, world=2, timeout=TIMEOUT, options=()):
         self.world = world
@@ -37,7 +37,7 @@ class Fit:
         ]
 
     def end(self, timeout=120):
-        """Exit codes and complaints, by rank."""
+        """Exit codes and error messages, by rank."""
         try:
             errors = [process.communicate(timeout=timeout)[1] for process in self.processes]
         finally:
@@ -72,7 +72,7 @@ def test_a_killed_worker_stops_the_others_and_the_same_command_goes_on(goal, tmp
         fit.processes[victim].send_signal(signal.SIGKILL)
         before = time.monotonic()
         codes, errors = fit.end()
-        if codes[victim] == 0:  # it was through already
+        if codes[victim] == 0:  # it had already finished
             assert model.read_bytes() == undisturbed.read_bytes()
             model.unlink()
             continue

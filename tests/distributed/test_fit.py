@@ -1,4 +1,4 @@
-"""widthwise fit in several processes: the model is the same on all of them, and as good as that of one."""
+"""widthwise fit with several processes: all get the same model, as good as the model of one process."""
 
 import json
 import subprocess
@@ -69,7 +69,7 @@ def test_several_files_are_one_table(table, tmp_path):
 @pytest.mark.parametrize("goal", ["0.85", "narrow"])
 def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
     rows = csv.read_csv(data_folder / "casp.csv")
-    # Predictions by a model of the first part; the rest fits, calibrates and tests.
+    # The first part fits the model that predicts; the rest fits, calibrates and tests.
     rows = rows.take(np.random.default_rng(0).permutation(rows.num_rows))
     parquet.write_table(rows.slice(0, 9000), tmp_path / "base.parquet")
     target = json.loads((data_folder / "datasets.json").read_text())["casp"]["target"]

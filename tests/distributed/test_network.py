@@ -1,4 +1,4 @@
-"""Who can reach the workers that one command starts: nobody but they themselves."""
+"""The workers that one command starts can be reached only by each other."""
 
 import contextlib
 import importlib.util
@@ -20,7 +20,7 @@ FORBIDDEN = 'echo 0 > /proc/sys/user/max_net_namespaces; exec "$@"'
 
 
 def wait_for(found, what, seconds=120):
-    """What `found` returns once it is something."""
+    """Wait until `found` returns something, and return it."""
     deadline = time.monotonic() + seconds
     while not (result := found()):
         assert time.monotonic() < deadline, f"no {what} within {seconds} s"
@@ -29,10 +29,10 @@ def wait_for(found, what, seconds=120):
 
 
 def workers_of(process):
-    """The children of a process that have become workers."""
+    """The child processes that are workers."""
     tasks = Path(f"/proc/{process}/task/{process}/children")
     workers = []
-    with contextlib.suppress(OSError):  # of a child that has just ended
+    with contextlib.suppress(OSError):  # the child has just ended
         for child in tasks.read_text().split():
             if b"--rank" in Path(f"/proc/{child}/cmdline").read_bytes():
                 workers.append(int(child))
@@ -40,7 +40,7 @@ def workers_of(process):
 
 
 def listeners(process):
-    """Ports where someone listens in the network of a process, and the inodes of the sockets."""
+    """Listening ports in the network of a process, with the inodes of the sockets."""
     found = {}
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
@@ -61,7 +61,7 @@ def sockets_of(process):
 
 @contextlib.contextmanager
 def fit_that_waits(table, output, *options, **settings):
-    """A fit with two workers, the second of which is stopped before it can meet the first."""
+    """A fit with two workers, the second of which is stopped before it connects to the first."""
     words = fit_words(table, "--workers", 2, "--no-compare", "--threads", 1, *options, "-o", output)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(words, **pipes, **settings) as process:
@@ -76,13 +76,13 @@ def fit_that_waits(table, output, *options, **settings):
 
 
 def own_listeners(process):
-    """Where a process listens itself, or nothing yet."""
+    """The ports on which a process itself listens; empty if it does not listen yet."""
     sockets = sockets_of(process)
     return {inode: port for inode, port in listeners(process).items() if inode in sockets}
 
 
 def attack(port):
-    """Connect as anyone on this machine could, and disturb; False when there is nobody to connect to."""
+    """Connect as any user of this machine could, and send garbage; False if nothing listens."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
             connection.sendall(b"\0\0\0\0")

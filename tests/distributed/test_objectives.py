@@ -1,4 +1,4 @@
-"""What processes compute together is what one computes, and costs the same to send whatever the number of rows."""
+"""Several processes compute the result of one, and the bytes they send do not depend on the number of rows."""
 
 import json
 import subprocess
@@ -56,6 +56,6 @@ def test_a_round_sends_the_same_bytes_whatever_the_number_of_rows(transform):
         counts.append((cost["bytes"], cost["network"]))
     assert len({own for own, _ in counts}) == 1
     assert counts[0][0] <= 65_536
-    # XGBoost's histograms are the greater part; trees that differ a little send a little more or less.
+    # XGBoost's histograms dominate; slightly different trees send slightly different amounts.
     carried = [network for _, network in counts]
     assert max(carried) < 1.3 * min(carried)

@@ -1,4 +1,4 @@
-"""Data sets: prepared tables, put back into the form of the public files, are prepared again to the same values."""
+"""Data sets: prepared tables, converted back to the form of the public files, are prepared to the same values."""
 
 import io
 import json
@@ -46,7 +46,7 @@ def public_facebook(table):
 
 
 def public_bike(table):
-    # Any date of the month and weekday will do: the day of the month is lost, and the values do not depend on it.
+    # Any date with this month and weekday works: the values do not depend on the day of the month.
     days = {}
     for year, month, day in ((y, m, d) for y in (2011, 2012) for m in range(1, 13) for d in range(1, 29)):
         days[month, year, data.datetime.date(year, month, day).weekday()] = day
@@ -81,7 +81,7 @@ def prepared(name, data_folder):
 
 @pytest.fixture
 def internet(monkeypatch):
-    """Addresses and what they give: bytes, or an error."""
+    """Addresses with their contents: bytes, or an error."""
     pages = {}
 
     def urlopen(request, timeout):

@@ -1,4 +1,4 @@
-"""The field's protocol, our rows and the page: small and synthetic; a quick run of the suite is CI's."""
+"""The protocol of the field, our methods and the page, on small synthetic data; CI also makes a quick run."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The paper's experiments: the protocol, the synthetic sets, the authors' differences, and the page."""
+"""The paper's experiments: the protocol, the synthetic sets, the differences of the authors' code, and the page."""
 
 import math
 import os
@@ -71,7 +71,7 @@ def test_the_split_has_the_paper_s_shares_and_units():
     parts = split(X, 10 + X[:, 0], 0)
     assert (len(parts.localizer.y), len(parts.test.y)) == (200, 100)
     assert abs(parts.test.X[:, 0].mean()) < 0.5
-    assert not parts.test.X[:, 1].any()  # a constant stays one
+    assert not parts.test.X[:, 1].any()  # a constant stays a constant
     assert abs(np.abs(parts.test.y).mean() - 1) < 0.1
     np.testing.assert_array_equal(split(X, X[:, 0], 0).test_rows, parts.test_rows)
     assert not np.array_equal(split(X, X[:, 0], 1).test_rows, parts.test_rows)
@@ -151,7 +151,7 @@ def test_the_printed_table_is_whole():
     for rows in TABLE.values():
         assert set(rows) == set(methods.PAPER)
         assert all(len(cells) == len(ALPHAS) for cells in rows.values())
-    # As 50 test rows in each of five runs would give.
+    # 50 test rows in each of five runs would give this.
     validities = [cell[2] for rows in TABLE.values() for cells in rows.values() for cell in cells]
     assert all(abs(250 * value - round(250 * value)) < 1e-9 for value in validities)
 
@@ -165,7 +165,7 @@ CIRCUMSTANCES = records.environment() | {"workers": 2, "processor_seconds": 60}
 
 
 def made_up_records(runs, ours=0.3):
-    """Records as a run of the suite gives them, with sizes that are known."""
+    """Records like those of a run of the suite, with known sizes."""
     random = np.random.default_rng(0)
     found = []
     common = {"coverage_of_halves": 0.9, "test_rows": 100, "neighbours": 2, "seconds": 1.0}
@@ -203,7 +203,7 @@ def test_the_page_is_written_from_the_records(tmp_path):
     checks = report.write(tmp_path)
     assert [check.passed for check in checks] == [True, True, True]
     text = (tmp_path / "paper.md").read_text()
-    assert "0.918 ± 0.014 | 0.161 ± 0.014" in text  # exp on energy, ours beside the printed
+    assert "0.918 ± 0.014 | 0.161 ± 0.014" in text  # exp on energy, ours and the printed value
     assert ".90 / .90 / .90 (.84 / .92 / .91)" in text  # its ratios
     assert ".82 / .82 / .86" in text
     assert "nan" not in text
@@ -239,7 +239,7 @@ def test_records_come_back_as_they_were(tmp_path):
     ]
     records.write(tmp_path / "deep" / "records.json", written)
     text = (tmp_path / "deep" / "records.json").read_text()
-    assert len(text.splitlines()) == 4  # a record to a line
+    assert len(text.splitlines()) == 4  # one record per line
     first, second = records.read(tmp_path / "deep" / "records.json")
     assert math.isnan(first["width"]) and first["rows"] == 3
     assert second == {"list": [1.0, None], "text": "é"}

@@ -1,4 +1,4 @@
-"""Peers: intervals of the right form that keep their promise, on rows whose noise depends on the row."""
+"""Peers: intervals have the right shape and valid coverage on heteroscedastic rows."""
 
 import math
 
@@ -16,7 +16,7 @@ from experiments.field.protocol import LEVELS, Split  # noqa: E402
 
 CALIBRATION_ROWS, TEST_ROWS = 400, 500
 
-# One score for all levels, and so intervals within intervals. Quantile regressions fit each level apart.
+# Methods with one score for all levels have nested intervals. Quantile regressions fit each level separately.
 NESTED = sorted(set(peers.PEERS) - {"mapie cqr", "quantile forest cqr", "xgboost cqr"})
 
 
@@ -58,9 +58,9 @@ def intervals(split):
 
 
 def coverage_bounds(level):
-    """Where the share of covered test rows lies but once in ten thousand: beta-binomial, by the normal limit."""
+    """Bounds of the coverage of test rows, exceeded once in ten thousand: beta-binomial, normal approximation."""
     deviation = math.sqrt(level * (1 - level) * (1 / CALIBRATION_ROWS + 1 / TEST_ROWS))
-    # Two sides, or up to ten bins, are each rounded up to whole rows.
+    # The ranks of two sides, or of up to ten bins, are each rounded up.
     return level - 3.9 * deviation, level + 10 / (CALIBRATION_ROWS + 1) + 3.9 * deviation
 
 
@@ -69,7 +69,7 @@ def test_intervals_are_finite_and_keep_their_promise(name, split, intervals):
     bounds = intervals(name)
     assert bounds.shape == (TEST_ROWS, 2, len(LEVELS))
     assert np.isfinite(bounds).all()
-    assert (bounds[:, 0] <= bounds[:, 1]).mean() > 0.99  # quantiles may cross in a row, not in many
+    assert (bounds[:, 0] <= bounds[:, 1]).mean() > 0.99  # quantiles may cross in a few rows, not in many
     for j, level in enumerate(LEVELS):
         covered = np.mean((bounds[:, 0, j] <= split.y_test) & (split.y_test <= bounds[:, 1, j]))
         lowest, highest = coverage_bounds(level)

@@ -1,4 +1,4 @@
-"""The README shows the table of the results, not a memory of it."""
+"""The README shows the current table of the results."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ RESULTS = ROOT / "experiments" / "results"
 
 
 def tables_of(text):
-    """Tables of Markdown: runs of lines that begin with a bar, with single blanks."""
+    """The tables of a Markdown text: consecutive lines that begin with a bar, with single blanks."""
     table, tables = [], []
     for line in [*text.splitlines(), ""]:
         if line.startswith("|"):
@@ -31,7 +31,7 @@ def test_the_readme_has_the_table_and_the_picture_of_the_field():
 
 @pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the field was not run yet")
 def test_the_readme_says_what_narrow_is_narrower_than():
-    """Than every method of other people on every data set; where another goal of ours is narrower, the README says so."""
+    """narrow is narrower than every peer on every data set; if another goal is narrower, the README states it."""
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     page = (RESULTS / "field.md").read_text(encoding="utf-8")
     table = tables_of(page[page.index("## The goals and all peers at 90%") :])[0].splitlines()

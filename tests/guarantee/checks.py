@@ -1,4 +1,4 @@
-"""The checks: which face is driven on which rows, and the judge's findings.
+"""The checks: which interface is tested on which rows, and the findings.
 
 Each check has several cells, one per level and group. A cell is a count of covered rows with a known law (law.py).
 """
@@ -32,13 +32,13 @@ FIT_ROWS = 200
 
 @dataclass(frozen=True)
 class Finding:
-    """One cell: what was covered, what its law says."""
+    """One cell: the measured coverage and its law."""
 
     cell: str
     level: float
     rows: int
     covered: int
-    expected: float  # mean coverage of the law; with ties and weights, the least
+    expected: float  # mean coverage of the law; with ties and weights, its lower bound
     p_value: float
 
     @property
@@ -56,7 +56,7 @@ def fit_rows(population):
 
 @dataclass(frozen=True)
 class Check:
-    """Coverage of one face on one population, by repetitions of n calibration rows and m test rows."""
+    """Coverage of one interface on one population, over repetitions of n calibration rows and m test rows."""
 
     name: str
     face: object
@@ -67,12 +67,12 @@ class Check:
     levels: tuple = LEVELS
     groups: tuple = ()  # calibration rows of each group instead of n
     pooled: bool = False  # groups of one size, judged together as repetitions
-    extra: int = 0  # further rows per repetition, before the calibration rows, for a face that fits each time
+    extra: int = 0  # additional rows per repetition, before the calibration rows, for an interface that fits every time
     weighted: bool = False  # test rows under a covariate shift with a known likelihood ratio; m is 1
-    kept: int | None = None  # calibration rows that are kept of n
-    confidence: float | None = None  # of a training-conditional guarantee
-    long: bool = False  # in the long form only
-    scale: int = 1  # times as many repetitions in the long form
+    kept: int | None = None  # number of calibration rows kept of n
+    confidence: float | None = None  # confidence of a training-conditional guarantee
+    long: bool = False  # only in the long form
+    scale: int = 1  # factor on the repetitions in the long form
 
     @property
     def tail(self):
@@ -84,11 +84,11 @@ class Check:
 
     @property
     def times(self):
-        """Repetitions in this form of the suite."""
+        """The number of repetitions in this form of the suite."""
         return self.repetitions * (self.scale if FULL else 1)
 
     def rows(self):
-        """Calibration and test rows of all repetitions; the same for the same check."""
+        """Calibration and test rows of all repetitions; deterministic for each check."""
         random = np.random.default_rng(zlib.crc32(self.name.encode()))
         if self.groups:
             calibration = np.repeat(np.arange(len(self.groups)), self.groups)
@@ -104,7 +104,7 @@ class Check:
         return calibration, test
 
     def run(self, face=None):
-        """The findings of all cells, of this check's face or of another one in its place."""
+        """The findings of all cells, with the interface of this check or a replacement."""
         calibration, test = self.rows()
         covered = (face or self.face).covered(fit_rows(self.population), calibration, test, self.levels)
         assert covered.shape == (*test.y.shape, len(self.levels))
@@ -133,7 +133,7 @@ class Check:
 
 @dataclass(frozen=True)
 class StreamCheck:
-    """Coverage of a stream whose errors change, against the bound that is proved for every sequence."""
+    """Coverage of a drifting stream, compared with the bound that is proved for every sequence."""
 
     name: str
     face: Stream
@@ -167,7 +167,7 @@ class StreamCheck:
 
 TRANSFORMS = ("identity", "erc", "linear", "exp", "sigma", "density", "affine", "mixture")
 POPULATIONS = ("normal", "heavy", "skewed", "rounded", "counts", "zeros")
-# Transform, goal and sides of localizers that are trained.
+# Transform, goal and sides of the trained localizers.
 TRAINED = [
     ("identity", None, None),
     ("erc", "even", None),
@@ -300,5 +300,5 @@ CHECKS = [
     if FULL or not check.long
 ]
 CELLS = sum(check.cells for check in CHECKS)
-# Of a single cell, so that all of them together raise a false alarm with probability FALSE_ALARM_RATE at most.
+# The threshold of a single cell, so that the false-alarm rate of all cells is at most FALSE_ALARM_RATE.
 THRESHOLD = law.FALSE_ALARM_RATE / CELLS

@@ -1,8 +1,8 @@
-"""The faces of the product, each driven as its users drive it.
+"""The interfaces ("faces") of the product, each used as its users use it.
 
-A face has one method, covered(fit, calibration, test, levels): from rows to fit (N,), calibration rows (R, n) and test
-rows (R, m) of R independent repetitions it returns whether the interval of each test row contains its outcome, of
-shape (R, m, k).
+A face has one method, covered(fit, calibration, test, levels). It takes fitting rows (N,), and calibration rows (R, n)
+and test rows (R, m) of R independent repetitions. It returns whether the interval of each test row contains its
+outcome, of shape (R, m, k).
 """
 
 import functools
@@ -22,7 +22,7 @@ import pytest
 import widthwise
 from widthwise import Calibration, Localizer, OnlinePredictor, Predictor, WidthwiseRegressor
 
-# Parameters that a transform has per side.
+# Number of parameters of a transform per side.
 PARAMETERS = {"identity": 0, "erc": 1, "linear": 1, "exp": 1, "sigma": 1, "density": 1, "affine": 2, "mixture": 8}
 
 
@@ -33,7 +33,7 @@ def inside(bounds, y):
 
 
 def below_quantiles(quantiles, y, levels):
-    """Whether y lies on the side of its quantiles (..., m, k) that has the level: below from 0.5 on, else above."""
+    """Whether y is below its quantiles (..., m, k), for levels below 0.5 whether it is above."""
     y = y[..., None]
     return np.where(np.asarray(levels) >= 0.5, y <= quantiles, y >= quantiles)
 
@@ -45,7 +45,7 @@ def not_surprising(p_values, levels, n):
 
 
 def repeated(calibration, test, one):
-    """one(calibration, test) of every repetition."""
+    """The result of one(calibration, test) for every repetition."""
     return np.stack([one(calibration[r], test[r]) for r in range(len(test))])
 
 
@@ -67,7 +67,7 @@ def cpp_program(name):
 
 @dataclass(frozen=True)
 class Cpp:
-    """A C++ program that links widthwise::core, as in README's section By hand: face.cpp."""
+    """A C++ program that links widthwise::core (face.cpp)."""
 
     transform: str
     path: str = "intervals"
@@ -75,7 +75,7 @@ class Cpp:
     sides: str = "one"
     capacity: int = 1_000_000
     guarantee: str = "marginal"
-    fault: str | None = None  # "" runs the copy with planted faults, none of them switched on
+    fault: str | None = None  # "" runs the copy with planted faults, all switched off
 
     def covered(self, fit, calibration, test, levels):
         count = PARAMETERS[self.transform] * (2 if self.sides == "two" else 1)
@@ -95,7 +95,7 @@ class Cpp:
 
     @staticmethod
     def _rows(rows, count):
-        """As face.cpp reads them. The parameters are some function of x: the guarantee holds for any."""
+        """The rows in the format of face.cpp. The parameters are an arbitrary function of x."""
         weights = np.zeros_like(rows.y) if rows.weights is None else rows.weights
         groups = np.full_like(rows.y, -1) if rows.groups is None else rows.groups
         x = rows.X[..., 0]
@@ -108,7 +108,7 @@ class Cpp:
 
 @functools.cache
 def trained_localizer(transform, goal, two_sided, fit):
-    """A localizer trained on some rows; kept, since many checks share one."""
+    """A localizer trained on some rows; cached, because many checks share one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of few rows
         options = {"transform": transform, "goal": goal, "two_sided": two_sided}
@@ -117,7 +117,7 @@ def trained_localizer(transform, goal, two_sided, fit):
 
 @dataclass(frozen=True)
 class Python:
-    """Localizer.calibrate and Predictor. One localizer serves all repetitions: the law holds given the fit."""
+    """Localizer.calibrate and Predictor. One localizer serves all repetitions, because the law holds given the fit."""
 
     transform: str = "auto"
     goal: str | float | None = None
@@ -131,7 +131,7 @@ class Python:
     def covered(self, fit, calibration, test, levels):
         localizer = self.localizer(fit)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of levels that need more rows
+            warnings.simplefilter("ignore")  # for levels that need more rows
             return repeated(calibration, test, lambda rows, new: self.one(localizer, rows, new, levels))
 
     def predictor(self, localizer, rows):
@@ -157,9 +157,9 @@ class Python:
 
 @dataclass(frozen=True)
 class Weighted(Python):
-    """Calibration.add with weights, and a test weight for each new row."""
+    """Calibration.add with weights, and a test weight per new row."""
 
-    factor: float = 1.0  # of all weights; they are known up to one
+    factor: float = 1.0  # factor on all weights, which are known only up to a factor
     test_weight: float | None = None
 
     def one(self, localizer, rows, new, levels):
@@ -177,7 +177,7 @@ class Weighted(Python):
 
 @dataclass(frozen=True)
 class Regressor:
-    """WidthwiseRegressor.fit on fitting and calibration rows together; it sets the latter aside itself."""
+    """WidthwiseRegressor.fit on fitting and calibration rows together; it sets calibration rows aside itself."""
 
     estimator: object
     calibration_size: int
@@ -210,7 +210,7 @@ class Regressor:
 
 @dataclass(frozen=True)
 class Deployed:
-    """Predictions of a linear model of the user's own; the rows that follow those it was fitted on calibrate."""
+    """Predictions of the user's own linear model; the rows after its fitting rows calibrate."""
 
     calibration_size: int
 
@@ -240,7 +240,7 @@ class Deployed:
 
 @dataclass(frozen=True)
 class Onnx(Python):
-    """Graphs that widthwise.onnx exports, in ONNX Runtime."""
+    """Graphs exported by widthwise.onnx, run with ONNX Runtime."""
 
     def one(self, localizer, rows, new, levels):
         runtime = pytest.importorskip("onnxruntime")
@@ -263,7 +263,7 @@ class Onnx(Python):
 
 
 def program():
-    """The command that the package installs, which starts faster than one with LibTorch; else WIDTHWISE_PROGRAM."""
+    """The command of the installed package, which starts faster than one with LibTorch, or WIDTHWISE_PROGRAM."""
     installed = shutil.which("widthwise", path=str(Path(sys.executable).parent))
     return installed or os.environ.get("WIDTHWISE_PROGRAM", "widthwise")
 
@@ -286,7 +286,7 @@ def read_bounds(file, levels):
 
 @dataclass(frozen=True)
 class CommandLine:
-    """widthwise fit, calibrate, merge, predict: every repetition in a folder of its own."""
+    """widthwise fit, calibrate, merge, predict; every repetition has its own folder."""
 
     path: str = "calibrate"
     transform: str = "auto"
@@ -344,12 +344,12 @@ class CommandLine:
         return out
 
 
-# ---- streams whose errors change
+# ---- drifting streams
 
 
 @dataclass(frozen=True)
 class Stream:
-    """OnlinePredictor, told every outcome before the interval of the next row is issued."""
+    """OnlinePredictor, row by row: every outcome is observed before the next interval is issued."""
 
     def covered(self, fit, calibration, stream, levels):
         localizer = trained_localizer("auto", None, None, fit)
@@ -362,14 +362,14 @@ class Stream:
 
     @staticmethod
     def bound(level, rows):
-        """How far the share covered may be from the level after some rows, for every sequence (docs/mathematics.md)."""
+        """The bound on the difference between coverage and level, for every sequence (docs/mathematics.md)."""
         step = min(level, 1 - level) / 20
         return (max(level, 1 - level) + step) / (step * rows)
 
 
 @dataclass(frozen=True)
 class StreamInBatches(Stream):
-    """OnlinePredictor in batches, each issued before the outcomes of any of its rows and of the batch before are known."""
+    """OnlinePredictor in batches, each issued before the outcomes of its rows and of the previous batch are known."""
 
     size: int = 50
 
@@ -387,7 +387,7 @@ class StreamInBatches(Stream):
         return np.concatenate(intervals)
 
     def bound(self, level, rows):
-        """The same for outcomes that are two batches late; rows still pending may all be missed."""
+        """The bound for outcomes that are two batches late; all pending rows may be misses."""
         delay = 2 * self.size
         step = min(level, 1 - level) / max(20, delay)
         return (max(level, 1 - level) / step + 2 * delay) / rows
@@ -414,7 +414,7 @@ class TrackedStream(Stream):
 
 @functools.cache
 def spark_session():
-    """Spark with two workers, which find the widthwise under test."""
+    """Spark with two workers, which import the widthwise under test."""
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java, which is not installed")

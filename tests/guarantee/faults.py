@@ -1,7 +1,7 @@
-"""Planted faults, each with the check that has to catch it.
+"""Planted faults, each with the check that must catch it.
 
-A fault is a face that is broken in one place. Those of C++ are lines of the library that plant.py changes in a copy;
-the others use the product in a way that breaks the guarantee, behind the back of whatever it refuses.
+A fault is an interface that is broken in one place. Faults in C++ are lines of the library that plant.py changes in a
+copy. The other faults use the product in a way that breaks the guarantee and bypasses its checks.
 """
 
 import functools
@@ -21,7 +21,7 @@ BEGIN, END = "<!-- begin: planted faults -->\n", "<!-- end: planted faults -->\n
 
 @dataclass(frozen=True, eq=False)
 class Fault:
-    """A broken face in place of a check's own."""
+    """A broken interface that replaces the interface of a check."""
 
     name: str
     planted: str  # where
@@ -34,7 +34,7 @@ class Fault:
 
     @property
     def caught(self):
-        """The finding farthest from its law, of those that fail the check; None when there is none."""
+        """The failing finding that is farthest from its law; None if no finding fails."""
         failing = [finding for finding in self.findings if finding.p_value < THRESHOLD]
         return max(failing, key=lambda finding: abs(finding.coverage - finding.expected), default=None)
 
@@ -44,7 +44,7 @@ def _in_library(name, planted, check):
 
 
 class CountsTheTestRow(Python):
-    """Calibrates with the calibration rows and the row to predict."""
+    """Calibrates with the calibration rows and the row to be predicted."""
 
     def one(self, localizer, rows, new, levels):
         def predicted(i):
@@ -56,7 +56,7 @@ class CountsTheTestRow(Python):
 
 
 class TrainsOnCalibrationRows(Regressor):
-    """Fits the estimator on all rows, and says that it has not seen them."""
+    """Fits the estimator on all rows but declares it as prefit on other rows."""
 
     def fitted(self, rows):
         fitted = self.estimator.fit(rows.X, rows.y)
@@ -76,7 +76,7 @@ class CalibratesOutOfFold(Deployed):
 
 
 class SinglePrecisionGraph(Onnx):
-    """Rounds the graph's constants to single precision, towards 0."""
+    """Rounds the constants of the graph to single precision, towards 0."""
 
     def graph(self, predictor, levels):
         from onnx import numpy_helper
@@ -92,7 +92,7 @@ class SinglePrecisionGraph(Onnx):
 
 
 class PredictsWithTheOldModel(CommandLine):
-    """Predicts with the model from before calibrate --replace, whose calibration rows had a tenth of the errors."""
+    """Predicts with the model before calibrate --replace, whose calibration rows had a tenth of the errors."""
 
     def calibrated(self, folder, model, rows):
         old = replace(rows, y=rows.prediction + 0.1 * (rows.y - rows.prediction))
@@ -102,7 +102,7 @@ class PredictsWithTheOldModel(CommandLine):
 
 
 class IssuesInBatches(Stream):
-    """Issues the intervals of 1000 rows with the quantile of the first, while the state moves on row by row."""
+    """Issues the intervals of 1000 rows with the quantile of the first, while the state is updated row by row."""
 
     def issued(self, online, stream):
         batches = []
@@ -178,7 +178,7 @@ FAULTS = [
 
 
 def table():
-    """The table of README.md: each fault, and the check that caught it."""
+    """The table of README.md: each fault with the check that caught it."""
     lines = ["| fault | planted in | caught by | level | law | covered |", "|---|---|---|---:|---:|---:|"]
     for fault in FAULTS:
         caught = fault.caught

@@ -1,13 +1,13 @@
-"""The exact law of coverage, and the judge that compares counts with it.
+"""The exact law of coverage, and p-values of counts under this law.
 
-With n calibration rows and untied scores the coverage given the calibration set is Beta(k, n + 1 - k), k = ceil((n +
-1) level), so the number of m new rows that are covered is beta-binomial, and exactly so: for any distribution, any
-model and any n. Over independent repetitions the total is a sum of such counts, whose distribution is computed here by
-a Fourier transform. Nothing is approximated by a normal distribution, and no standard error is estimated.
+With n calibration rows and untied scores, coverage given the calibration set is Beta(k, n + 1 - k), where
+k = ceil((n + 1) level). The number of covered rows among m new rows is therefore exactly beta-binomial, for any
+distribution, any model and any n. The total over independent repetitions is a sum of such counts, whose distribution is
+computed here with a Fourier transform. There are no normal approximations and no estimated standard errors.
 
-With tied scores the intervals cover at least what they would if ties were broken at random. The total is then
-stochastically larger, and only its lower tail is tested. The same holds of weighted calibration, where coverage is at
-least the level.
+With tied scores, the intervals cover at least as much as with ties broken at random. The total is then stochastically
+larger, and only its lower tail is tested. The same applies to weighted calibration, where coverage is at least the
+level.
 """
 
 import functools
@@ -17,17 +17,18 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-# Of the whole suite: the probability that a correct product fails any of its checks.
+# The probability that a correct product fails any check of the suite.
 FALSE_ALARM_RATE = 1e-6
 
-# Rounding of the Fourier transform; no p-value is known to be smaller.
+# Rounding error of the Fourier transform, the smallest p-value that can be computed.
 _PRECISION = 1e-13
 
 
 def rank(level, n, confidence=None):
-    """The rank of the score that bounds the interval, ceil((n + 1) level); n + 1 when n rows are too few.
+    """The rank of the conformal quantile, ceil((n + 1) level); n + 1 if n rows are too few.
 
-    With a confidence, that of the training-conditional guarantee: the smallest k with P(Bin(n, level) < k) >= confidence.
+    With a confidence, the rank of the training-conditional guarantee: the smallest k with
+    P(Bin(n, level) < k) >= confidence.
     """
     if confidence is not None:
         return int(stats.binom.ppf(confidence, n, level)) + 1
@@ -50,7 +51,7 @@ def _cumulative(n, k, m, repetitions):
 
 
 def p_value(covered, *, n, k, m, repetitions, tail):
-    """The probability of a total at least as far out: in the lower tail, or for "both" twice that of the nearer tail."""
+    """The p-value of a total: its lower tail, or for "both" twice the smaller tail."""
     cumulative = _cumulative(n, k, m, repetitions)
     lower = cumulative[covered]
     if tail == "lower":
@@ -60,7 +61,7 @@ def p_value(covered, *, n, k, m, repetitions, tail):
 
 
 def weighted_p_value(covered, *, level, repetitions):
-    """The same for weighted calibration with one new row per repetition: coverage is at least the level."""
+    """The p-value for weighted calibration with one new row per repetition; coverage is at least the level."""
     return max(stats.binom.cdf(covered, repetitions, level), _PRECISION)
 
 

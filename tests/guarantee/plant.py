@@ -1,13 +1,13 @@
 """Copy sources of the library with faults planted in them, each behind a switch: plant.py SOURCE_FOLDER TARGET_FOLDER.
 
-A fault is one line of the library, replaced. When a line has changed and is not found, the build stops: change the
+A fault replaces one line of the library. If the line is not found because it has changed, the build stops; update the
 line here as well.
 """
 
 import sys
 from pathlib import Path
 
-# (file, the line or part of a line as it is, what it becomes)
+# (file, the line or part of a line to replace, the replacement)
 FAULTS = [
     (
         "src/level.cpp",

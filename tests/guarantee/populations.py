@@ -1,4 +1,4 @@
-"""Exchangeable rows to test with: heavy tails, skew, ties, counts, and residuals that are mostly 0."""
+"""Generators of exchangeable rows: heavy tails, skew, ties, counts, and residuals that are mostly 0."""
 
 from dataclasses import dataclass, replace
 
@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of one or several repetitions, equal by identity.
+    """Rows of one or several repetitions, compared by identity.
 
     X has the shape (..., n, d); y, prediction, groups and weights have (..., n).
     """
@@ -26,11 +26,11 @@ class Rows:
 
     @property
     def arguments(self):
-        """As Localizer and Predictor take them."""
+        """The arguments of Localizer and Predictor."""
         return self.X, self.y, self.prediction
 
 
-# Populations whose scores are tied: only the lower tail of their coverage has a known law.
+# Populations with tied scores: only the lower tail of their coverage has a known law.
 TIED = ("rounded", "counts", "zeros")
 WIDE = 40  # columns of the population "wide"
 
@@ -42,7 +42,7 @@ def _errors(population, random, x, shape):
     match population:
         case "normal":
             return scale * normal
-        case "heavy":  # no variance
+        case "heavy":  # no finite variance
             return scale * random.standard_t(1.5, shape)
         case "skewed":
             return scale * (np.exp(1.5 * normal) - 1)
@@ -59,8 +59,8 @@ def _errors(population, random, x, shape):
 def draw(population, random, shape, *, groups=None, tilted=False):
     """Rows of a population.
 
-    `groups` (n,) gives each row its group; errors of groups 0, 1 and 2 are as 1 to 4 to 16, and so on. `tilted` rows
-    have x with the density x / 8 instead of 1 / 4: x / 2 is their likelihood ratio.
+    `groups` (n,) is the group of each row; the errors of groups 0, 1, 2, ... are in the ratio 1 : 4 : 16 : ... `tilted`
+    rows have x with density x / 8 instead of 1 / 4, so x / 2 is their likelihood ratio.
     """
     if population == "wide":
         X = random.standard_normal((*shape, WIDE))
@@ -72,7 +72,7 @@ def draw(population, random, shape, *, groups=None, tilted=False):
     if population in TIED:
         x, noise = np.floor(x), np.floor(2 * noise)
     errors = _errors(population, random, x, shape)
-    # Rounded outcomes around one prediction: equal residuals are equal to the last bit, and no binary fraction.
+    # Rounded outcomes around one prediction: tied residuals have identical bits and are not binary fractions.
     f = {"counts": 1 + 2 * x, "rounded": 0 * x}.get(population, x)
     rows = Rows(np.stack([x, noise], axis=-1), f + errors, f)
     if groups is None:
@@ -82,5 +82,5 @@ def draw(population, random, shape, *, groups=None, tilted=False):
 
 
 def with_likelihood_ratios(rows):
-    """Rows with the weights that tilting needs."""
+    """Rows with the weights that correct for tilting."""
     return replace(rows, weights=rows.X[..., 0] / 2)

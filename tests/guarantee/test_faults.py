@@ -1,4 +1,4 @@
-"""The suite can fail: every planted fault is caught by the check that is named for it."""
+"""Every planted fault is caught by its check."""
 
 import dataclasses
 

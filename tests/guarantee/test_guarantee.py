@@ -1,4 +1,4 @@
-"""Every face covers what its exact law says."""
+"""The coverage of every interface follows its exact law."""
 
 import pytest
 from checks import CHECKS, THRESHOLD

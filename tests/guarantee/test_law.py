@@ -1,4 +1,4 @@
-"""The judge itself: its law is exact, a correct implementation seldom alarms it, and a rank off by one always does."""
+"""The law is exact, a correct implementation rarely fails, and a rank that is off by one always fails."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from scipy import stats
 
 
 def reference(random, cells, repetitions, n, m, level, grid=None):
-    """Counts of covered rows of split conformal prediction in numpy, for some cells; scores on a grid are tied."""
+    """Counts of covered rows of split conformal prediction in numpy, for several cells; scores on a grid are tied."""
     scores = random.random((cells, repetitions, n))
     new = random.random((cells, repetitions, m))
     if grid is not None:
@@ -29,7 +29,7 @@ def test_ranks_are_exact():
 
 
 def test_the_law_is_that_of_all_orders():
-    """With 3 calibration and 2 test rows all 5! orders of the scores are alike; two repetitions by convolution."""
+    """With 3 calibration and 2 test rows, all 5! orders of the scores are equally likely; two repetitions convolve."""
     n, m, k = 3, 2, 2
     counts = np.zeros(m + 1)
     for order in itertools.permutations(range(n + m)):
@@ -64,11 +64,11 @@ def test_all_cells_together_have_the_stated_false_alarm_rate():
 
 
 def power(check, level):
-    """The probability that a check finds a rank that is one too small, computed exactly."""
+    """The exact probability that a check detects a rank that is too small by one."""
     k = law.rank(level, check.n)
     shape = {"m": check.m, "repetitions": check.times}
     p = [law.p_value(t, n=check.n, k=k, tail=check.tail, **shape) for t in range(0, check.m * check.times + 1)]
-    critical = int(np.argmax(np.array(p) >= THRESHOLD))  # the least total that does not alarm
+    critical = int(np.argmax(np.array(p) >= THRESHOLD))  # the smallest total that passes
     return law._cumulative(check.n, k - 1, check.m, check.times)[critical - 1]
 
 

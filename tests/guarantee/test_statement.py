@@ -1,4 +1,4 @@
-"""The guarantee is stated in the same words wherever it is claimed, with both conditions: exchangeable, marginal."""
+"""The guarantee has the same wording wherever it is claimed, with both conditions: exchangeable, marginal."""
 
 import inspect
 import subprocess
@@ -22,7 +22,7 @@ DOCUMENTS = ["README.md", "docs/command-line.md", "docs/mathematics.md", "docs/p
 
 
 def words_of(text):
-    """The words of a text, without line breaks, quotation marks of Markdown and those around names of commands."""
+    """The words of a text, without line breaks, Markdown quote marks, and quotes around names of commands."""
     lines = (line.removeprefix("> ") for line in text.splitlines())
     return " ".join(" ".join(lines).replace("`", "").replace("'", "").split())
 

@@ -1,6 +1,6 @@
-"""What the table of hostile inputs shares: a way to run many commands, and the rules that every error obeys.
+"""Shared fixtures for hostile inputs: running many commands, and the rules for error messages.
 
-WIDTHWISE_PROGRAM names the program; the server of tests/hostile/server.cpp stands next to its build.
+WIDTHWISE_PROGRAM names the program; the server of tests/hostile/server.cpp is next to its build.
 """
 
 import json
@@ -14,7 +14,7 @@ import pytest
 
 FULL = os.environ.get("WIDTHWISE_FULL") == "1"
 
-# Of Arrow, XGBoost, nlohmann-json, nanobind, the C++ library and tracebacks: nothing a user of ours should have to read.
+# Texts of Arrow, XGBoost, nlohmann-json, nanobind, the C++ library and tracebacks, which users must not see.
 INTERNALS = re.compile(
     r"Check failed|json\.exception|nanobind|std::|terminate called|what\(\)|Traceback|::arrow|arrow::|parquet::|Thrift|"
     r"\.cc:|\.cpp:|\.hpp:|vector::|basic_string|bad_alloc|Invalid: |IOError: |Stack trace|0x[0-9a-f]{6}"
@@ -59,7 +59,7 @@ class Commands:
 
 
 def assert_clear(message, words):
-    """One line that says what is wrong, in our words."""
+    """The message is one line in our own wording."""
     assert message.count("\n") <= 1 and len(message) < 700, message
     assert message.isprintable() or message.rstrip("\n").isprintable(), message
     assert not INTERNALS.search(message), message
@@ -67,7 +67,7 @@ def assert_clear(message, words):
 
 
 def assert_refused(outcome, command, code, words):
-    """The documented exit code, nothing on stdout, one clear line on stderr."""
+    """The command gives the documented exit code, nothing on stdout, and one clear line on stderr."""
     assert outcome.code == code, outcome
     assert outcome.out == "", outcome
     assert outcome.err.startswith((f"widthwise {command}: ", "widthwise: ")) and outcome.err.endswith("\n"), outcome

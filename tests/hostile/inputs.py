@@ -1,4 +1,4 @@
-"""Files that are made to break things, and a few good ones beside them."""
+"""Hostile files, and a few valid ones."""
 
 import datetime
 import decimal
@@ -31,7 +31,7 @@ def text_of(table):
 
 
 def with_cell(column, text, row=3, rows=ROWS):
-    """A good table as CSV with this text in one cell; rows count from 1."""
+    """A valid table as CSV with this text in one cell; rows count from 1."""
     lines = text_of(good_table(rows)).decode().replace('"', "").splitlines()
     cells = lines[row].split(",")
     cells[["a", "b", "city", "p", "y"].index(column)] = text
@@ -40,7 +40,7 @@ def with_cell(column, text, row=3, rows=ROWS):
 
 
 def with_column(column, text):
-    """The same with this text in all cells of a column."""
+    """A valid table as CSV with this text in all cells of a column."""
     lines = text_of(good_table()).decode().replace('"', "").splitlines()
     place = ["a", "b", "city", "p", "y"].index(column)
     out = [lines[0]]
@@ -58,7 +58,7 @@ def parquet_of(table, **options):
 
 
 def with_type(array):
-    """A good table as Parquet whose column a is this."""
+    """A valid table as Parquet with this column a."""
     return parquet_of(good_table().set_column(0, "a", array))
 
 
@@ -69,7 +69,7 @@ def no_row_groups():
 
 
 def tables():
-    """Name and bytes of every table."""
+    """The name and the bytes of every table."""
     good = text_of(good_table())
     plain = good.decode().replace('"', "")
     binary = parquet_of(good_table())
@@ -150,7 +150,7 @@ def tables():
 
 
 def odd_files(folder):
-    """Names that are no regular files."""
+    """Names that are not regular files."""
     (folder / "folder.csv").mkdir()
     (folder / "folder.safetensors").mkdir()
     for name in ("loop.csv", "loop.safetensors"):
@@ -167,7 +167,7 @@ def safetensors(header, data=b""):
 
 
 def models(model, part):
-    """Damaged forms of a model file and other files in its place."""
+    """Damaged variants of a model file, and other files in its place."""
     length = struct.unpack("<Q", model[:8])[0]
     header = json.loads(model[8 : 8 + length])
     changed = json.loads(json.dumps(header))

@@ -1,7 +1,7 @@
 """Hostile inputs on the command line: each gives a valid result, or one clear error and the documented exit code.
 
-A case is a line: the arguments, the exit code and words that the message must have. In arguments, OUT is a file of the
-case's own, without an ending.
+A case is one line: the arguments, the exit code and words that the message must contain. In the arguments, OUT is a
+separate file per case, without an extension.
 """
 
 import os
@@ -18,7 +18,7 @@ OK = None  # in place of the words of an error
 
 @pytest.fixture(scope="session")
 def commands(tmp_path_factory):
-    """A folder with good and hostile files, and the models m, knn and tracked."""
+    """A folder with valid and hostile files, and the models m, knn and tracked."""
     folder = tmp_path_factory.mktemp("inputs")
     run = Commands(folder, tmp_path_factory.mktemp("transcript"))
     for name, content in inputs.tables().items():
@@ -50,7 +50,7 @@ TABLE_COMMANDS = {
     "calibrate": "calibrate m.safetensors {} -o OUT.safetensors",
     "evaluate": "evaluate m.safetensors {}",
 }
-# Of a file, what each command says: one word for all four, or for each of them.
+# For each file, a word of the message: one for all four commands, or one per command.
 TABLES = {
     "good.csv": OK,
     "good.parquet": OK,
@@ -146,7 +146,7 @@ TABLES = {
     "pipe.csv": "pipe.csv: not a regular file",
     "device.csv": "device.csv: not a regular file",
 }
-# Bad usage, where others are bad data: the name itself says that the file cannot be read.
+# Invalid usage, whereas other files are invalid data: the name itself shows that the file cannot be read.
 USAGE_TABLES = {
     "table.xlsx": "table.xlsx: unknown file name ending; expected .csv, .csv.gz, .parquet or .pq",
     "table": "table: unknown file name ending",
@@ -208,7 +208,7 @@ MODELS = {
 
 def model_cases():
     for i, (file, words) in enumerate(MODELS.items()):
-        # All commands load models by one function: two of them for each file.
+        # All commands load models with the same function, so two commands per file suffice.
         for arguments in (MODEL_COMMANDS[i % 6], MODEL_COMMANDS[(i + 3) % 6]):
             yield arguments.format(file), DATA, f"{file}: " if not words else words
 
@@ -216,7 +216,7 @@ def model_cases():
 # ---- options
 
 NUMBERS = ["-1", "0", "nan", "inf", "1e400", "''", "abc", "18446744073709551616", "1.5", "0x10", "' 1'"]
-# What an option takes of these, and the command that it is an option of.
+# For each option: the values it accepts, and its command.
 FIT = "fit good.csv --target y --prediction p --transform identity -o OUT.safetensors"
 OPTIONS = {
     "--calibration-share": (FIT, {"0"}),

@@ -1,4 +1,4 @@
-"""Processes that are stopped at any moment, and several that write one file: files are old or new, and whole."""
+"""Processes stopped at any moment, and several writing one file: files are complete, either old or new."""
 
 import os
 import random
@@ -12,7 +12,7 @@ import pytest
 from conftest import FULL, Commands
 from pyarrow import csv
 
-MOMENTS = 40 if FULL else 2  # at which each command is stopped, by each signal
+MOMENTS = 40 if FULL else 2  # moments at which each command is stopped, per signal
 COMMANDS = {
     "fit": "fit large.csv --target y --prediction p --transform identity -o out.safetensors",
     "calibrate": "calibrate m.safetensors large.csv",
@@ -26,7 +26,7 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A folder of inputs, the way to run commands there, and how long each takes."""
+    """A folder of inputs, a function to run commands there, and the duration of each command."""
     folder = tmp_path_factory.mktemp("files")
     run = Commands(folder, tmp_path_factory.mktemp("transcript"))
     for name, rows in (("train.csv", 200), ("large.csv", 20_000)):
@@ -55,7 +55,7 @@ def rows_in(file):
 def test_a_stopped_command_leaves_whole_files_and_nothing_else(files, tmp_path, command, stop):
     source, run = files
     moments = random.Random(f"{command} {stop}")
-    seconds = 0.5  # until the first run has told how long the command takes
+    seconds = 0.5  # until the first run has measured the duration of the command
     for _ in range(MOMENTS + 1):
         for file in source.iterdir():
             shutil.copy(file, tmp_path)
@@ -68,7 +68,7 @@ def test_a_stopped_command_leaves_whole_files_and_nothing_else(files, tmp_path, 
             process.send_signal(stop)
             _, err = process.communicate(timeout=120)
         seconds = min(seconds, time.monotonic() - began + 0.01)
-        # Done before the signal came; stopped; or ended by the system, before the program was ready for signals.
+        # Finished before the signal; stopped; or ended by the system before the program had set up its handlers.
         assert process.returncode in (0, 128 + stop, -stop), err
         if process.returncode == 128 + stop:
             assert err == f"widthwise {command}: interrupted\n"

@@ -1,6 +1,6 @@
-"""Hostile inputs through Python: each gives a valid result, or one exception of ours with a clear message.
+"""Hostile inputs in Python: each gives a valid result, or one of our exceptions with a clear message.
 
-A case is a line: what is called with the objects of `world`, the exception, words of its message. OK: a valid result.
+A case is one line: the call with the objects of `world`, the exception, and words of its message. OK: a valid result.
 """
 
 import datetime
@@ -210,7 +210,7 @@ CASES = [
 
 
 def words_of(case):
-    """The source of a case as its name."""
+    """The name of a case: its source."""
     return f"{case[0].__code__.co_firstlineno}"
 
 
@@ -228,7 +228,7 @@ def test_a_hostile_call_is_answered_or_refused_clearly(world, case):
 
 
 def frames():
-    """Tables of other libraries with columns that hold no numbers."""
+    """Tables of other libraries with columns that are not numeric."""
     pd = pytest.importorskip("pandas")
     n = 200
     numbers = np.random.default_rng(0).normal(size=n)

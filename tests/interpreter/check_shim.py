@@ -1,7 +1,7 @@
-"""Configure and run a training test where cmake and ctest come through a pyenv shim, and the engines are elsewhere.
+"""Configure and run a training test with cmake and ctest from a pyenv shim and the engines in another environment.
 
-A shim of pyenv puts the folder of its own interpreter in front of the PATH of everything it starts. Here that interpreter
-is a bare one, and the engines are in a virtual environment that precedes the shims on the user's PATH.
+A pyenv shim puts the folder of its own interpreter at the front of the PATH of every program it starts. Here that
+interpreter has no packages, and the engines are in a virtual environment before the shims on the user's PATH.
 """
 
 import argparse
@@ -20,7 +20,7 @@ exec "{program}" "$@"
 
 
 def make_environment(folder: Path) -> Path:
-    """A virtual environment without cmake that sees the packages of this Python."""
+    """A virtual environment without cmake that has the packages of this Python."""
     venv.create(folder, with_pip=False, symlinks=True)
     packages = next(folder.glob("lib/python*/site-packages"))
     (packages / "engines.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -28,7 +28,7 @@ def make_environment(folder: Path) -> Path:
 
 
 def make_pyenv(root: Path, programs: dict[str, str]) -> Path:
-    """PYENV_ROOT with one bare version, and shims for the programs."""
+    """A PYENV_ROOT with one version without packages, and shims for the programs."""
     venv.create(root / "versions/bare", with_pip=False, symlinks=True)
     versions = root / "versions/bare/bin"
     shims = root / "shims"

@@ -60,7 +60,7 @@ class Layers:
         self.problems = []
         self.line_of = {}  # listed file -> its line in the document; a smaller line is a lower layer
         self.shared = {}  # private header that programs may include -> its line in the document
-        self.used = set()  # those that a program does include
+        self.used = set()  # the private headers that programs do include
         self.files = sorted(
             path.relative_to(self.root).as_posix()
             for folder in (PUBLIC, PRIVATE, *PROGRAMS)
@@ -138,13 +138,13 @@ class Layers:
         return sys.maxsize if owner == PUBLIC + HIGHEST else self.line_of[owner]
 
     def resolve(self, file, name, quoted):
-        """Return the file of this tree that an #include means, or None when it is another library's."""
+        """Return the file of this tree to which an #include refers, or None for another library."""
         if name.startswith("widthwise/"):
             return "include/" + name
         folders = [file.rpartition("/")[0] + "/"] if quoted else []
         folders += [program for program in PROGRAMS if file.startswith(program)]
         for folder in folders + [PRIVATE]:
-            # Not resolve(): a link in the path of the root must not change what is relative to it.
+            # Path.resolve() would follow links in the path of the root.
             parts = []
             for part in (folder + name).split("/"):
                 if part == ".." and parts:

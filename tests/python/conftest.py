@@ -1,7 +1,7 @@
-"""What the tests of the Python package share: models, and programs to run.
+"""Shared fixtures of the tests of the Python package: models, and programs to run.
 
-The package tested is the one installed. WIDTHWISE_PROGRAM names a command line to compare with; by default the one that
-the package installs.
+The tests use the installed package. WIDTHWISE_PROGRAM names a program to compare with; the default is the command of
+the installed package.
 """
 
 import os
@@ -51,7 +51,7 @@ def program():
 
 @pytest.fixture
 def run_python(tmp_path):
-    """Run a script in a Python of its own, away from the source tree."""
+    """Run a script in a separate Python process, outside the source tree."""
 
     def run(script, *arguments, timeout=300, **options):
         file = tmp_path / "script.py"
@@ -74,7 +74,7 @@ def run_python(tmp_path):
 
 @pytest.fixture(scope="session")
 def _workers_find_the_package():
-    """Processes that are started find the widthwise under test, and nothing but this machine."""
+    """Started processes import the widthwise under test and use only this machine."""
     with pytest.MonkeyPatch.context() as patch:
         home = str(Path(widthwise.__file__).parent.parent)
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")])))
@@ -124,7 +124,7 @@ def ray(_workers_find_the_package):
     """Ray with two workers."""
     ray = pytest.importorskip("ray", reason="ray is not installed")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_agent_register_timeout_ms", "120000")  # its processes start slowly on a busy machine
+        patch.setenv("RAY_agent_register_timeout_ms", "120000")  # the processes of Ray start slowly on a busy machine
         ray.init(num_cpus=2, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
     try:
         yield ray

@@ -1,9 +1,9 @@
-"""Run a script where only the packages of an extra can be imported, as after `pip install 'widthwise[EXTRA]'`.
+"""Run a script with only the packages of an extra importable, as after `pip install 'widthwise[EXTRA]'`.
 
     python tests/python/declared.py EXTRA SCRIPT [ARGUMENTS]     # SCRIPT may be - for standard input
 
-What an extra needs is read from pyproject.toml, what those packages need from their own metadata. All else that is
-installed is hidden. That is exact, and takes no second environment.
+The requirements of an extra come from pyproject.toml, and those of its packages from their metadata. All other
+installed packages are hidden. This is exact and needs no second environment.
 """
 
 import importlib.metadata
@@ -24,7 +24,7 @@ def canonical(name):
 
 
 def requirements_of(name, extras):
-    """What a distribution needs, with these extras."""
+    """The requirements of a distribution with these extras."""
     if canonical(name) == PROJECT["name"]:
         texts = [
             *PROJECT["dependencies"],
@@ -40,7 +40,7 @@ def requirements_of(name, extras):
 
 
 def closure(name, extras):
-    """Distributions that `pip install name[extras]` installs."""
+    """The distributions that `pip install name[extras]` installs."""
     seen = set()
     waiting = [(name, frozenset(extras))]
     while waiting:
@@ -53,7 +53,7 @@ def closure(name, extras):
 
 
 class Hidden(MetaPathFinder):
-    """Refuses modules of other distributions."""
+    """Rejects the import of modules of other distributions."""
 
     def __init__(self, extra):
         allowed = closure(PROJECT["name"], [extra])
@@ -73,7 +73,7 @@ class Hidden(MetaPathFinder):
 if __name__ == "__main__":
     _, extra, script, *arguments = sys.argv
     hidden = Hidden(extra)
-    for module in list(sys.modules):  # that finding out has imported
+    for module in list(sys.modules):  # imported while collecting the requirements
         if module.partition(".")[0] in hidden.modules:
             del sys.modules[module]
     sys.meta_path.insert(0, hidden)

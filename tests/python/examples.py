@@ -1,14 +1,14 @@
-"""Rows whose noise depends on them, for the tests of the Python package."""
+"""Heteroscedastic rows for the tests of the Python package."""
 
 import numpy as np
 import pytest
 
-# A busy machine makes XGBoost's threads wait for each other for ever; one thread never waits.
+# On a busy machine, XGBoost's threads can wait for each other for a very long time; one thread never waits.
 N_JOBS = 1
 
 
 class Rows:
-    """n rows of three features, some values missing, with errors that grow with the first."""
+    """n rows of three features with some missing values; errors grow with the first feature."""
 
     def __init__(self, n, seed=0):
         rng = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
-"""Mixed load on shared objects: python load.py SECONDS [THREADS].
+"""Put shared objects under mixed load: python load.py SECONDS [THREADS].
 
-Threads predict, observe, calibrate, copy, save and load at random, all on the same few objects. Every interval is compared,
-bit for bit, with the one that the same model gave before there was any load. Prints one line of JSON: calls, latencies of
+Threads predict, observe, calibrate, copy, save and load at random, all on the same few objects. Every interval is
+compared bit for bit with the interval of the same model before the load. Prints one line of JSON: calls, latencies of
 each kind of call in milliseconds, wrong answers, memory in kB.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from widthwise import Calibration, Localizer, OnlinePredictor, Predictor
 
 ROWS = 200
-KEPT = 1000  # latencies kept of each kind of call and thread
+KEPT = 1000  # number of latencies kept per kind of call and thread
 
 
 def resident_kb():
@@ -36,7 +36,7 @@ def rows(seed, n=ROWS):
 
 
 def tables(X):
-    """The same rows as people have them. Not polars' frames, which can deadlock when threads share one."""
+    """The same rows in several formats. Not polars, whose frames can deadlock when shared by threads."""
     found = [X, np.asfortranarray(X), X.tolist()]
     columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
     for name, make in (("pandas", "DataFrame"), ("pyarrow", "table")):

@@ -1,11 +1,11 @@
-"""Run the Python examples of a Markdown file, and compare what they print with what the file says.
+"""Run the Python examples of a Markdown file, and compare their output with the file.
 
-The blocks marked ```python are run one after the other, in one namespace and an empty folder. A block marked ```text
-right after one of them is what it prints: the same words, and numbers that differ by 2 % at most (other processors and
-other versions of libraries round differently).
+The ```python blocks run in order, in one namespace and an empty folder. A ```text block right after one of them is its
+expected output: the same words, and numbers that differ by at most 2% (other processors and library versions round
+differently).
 
     python tests/python/markdown.py README.md               # run and compare
-    python tests/python/markdown.py --write docs/flights.md # run, and write what was printed into the file
+    python tests/python/markdown.py --write docs/flights.md # run, and write the output into the file
 """
 
 import argparse
@@ -23,13 +23,13 @@ TOLERANCE = 0.02
 
 
 def words_and_numbers(text):
-    """The text with a # for each number and without line breaks, and the numbers."""
+    """The text with # in place of numbers and without line breaks, and the numbers."""
     numbers = [float(number.replace(",", "")) for number in NUMBER.findall(text)]
     return " ".join(NUMBER.sub("#", text).split()), numbers
 
 
 def same(expected, found):
-    """Whether two texts say the same."""
+    """Whether two texts have the same words and nearly the same numbers."""
     expected_words, expected_numbers = words_and_numbers(expected)
     found_words, found_numbers = words_and_numbers(found)
     if expected_words != found_words or len(expected_numbers) != len(found_numbers):
@@ -40,7 +40,7 @@ def same(expected, found):
 
 
 def run(file):
-    """Run the blocks of a file. Yields each block with what it printed."""
+    """Run the blocks of a file. Yield each block with its output."""
     namespace = {"__name__": "__main__"}
     text = Path(file).read_text()
     home = Path.cwd()
@@ -49,7 +49,7 @@ def run(file):
         try:
             for block in BLOCK.finditer(text):
                 line = text[: block.start()].count("\n") + 2
-                # Lines of errors are those of the Markdown file.
+                # Errors then show line numbers of the Markdown file.
                 code = compile("\n" * (line - 1) + block["code"], str(file), "exec")
                 printed = io.StringIO()
                 with contextlib.redirect_stdout(printed):
@@ -60,7 +60,7 @@ def run(file):
 
 
 def differences(file):
-    """What is not as the file says, as a list of texts."""
+    """The differences between the output and the file, as a list of texts."""
     found = []
     for block, printed in run(file):
         if block["text"] is not None and not same(block["text"], printed):
@@ -71,7 +71,7 @@ def differences(file):
 
 
 def write(file):
-    """Put what is printed into the file."""
+    """Write the output into the file."""
     text = Path(file).read_text()
     for block, printed in list(run(file)):
         code = f"```python\n{block['code']}```\n"

@@ -1,4 +1,4 @@
-"""The package with numpy alone: predicts from a model file, and says what more it needs for the rest.
+"""With only numpy, the package predicts from a model file and names the missing packages for everything else.
 
 python tests/python/minimal.py MODEL_FILE
 """
@@ -14,7 +14,7 @@ import widthwise
 
 
 def refusal(action):
-    """What an ImportError says."""
+    """The message of an ImportError."""
     try:
         action()
     except ImportError as error:

@@ -1,7 +1,7 @@
 """Threads that share objects of the package: python races.py REPEATS [RACE ...].
 
-Each race checks what threads must see when every call is atomic. This is a program of its own, because an object without
-a lock ends the process.
+Each race checks what threads must see if every call is atomic. This is a separate program, because a missing lock can
+crash the process.
 """
 
 import copy
@@ -22,7 +22,7 @@ READERS = 3
 
 
 def run(*bodies):
-    """Run functions at once, each in a thread of its own, and raise what one of them raised."""
+    """Run functions in parallel threads, and raise the exception of any of them."""
     start = threading.Barrier(len(bodies))
     raised = []
 
@@ -43,7 +43,7 @@ def run(*bodies):
 
 
 def while_running(read, *bodies):
-    """Run functions at once with READERS more threads that read until the functions are done."""
+    """Run functions in parallel with READERS threads that read until the functions are done."""
     left = [len(bodies)]
     lock = threading.Lock()
 
@@ -104,7 +104,7 @@ def adds_that_number_their_rows():
     shared = Calibration()
     run(*[lambda: [shared.add(np.ones(20)) for _ in range(40)]] * WRITERS)
     assert shared.rows_seen == WRITERS * 800
-    shared.to_bytes()  # an error when two rows have one number
+    shared.to_bytes()  # an error if two rows have the same number
 
 
 def one_writer_and_readers():
@@ -121,7 +121,7 @@ def one_writer_and_readers():
             assert 0 < shared.p_values([bound], group=1)[0] <= 1
         for other in (pickle.loads(pickle.dumps(shared)), copy.deepcopy(shared)):
             assert other.rows_seen % 600 == 0
-            other.add([1.0], groups=[0], first_row=10**9)  # a copy has a lock of its own
+            other.add([1.0], groups=[0], first_row=10**9)  # a copy has its own lock
         assert len(shared) <= 30_000
 
     while_running(read, write)
@@ -233,7 +233,7 @@ def conformalizations_of_one_model():
 
 
 def fits_while_predicting():
-    """What a thread sees is one fit or the other, never half of each."""
+    """A thread sees one fit or the other, never a mixture."""
     X, y, f = rows(4)
     few, many = (X[:, :1], y), (np.column_stack([X, X]), 3 * y)
     model = WidthwiseRegressor(LinearRegression(), transform="identity", random_state=0, cv=2).fit(*few)
@@ -278,7 +278,7 @@ RACES = [
 
 if __name__ == "__main__":
     faulthandler.enable()
-    sys.setswitchinterval(1e-5)  # threads take turns as often as they can
+    sys.setswitchinterval(1e-5)  # switch threads as often as possible
     for race in [race for race in RACES if not sys.argv[2:] or race.__name__ in sys.argv[2:]]:
         print(race.__name__, flush=True)
         for _ in range(int(sys.argv[1])):

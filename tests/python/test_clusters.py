@@ -1,4 +1,4 @@
-"""Intervals and calibration where the rows are: Spark, Dask, Ray and DuckDB give the library's bits."""
+"""Intervals and calibration on Spark, Dask, Ray and DuckDB give the same bits as the library."""
 
 import itertools
 import pickle
@@ -19,7 +19,7 @@ ADDED = ["lower_0.8", "upper_0.8", "lower_0.95", "upper_0.95"]
 
 
 def table_of(rows, seed):
-    """Features, some of them null, forecasts, outcomes, keys beyond what a double tells apart, and a text."""
+    """Features with some nulls, forecasts, outcomes, keys that doubles cannot distinguish, and a text column."""
     rng = np.random.default_rng(seed)
     n = len(rows.y)
     columns = {name: pa.array(rows.X[:, j], from_pandas=True) for j, name in enumerate(["size", "age", "noise"])}
@@ -48,7 +48,7 @@ def parquet(table, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def predictors(rows):
-    """One that makes its own predictions, one that does not, one with groups."""
+    """Predictors with and without a base model, and one with groups."""
     frame = rows.frame()
     regressor = WidthwiseRegressor(random_state=0, n_jobs=N_JOBS).fit(frame, rows.y)
     more = Rows(900, seed=7)
@@ -72,7 +72,7 @@ def groups_of(predictor):
 
 
 def expected(predictor, table):
-    """The columns to be added, from the library."""
+    """The expected new columns, computed by the library."""
     y_pred, bounds = predictor.predict_interval(
         table,
         np.array(table["y_pred"]) if predictor.needs_predictions else None,
@@ -87,7 +87,7 @@ def expected(predictor, table):
 
 
 def assert_same(found, predictor, table):
-    """An Arrow table in any order has all rows as they were and the library's bits."""
+    """An Arrow table in any order has all rows unchanged and the library's bits."""
     columns = expected(predictor, table)
     assert found.column_names == [*table.column_names, *columns]
     found = found.sort_by("id")
@@ -158,7 +158,7 @@ def test_the_command_line_makes_the_same_of_the_keys(program, predictors, table,
     assert (tmp_path / "model.safetensors").read_bytes() == bytes_of(calibrated_alone(predictor, table))
 
 
-# ---- what they share
+# ---- shared behaviour
 
 
 def test_a_model_is_read_once_in_a_process(predictors):

@@ -1,4 +1,4 @@
-"""What is no number, or would be another number after a conversion, is refused; what is masked is missing."""
+"""Values that are not numbers, or that a conversion would change, are errors; masked values are missing."""
 
 import datetime
 import os

@@ -1,4 +1,4 @@
-"""widthwise.crepes: a trained localizer as a difficulty estimator of crepes, against crepes itself."""
+"""widthwise.crepes: a trained localizer as a difficulty estimator of crepes, compared with crepes itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rows(n: int, seed: int) -> tuple[Any, Any]:
 
 @functools.cache
 def localized(goal: Any, transform: str, two_sided: bool = False) -> tuple[Any, Localizer]:
-    """A fitted model, and a localizer that learnt from its out-of-sample errors."""
+    """A fitted model, and a localizer trained on its out-of-sample errors."""
     X, y = rows(1000, 1)
     y_pred = cross_val_predict(LinearRegression(), X, y)
     localizer = Localizer(goal=goal, transform=transform, two_sided=two_sided, n_jobs=1).fit(X, y, y_pred)
@@ -76,7 +76,7 @@ def test_coverage_is_what_was_promised_and_widths_adapt(cps: bool) -> None:
 
 
 def test_crepes_takes_the_rank_that_we_take_or_the_next() -> None:
-    """Where (1 - level) (n + 1) is whole, floating point can make crepes take the next score: wider, never narrower."""
+    """If (1 - level) (n + 1) is an integer, rounding can make crepes use the next score: wider, never narrower."""
     differ = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # too few rows

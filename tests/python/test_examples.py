@@ -1,4 +1,4 @@
-"""The examples of the documents run as written, and print what the documents say."""
+"""The examples of the documents run as written and print the documented output."""
 
 import importlib.util
 import os
@@ -25,7 +25,7 @@ def test_readme_runs_as_written_with_what_it_says_to_install():
 
 
 def test_other_packages_are_not_there():
-    """The environment of the test before this one is as small as it claims."""
+    """The environment of the previous test has only the declared packages."""
     done = subprocess.run(
         [sys.executable, "-B", Path(__file__).with_name("declared.py"), "train", "-"],
         input="import numpy, widthwise\nwidthwise.Localizer\nimport pandas\n",

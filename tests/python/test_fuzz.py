@@ -1,4 +1,4 @@
-"""The fuzz target of the Python entries, fuzz/python_entries.py, over inputs drawn at random: always the same ones."""
+"""Run the fuzz target of the Python package, fuzz/python_entries.py, on random inputs with a fixed seed."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Marginal and training-conditional guarantees, on every face of the package."""
+"""Marginal and training-conditional guarantees of every class of the package."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_predictor_changes_its_guarantee_without_fitting(pac, marginal):
     np.testing.assert_array_equal(other.predict_interval(X, y_pred)[1], marginal.predict_interval(X)[1])
     again = marginal.predictor_.with_guarantee(0.95).predict_interval(X, y_pred)[1]
     np.testing.assert_array_equal(again, pac.predict_interval(X)[1])
-    # Quantiles are bounds of one side with the same guarantee; p-values are marginal.
+    # Quantiles are one-sided bounds with the same guarantee; p-values are marginal.
     assert np.all(pac.predict_quantile(X, 0.9) >= marginal.predict_quantile(X, 0.9))
     assert np.all(pac.predict_quantile(X, 0.1) <= marginal.predict_quantile(X, 0.1))
     np.testing.assert_array_equal(pac.predict_p(X, y_pred + 1), marginal.predict_p(X, y_pred + 1))
@@ -151,7 +151,7 @@ def test_a_graph_has_the_intervals_of_the_guarantee(pac):
 
 
 def test_the_coverage_of_one_calibration_is_below_the_level_as_rarely_as_said():
-    """10,000 calibrations of 100 rows: scores are uniform, so that a quantile is its coverage."""
+    """10,000 calibrations of 100 rows; scores are uniform, so a quantile equals its coverage."""
     from scipy.stats import beta, binom
 
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Where rows and predictions enter: which of them calibrate, and what is refused."""
+"""Rows and predictions given to the package: which of them calibrate, and which are errors."""
 
 import json
 
@@ -19,7 +19,7 @@ LEVEL = 0.9
 
 
 def lower_bound(trials, calibration_rows, repeats=1):
-    """What coverage falls below once in a million at LEVEL: beta-binomial for one repeat, else its normal limit."""
+    """A bound that coverage at LEVEL falls below once in a million: beta-binomial for one repeat, else normal."""
     rank = -(-(calibration_rows + 1) * 9 // 10)
     law = stats.betabinom(trials, rank, calibration_rows + 1 - rank)
     if repeats == 1:
@@ -31,7 +31,7 @@ def lower_bound(trials, calibration_rows, repeats=1):
 
 
 class Wide:
-    """Nearly as many features as rows: the models of the folds differ much from the one fitted on all rows."""
+    """Nearly as many features as rows: the models of the folds differ strongly from the model of all rows."""
 
     def __init__(self, seed, n=200, d=185, more=2000):
         rng = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ def test_rows_with_groups_do_not_mix_with_rows_without(rows, fresh, tmp_path):
         grouped.calibrated(rows.X, rows.y + 0.1, rows.y_pred)
     with pytest.raises(ValueError, match="the calibration has none"):
         predictor.predict_interval(fresh.X, fresh.y_pred, groups=groups)
-    # A calibration whose only group is 0 has groups, in a file as well.
+    # A calibration with only group 0 has groups, also in a file.
     only = predictor.calibrated(fresh.X, fresh.y, fresh.y_pred, groups=0 * groups, replace=True)
     only.save(tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match="the calibration has groups"):
@@ -160,7 +160,7 @@ def test_outcomes_outside_the_range_are_counted_and_named(rows, fresh):
     with pytest.raises(ValueError, match=f"{len(bad):,} " + message.format(bad[0], repr(float(rows.y[bad[0]])))):
         WidthwiseRegressor(LinearRegression(), outcome_range=(0, 1)).fit(np.nan_to_num(rows.X), rows.y)
 
-    # Bounds and outcomes are in the user's units: here a residual's unit is far from 1.
+    # Bounds and outcomes are in the user's units; here the unit of the residuals is far from 1.
     y, y_pred = 1e6 * rows.y, 1e6 * rows.y_pred
     top = float(y.max())
     model = WidthwiseRegressor(transform="identity", outcome_range=(-np.inf, top), random_state=0, n_jobs=N_JOBS)
@@ -180,7 +180,7 @@ def test_outcomes_outside_the_range_are_counted_and_named(rows, fresh):
 
 
 class Positions(BaseEstimator):
-    """An estimator that looks at positions of columns and never at their names."""
+    """An estimator that uses the positions of columns, not their names."""
 
     def fit(self, X, y):
         self.coef_ = np.linalg.lstsq(np.asarray(X), y, rcond=None)[0]

@@ -1,6 +1,6 @@
-"""Mixed load from eight threads: no wrong bit, flat memory.
+"""Mixed load from eight threads: bit-identical results, constant memory.
 
-Seconds by default, an hour with WIDTHWISE_FULL=1, and as long as WIDTHWISE_LOAD_SECONDS says.
+Runs for seconds by default, for an hour with WIDTHWISE_FULL=1, or for WIDTHWISE_LOAD_SECONDS.
 """
 
 import json
@@ -26,5 +26,5 @@ def test_mixed_load_gives_the_same_bits_in_flat_memory():
     print(f"{THREADS} threads, {SECONDS:g} s: {found}")
     assert found["wrong"] == 0
     assert found["calls"] > 10
-    # Objects of bounded size; what is left is the allocator's and Python's own.
+    # The objects have bounded size; the rest is memory of the allocator and of Python.
     assert found["end_kb"] < found["half_time_kb"] + 30_000

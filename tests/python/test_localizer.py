@@ -253,7 +253,7 @@ def test_plans_are_those_of_the_command_line():
         plan(0.9)
 
 
-# ---- what narrow trains for
+# ---- levels that narrow optimises
 
 
 def test_narrow_trains_for_the_levels_asked_for(rows):
@@ -270,7 +270,7 @@ def test_narrow_trains_for_the_levels_asked_for(rows):
 
 
 def test_two_sides_are_taken_where_errors_are_skewed(rows):
-    # Errors below are a tenth of those above where x is large, and the other way round where it is small.
+    # Errors below the prediction are a tenth of those above for large x, and the reverse for small x.
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, (3000, 1))
     size = np.abs(rng.normal(size=3000))

@@ -1,4 +1,4 @@
-"""widthwise.mapie: a trained localizer as a conformity score of MAPIE, against MAPIE itself."""
+"""widthwise.mapie: a trained localizer as a conformity score of MAPIE, compared with MAPIE itself."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CASES = [
 
 
 def rows(n: int, seed: int) -> tuple[Any, Any]:
-    """Errors that are largest in the middle, those above three times those below."""
+    """Errors are largest in the middle, and three times as large above as below the prediction."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-3, 3, (n, 2))
     noise = rng.normal(size=n)
@@ -52,10 +52,10 @@ def rows(n: int, seed: int) -> tuple[Any, Any]:
 
 @functools.cache
 def localized(goal: Any, transform: str, two_sided: bool = False) -> tuple[Any, Localizer]:
-    """A fitted model, and a localizer that learnt from its out-of-sample errors."""
+    """A fitted model, and a localizer trained on its out-of-sample errors."""
     X, y = rows(1000, 1)
     y_pred = cross_val_predict(LinearRegression(), X, y)
-    if transform == "mixture":  # a few rounds, because they take long
+    if transform == "mixture":  # only a few rounds, because they are slow
         objective = WidthObjective(goal, transform, two_sided=two_sided)
         part = (X[:200], y[:200], y_pred[:200])
         settings = {**objective.params, "max_depth": 2, "nthread": 1}
@@ -83,7 +83,7 @@ def test_intervals_are_those_of_a_predictor(goal: Any, transform: str, two_sided
     assert theirs.shape == ours.shape == (500, 2, 4)
     np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(y_pred, estimator.predict(new))
-    # The rows whose scores were taken lie inside, to the last digit.
+    # The rows whose scores are the quantiles lie inside, to the last digit.
     _, intervals = mapie.predict_interval(X)
     inside = (intervals[:, 0] <= y[:, None]) & (y[:, None] <= intervals[:, 1])
     assert (inside.sum(axis=0) >= np.ceil(np.multiply(LEVELS, 304))).all()
@@ -101,10 +101,10 @@ def test_coverage_is_what_was_promised(goal: str, two_sided: bool) -> None:
 
 
 def test_intervals_are_narrower_than_with_residuals_normalised() -> None:
-    """Against MAPIE's own adaptive score: as it comes, with boosted trees, and with trees tuned like ours.
+    """Compare with MAPIE's adaptive score: with its defaults, with boosted trees, and with trees tuned like ours.
 
-    As it comes it learns from a quarter of the calibration rows. The tuned trees learn the log of the very errors
-    that ours learn from: the goal even is as good there, the goal narrow is narrower.
+    With its defaults it trains on a quarter of the calibration rows. The tuned trees are fitted to the log of the same
+    errors as ours; there, the goal even is equally good, and the goal narrow is narrower.
     """
     estimator, even = localized("even", "auto")
     _, narrow = localized("narrow", "auto")
@@ -133,7 +133,7 @@ def test_intervals_are_narrower_than_with_residuals_normalised() -> None:
 
 
 def test_mapie_takes_the_rank_that_we_take_or_the_next() -> None:
-    """Where level (n + 1) is whole, floating point can make MAPIE take the next score: wider, never narrower."""
+    """If level (n + 1) is an integer, rounding can make MAPIE use the next score: wider, never narrower."""
     differ = set()
     for level in (0.5, 0.55, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.975, 0.99):
         for n in [*range(1, 250), 999]:
@@ -156,7 +156,7 @@ def test_too_few_rows_are_an_error() -> None:
 
 
 def test_ties_stay_inside() -> None:
-    """Counts: many residuals are equal, and the bound that is one of them keeps them all."""
+    """With counts, many residuals are tied; a bound that equals one of them contains all of them."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, (900, 1)).astype(float)
     y = X[:, 0] + rng.integers(-2, 3, 900) * (1 + X[:, 0])
@@ -216,7 +216,7 @@ def test_a_score_can_be_cloned_copied_and_pickled() -> None:
 
 def test_what_would_break_the_promise_is_refused() -> None:
     estimator, localizer = localized("even", "auto")
-    X, y = rows(1000, 1)  # the rows that trained
+    X, y = rows(1000, 1)  # the training rows
     with pytest.raises(ValueError, match="100% of these rows fitted the model"):
         LocalizedScore(localizer).get_conformity_scores(y, estimator.predict(X), X=X)
     X, y = rows(50, 2)

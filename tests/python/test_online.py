@@ -1,4 +1,4 @@
-"""OnlinePredictor: intervals that follow a stream."""
+"""OnlinePredictor: intervals that track a stream."""
 
 import copy
 import pickle
@@ -89,7 +89,7 @@ def test_outcomes_may_come_late_in_any_order_and_in_parts(predictor, stream, tmp
     issued = []
     for number, part in enumerate(parts):
         issued.append(online.predict_interval(stream.X[part], stream.y_pred[part]))
-        if number % 5 == 4:  # the outcomes of the five before, the last first
+        if number % 5 == 4:  # the outcomes of the previous five, in reverse order
             for late in range(number, number - 5, -1):
                 rows, batch = parts[late], issued[late].batch
                 some = stream.y[rows].copy()
@@ -105,7 +105,7 @@ def test_outcomes_may_come_late_in_any_order_and_in_parts(predictor, stream, tmp
     np.testing.assert_array_equal(intervals, issued[0].intervals)
     np.testing.assert_array_equal(y_pred, issued[0].y_pred)
 
-    # Pending batches are saved, too.
+    # Pending batches are saved as well.
     monday = online.predict_interval(stream.X[2000:2100], stream.y_pred[2000:2100])
     online.save(tmp_path / "pending.safetensors")
     loaded = OnlinePredictor.load(tmp_path / "pending.safetensors")
@@ -173,7 +173,7 @@ def test_a_file_goes_on_where_it_ended(predictor, stream, tmp_path, program):
         np.testing.assert_array_equal(found[1], expected[1])
         assert again.coverage == online.coverage
 
-    # The command line tells the same of the file, and a predictor is not changed by the stream.
+    # The command line reports the same for the file, and the stream does not change the predictor.
     assert "adaptive, 3,000 rows observed" in program("inspect", file).stdout
     np.testing.assert_array_equal(
         Predictor.load(file).predict_interval(stream.X, stream.y_pred)[1],
@@ -206,7 +206,7 @@ def test_what_cannot_be_is_said(predictor, stream, tmp_path):
     with pytest.raises(FileNotFoundError):
         OnlinePredictor.load(tmp_path / "none.safetensors")
 
-    # All rows are learnt or none.
+    # Either all rows are recorded or none.
     online = OnlinePredictor(predictor)
     with pytest.raises(ValueError, match="rows"):
         online.track(stream.X, stream.y[:10], stream.y_pred)

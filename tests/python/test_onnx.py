@@ -1,4 +1,4 @@
-"""A graph gives what the library gives: in ONNX Runtime, on rows with missing values."""
+"""Graphs in ONNX Runtime give the results of the library, also for rows with missing values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GOALS = {"exp": "even", "erc": "even", "linear": 0.5, "sigma": "even", "density"
 
 
 def rows(n, seed):
-    """Features with missing values, outcomes whose errors depend on x, and predictions of a model that knows f."""
+    """Features with missing values, outcomes with errors that depend on x, and the true f as predictions."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     f = 3 * X[:, 0] + X[:, 1]
@@ -42,7 +42,7 @@ TEST = rows(ROWS, 3)
 
 @functools.cache
 def fitted(**options):
-    """A predictor for predictions of somebody else's."""
+    """A predictor for predictions of another model."""
     low, high = options.get("outcome_range") or (-math.inf, math.inf)
     (X, y, f), (X_cal, y_cal, f_cal) = FIT, CALIBRATION
     localizer = Localizer(n_jobs=1, **options).fit(X, np.clip(y, low, high), f)
@@ -79,7 +79,7 @@ def run(proto, X, y_pred=None, threads=1):
 
 
 def assert_same(outputs, intervals, tolerance=1e-12):
-    """Bounds agree to a share of the width, or of the level's mean width, beside the rounding of the bounds."""
+    """Bounds agree relative to the width, or to the mean width of the level, apart from rounding of the bounds."""
     lower, upper = intervals[:, 0], intervals[:, 1]
     bounded = np.isfinite(lower) & np.isfinite(upper)
     width = np.subtract(upper, lower, out=np.zeros_like(lower), where=bounded)
@@ -93,7 +93,7 @@ def assert_same(outputs, intervals, tolerance=1e-12):
 
 
 def assert_no_narrower(outputs, intervals):
-    """Trees and networks give the library's bits, and half-widths are rounded up: nothing is lost that it covers."""
+    """Intervals contain the library's: trees and networks give the same bits, and half-widths are rounded up."""
     assert np.all(outputs["lower"] <= intervals[:, 0])
     assert np.all(outputs["upper"] >= intervals[:, 1])
 
@@ -107,7 +107,7 @@ def assert_exported(predictor, X, y_pred=None, levels=None, **options):
     return intervals
 
 
-# ---- model files as texts and arrays, to make models that no fit makes
+# ---- model files as texts and arrays, to construct models that fit does not produce
 
 DTYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "U32": np.uint32, "U8": np.uint8}
 
@@ -117,7 +117,7 @@ def read_file(predictor):
     begin = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:begin])
     texts = header.pop("__metadata__")
-    # As the newest format without a checksum, which changes would break.
+    # Use the newest format without a checksum, because changes would break a checksum.
     del texts["checksum"]
     texts["format"] = "3"
     arrays = {}
@@ -132,7 +132,7 @@ def write_file(path, texts, arrays):
     names = {np.dtype(kind): name for name, kind in DTYPES.items()}
     header = {"__metadata__": texts}
     content = b""
-    # Wide numbers first, so that all of them stand where numbers of their kind may.
+    # Wide types first, so that all arrays are aligned.
     for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize):
         place = [len(content), len(content) + array.nbytes]
         header[name] = {"dtype": names[array.dtype], "shape": list(array.shape), "data_offsets": place}
@@ -300,12 +300,12 @@ def test_networks_of_every_transform_lose_nothing_that_the_library_covers(tmp_pa
 
 
 def test_outcomes_at_the_bounds_stay_inside(tmp_path):
-    """Ties: calibration rows whose outcome is the bound itself, in the library and in the graph."""
+    """Calibration rows whose outcome equals the bound stay inside, in the library and in the graph."""
     texts, arrays = read_file(fitted(goal="even"))
     texts, arrays = with_network(texts, arrays, "localizer", 5, 1, 2)
     predictor = Predictor.load(write_file(tmp_path / "model", texts, arrays))
     X, _, f = rows(2000, 9)
-    # Every score is 1 to within rounding.
+    # Every score is 1 up to rounding.
     y = f + predictor._model.unit / np.exp(predictor._model.parameters(_tables.read(X)[0], f)[:, 0])
     with pytest.warns(UserWarning, match="smaller than those of these rows"):
         predictor = predictor.calibrated(X, y, f, replace=True)
@@ -317,7 +317,7 @@ def test_outcomes_at_the_bounds_stay_inside(tmp_path):
 
 
 def test_a_network_as_base_model_beside_trees(tmp_path, regressor):
-    """A prediction that is off by its last bit could take a row across a threshold of the localizer."""
+    """A prediction with a different last bit could move a row across a threshold of the localizer."""
     texts, arrays = with_network(*read_file(regressor.predictor_), "base", 4, 1, 3)
     predictor = Predictor.load(write_file(tmp_path / "model", texts, arrays))
     outputs = run(widthwise.onnx.export(predictor, confidence_level=LEVELS), TEST[0])
@@ -350,7 +350,7 @@ def net_file(folder, *options, shift=0.0):
 
 @pytest.mark.parametrize("options", [["--goal", "even"], ["--goal", "narrow", "--two-sided", "--range", "-9.6,"]])
 def test_a_network_of_the_command_line(tmp_path, options):
-    # So far from 0 that single precision would not do for x.
+    # So far from 0 that single precision is not enough for x.
     shift = 1.7e9
     file = net_file(tmp_path, *options, shift=shift)
     predictor = Predictor.load(file)
@@ -367,7 +367,7 @@ def test_a_network_of_the_command_line(tmp_path, options):
     assert_no_narrower(outputs, intervals)
 
 
-# ---- what is given and what comes out
+# ---- inputs and outputs
 
 
 def test_an_estimator_of_one_s_own_stays_outside():
@@ -414,7 +414,7 @@ def test_levels_are_those_of_the_model_unless_said(even):
     np.testing.assert_array_equal(intervals, even.predict_interval(*TEST[::2])[1])
 
 
-# ---- what is refused
+# ---- errors
 
 
 def refusal(model, error=ValueError):

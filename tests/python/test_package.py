@@ -1,4 +1,4 @@
-"""The package as it is installed: light, typed, and with the command."""
+"""The installed package: import time, types, and the command."""
 
 import importlib.metadata
 import subprocess
@@ -13,7 +13,7 @@ import widthwise
 
 
 def seconds(statement):
-    """How long a Python takes to start and run a statement, at best of seven."""
+    """The time Python takes to start and run a statement, best of seven."""
     best = float("inf")
     for _ in range(7):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The pictures show what the arrays hold."""
+"""The pictures show the values of the arrays."""
 
 import copy
 import math
@@ -60,7 +60,7 @@ def points(artist):
     return np.asarray(artist.get_offsets())
 
 
-# ---- all of them
+# ---- all displays
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
@@ -297,10 +297,10 @@ def test_coverage_of_arrays_has_a_band_when_calibration_rows_are_known():
     np.testing.assert_allclose(bars[0][:, 1], [display.expected_low[0], display.expected_high[0]])
     assert "stays inside the band" in display.in_words
     known = CoverageDisplay(levels=levels, covered=[500, 900], rows=1001, calibration_rows=99, too_low=[0.9])
-    assert known.below.tolist() == [False, True]  # what an evaluation found stays so
+    assert known.below.tolist() == [False, True]  # the result of an evaluation does not change
 
 
-# ---- coverage by parts
+# ---- coverage by bins
 
 
 def test_coverage_by_width_is_that_of_the_evaluation(model, fresh):
@@ -316,7 +316,7 @@ def test_coverage_by_width_is_that_of_the_evaluation(model, fresh):
 
 def test_one_width_for_all_is_one_part():
     y_pred = np.linspace(1e6, 2e6, 1000) + 0.1
-    bounds = np.stack([y_pred - 0.3, y_pred + 0.3], axis=1)  # widths that rounding tells apart
+    bounds = np.stack([y_pred - 0.3, y_pred + 0.3], axis=1)  # widths that differ only by rounding
     display = ConditionalCoverageDisplay.from_predictions(y_pred, bounds, 0.9)
     assert len(display.parts) == 1
     assert "one kind" in display.in_words

@@ -1,4 +1,4 @@
-"""WidthwiseRegressor: valid, at home in scikit-learn, and plain about what it cannot do."""
+"""WidthwiseRegressor: validity, compatibility with scikit-learn, and errors."""
 
 import pickle
 import re
@@ -79,7 +79,7 @@ def test_pickle(model, fresh):
     np.testing.assert_array_equal(copy.predict_interval(fresh.X)[1], model.predict_interval(fresh.X)[1])
 
 
-# ---- what it promises
+# ---- the guarantee
 
 
 @pytest.mark.parametrize("goal", ["even", "narrow", 0.5])
@@ -107,7 +107,7 @@ def test_widths_follow_the_noise(model, fresh):
 
 
 class Watching(RegressorMixin, BaseEstimator):
-    """Remembers the outcomes it was ever shown."""
+    """Records all outcomes that were passed to fit."""
 
     seen = set()
 
@@ -125,7 +125,7 @@ def test_no_estimator_ever_sees_a_calibration_row(rows):
     model = regressor(Watching()).fit(rows.X, rows.y)
     assert len(Watching.seen) == 2250
     assert len(model.predictor_.calibration) == 750
-    # The calibration's scores are those of exactly the rows that were not shown.
+    # The calibration scores are those of exactly the rows that were not passed to fit.
     hidden = ~np.isin(rows.y, list(Watching.seen))
     again = regressor(Watching(), calibration_size=0).fit(rows.X[~hidden], rows.y[~hidden])
     assert len(again.predictor_.calibration) == 0
@@ -249,7 +249,7 @@ def test_rows_that_come_twice_are_refused(rows, fresh):
     model = regressor(linear()).fit(rows.X, rows.y).conformalize(fresh.X, fresh.y)
     with pytest.raises(ValueError, match=r"100% of these rows are already in the calibration set.*replace=True"):
         model.conformalize(fresh.X, fresh.y)
-    assert len(model.predictor_.calibration) == 2750  # as it was
+    assert len(model.predictor_.calibration) == 2750  # unchanged
     for whole in (regressor(linear()), regressor(linear(), calibration_size=0), regressor()):
         whole.fit(rows.X, rows.y)
         with pytest.raises(ValueError, match=r"\d+% of these rows fitted the model"):

@@ -1,4 +1,4 @@
-"""The page says what is so, in words to act on, and needs nothing but itself."""
+"""The report is correct, gives actionable advice, and is self-contained."""
 
 import copy
 import html
@@ -22,7 +22,7 @@ from widthwise._report.verdict import judge
 
 @pytest.fixture(scope="module")
 def one_width(rows):
-    """A predictor that knows nothing of where errors are large."""
+    """A predictor with constant width."""
     localizer = Localizer(goal=None, transform="identity", n_jobs=N_JOBS).fit(rows.frame(), rows.y, rows.y_pred)
     calibrating = Rows(1500, seed=2)
     return Predictor(localizer, localizer.calibrate(calibrating.frame(), calibrating.y, calibrating.y_pred))
@@ -39,12 +39,12 @@ def weak_page(one_width, fresh):
 
 
 def verdict_of(model, X, y, **options):
-    """What the page would say first."""
+    """The headline of the page."""
     return judge(model.evaluate(X, y, **options), getattr(model, "predictor_", model)._model, model)
 
 
 class Page(HTMLParser):
-    """What is on a page: text, names, references, and whether elements are closed."""
+    """The contents of a page: text, names, references, and whether elements are closed."""
 
     VOID = ("meta", "br", "img", "link")
 
@@ -82,7 +82,7 @@ class Page(HTMLParser):
                 self.references.append("#" + value)
 
 
-# ---- what it says
+# ---- the text
 
 
 def test_valid_intervals(page, model, fresh):
@@ -151,7 +151,7 @@ def test_coverage_that_is_too_low(model, fresh):
 
 
 def test_coverage_that_is_too_low_everywhere(model):
-    # Few rows: chance alone can explain what differs between places.
+    # With few rows, chance alone can explain the differences between places.
     few = Rows(450, seed=6)
     y_pred = model.predict(few.X)
     verdict = verdict_of(model, few.X, y_pred + 1.5 * (few.y - y_pred))
@@ -225,7 +225,7 @@ def test_what_the_test_finds_is_what_is_said(one_width, fresh):
 
 
 def marks_of(page):
-    """How many parts the pictures of a page mark: crosses in their legends stand for some."""
+    """The number of bins marked in the pictures of a page; a cross in a legend means at least one."""
     captions = re.findall(r"<figcaption[^>]*>(.*?)</figcaption>", page.html, flags=re.DOTALL)
     counts = [re.search(r"; (one part lies|(\d+) of \d+ parts lie) below the level by more", text) for text in captions]
     return sum(int(found[2] or 1) for found in counts if found)
@@ -252,7 +252,7 @@ def test_exchangeable_groups_are_valid_and_groups_that_differ_are_named(rows):
     predictor = Predictor(localizer, calibration)
     groups = np.arange(3000) % 100
     level = predictor.evaluate(new.frame(), new.y, new.y_pred, groups=groups)["levels"][0]
-    # 15 rows a group give a coverage of 15/16 on average; pooled, 94 % would be called too high.
+    # 15 rows per group give a mean coverage of 15/16; a pooled test would call 94% too high.
     assert level["verdict"]["word"] == "valid"
     assert "1,500 calibration rows in 100 groups" in level["verdict"]["text"]
     assert level["verdict"]["expected_low"] > 0.9
@@ -397,7 +397,7 @@ def test_many_rows_take_seconds(one_width):
 
 @pytest.fixture(scope="module")
 def browse(tmp_path_factory):
-    """Open a page in Chromium; returns what it wrote to its console, and its standard output."""
+    """Open a page in Chromium; return its console messages and its standard output."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("needs Chromium: apt install chromium")

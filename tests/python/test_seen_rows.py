@@ -1,4 +1,4 @@
-"""Rows that fitted or calibrated a model are found whatever their order, their columns' order and the kind of table."""
+"""Rows that fitted or calibrated a model are detected in any order of rows and columns and any kind of table."""
 
 import copy
 import pickle
@@ -20,7 +20,7 @@ def make(n, seed, columns=("a", "b", "c")):
 
 
 def shuffled(X, y, seed=0):
-    """The rows but one in another order, with the columns in another order."""
+    """All rows but one, with rows and columns in another order."""
     order = np.random.default_rng(seed).permutation(len(y))[1:]
     return X.iloc[order, ::-1], y[order]
 
@@ -53,7 +53,7 @@ def test_a_decision_tree_is_not_calibrated_with_its_own_rows(model, rows, fresh)
         with pytest.raises(ValueError, match=r"75% of these rows fitted the model.*Drop the rows that fitted"):
             model.conformalize(X[["a", "b", "c"]], y, replace=replace)
     assert model.predictor_ is before
-    # What the refusal prevents: a tree has no errors on rows that fitted it, so intervals would be points.
+    # The error prevents this: a tree has no errors on its training rows, so intervals would have width 0.
     held = copy.deepcopy(model)
     held.conformalize(*fresh, replace=True)
     inside = held.evaluate(*make(800, 3))["levels"][0]["coverage"]["share"]

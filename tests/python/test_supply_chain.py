@@ -1,4 +1,4 @@
-"""What the package is made of: pinned packages to build it, and a notice for every library that is compiled in."""
+"""The build uses pinned packages, and every library that is compiled in has a notice."""
 
 import importlib.metadata
 import json
@@ -19,7 +19,7 @@ SYSTEM_LIBRARY = re.compile(r"lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s)\.so|ld-linux
 
 
 def packages(file):
-    """Names and versions of a file of requirements."""
+    """The names and versions in a requirements file."""
     found = re.findall(r"^([\w-]+)(?:\[\w+\])?==(\S+)", (ROOT / "tests" / file).read_text(), re.MULTILINE)
     return {name.lower().replace("_", "-"): version for name, version in found}
 
@@ -38,7 +38,7 @@ def test_the_lock_file_has_the_pins_and_a_hash_for_each():
 
 @pytest.fixture(scope="module")
 def installed():
-    """Files of the installed wheel by their path in its folder of metadata."""
+    """Files of the installed wheel, by path in its metadata folder."""
     try:
         files = importlib.metadata.distribution("widthwise").files or []
     except importlib.metadata.PackageNotFoundError:
@@ -81,7 +81,7 @@ def test_every_library_linked_is_in_the_bill_of_materials(components, needed_lib
 
 @pytest.fixture(scope="module")
 def needed_libraries():
-    """What the module and the program of the package are linked with."""
+    """The libraries with which the module and the program are linked."""
     if shutil.which("readelf") is None:
         pytest.skip("there is no readelf")
     folder = Path(widthwise.__file__).parent

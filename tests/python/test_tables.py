@@ -1,4 +1,4 @@
-"""Tables of every library give the same intervals, and are borrowed, not copied."""
+"""Tables of every library give the same intervals and are not copied."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def polars_frame(X):
 def pyarrow_chunks(X):
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table({name: pyarrow.array(X[:, j], from_pandas=True) for j, name in enumerate(NAMES)})
-    # Slices have an offset into their buffers, and so have the bits that say what is missing.
+    # Slices have an offset into their buffers and into the validity bitmaps.
     return pyarrow.concat_tables([table.slice(0, 13), table.slice(13, 700), table.slice(713, 0), table.slice(713)])
 
 
@@ -112,7 +112,7 @@ def test_a_regressor_takes_every_table_too(rows, form):
 
 
 class ByColumns(RegressorMixin, BaseEstimator):
-    """Takes a frame of any library."""
+    """Accepts a frame of any library."""
 
     def fit(self, X, y):
         self.mean_ = np.mean(y)

@@ -1,4 +1,4 @@
-"""Training threads that suit the table and the machine, without a setting."""
+"""The default number of training threads suits the table and the machine."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ fit(6000)
 
 
 def test_threads_follow_size_variable_and_affinity(run_python):
-    """OpenMP keeps the threads it has started for good; idle ones that widthwise adds end with the fit."""
+    """OpenMP keeps its threads after a fit; idle threads that widthwise adds end with the fit."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("there is one processor")
     done = run_python(FITS, env=bench.environment())
@@ -80,7 +80,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 @pytest.mark.parametrize("package", ["widthwise", "xgboost"])
 def test_a_child_fits_after_its_parent_has_used_threads(run_python, package):
-    """Threads do not survive a fork, and libgomp waits for them: with several threads the child never ends."""
+    """Threads do not survive a fork, but libgomp waits for them: with several threads the child would hang."""
     done = run_python(FORKS, package, env=bench.environment(), timeout=300)
     assert done.returncode == 0, done.stderr
 
@@ -93,9 +93,9 @@ def test_n_jobs_counts_from_the_processors_available():
 
 
 def test_threads_that_wait_do_not_use_the_processors(tmp_path):
-    """CPU time of two fits at once, which share the processors, against one that has nobody to wait for.
+    """Compare the CPU time of two simultaneous fits with that of a single fit.
 
-    Threads that spin while they wait take 5 to 50 times as much. CPU time hardly depends on what else runs.
+    Threads that spin while they wait take 5 to 50 times as much. CPU time hardly depends on other load.
     """
     fits = bench.Python(tmp_path)
     alone = fits.run(10_000, [1])
@@ -107,7 +107,7 @@ def test_threads_that_wait_do_not_use_the_processors(tmp_path):
 @pytest.mark.skipif("WIDTHWISE_FULL" not in os.environ, reason="several minutes; set WIDTHWISE_FULL=1")
 @pytest.mark.parametrize("rows", bench.ROWS)
 def test_the_default_is_near_the_best(tmp_path, rows):
-    """Medians of wall time, of runs that take turns."""
+    """Compare medians of wall time of alternating runs."""
     ratios = bench.compare(bench.Python(tmp_path), rows)
     assert ratios["default over best"] < 1.2
     assert ratios["two at once over one"] < 2.3
@@ -122,7 +122,7 @@ int call(int i) { return i < count ? calls[i] : -1; }
 
 
 def test_other_runtimes_are_told_in_their_own_way(run_python, tmp_path):
-    """LLVM's and Intel's OpenMP have a function; here a stand-in counts its calls."""
+    """The OpenMP runtimes of LLVM and Intel have a function for this; here a stub counts its calls."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler")

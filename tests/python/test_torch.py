@@ -1,4 +1,4 @@
-"""widthwise.torch: the width loss for networks of one's own."""
+"""widthwise.torch: the width loss for the user's own networks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 from widthwise.torch import WidthLoss  # noqa: E402
 
-# Every transform, with the goals it can serve.
+# Every transform with the goals that it supports.
 CASES = [
     *((goal, transform) for transform in ("erc", "linear", "exp", "sigma") for goal in ("even", "narrow", 0.5)),
     *(("narrow", transform) for transform in ("density", "affine", "mixture")),
@@ -135,7 +135,7 @@ def test_scores_and_half_widths_are_those_of_a_localizer(goal: str, two_sided: b
     lower, upper = loss.half_widths(parameters, q)
     for ours, theirs in zip((lower, upper), localizer.half_widths(X, y_pred, q), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    # A score bounds the residual that it is of.
+    # The inverse of a score is at least its residual.
     lower, upper = loss.half_widths(parameters, scores[:, None])
     assert ((-lower[:, 0] <= y - y_pred) & (y - y_pred <= upper[:, 0])).all()
 

@@ -1,4 +1,4 @@
-"""Several updates of one model file: none is lost."""
+"""Concurrent updates of one model file: none is lost."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor

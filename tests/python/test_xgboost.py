@@ -17,7 +17,7 @@ cloudpickle = pytest.importorskip("cloudpickle")
 
 from widthwise.xgboost import WidthObjective, training_matrix  # noqa: E402
 
-# Every transform, with the goals it can serve.
+# Every transform with the goals that it supports.
 CASES = [
     *((goal, transform) for transform in ("erc", "linear", "exp", "sigma") for goal in ("even", "narrow", 0.5)),
     *(("narrow", transform) for transform in ("density", "affine", "mixture")),
@@ -36,7 +36,7 @@ TREES = {
 
 
 def rows(n: int, seed: int, scale: float = 1.0) -> tuple[Any, Any, Any]:
-    """X with a few missing values, y, y_pred: errors grow with the first column, those above more than those below."""
+    """X with a few missing values, y, y_pred; errors grow with the first column, more above than below y_pred."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 4, (n, 3))
     noise = np.where(rng.uniform(size=n) < 0.5, rng.exponential(0.5, n), -rng.exponential(0.2, n))
@@ -88,7 +88,7 @@ def test_the_whole_way_gives_valid_intervals(goal: Any, two_sided: bool) -> None
     )
     assert 0 < booster.best_iteration < 399
     localizer = Localizer.from_booster(booster, objective, *fit)
-    # Of a booster that stopped early the best rounds are taken.
+    # After early stopping, the best rounds are used.
     best = booster.predict(training_matrix(*test), output_margin=True, iteration_range=(0, booster.best_iteration + 1))
     ours = localizer.parameters(test[0], test[2])
     np.testing.assert_array_equal(ours, best.reshape(ours.shape).astype(np.float64))
@@ -103,7 +103,7 @@ def test_the_whole_way_gives_valid_intervals(goal: Any, two_sided: bool) -> None
 
 @pytest.mark.parametrize("goal", ["even", "narrow"])
 def test_training_here_is_training_in_the_library(goal: str) -> None:
-    """Equal settings, as many rounds: the same loss on fresh rows, up to the chance in choosing rows and columns."""
+    """Equal settings and rounds give the same loss on new rows, up to the sampling of rows and columns."""
     fit, fresh = rows(2000, 1), rows(4000, 2)
     library = Localizer(goal=goal, window="all", two_sided=False, n_jobs=1).fit(*fit)
     objective = WidthObjective(goal)
@@ -178,7 +178,7 @@ def test_an_objective_travels(dumps: Any) -> None:
         assert repr(other) == repr(objective)
         assert other.params == objective.params
         np.testing.assert_array_equal(other(parameters, matrix), expected)
-    # The metric brings the objective along, and thereby the unit.
+    # The metric contains the objective and therefore the unit.
     together, metric = pickle.loads(dumps((objective, objective.metric)))
     assert metric.__self__ is together
 

@@ -1,4 +1,4 @@
-"""widthwise.xgboost on real clusters of Dask and Spark: two workers train the model that one would."""
+"""widthwise.xgboost on real clusters of Dask and Spark: two workers train the same model as one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROUNDS = 15
 
 
 def rows(n: int, seed: int) -> tuple[Any, Any, Any]:
-    """Features of few values: the histograms of two workers have the bins that one has."""
+    """Features with few distinct values, so that the histograms of two workers have the same bins as those of one."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 20, (n, 2)).astype(float)
     y_pred = X[:, 1]
@@ -62,7 +62,7 @@ def assert_same_model(booster: Any, alone: Any, X: Any, y_pred: Any) -> None:
 
 
 def gradient_jobs(objective: WidthObjective, tracker: dict[str, Any], parts: list[Any]) -> list[Callable[[], Any]]:
-    """One job a worker: gradient, Hessian and metric of its part of the rows. Closures, which travel by value."""
+    """One job per worker: gradient, Hessian and metric of its rows. Closures, because these are sent by value."""
 
     def job_of(rank: int, part: Any) -> Callable[[], Any]:
         def job() -> Any:
@@ -84,7 +84,7 @@ def start_tracker() -> RabitTracker:
 
 
 def assert_same_gradients(run: Callable[[list[Callable[[], Any]]], list[Any]], goal: Any, split: int) -> None:
-    """Run on two workers, with rows [:split] and [split:], and compare with one."""
+    """Run on two workers, with rows [:split] and [split:], and compare with one worker."""
     name, two_sided, window = goal
     objective = WidthObjective(name, two_sided=two_sided, window=window)
     X, y, y_pred = rows(300, 5)
@@ -110,7 +110,7 @@ def assert_same_gradients(run: Callable[[list[Callable[[], Any]]], list[Any]], g
 
 
 def assert_valid(booster: Any, objective: WidthObjective, fit: Any) -> None:
-    """The booster of a cluster, the whole way to intervals."""
+    """The booster of a cluster gives valid intervals."""
     localizer = Localizer.from_booster(booster, objective, *fit)
     predictor = Predictor(localizer, localizer.calibrate(*rows(500, 3)))
     evaluation = predictor.evaluate(*rows(3000, 4))

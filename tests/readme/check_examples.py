@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compile and run the C++ examples of a Markdown document, and compare their output with the one it shows.
+"""Compile and run the C++ examples of a Markdown document, and compare their output with the document.
 
 The first ```cpp block is an example, and so is every ```cpp block after a comment <!-- test: NAME -->. An example is a
-whole program. When the next fenced block is ```text or ```output, the example must print exactly that.
+complete program. If the next fenced block is ```text or ```output, the example must print exactly that.
 
 Usage: check_examples.py DOCUMENT --work-dir DIR -- COMPILER [ARGUMENT...]
-where a source file is inserted after the compiler and -o FILE at the end. Exits with 1 when an example fails and with
-77 when there is no document.
+A source file is inserted after the compiler, and -o FILE at the end. Exits with 1 if an example fails, and with 77 if
+there is no document.
 """
 
 import argparse
@@ -26,7 +26,7 @@ TEST_COMMENT = re.compile(r"^\s*<!--\s*test:\s*([\w.-]+)\s*-->\s*$")
 class Block:
     language: str
     text: str
-    line: int  # of the first line of text
+    line: int  # line number of the first line of the text
     test: str | None  # from the comment before it
 
 
@@ -67,7 +67,7 @@ def blocks_of(document):
 
 
 def examples_of(document):
-    """Return the examples of a Markdown text that are to be run."""
+    """Return the examples of a Markdown text."""
     examples = []
     blocks = blocks_of(document)
     first = next((block for block in blocks if block.language == "cpp"), None)
@@ -88,11 +88,11 @@ def examples_of(document):
 
 
 def run(example, document, work_dir, compile_command):
-    """Compile and run an example in a folder of its own; return what is wrong, or None."""
+    """Compile and run an example in its own folder; return the problem, or None."""
     folder = Path(work_dir, example.name)
     folder.mkdir(parents=True, exist_ok=True)
     source, program = folder / "example.cpp", folder / "example"
-    # Compiler messages then name the line of the document.
+    # Compiler messages then show line numbers of the document.
     source.write_text(f'#line {example.line} "{document}"\n{example.code}', encoding="utf-8")
     program.unlink(missing_ok=True)
     command = [compile_command[0], str(source), *compile_command[1:], "-o", str(program)]

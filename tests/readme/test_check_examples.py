@@ -1,4 +1,4 @@
-"""Tests of check_examples.py; a shell script stands in for the compiler."""
+"""Tests of check_examples.py with a shell script in place of the compiler."""
 
 import contextlib
 import io
@@ -73,7 +73,7 @@ class ExamplesOf(unittest.TestCase):
 
 class Main(unittest.TestCase):
     def run_on(self, document, program="echo hello", compiler_exit=0):
-        """Return the exit code and output on a document, with a compiler whose programs do as told."""
+        """Return the exit code and the output for a document, with a fake compiler."""
         with tempfile.TemporaryDirectory() as folder:
             compiler = Path(folder, "compiler")
             compiler.write_text(
