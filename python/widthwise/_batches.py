@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -306,6 +307,84 @@ class _Scored:
         self.scores.merge(other.scores)
         self.residuals.merge(other.residuals)
         self.rows.merge(other.rows)
+
+
+# ---- clusters
+
+
+class Cluster(ABC):
+    """Prediction and calibration of a frame whose rows lie on many machines. A subclass knows one system."""
+
+    def predict_interval(
+        self, frame: Any, model: AnyModel, confidence_level: Levels | None = None, *, groups: str | None = None
+    ) -> Any:
+        """Add prediction intervals to the rows of a frame.
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame, pyspark.sql.DataFrame or ray.data.Dataset
+            Contains the columns of the model, in any order. All columns are kept.
+        model : Predictor, fitted WidthwiseRegressor, path-like or bytes
+            Calibrated model. It is sent to each worker once, and each worker process reads it once.
+        confidence_level : float or list of floats, optional
+            By default the levels of the model.
+        groups : str, optional
+            Column with the group of each row. Required when the calibration has groups.
+
+        Returns
+        -------
+        A frame of the same kind
+            Lazy, with the columns ``lower_0.9`` and ``upper_0.9`` for each level, and ``prediction`` when the model
+            contains the base model. In Spark, quote names that contain a dot with backticks.
+        """
+        predictor = predictor_of(model)
+        return self._add_intervals(frame, predictor, Intervals.of(predictor, confidence_level, groups))
+
+    def calibrate(
+        self,
+        frame: Any,
+        model: AnyModel,
+        *,
+        key: str | None = None,
+        target: str | None = None,
+        groups: str | None = None,
+        replace: bool = False,
+    ) -> Predictor:
+        """Calibrate a model with the rows of a frame. Rows stay where they are; only samples of scores are sent.
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame or pyspark.sql.DataFrame
+            Rows that the model was not fitted on, with the columns of the model, outcomes and keys. Rows that the model
+            was fitted on are an error; so are rows that are already in its calibration set, unless `replace`.
+        model : Predictor, fitted WidthwiseRegressor, path-like or bytes
+        key : str
+            Column of integers, unique among all rows that ever calibrate this model. The result does not depend on the
+            order or the partitions of the rows, to the byte. Duplicate keys are an error.
+        target : str, optional
+            Column of outcomes. By default the target of the model.
+        groups : str, optional
+            Column of integers. Each group is calibrated separately (Mondrian calibration).
+        replace : bool, default=False
+            Discard the existing calibration set.
+
+        Returns
+        -------
+        Predictor
+        """
+        predictor = predictor_of(model)
+        calibrating = Calibrating.of(predictor._model, key, target, groups)
+        needed = calibrating.needed(predictor._model)
+        check_columns(list(frame.columns), needed)
+        return calibrating.finished(predictor, self._parts(frame, predictor, calibrating, needed), replace)
+
+    @abstractmethod
+    def _add_intervals(self, frame: Any, predictor: Predictor, intervals: Intervals) -> Any:
+        """The frame with the columns of the intervals."""
+
+    def _parts(self, frame: Any, predictor: Predictor, calibrating: Calibrating, needed: list[str]) -> Iterable[Part]:
+        """The scores of all rows, in at most MERGED_AT_ONCE parts."""
+        raise NotImplementedError
 
 
 def _check_finite(keys: NDArray[np.uint64], values: Floats, name: str) -> None:

@@ -12,7 +12,7 @@ Rows are scored by Spark's Python workers, which need widthwise, numpy and pyarr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     import pyarrow as pa
@@ -20,13 +20,8 @@ try:
 except ImportError as error:
     raise ImportError("widthwise.spark needs pyspark and pyarrow: pip install 'widthwise[spark]'") from error
 
-from . import _batches
-from ._batches import Calibrating, Intervals, Part, Shipment
-from ._options import Levels
+from ._batches import MERGED_AT_ONCE, Calibrating, Cluster, Intervals, Part, Shipment, digest_of
 from ._predictor import Predictor
-
-if TYPE_CHECKING:
-    from ._batches import AnyModel
 
 __all__ = ["calibrate", "predict_interval"]
 
@@ -40,100 +35,47 @@ _PART = types.StructType(
 )
 
 
-def predict_interval(
-    frame: Any, model: AnyModel, confidence_level: Levels | None = None, *, groups: str | None = None
-) -> Any:
-    """Add prediction intervals to the rows of a frame.
+class _Spark(Cluster):
+    def _add_intervals(self, frame: Any, predictor: Predictor, intervals: Intervals) -> Any:
+        intervals.check(predictor._model, frame.columns)
+        shipment = _ship(frame, predictor)
+        names = frame.columns
 
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        With the model's columns, in any order; all columns are carried along.
-    model : Predictor, fitted WidthwiseRegressor, path-like or bytes
-        Calibrated. It travels to the workers once, and each of their processes reads it once.
-    confidence_level : float or list of floats, optional
-        By default the model's.
-    groups : str, optional
-        The column of the rows' categories, when the calibration has them.
+        def scored(batches: Iterator[Any]) -> Iterator[Any]:
+            model = shipment.model()
+            for batch in batches:
+                yield intervals.add_to(model, batch.rename_columns(names))
 
-    Returns
-    -------
-    pyspark.sql.DataFrame
-        Lazy, with ``prediction`` where the model makes it, and ``lower_0.9`` and ``upper_0.9`` for each level. Spark
-        takes the dot for a field of a struct unless the name is in backticks.
-    """
-    predictor = _batches.predictor_of(model)
-    intervals = Intervals.of(predictor, confidence_level, groups)
-    intervals.check(predictor._model, frame.columns)
-    shipment = _ship(frame, predictor)
-    names = frame.columns
+        added = [types.StructField(name, types.DoubleType()) for name in intervals.names]
+        return _numbered(frame).mapInArrow(scored, types.StructType(frame.schema.fields + added))
 
-    def scored(batches: Iterator[Any]) -> Iterator[Any]:
-        model = shipment.model()
-        for batch in batches:
-            yield intervals.add_to(model, batch.rename_columns(names))
+    def _parts(self, frame: Any, predictor: Predictor, calibrating: Calibrating, needed: list[str]) -> Iterable[Part]:
+        shipment = _ship(frame, predictor)
 
-    added = [types.StructField(name, types.DoubleType()) for name in intervals.names]
-    return _numbered(frame).mapInArrow(scored, types.StructType(frame.schema.fields + added))
+        def scored(batches: Iterator[Any]) -> Iterator[Any]:
+            yield _to_arrow(calibrating.part(shipment.model(), (batch.rename_columns(needed) for batch in batches)))
+
+        def merged(batches: Iterator[Any]) -> Iterator[Any]:
+            yield _to_arrow(calibrating.merged(part for batch in batches for part in _from_arrow(batch)))
+
+        selected = frame.select(*["`" + name.replace("`", "``") + "`" for name in needed])
+        # Cached, so that rows are scored once although the parts are counted before they are merged.
+        parts = made = _numbered(selected).mapInArrow(scored, _PART).persist()
+        try:
+            count = made.count()
+            while count > MERGED_AT_ONCE:
+                count = -(-count // MERGED_AT_ONCE)
+                parts = parts.repartition(count).mapInArrow(merged, _PART)
+            return [
+                Part(bytes(row.scores), bytes(row.residuals), bytes(row.rows), row.problem) for row in parts.collect()
+            ]
+        finally:
+            made.unpersist()
 
 
-def calibrate(
-    frame: Any,
-    model: AnyModel,
-    *,
-    key: str | None = None,
-    target: str | None = None,
-    groups: str | None = None,
-    replace: bool = False,
-) -> Predictor:
-    """Calibrate a model with the rows of a frame, where they are: only samples of scores travel.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        Rows that nothing was fitted on, with the model's columns, outcomes and keys. Rows that fitted the model are
-        refused, and rows that are already in its calibration set unless `replace`.
-    model : Predictor, fitted WidthwiseRegressor, path-like or bytes
-    key : str
-        A column of whole numbers, a different one for each row that is ever calibrated with. The result is the same to
-        the byte however Spark orders and deals out the rows; a row that comes twice is found.
-    target : str, optional
-        The column of outcomes; by default the model's.
-    groups : str, optional
-        A column of integers, categories that get a promise each (Mondrian).
-    replace : bool, default=False
-        Forget the calibration there was, and use these rows alone.
-
-    Returns
-    -------
-    Predictor
-    """
-    predictor = _batches.predictor_of(model)
-    calibrating = Calibrating.of(predictor._model, key, target, groups)
-    needed = calibrating.needed(predictor._model)
-    _batches.check_columns(frame.columns, needed)
-    shipment = _ship(frame, predictor)
-
-    def scored(batches: Iterator[Any]) -> Iterator[Any]:
-        yield _to_arrow(calibrating.part(shipment.model(), (batch.rename_columns(needed) for batch in batches)))
-
-    def merged(batches: Iterator[Any]) -> Iterator[Any]:
-        yield _to_arrow(calibrating.merged(part for batch in batches for part in _from_arrow(batch)))
-
-    selected = frame.select(*["`" + name.replace("`", "``") + "`" for name in needed])
-    # Kept where they are, so that rows are scored once although the parts are counted before they are merged.
-    parts = made = _numbered(selected).mapInArrow(scored, _PART).persist()
-    try:
-        count = made.count()
-        while count > _batches.MERGED_AT_ONCE:
-            count = -(-count // _batches.MERGED_AT_ONCE)
-            parts = parts.repartition(count).mapInArrow(merged, _PART)
-        collected = [
-            Part(bytes(row.scores), bytes(row.residuals), bytes(row.rows), row.problem) for row in parts.collect()
-        ]
-    finally:
-        made.unpersist()
-    return calibrating.finished(predictor, collected, replace)
+_spark = _Spark()
+predict_interval = _spark.predict_interval
+calibrate = _spark.calibrate
 
 
 def _numbered(frame: Any) -> Any:
@@ -143,7 +85,7 @@ def _numbered(frame: Any) -> Any:
 
 def _ship(frame: Any, predictor: Predictor) -> Shipment:
     data = predictor._model.to_bytes()
-    digest = _batches.digest_of(data)
+    digest = digest_of(data)
     try:
         broadcast = frame.sparkSession.sparkContext.broadcast(data)
     except AttributeError:  # Spark Connect has no context; there the bytes travel with the function

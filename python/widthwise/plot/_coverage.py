@@ -12,6 +12,7 @@ from .. import _core, _tables
 from .._evaluation import percent
 from .._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from .._tables import Floats
+from ._docs import with_shared
 from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, range_labels
 
@@ -98,6 +99,7 @@ class CoverageDisplay(Display):
         self.below = (self.coverage < self.expected_low) | np.isin(self.levels, list(too_low))
 
     @classmethod
+    @with_shared
     def from_estimator(
         cls,
         model: Any,
@@ -114,18 +116,11 @@ class CoverageDisplay(Display):
 
         Parameters
         ----------
-        model : WidthwiseRegressor or Predictor
-        X, y
-            Rows with outcomes.
-        y_pred : array-like, optional
-            Predictions, where the model makes none.
+        {model_rows}
         confidence_level : list of floats, optional
             By default 40 levels from 0.05 to 0.99.
-        groups : array-like of int, optional
-            The rows' categories, when the calibration has them.
         difference : bool, default=False
             Draw how far coverage is from the level, which shows more.
-        ax : matplotlib axes, optional
         """
         rows = ModelRows.of(model, X, y, y_pred, groups)
         levels = levels_of(confidence_level, LEVELS)
@@ -298,6 +293,7 @@ class ConditionalCoverageDisplay(Display):
         self.below = np.array([part["weak"] for part in parts], dtype=bool)
 
     @classmethod
+    @with_shared
     def from_estimator(
         cls,
         model: Any,
@@ -315,21 +311,13 @@ class ConditionalCoverageDisplay(Display):
 
         Parameters
         ----------
-        model : WidthwiseRegressor or Predictor
-        X, y
-            Rows with outcomes.
+        {model_rows}
         by : str or int, optional
             Name or place of a feature that widths depend on, or ``"prediction"``; by default the width of the interval.
-        y_pred : array-like, optional
-            Predictions, where the model makes none.
-        confidence_level : float, optional
-            By default the first of the model.
-        groups : array-like of int, optional
-            The rows' categories, when the calibration has them.
+        {confidence_level}
         parts : int, default=10
             Ranges of a feature, of as many rows each; equal values stay together, so there may be fewer. Of widths
             there are ten.
-        ax : matplotlib axes, optional
         """
         rows = ModelRows.of(model, X, y, y_pred, groups)
         level = rows.level(confidence_level)

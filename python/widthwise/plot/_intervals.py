@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .. import _tables
 from .._evaluation import number, percent
 from .._tables import Floats
+from ._docs import with_shared
 from ._rows import ModelRows, bounds_of
 from ._style import (
     Axes,
@@ -81,6 +82,7 @@ class IntervalDisplay(Display):
         self.target_name = target_name
 
     @classmethod
+    @with_shared
     def from_estimator(
         cls,
         model: Any,
@@ -98,21 +100,13 @@ class IntervalDisplay(Display):
 
         Parameters
         ----------
-        model : WidthwiseRegressor or Predictor
-        X, y
-            Rows with outcomes.
+        {model_rows}
         feature : str or int, optional
             Name or place of a feature that widths depend on, or ``"prediction"``; by default rows stand side by side in
             the order of their predictions.
-        y_pred : array-like, optional
-            Predictions, where the model makes none.
-        confidence_level : float, optional
-            By default the first of the model.
-        groups : array-like of int, optional
-            The rows' categories, when the calibration has them.
+        {confidence_level}
         rows : int, default=250
             How many to draw at most.
-        ax : matplotlib axes, optional
         """
         shown = ModelRows.of(model, X, y, y_pred, groups)
         level = shown.level(confidence_level)

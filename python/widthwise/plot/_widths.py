@@ -10,6 +10,7 @@ from .. import _tables
 from .._evaluation import number, percent
 from .._tables import Floats
 from ._coverage import width_name
+from ._docs import with_shared
 from ._rows import ModelRows, bounds_of
 from ._style import Axes, Display, bad, good, ink, legend_above, name_axes, note, percentages, plain_numbers
 
@@ -51,6 +52,7 @@ class WidthDisplay(Display):
         self.target_name = target_name
 
     @classmethod
+    @with_shared
     def from_estimator(
         cls,
         model: Any,
@@ -66,16 +68,8 @@ class WidthDisplay(Display):
 
         Parameters
         ----------
-        model : WidthwiseRegressor or Predictor
-        X, y
-            Rows with outcomes.
-        y_pred : array-like, optional
-            Predictions, where the model makes none.
-        confidence_level : float, optional
-            By default the first of the model.
-        groups : array-like of int, optional
-            The rows' categories, when the calibration has them.
-        ax : matplotlib axes, optional
+        {model_rows}
+        {confidence_level}
         """
         rows = ModelRows.of(model, X, y, y_pred, groups)
         predictions, lower, upper = rows.intervals(rows.level(confidence_level))
