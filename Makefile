@@ -1,11 +1,11 @@
-# Short names for the everyday commands; `make help` lists them. The work is done by CMake, see CMakePresets.json.
+# Short names for everyday commands; `make help` lists them. They call CMake, see CMakePresets.json.
 
 PRESET ?= dev
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 export DESTDIR
 
-# The thread sanitizer needs its memory where it expects it, which address randomisation may not leave free.
+# The thread sanitizer needs fixed addresses, which address randomisation may occupy.
 FIXED_ADDRESSES = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 configure_and_build = cmake --preset $(1) && cmake --build --preset $(1) --parallel $(JOBS)
@@ -19,40 +19,40 @@ build: ## build the library, tests and benchmarks with assertions (PRESET=dev)
 	$(call configure_and_build,$(PRESET))
 
 .PHONY: test
-test: build ## run every test but the slow ones
+test: build ## run all tests except the slow ones
 	ctest --preset $(PRESET) --label-exclude '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
 
 .PHONY: slow
-slow: ## run the slow, the acceptance, the distributed, the guarantee and the hostile tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 for a tenth of the first)
+slow: ## run the slow, acceptance, distributed, guarantee and hostile-input tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 shortens the slow tests)
 	$(call configure_and_build,release)
 	WIDTHWISE_FULL=1 ctest --preset release --label-regex '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
 	WIDTHWISE_FULL=1 $(GUARANTEE)
 	WIDTHWISE_FULL=1 $(HOSTILE)
 
-# With the Python package that is installed, see the target python.
+# These targets test the installed Python package, see the target python.
 WITH_PACKAGE = WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -B -m pytest -p no:cacheprovider -rs
 GUARANTEE = $(WITH_PACKAGE) tests/guarantee
 HOSTILE = $(WITH_PACKAGE) tests/hostile
 
 .PHONY: load
-load: ## put the C++ service (ten minutes) and the Python package that is installed (an hour) under load (WIDTHWISE_LOAD_SECONDS for another time)
+load: ## load-test the C++ service (ten minutes) and the installed Python package (an hour); WIDTHWISE_LOAD_SECONDS sets another time
 	$(call configure_and_build,release)
 	WIDTHWISE_FULL=1 WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise WIDTHWISE_LOAD=$(CURDIR)/build/release/tests/widthwise_load \
 	  python3 -B -m pytest -p no:cacheprovider -s tests/acceptance/test_load.py
 	WIDTHWISE_FULL=1 python3 -B -m pytest -p no:cacheprovider -s tests/python/test_load.py
 
 .PHONY: guarantee
-guarantee: ## compare coverage with its exact law through every face, the short form (needs the Python package: make python)
+guarantee: ## compare coverage with its exact law through every interface, short form (needs the Python package: make python)
 	$(call configure_and_build,release)
 	$(GUARANTEE)
 
 .PHONY: hostile
-hostile: ## give hostile inputs to the command line and to Python, the short form (needs the Python package: make python)
+hostile: ## feed hostile inputs to the command line and to Python, short form (needs the Python package: make python)
 	$(call configure_and_build,release)
 	$(HOSTILE)
 
 .PHONY: bench
-bench: ## run the benchmarks on the release build; only their table goes to stdout
+bench: ## run the benchmarks on the release build; only the table goes to stdout
 	@{ $(call configure_and_build,release); } >&2
 	@build/release/bench/widthwise_bench
 
@@ -67,11 +67,11 @@ tsan: ## test under the thread sanitizer
 	$(FIXED_ADDRESSES) ctest --preset tsan --parallel $(JOBS)
 
 .PHONY: fuzz
-fuzz: ## search for inputs that break a parser, one minute per target (needs clang 19 with libclang-rt-19-dev)
+fuzz: ## fuzz the parsers, one minute per target (needs clang 19 with libclang-rt-19-dev)
 	tools/fuzz
 
 .PHONY: tidy
-tidy: ## run clang-tidy on every source but those of the tests
+tidy: ## run clang-tidy on all sources except the tests
 	tools/tidy
 
 .PHONY: python
@@ -105,5 +105,5 @@ clean: ## remove everything built
 	rm -rf build
 
 .PHONY: ci
-ci: ## run what a change must pass
+ci: ## run everything a change must pass
 	.ci/run

@@ -14,7 +14,7 @@ using namespace widthwise;  // NOLINT(google-build-using-namespace): a program, 
 constexpr std::size_t kTrees = 300;
 constexpr std::size_t kInputs = 20;
 
-/// Complete trees, as boosting grows them on many rows.
+/// Complete trees, similar to those that boosting grows on many rows.
 ForestArrays make_forest(std::size_t levels) {
   Random random(1);
   ForestArrays forest;
@@ -37,7 +37,7 @@ ForestArrays make_forest(std::size_t levels) {
   return forest;
 }
 
-/// What the arrays say, row by row and tree by tree.
+/// The baseline: evaluate the arrays row by row and tree by tree.
 void walk(const ForestArrays& forest, const MatrixView& x, std::vector<double>& out) {
   for (std::size_t row = 0; row < x.rows(); ++row) {
     float sum = forest.base[0];

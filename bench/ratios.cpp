@@ -1,5 +1,5 @@
-/// Each task of the library against the barest kernel on the same data, in one process and on one thread: ratios of
-/// times that mean the same on a noisy machine. Prints a table; `--smoke` runs everything once on few rows.
+/// Compare each task of the library with a minimal kernel on the same data, in one process and on one thread. Ratios of
+/// times are comparable on a noisy machine. Prints a table; `--smoke` runs everything once on few rows.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace widthwise;  // NOLINT(google-build-using-namespace): a program, not a header
 
-/// n rows with residuals whose size depends on x, and parameters that have learnt most of it.
+/// n rows with residuals whose size depends on x, and parameters that fit most of this dependence.
 struct Data {
   explicit Data(std::size_t n) : residuals(n), log_scales(n), affine(2 * n), out(2 * n), out2(2 * n), scratch(n) {
     Random random(1);
@@ -151,16 +151,16 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// How often a task over n rows runs: `iterations` times, for one time of the table's nine.
+/// Number of runs of a task over n rows for each of the nine measurements.
 struct Effort {
   std::size_t n;
   std::size_t iterations;
   int repetitions;
 };
 
-/// Run a task and its bare kernel in turns and print their line of the table.
+/// Run a task and its baseline alternately, and print their line of the table.
 void measure(const Task& task, const Effort& effort) {
-  // The two take turns, so a slow moment of the machine falls on both.
+  // Alternate, so that a slow moment of the machine affects both.
   const auto run = [](const std::function<double()>& once) {
     return [&once](benchmark::State& state) {
       for ([[maybe_unused]] auto _ : state) state.SetIterationTime(once());
@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
     const std::size_t iterations = smoke ? 1 : std::max<std::size_t>(1, 4'000'000 / n);
     for (const Task& task : make_tasks(data)) measure(task, {n, iterations, repetitions});
   }
-  // A row passes 300 trees here, so fewer of them tell as much.
+  // Each row passes 300 trees, so fewer rows suffice.
   const std::size_t forest_rows = smoke ? 200 : 20'000;
   for (const Task& task : make_forest_tasks(forest_rows)) measure(task, {forest_rows, 1, repetitions});
   return 0;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// A task, and the bare kernel it is held against. Each runs once and returns its seconds.
+/// A task and its baseline. Each runs once and returns its seconds.
 struct Task {
   std::string name;
   std::string bare_name;
@@ -21,5 +21,5 @@ inline double seconds(const auto& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Forests of 300 trees over `rows` rows, against a plain walk from node to node.
+/// 300 trees over `rows` rows, compared with a plain walk from node to node.
 std::vector<Task> make_forest_tasks(std::size_t rows);

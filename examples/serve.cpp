@@ -1,9 +1,9 @@
-// Serve intervals from a model file: links widthwise::core and nothing else.
+// Serve intervals from a model file. Links only widthwise::core.
 //
 //   serve MODEL LEVEL < rows.csv
 //
-// Each line holds the features in the order of the model file (an empty cell is a missing value) and, when the model
-// has no base model, the prediction. For each line one comes out: prediction,lower,upper.
+// Each input line holds the features in the order of the model file (an empty cell is a missing value) and, if the
+// model has no base model, the prediction. Each output line is: prediction,lower,upper.
 
 #include <array>
 #include <charconv>

@@ -1,4 +1,4 @@
-// Bytes as a model that XGBoost saved: refused, or trees that can be evaluated.
+// Read bytes as a model saved by XGBoost: an error, or trees that can be evaluated.
 #include <limits>
 #include <vector>
 
@@ -9,7 +9,7 @@
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   (void)widthwise::fuzz::accepted([&] {
     const auto trees = widthwise::read_forest(std::as_bytes(std::span(data, size)));
-    constexpr std::size_t kMostNumbers = 1'000'000;  // a wide model is valid, evaluating it tests nothing more
+    constexpr std::size_t kMostNumbers = 1'000'000;  // larger models are valid, but evaluating them tests nothing more
     if (trees->inputs() > kMostNumbers || trees->outputs() > kMostNumbers) return;
     std::vector<double> row(trees->inputs(), 0.5);
     if (!row.empty()) row[0] = std::numeric_limits<double>::quiet_NaN();

@@ -1,4 +1,4 @@
-// Bytes as a calibration: refused, or one whose quantiles can be taken.
+// Read bytes as a calibration: an error, or a calibration that gives quantiles.
 #include <optional>
 
 #include <widthwise/calibration.hpp>

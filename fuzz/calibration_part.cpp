@@ -1,4 +1,4 @@
-// Bytes as a part of a calibration: refused, or one that is written as it was.
+// Read bytes as a calibration shard: an error, or a shard that is written with the same bytes.
 #include <widthwise/calibration_part.hpp>
 
 #include "sealed.hpp"

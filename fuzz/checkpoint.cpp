@@ -1,4 +1,4 @@
-// Bytes as the checkpoint of a fit: refused, not used, or states of trainings.
+// Read bytes as the checkpoint of a fit: an error, a checkpoint of another fit, or states of trainings.
 #include <widthwise/train/checkpoint.hpp>
 
 #include "sealed.hpp"

@@ -1,5 +1,5 @@
-// Bytes as the arguments of the program, one per line: refused with exit code 2, or parsed. Only `plan`, which reads
-// and writes no file, is run.
+// Read bytes as the arguments of the program, one per line: an error with exit code 2, or parsed. Only `plan` is run,
+// because it reads and writes no files.
 #include <iostream>
 #include <vector>
 
@@ -21,7 +21,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // What is printed is of no interest here.
+  // Discard the output.
   std::cout.setstate(std::ios::failbit);
   std::cerr.setstate(std::ios::failbit);
   const std::vector<std::string> arguments = lines_of(widthwise::fuzz::text_of({data, size}));

@@ -1,4 +1,4 @@
-// Bytes as a CSV file: refused, or read to the last row.
+// Read bytes as a CSV file: an error, or read to the last row.
 #include "table.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,4 +1,4 @@
-// Bytes from anywhere as a model file: refused, or a model that works. Ends the program when neither holds.
+// Read bytes as a model file: an error, or a usable model. Aborts otherwise.
 #include "model_examples.hpp"
 #include "sealed.hpp"
 

@@ -1,4 +1,4 @@
-// Text as a level, a guarantee, a range or a number: refused, or read so that its own text reads back as the same.
+// Read text as a level, a guarantee, a range or a number: an error, or a value that survives a round trip to text.
 #include <cmath>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// Bytes as a sketch of rows: refused, or one that can be compared and merged.
+// Read bytes as a sketch of rows: an error, or a sketch that can be compared and merged.
 #include <widthwise/row_sketch.hpp>
 
 #include "sealed.hpp"

@@ -1,4 +1,4 @@
-// Stands in for libFuzzer: gives each file named on the command line, or in a folder named there, to the target once.
+// Replacement for libFuzzer: run the target once for each file, or each file of a folder, on the command line.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -9,7 +9,7 @@
 
 namespace widthwise::fuzz {
 
-/// Read the file as a table in small batches: all columns of numbers, the last one as keys as well.
+/// Read the file as a table in small batches: all columns as numbers, and the last one also as keys.
 inline void read_table(const ScratchFile& file) {
   (void)accepted(
       [&] {

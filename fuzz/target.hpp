@@ -14,8 +14,8 @@
 
 #include <widthwise/error.hpp>
 
-/// What fuzz targets share. A target takes bytes from anywhere: they are refused with a documented error, or give
-/// something that works. Any other exception, and a requirement that does not hold, ends the program.
+/// Shared code of the fuzz targets. A target takes arbitrary bytes, which must give a documented error or a usable
+/// object. Any other exception and any failed requirement aborts the program.
 namespace widthwise::fuzz {
 
 inline std::string_view text_of(std::span<const std::uint8_t> data) {
@@ -28,7 +28,7 @@ inline void require(bool holds, const char* what) {
   std::abort();
 }
 
-/// Whether `use` returned. An error with one of these codes is a refusal.
+/// Whether `use` returned; false after an error with one of these codes.
 template <class Use>
 bool accepted(const Use& use, std::initializer_list<ErrorCode> refusals = {ErrorCode::kBadData}) {
   try {
@@ -41,7 +41,7 @@ bool accepted(const Use& use, std::initializer_list<ErrorCode> refusals = {Error
   }
 }
 
-/// A file in memory with the bytes of the current input, for what reads files only.
+/// A file in memory with the bytes of the current input, for code that reads only files.
 class ScratchFile {
  public:
   explicit ScratchFile(const std::string& ending)
