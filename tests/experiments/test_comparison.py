@@ -1,4 +1,4 @@
-"""The README shows the current table of the results."""
+"""docs/comparison.md shows the table and the picture of the results, and its claims agree with them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ RESULTS = ROOT / "experiments" / "results"
 
 
 def tables_of(text):
-    """The tables of a Markdown text: consecutive lines that begin with a bar, with single blanks."""
+    """Tables of Markdown: runs of lines that begin with a bar, with single blanks."""
     table, tables = [], []
     for line in [*text.splitlines(), ""]:
         if line.startswith("|"):
@@ -21,27 +21,27 @@ def tables_of(text):
 
 
 @pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the field was not run yet")
-def test_the_readme_has_the_table_and_the_picture_of_the_field():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_comparison_has_the_table_and_the_picture_of_the_field():
+    comparison = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
     page = (RESULTS / "field.md").read_text(encoding="utf-8")
     in_short = page[page.index("## In short") :]
-    assert tables_of(in_short)[0] in tables_of(readme)
-    assert "experiments/results/field.png" in readme
+    assert tables_of(in_short)[0] in tables_of(comparison)
+    assert "experiments/results/field.png" in comparison
 
 
 @pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the field was not run yet")
-def test_the_readme_says_what_narrow_is_narrower_than():
-    """narrow is narrower than every peer on every data set; if another goal is narrower, the README states it."""
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+def test_the_comparison_says_what_narrow_is_narrower_than():
+    """Narrow beats every other method on every data set; where another goal of ours is narrower, the page says so."""
+    comparison = " ".join((ROOT / "docs/comparison.md").read_text(encoding="utf-8").split())
     page = (RESULTS / "field.md").read_text(encoding="utf-8")
-    table = tables_of(page[page.index("## The goals and all peers at 90%") :])[0].splitlines()
+    table = tables_of(page[page.index("## The goals and all peers at 90 %") :])[0].splitlines()
     names, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table if "---" not in line]
     widths = {row[0]: dict(zip(names[1:], (cell.split(" /")[0] for cell in row[1:]), strict=True)) for row in rows}
     narrow = widths.pop("narrow")
     goals = {name: widths.pop(name) for name in ("even", "evenness 0.85", "evenness 0.5")}
-    assert f"narrower than all {['ten', 'eleven', 'twelve'][len(widths) - 10]} methods on every data set" in readme
+    assert f"narrower than all {['ten', 'eleven', 'twelve'][len(widths) - 10]} methods on every data set" in comparison
     for data_set, width in narrow.items():
         assert all(float(width) < float(peer[data_set]) for peer in widths.values())
         for name, goal in goals.items():
             if float(goal[data_set]) < float(width):
-                assert f"On {data_set} our own {name} is narrower still: {goal[data_set]}." in readme
+                assert f"On {data_set} our own {name} is narrower still: {goal[data_set]}." in comparison
