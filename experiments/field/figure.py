@@ -1,76 +1,145 @@
-"""Plot width against evenness of all methods, and the frontier from even to narrow."""
+"""Mean width against evenness of coverage: the goals of widthwise and every other method."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.path import Path as LinePath
+from matplotlib.transforms import Bbox
+
+from widthwise.plot._style import Axes, bad, good, ink, legend_above, level_text, name_axes, percentages, plain_numbers
 
 from .ours import FRONTIER
 from .peers import PEERS
 from .table import ALPHA, SLAB_DATASETS, Table, evenness, known_mean
 
-OURS_COLOUR = "#c1440e"
-PEER_COLOUR = "#3a5a78"
+Point = tuple[float, float]
+
+_MARKER = 5.0  # half the size of a marker in pixels, with a margin
+_PASSES = 5
+_LABEL_FREE = 16.0  # a label further from its point than this gets a line to it, in pixels
 
 
 def draw(path: Path, datasets: list[str], table: Table) -> None:
-    """Draw a panel for each data set; up is even, left is narrow."""
-    figure, panels = plt.subplots(1, len(datasets), figsize=(6.4 * len(datasets), 4.6), squeeze=False)
-    for panel, dataset in zip(panels[0], datasets, strict=True):
-        by_slab = dataset in SLAB_DATASETS
-
-        def point(method: str, dataset: str = dataset) -> tuple[float, float]:
-            return known_mean(table, dataset, method, "width"), known_mean(table, dataset, method, evenness(dataset))
-
-        path_of_goals = [point(goal) for goal in FRONTIER]
-        panel.plot(*zip(*path_of_goals, strict=True), "-o", color=OURS_COLOUR, linewidth=2, zorder=3)
-        labels = [(*point(goal), goal, OURS_COLOUR) for goal in FRONTIER]
-        for peer in PEERS:
-            panel.plot(*point(peer), "s", color=PEER_COLOUR, markersize=5)
-            labels.append((*point(peer), peer, PEER_COLOUR))
-        _label(panel, labels)
-        if by_slab:
-            panel.axhline(1 - ALPHA, color="0.7", linewidth=1, linestyle=":")
-            panel.set_ylabel("coverage in the worst slab")
-        else:
-            panel.invert_yaxis()
-            panel.set_ylabel("gap of coverage over deciles of width")
-        panel.set_xlabel("mean width at 90 %")
-        panel.set_title(dataset)
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.margins(x=0.12, y=0.1)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    """Draw one panel per data set: more even coverage is higher, narrower intervals are further left."""
+    figure, panels = plt.subplots(
+        1, len(datasets), figsize=(6.4 * len(datasets), 5.6), squeeze=False, layout="constrained", dpi=110
+    )
+    labels = [_draw_panel(panel, dataset, table) for panel, dataset in zip(panels[0], datasets, strict=True)]
+    figure.canvas.draw()  # the layout is final, so pixels can be measured
+    figure.set_layout_engine("none")
+    for panel, (goals, peers) in zip(panels[0], labels, strict=True):
+        _label(panel, goals, peers)
+    figure.savefig(path, dpi="figure")
     plt.close(figure)
 
 
-def _label(panel: Any, labels: list[tuple[float, float, str, str]]) -> None:
-    """Write names to the right of their points, moved up or down where they would cover each other."""
-    panel.figure.canvas.draw()
-    taken: list[tuple[float, float]] = []
-    for x, y, text, colour in sorted(labels, key=lambda label: -label[1]):
-        if math.isnan(y):
-            continue
-        left, height = panel.transData.transform((x, y))
-        while any(abs(left - other) < 110 and abs(height - at) < 11 for other, at in taken):
-            height -= 3
-        taken.append((left, height))
-        _, shown_at = panel.transData.inverted().transform((left, height))
-        panel.annotate(
-            text,
-            (x, y),
-            xytext=(x, shown_at),
-            textcoords="data",
-            fontsize=8,
-            color=colour,
-            xycoords="data",
-            ha="left",
-            va="center",
+def _draw_panel(panel: Axes, dataset: str, table: Table) -> tuple[dict[str, Point], dict[str, Point]]:
+    """Draw the points of one data set; return those of the goals and those of the other methods by name."""
+
+    def point(method: str) -> Point:
+        return known_mean(table, dataset, method, "width"), known_mean(table, dataset, method, evenness(dataset))
+
+    goals = {goal: point(goal) for goal in FRONTIER}
+    peers = {peer: at for peer in PEERS if not math.isnan((at := point(peer))[1])}
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set_axisbelow(True)
+    panel.grid(color=ink(), alpha=0.15, linewidth=0.6)
+    panel.plot(*zip(*goals.values(), strict=True), "-o", color=good(), linewidth=1.5, zorder=3, label="widthwise")
+    panel.plot(*zip(*peers.values(), strict=True), "s", color=bad(), markersize=5, zorder=3, label="other methods")
+    plain_numbers(panel.xaxis)
+    percentages(panel.yaxis)
+    if dataset in SLAB_DATASETS:
+        level = 1 - ALPHA
+        panel.axhline(level, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=f"level {level_text(level)}")
+        measure = "coverage in the worst slab"
+    else:
+        panel.invert_yaxis()
+        measure = "gap between coverage and level"
+    name_axes(panel, f"mean width at {level_text(1 - ALPHA)}", measure)
+    panel.set_title(dataset, loc="right")
+    panel.margins(x=0.16, y=0.18)
+    legend_above(panel)
+    return goals, peers
+
+
+def _label(panel: Axes, goals: dict[str, Point], peers: dict[str, Point]) -> None:
+    """Write the name of each point next to it, where it covers neither a point nor another name."""
+    panel.autoscale(False)
+    pixels = {name: panel.transData.transform(at) for name, at in (goals | peers).items()}
+    segments = list(pairwise(pixels[goal] for goal in goals))
+    for line in panel.lines[2:]:  # the level
+        height = panel.transData.transform((0, np.ravel(line.get_ydata())[0]))[1]
+        segments.append(((panel.bbox.x0, height), (panel.bbox.x1, height)))
+    markers = [Bbox.from_extents(x - _MARKER, y - _MARKER, x + _MARKER, y + _MARKER) for x, y in pixels.values()]
+    texts = {
+        name: panel.annotate(
+            name,
+            at,
+            xycoords="figure pixels",
+            fontsize="small",
+            color=good() if name in goals else ink(),
             annotation_clip=False,
-        ).set_x(panel.transData.inverted().transform((left + 7, height))[0])
+        )
+        for name, at in pixels.items()
+    }
+    extents = {name: text.get_window_extent() for name, text in texts.items()}
+    boxes: dict[str, Bbox] = {}
+    for _ in range(_PASSES):  # each pass moves every label to its best place among the others
+        for name, at in pixels.items():
+            others = [box for other, box in boxes.items() if other != name]
+            boxes[name] = min(
+                _places(at, extents[name].width, extents[name].height),
+                key=lambda box, at=at, others=others: _cost(box, at, panel.bbox, others, markers, segments),
+            )
+    for name, at in pixels.items():
+        box, extent = boxes[name], extents[name]
+        texts[name].set_position((box.x0 - extent.x0 + at[0], box.y0 - extent.y0 + at[1]))
+        nearest = _nearest(box, at)
+        if math.dist(nearest, at) > _LABEL_FREE:
+            leader = panel.transData.inverted().transform([nearest, at])
+            panel.plot(*np.transpose(leader), color=ink(), alpha=0.4, linewidth=0.7, zorder=2)
+
+
+def _places(at: Point, width: float, height: float) -> list[Bbox]:
+    """Boxes of a label around a point, in rings of growing distance."""
+    boxes = []
+    for distance in (9, 13, 18, 25, 33, 42, 52, 64, 80, 100):
+        for angle in np.linspace(0, 2 * np.pi, 24, endpoint=False):
+            # The label touches the ring with the side that faces the point.
+            x = at[0] + distance * np.cos(angle) + width * (np.cos(angle) - 1) / 2
+            y = at[1] + distance * np.sin(angle) + height * (np.sin(angle) - 1) / 2
+            boxes.append(Bbox.from_bounds(x, y, width, height))
+    return boxes
+
+
+def _cost(
+    box: Bbox, at: Point, panel: Bbox, taken: list[Bbox], markers: list[Bbox], segments: list[tuple[Point, Point]]
+) -> float:
+    """How bad a place is: covering names and points is worst, then leaving the panel, lines, and distance."""
+    around = box.padded(2)
+    cost = 1000.0 * sum(around.overlaps(other) for other in taken)
+    cost += 1000.0 * sum(box.overlaps(marker) for marker in markers)
+    cost += 500.0 * (not (panel.x0 <= box.x0 and box.y1 <= panel.y1 and box.y0 >= panel.y0 and box.x1 <= panel.x1))
+    cost += 300.0 * sum(_crosses(around, *segment) for segment in segments)
+    leader = _nearest(box, at)
+    cost += 300.0 * sum(_crosses(other, leader, at) for other in taken)
+    cost += 300.0 * sum(_crosses(marker, leader, at) for marker in markers if not marker.contains(*at))
+    return cost + math.dist(leader, at) + 0.05 * abs((box.y0 + box.y1) / 2 - at[1]) + (box.x0 < at[0])
+
+
+def _nearest(box: Bbox, at: Point) -> Point:
+    """The point of a box that is nearest to a point."""
+    return min(max(at[0], box.x0), box.x1), min(max(at[1], box.y0), box.y1)
+
+
+def _crosses(box: Bbox, start: Point, end: Point) -> bool:
+    """Whether a line passes through a box."""
+    return LinePath([start, end]).intersects_bbox(box, filled=False)
