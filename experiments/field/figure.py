@@ -95,10 +95,9 @@ def _label(panel: Axes, goals: dict[str, Point], peers: dict[str, Point]) -> Non
     for _ in range(_PASSES):  # each pass moves every label to its best place among the others
         for name, at in pixels.items():
             others = [box for other, box in boxes.items() if other != name]
-            boxes[name] = min(
-                _places(at, extents[name].width, extents[name].height),
-                key=lambda box, at=at, others=others: _cost(box, at, panel.bbox, others, markers, segments),
-            )
+            places = _places(at, extents[name].width, extents[name].height)
+            costs = [_cost(box, at, panel.bbox, others, markers, segments) for box in places]
+            boxes[name] = places[costs.index(min(costs))]
     for name, at in pixels.items():
         box, extent = boxes[name], extents[name]
         texts[name].set_position((box.x0 - extent.x0 + at[0], box.y0 - extent.y0 + at[1]))
@@ -132,7 +131,7 @@ def _cost(
     leader = _nearest(box, at)
     cost += 300.0 * sum(_crosses(other, leader, at) for other in taken)
     cost += 300.0 * sum(_crosses(marker, leader, at) for marker in markers if not marker.contains(*at))
-    return cost + math.dist(leader, at) + 0.05 * abs((box.y0 + box.y1) / 2 - at[1]) + (box.x0 < at[0])
+    return float(cost + math.dist(leader, at) + 0.05 * abs((box.y0 + box.y1) / 2 - at[1]) + (box.x0 < at[0]))
 
 
 def _nearest(box: Bbox, at: Point) -> Point:

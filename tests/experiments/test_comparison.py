@@ -9,7 +9,7 @@ RESULTS = ROOT / "experiments" / "results"
 
 
 def tables_of(text):
-    """Tables of Markdown: runs of lines that begin with a bar, with single blanks."""
+    """The tables of a Markdown text: consecutive lines that begin with a bar, with single blanks."""
     table, tables = [], []
     for line in [*text.splitlines(), ""]:
         if line.startswith("|"):
@@ -34,7 +34,7 @@ def test_the_comparison_says_what_narrow_is_narrower_than():
     """Narrow beats every other method on every data set; where another goal of ours is narrower, the page says so."""
     comparison = " ".join((ROOT / "docs/comparison.md").read_text(encoding="utf-8").split())
     page = (RESULTS / "field.md").read_text(encoding="utf-8")
-    table = tables_of(page[page.index("## The goals and all peers at 90 %") :])[0].splitlines()
+    table = tables_of(page[page.index("## The goals and all peers at 90%") :])[0].splitlines()
     names, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table if "---" not in line]
     widths = {row[0]: dict(zip(names[1:], (cell.split(" /")[0] for cell in row[1:]), strict=True)) for row in rows}
     narrow = widths.pop("narrow")
