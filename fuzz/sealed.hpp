@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "sealing.hpp"
+#include "support/sealing.hpp"
 #include "target.hpp"
 #include "words.hpp"
 

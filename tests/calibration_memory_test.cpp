@@ -11,7 +11,7 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/random.hpp>
 
-#include "allocation_counter.hpp"
+#include "support/allocation_counter.hpp"
 
 namespace widthwise {
 namespace {

@@ -11,9 +11,9 @@
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 
-#include "bit_flips.hpp"
-#include "message_of.hpp"
-#include "model_examples.hpp"
+#include "support/bit_flips.hpp"
+#include "support/errors.hpp"
+#include "support/model_examples.hpp"
 
 namespace widthwise {
 namespace {

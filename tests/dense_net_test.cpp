@@ -12,13 +12,12 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "allocation_counter.hpp"
+#include "support/allocation_counter.hpp"
+#include "support/errors.hpp"
+#include "support/numbers.hpp"
 
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// A net of the given numbers of units, inputs first, that keeps numbers near 1 from layer to layer.
 DenseNetArrays net_of(const std::vector<std::uint32_t>& units, std::uint64_t seed = 1) {
@@ -73,16 +72,6 @@ std::vector<double> evaluate(const DenseNet& net, MatrixView x) {
   std::vector<double> out(x.rows() * net.outputs());
   net.evaluate(x, {out.data(), x.rows(), net.outputs()});
   return out;
-}
-
-void expect_refused(ErrorCode code, const std::string& part, const std::function<void()>& action) {
-  try {
-    action();
-    FAIL() << "nothing was thrown; expected: " << part;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
 }
 
 const std::vector<std::vector<std::uint32_t>>& shapes() {
@@ -205,8 +194,8 @@ TEST(DenseNet, RefusesMatricesOfOtherShapes) {
   const DenseNet net(net_of({3, 4, 2}));
   std::vector<double> numbers(100);
   const auto try_shapes = [&](std::size_t n, std::size_t inputs, std::size_t m, std::size_t outputs) {
-    expect_refused(ErrorCode::kShapeMismatch, "a net of 3 inputs and 2 outputs",
-                   [&] { net.evaluate({numbers.data(), n, inputs}, {numbers.data() + 50, m, outputs}); });
+    expect_error(ErrorCode::kShapeMismatch, "a net of 3 inputs and 2 outputs",
+                 [&] { net.evaluate({numbers.data(), n, inputs}, {numbers.data() + 50, m, outputs}); });
   };
   try_shapes(5, 2, 5, 2);
   try_shapes(5, 3, 5, 3);
@@ -218,7 +207,7 @@ TEST(DenseNet, RefusesArraysThatAreNotANet) {
   const auto refuse = [](const std::string& part, const std::function<void(DenseNetArrays&)>& spoil) {
     DenseNetArrays arrays = net_of({3, 4, 5, 2});
     spoil(arrays);
-    expect_refused(ErrorCode::kBadData, part, [&] { const DenseNet net(arrays); });
+    expect_error(ErrorCode::kBadData, part, [&] { const DenseNet net(arrays); });
   };
   refuse("inputs: expected 1 to", [](auto& a) { a.centre.clear(); });
   refuse("inputs: expected 1 to", [](auto& a) { a.centre.resize((1U << 20U) + 1); });

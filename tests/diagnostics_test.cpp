@@ -14,12 +14,11 @@
 
 #include "diagnostics/least_mean_run.hpp"
 #include "diagnostics/slab_search.hpp"
+#include "support/errors.hpp"
+#include "support/numbers.hpp"
 
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// Intervals that own their numbers.
 struct Intervals {
@@ -74,16 +73,6 @@ std::vector<T> in_order(const std::vector<T>& values, const std::vector<std::siz
 
 Intervals in_order(const Intervals& intervals, const std::vector<std::size_t>& order) {
   return {in_order(intervals.lower, order), in_order(intervals.upper, order), in_order(intervals.outcomes, order)};
-}
-
-void expect_error(ErrorCode code, const std::string& message, const std::function<void()>& call) {
-  try {
-    call();
-    ADD_FAILURE() << "no error, expected: " << message;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_EQ(error.what(), message);
-  }
 }
 
 void expect_same_part(const Part& a, const Part& b) {
@@ -177,13 +166,13 @@ TEST(Proportion, ManyTrialsHaveTheIntervalOfTheNormalApproximation) {
 }
 
 TEST(Proportion, ImpossibleArgumentsAreErrors) {
-  expect_error(ErrorCode::kInvalidArgument, "proportion: 3 successes of 2 trials", [] { (void)proportion(3, 2); });
-  expect_error(ErrorCode::kInvalidArgument, "proportion: expected at most 10000000000 trials, found 10000000001",
-               [] { (void)proportion(3, 10'000'000'001); });
-  expect_error(ErrorCode::kInvalidArgument, "proportion: expected a confidence strictly between 0 and 1, found 1",
-               [] { (void)proportion(1, 2, 1.0); });
-  expect_error(ErrorCode::kInvalidArgument, "proportion: expected a confidence strictly between 0 and 1, found nan",
-               [] { (void)proportion(1, 2, kNan); });
+  expect_message(ErrorCode::kInvalidArgument, "proportion: 3 successes of 2 trials", [] { (void)proportion(3, 2); });
+  expect_message(ErrorCode::kInvalidArgument, "proportion: expected at most 10000000000 trials, found 10000000001",
+                 [] { (void)proportion(3, 10'000'000'001); });
+  expect_message(ErrorCode::kInvalidArgument, "proportion: expected a confidence strictly between 0 and 1, found 1",
+                 [] { (void)proportion(1, 2, 1.0); });
+  expect_message(ErrorCode::kInvalidArgument, "proportion: expected a confidence strictly between 0 and 1, found nan",
+                 [] { (void)proportion(1, 2, kNaN); });
 }
 
 // Rows
@@ -202,18 +191,18 @@ TEST(IntervalRows, EveryDiagnosticRefusesRowsThatAreNoIntervals) {
     const std::string& name = diagnostic.first;
     const auto& run = diagnostic.second;
     const auto expect = [&](const Intervals& intervals, ErrorCode code, const std::string& what) {
-      expect_error(code, std::string(name).append(": ").append(what), [&] { run(intervals.rows()); });
+      expect_message(code, std::string(name).append(": ").append(what), [&] { run(intervals.rows()); });
     };
     EXPECT_NO_THROW(run(Intervals{{0, -kInfinity}, {1, kInfinity}, {0, 0}}.rows())) << name;
-    expect({{0, kNan}, {1, 1}, {0, 0}}, ErrorCode::kNotFinite,
+    expect({{0, kNaN}, {1, 1}, {0, 0}}, ErrorCode::kNotFinite,
            "row 1: expected a lower bound below +infinity, found nan");
     expect({{0, kInfinity}, {1, kInfinity}, {0, 0}}, ErrorCode::kNotFinite,
            "row 1: expected a lower bound below +infinity, found inf");
-    expect({{0, 0}, {kNan, 1}, {0, 0}}, ErrorCode::kNotFinite,
+    expect({{0, 0}, {kNaN, 1}, {0, 0}}, ErrorCode::kNotFinite,
            "row 0: expected an upper bound above -infinity, found nan");
     expect({{0, -kInfinity}, {1, -kInfinity}, {0, 0}}, ErrorCode::kNotFinite,
            "row 1: expected an upper bound above -infinity, found -inf");
-    expect({{0, 0}, {1, 1}, {0, kNan}}, ErrorCode::kNotFinite, "row 1: expected a finite outcome, found nan");
+    expect({{0, 0}, {1, 1}, {0, kNaN}}, ErrorCode::kNotFinite, "row 1: expected a finite outcome, found nan");
     expect({{0, 0}, {1, 1}, {kInfinity, 0}}, ErrorCode::kNotFinite, "row 0: expected a finite outcome, found inf");
     expect({{0, 1.5}, {1, 1}, {0, 0}}, ErrorCode::kInvalidArgument,
            "row 1: the lower bound 1.5 is above the upper bound 1");
@@ -329,8 +318,8 @@ TEST(CoverageByGroup, AgreesWithANaiveCount) {
 TEST(CoverageByGroup, NeedsAGroupForEveryRow) {
   const Intervals intervals{{0, 0}, {1, 1}, {0, 0}};
   const std::vector<std::int64_t> groups(3);
-  expect_error(ErrorCode::kShapeMismatch, "coverage_by_group: 3 groups but 2 outcomes",
-               [&] { (void)coverage_by_group(intervals.rows(), groups); });
+  expect_message(ErrorCode::kShapeMismatch, "coverage_by_group: 3 groups but 2 outcomes",
+                 [&] { (void)coverage_by_group(intervals.rows(), groups); });
 }
 
 TEST(CoverageByWidth, AWorkedExample) {
@@ -377,7 +366,7 @@ TEST(CoverageByWidth, IsCoverageByTheWidthAsAFeature) {
 
 TEST(CoverageByFeature, AWorkedExampleWithMissingValues) {
   const Intervals intervals{{0, 0, 0, 0, 0}, {1, 2, 3, 4, 5}, {0, 9, 0, 0, 9}};
-  const std::vector<double> feature = {5, kNan, -kInfinity, kNan, -1};
+  const std::vector<double> feature = {5, kNaN, -kInfinity, kNaN, -1};
   const std::vector<Part> parts = coverage_by_feature(intervals.rows(), feature, 3);
   ASSERT_EQ(parts.size(), 4U);
   expect_same_part(parts[0], {.low = -kInfinity, .high = -kInfinity, .coverage = proportion(1, 1), .mean_width = 3});
@@ -392,7 +381,7 @@ TEST(CoverageByFeature, AWorkedExampleWithMissingValues) {
 
 TEST(CoverageByFeature, OnlyMissingValuesAreOnePart) {
   const Intervals intervals{{0, 0}, {1, 1}, {0, 0}};
-  const std::vector<double> feature(2, kNan);
+  const std::vector<double> feature(2, kNaN);
   EXPECT_EQ(coverage_by_feature(intervals.rows(), feature).size(), 1U);
 }
 
@@ -405,7 +394,7 @@ TEST(CoverageByFeature, EveryPartHoldsTheRowsBetweenItsEndsAndNoOther) {
     std::vector<double> feature;
     std::uint64_t known = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      feature.push_back(random.below(8) == 0 ? kNan : static_cast<double>(random.below(1 + random.below(40))) - 5);
+      feature.push_back(random.below(8) == 0 ? kNaN : static_cast<double>(random.below(1 + random.below(40))) - 5);
       if (!std::isnan(feature[i])) ++known;
     }
     std::vector<Part> parts = coverage_by_feature(intervals.rows(), feature, asked);
@@ -480,12 +469,12 @@ TEST(CoverageByFeature, DifferentValuesGiveAsManyPartsAsAskedOfSizesThatDifferBy
 TEST(CoverageByFeature, ImpossibleArgumentsAreErrors) {
   const Intervals intervals{{0, 0}, {1, 1}, {0, 0}};
   const std::vector<double> feature(2);
-  expect_error(ErrorCode::kInvalidArgument, "coverage_by_feature: expected at least 1 part, found 0",
-               [&] { (void)coverage_by_feature(intervals.rows(), feature, 0); });
-  expect_error(ErrorCode::kInvalidArgument, "coverage_by_width: expected at least 1 part, found 0",
-               [&] { (void)coverage_by_width(intervals.rows(), 0); });
-  expect_error(ErrorCode::kShapeMismatch, "coverage_by_feature: 1 values of the feature but 2 outcomes",
-               [&] { (void)coverage_by_feature(intervals.rows(), std::span(feature).first(1)); });
+  expect_message(ErrorCode::kInvalidArgument, "coverage_by_feature: expected at least 1 part, found 0",
+                 [&] { (void)coverage_by_feature(intervals.rows(), feature, 0); });
+  expect_message(ErrorCode::kInvalidArgument, "coverage_by_width: expected at least 1 part, found 0",
+                 [&] { (void)coverage_by_width(intervals.rows(), 0); });
+  expect_message(ErrorCode::kShapeMismatch, "coverage_by_feature: 1 values of the feature but 2 outcomes",
+                 [&] { (void)coverage_by_feature(intervals.rows(), std::span(feature).first(1)); });
 }
 
 TEST(Diagnostics, TheOrderOfRowsDoesNotMatter) {
@@ -809,7 +798,7 @@ TEST(WorstSlab, MissingFeaturesCountAsZeroAndStridesAreFollowed) {
     double& first = table.features[3 * i];
     if (i % 7 == 0) first = 0;
     padded.insert(padded.end(),
-                  {i % 7 == 0 ? kNan : first, table.features[3 * i + 1], table.features[3 * i + 2], 1e300});
+                  {i % 7 == 0 ? kNaN : first, table.features[3 * i + 1], table.features[3 * i + 2], 1e300});
   }
   const WorstSlab plain = worst_slab(table.intervals.rows(), table.view(), {.directions = 20});
   const WorstSlab strided =
@@ -856,21 +845,21 @@ TEST(WorstSlab, TwoRowsAreEnoughAndOneIsNot) {
   EXPECT_EQ(slab.coverage.trials, 0U);
   EXPECT_TRUE(std::isnan(slab.coverage.share));
   const Intervals one{{0}, {1}, {0}};
-  expect_error(ErrorCode::kTooFewRows,
-               "worst_slab: expected at least 2 rows, one to search and one to measure, found 1",
-               [&] { (void)worst_slab(one.rows(), MatrixView(features.data(), 1, 1)); });
+  expect_message(ErrorCode::kTooFewRows,
+                 "worst_slab: expected at least 2 rows, one to search and one to measure, found 1",
+                 [&] { (void)worst_slab(one.rows(), MatrixView(features.data(), 1, 1)); });
 }
 
 TEST(WorstSlab, ImpossibleArgumentsAreErrors) {
   const Intervals intervals{{0, 0}, {1, 1}, {0, 0}};
   std::vector<double> features = {1, 2, 3, 4};
   const auto expect = [&](ErrorCode code, const std::string& what, MatrixView view, const WorstSlabOptions& options) {
-    expect_error(code, "worst_slab: " + what, [&] { (void)worst_slab(intervals.rows(), view, options); });
+    expect_message(code, "worst_slab: " + what, [&] { (void)worst_slab(intervals.rows(), view, options); });
   };
   const MatrixView view(features.data(), 2, 2);
   expect(ErrorCode::kInvalidArgument, "expected a least_share in (0, 1], found 0", view, {.least_share = 0});
   expect(ErrorCode::kInvalidArgument, "expected a least_share in (0, 1], found 1.5", view, {.least_share = 1.5});
-  expect(ErrorCode::kInvalidArgument, "expected a least_share in (0, 1], found nan", view, {.least_share = kNan});
+  expect(ErrorCode::kInvalidArgument, "expected a least_share in (0, 1], found nan", view, {.least_share = kNaN});
   expect(ErrorCode::kInvalidArgument, "expected at least 1 direction, found 0", view, {.directions = 0});
   expect(ErrorCode::kShapeMismatch, "1 rows of features but 2 outcomes", view.slice(0, 1), {});
   expect(ErrorCode::kInvalidArgument, "expected at least 1 column of features, found 0",
@@ -898,7 +887,7 @@ TEST(WeakestSlab, FindsTheFeatureAndTheRangeOfAPlantedHole) {
   Random random(22);
   Table table =
       random_table(random, 20'000, 3, [](std::span<const double> x) { return x[1] >= 0.8 ? kHoleCoverage : 0.95; });
-  for (std::size_t i = 0; i < table.intervals.size(); i += 10) table.features[3 * i + 2] = kNan;
+  for (std::size_t i = 0; i < table.intervals.size(); i += 10) table.features[3 * i + 2] = kNaN;
   const auto slab = weakest_slab(table.intervals.rows(), table.view());
   ASSERT_TRUE(slab.has_value());
   EXPECT_EQ(slab->feature, 1U);
@@ -914,17 +903,17 @@ TEST(WeakestSlab, RowsWithoutAValueAreInNoRange) {
   const Intervals intervals = intervals_where(4000, [](std::size_t i) { return i % 4 != 0; });
   std::vector<double> feature(4000);
   Random random(23);
-  for (std::size_t i = 0; i < 4000; ++i) feature[i] = i % 4 != 0 ? random.normal() : kNan;
+  for (std::size_t i = 0; i < 4000; ++i) feature[i] = i % 4 != 0 ? random.normal() : kNaN;
   const auto slab = weakest_slab(intervals.rows(), MatrixView::column(feature));
   ASSERT_TRUE(slab.has_value());
   EXPECT_EQ(slab->coverage.share, 1.0);
 
-  const std::vector<double> missing(4000, kNan);
+  const std::vector<double> missing(4000, kNaN);
   EXPECT_FALSE(weakest_slab(intervals.rows(), MatrixView::column(missing)).has_value());
 }
 
 TEST(Standardised, HasMeanZeroAndDeviationOneAndPutsMissingValuesInTheMiddle) {
-  const std::vector<double> features{1, 7, 2, 7, 3, 7, kNan, 7};
+  const std::vector<double> features{1, 7, 2, 7, 3, 7, kNaN, 7};
   const std::vector<double> found = standardised({features.data(), 4, 2});
   const double z = std::sqrt(1.5);
   const std::vector<double> expected{-z, 0, 0, 0, z, 0, 0, 0};

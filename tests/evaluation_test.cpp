@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -13,7 +12,8 @@
 #include <widthwise/predictor.hpp>
 #include <widthwise/random.hpp>
 
-#include "statistics.hpp"
+#include "support/numbers.hpp"
+#include "support/statistics.hpp"
 
 namespace widthwise {
 namespace {
@@ -132,8 +132,7 @@ void expect_rare_false_verdicts_with_counts(std::uint64_t trials, bool with_rang
     const CountRows tests(random, kTests);
     std::vector<double> lower(kTests);
     std::vector<double> upper(kTests);
-    const OutcomeRange range =
-        with_range ? OutcomeRange{.low = 0, .high = std::numeric_limits<double>::infinity()} : OutcomeRange{};
+    const OutcomeRange range = with_range ? OutcomeRange{.low = 0, .high = kInfinity} : OutcomeRange{};
     const CalibrationRanks ranks = CalibrationRanks::of(calibration, level);
     Predictor(rule, std::move(calibration))
         .intervals(tests.rows(), std::span(&level, 1), {lower.data(), kTests, 1}, {upper.data(), kTests, 1}, range);
@@ -221,8 +220,8 @@ TEST(SlowVerdict, IsExactForTiesAndGroups) {
 }
 
 TEST(Verdict, RowsOfGroupsWithoutCalibrationAreInfiniteAndDoNotCount) {
-  const std::vector<double> lower = {-1, -1, -std::numeric_limits<double>::infinity()};
-  const std::vector<double> upper = {1, 1, std::numeric_limits<double>::infinity()};
+  const std::vector<double> lower = {-1, -1, -kInfinity};
+  const std::vector<double> upper = {1, 1, kInfinity};
   const std::vector<double> outcomes = {0, 0, 0};
   const std::vector<std::int64_t> groups = {1, 1, 7};
   Calibration calibration;
@@ -403,7 +402,7 @@ TEST(Evaluation, SaysRangesInWords) {
   EXPECT_EQ(in_words({.low = 3, .high = 3}, "rooms"), "rooms is 3");
   EXPECT_EQ(in_words({.low = 0, .high = 1, .reaches_least = true, .reaches_greatest = true}, "x"), "x is anything");
   const Evaluation none = TestRows(200, 0.9, 0.9).evaluation(200);
-  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double nan = kNaN;
   const std::vector<std::string> names = {"x"};
   EXPECT_EQ(in_words({.kind = PlaceKind::kFeature, .low = nan, .high = nan}, none, names), "x is missing");
   EXPECT_EQ(in_words({.kind = PlaceKind::kGroup, .low = 3, .high = 3}, none, names), "group is 3");
@@ -418,7 +417,7 @@ TEST(Evaluation, SaysRangesInWords) {
 // ---- empty conformal sets
 
 TEST(Evaluation, CountsEmptyAndInfiniteIntervals) {
-  const double infinity = std::numeric_limits<double>::infinity();
+  const double infinity = kInfinity;
   const std::vector<double> lower = {1, 0, 0, -infinity};
   const std::vector<double> upper = {1, 2, 0, 5};
   const std::vector<double> outcomes = {1, 1, 3, 1};

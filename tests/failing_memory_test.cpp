@@ -13,10 +13,10 @@
 #include <widthwise/online.hpp>
 #include <widthwise/row_sketch.hpp>
 
-#include "allocation_counter.hpp"
 #include "file.hpp"
-#include "folder_test.hpp"
-#include "model_examples.hpp"
+#include "support/allocation_counter.hpp"
+#include "support/folder_test.hpp"
+#include "support/model_examples.hpp"
 
 namespace widthwise {
 namespace {

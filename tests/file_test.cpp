@@ -15,17 +15,14 @@
 
 #include <widthwise/error.hpp>
 
-#include "folder_test.hpp"
+#include "support/bytes.hpp"
+#include "support/errors.hpp"
+#include "support/folder_test.hpp"
 
 namespace widthwise::internal {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::byte> bytes_of(const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
 
 class File : public FolderTest {
  protected:
@@ -35,17 +32,7 @@ class File : public FolderTest {
     return status.st_mode & 07777U;
   }
 
-  template <class Work>
-  static std::string refusal_of(const Work& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kFile);
-      return error.what();
-    }
-    ADD_FAILURE() << "no error";
-    return "";
-  }
+  static std::string refusal_of(const std::function<void()>& work) { return message_of(work, ErrorCode::kFile); }
 };
 
 TEST_F(File, WhatIsWrittenIsRead) {

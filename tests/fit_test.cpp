@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -18,8 +17,9 @@
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/neighbours.hpp>
 
-#include "message_of.hpp"
-#include "statistics.hpp"
+#include "support/errors.hpp"
+#include "support/numbers.hpp"
+#include "support/statistics.hpp"
 
 namespace widthwise {
 namespace {
@@ -283,7 +283,7 @@ TEST(Fit, TrainsWithCrossValidatedPredictionsOnAllRowsAndCalibratesNothing) {
   EXPECT_EQ(result.model.parts().prediction, "f");
   EXPECT_EQ(result.model.parts().notes.at("trained_with"), "cross-validated predictions");
   EXPECT_NE(result.model.uncalibrated().find("predicted by the deployed model"), std::string::npos);
-  EXPECT_EQ(result.model.interval({table.x.data(), 2}, 0.5, 1.0).upper, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(result.model.interval({table.x.data(), 2}, 0.5, 1.0).upper, kInfinity);
 
   cross_validated.predictions = table.predictions;
   EXPECT_NE(message_of([&] { (void)fit(cross_validated, nullptr, &localizer, {}); }, ErrorCode::kInvalidArgument)
@@ -337,7 +337,7 @@ TEST(Fit, RefusesWhatCannotBe) {
   bad.y[17] = std::nan("");
   EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 17 of 'y'"), std::string::npos);
   bad = table;
-  bad.x[3] = std::numeric_limits<double>::infinity();
+  bad.x[3] = kInfinity;
   EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 1 of '"), std::string::npos);
   bad = table;
   bad.predictions = bad.y;
@@ -391,7 +391,7 @@ TEST(FitReport, SaysInWordsWhatTheGoalGives) {
       "no value conforms, and the prediction alone is returned. 50.0 % of the intervals are infinite. The goal narrow "
       "would "
       "make them as wide.");
-  report.chosen.mean_width = std::numeric_limits<double>::infinity();
+  report.chosen.mean_width = kInfinity;
   report.chosen.empty = 0;
   report.chosen.infinite = 1;
   EXPECT_EQ(report.in_words(),

@@ -4,7 +4,6 @@
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 #include <widthwise/calibration.hpp>
@@ -14,13 +13,12 @@
 #include <widthwise/predictor.hpp>
 #include <widthwise/random.hpp>
 
-#include "message_of.hpp"
-#include "statistics.hpp"
+#include "support/errors.hpp"
+#include "support/numbers.hpp"
+#include "support/statistics.hpp"
 
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(Guarantee, IsMarginalOrAConfidence) {
   EXPECT_TRUE(Guarantee().is_marginal());

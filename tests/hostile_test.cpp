@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,11 +21,11 @@
 #include <widthwise/predictor.hpp>
 #include <widthwise/transform.hpp>
 
+#include "support/numbers.hpp"
+
 namespace widthwise {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr ErrorCode kInvalid = ErrorCode::kInvalidArgument;
 constexpr ErrorCode kData = ErrorCode::kBadData;
 constexpr ErrorCode kShape = ErrorCode::kShapeMismatch;

@@ -9,19 +9,13 @@
 #include <widthwise/level.hpp>
 #include <widthwise/random.hpp>
 
+#include "support/errors.hpp"
+#include "support/numbers.hpp"
+
 namespace widthwise {
 namespace {
 
-std::string refusal(auto make) {
-  try {
-    make();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
+std::string refusal(const std::function<void()>& make) { return message_of(make, ErrorCode::kInvalidArgument); }
 
 std::string refusal_of(double value) {
   return refusal([value] { return Level(value); });
@@ -74,8 +68,8 @@ TEST(Level, RefusesWhatIsNotBetweenZeroAndOne) {
     EXPECT_NE(message.find("strictly between 0 and 1"), std::string::npos) << message;
     EXPECT_EQ(message.find("did you mean"), std::string::npos) << message;
   }
-  EXPECT_NE(refusal_of(std::numeric_limits<double>::quiet_NaN()).find("nan"), std::string::npos);
-  EXPECT_NE(refusal_of(std::numeric_limits<double>::infinity()).find("inf"), std::string::npos);
+  EXPECT_NE(refusal_of(kNaN).find("nan"), std::string::npos);
+  EXPECT_NE(refusal_of(kInfinity).find("inf"), std::string::npos);
 }
 
 TEST(Level, SuggestsTheLevelWhenGivenAPercentage) {

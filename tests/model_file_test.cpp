@@ -18,22 +18,21 @@
 #include <widthwise/track.hpp>
 #include <widthwise/version.hpp>
 
-#include "allocation_counter.hpp"
-#include "bit_flips.hpp"
 #include "checksum.hpp"
 #include "file.hpp"
-#include "message_of.hpp"
-#include "model_examples.hpp"
-#include "sealing.hpp"
-#include "statistics.hpp"
+#include "support/allocation_counter.hpp"
+#include "support/bit_flips.hpp"
+#include "support/errors.hpp"
+#include "support/model_examples.hpp"
+#include "support/numbers.hpp"
+#include "support/sealing.hpp"
+#include "support/statistics.hpp"
 
 namespace widthwise {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// A file's header and data, to change and to put together again.
 struct Pieces {

@@ -4,20 +4,18 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <thread>
 
 #include <widthwise/error.hpp>
 
-#include "allocation_counter.hpp"
-#include "model_examples.hpp"
-#include "rule_cases.hpp"
+#include "support/allocation_counter.hpp"
+#include "support/errors.hpp"
+#include "support/model_examples.hpp"
+#include "support/numbers.hpp"
+#include "support/rule_cases.hpp"
 
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Parameters that depend on x alone, smoothly.
 class Waves final : public RowFunction {
@@ -353,14 +351,7 @@ TEST(Model, RowsOfAnotherShapeAreRefused) {
   std::vector<double> out(10);
   const MutableMatrixView bounds{out.data(), 10, 1};
   const std::vector<Level> levels{0.9};
-  const auto expect_refusal = [](ErrorCode code, const std::function<void()>& work) {
-    try {
-      work();
-      ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-    }
-  };
+  const auto expect_refusal = [](ErrorCode code, const std::function<void()>& work) { expect_error(code, "", work); };
   const auto mismatch = [&](const std::function<void()>& work) { expect_refusal(ErrorCode::kShapeMismatch, work); };
   mismatch([&] { with_base.predictions({.x = {table.x.data(), 10, 2}}, out); });
   mismatch([&] { with_base.predictions({.x = table.matrix(), .predictions = table.predictions}, out); });
@@ -386,12 +377,8 @@ TEST(Model, PartsThatDoNotFitAreRefused) {
     ModelParts parts = forest_parts(3);
     EXPECT_NO_THROW((void)Model(parts));
     spoil(parts);
-    try {
-      (void)Model(parts);
-      ADD_FAILURE() << why;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), code) << why << ": " << error.what();
-    }
+    SCOPED_TRACE(why);
+    expect_error(code, "", [&] { (void)Model(parts); });
   };
   using P = ModelParts;
   const ErrorCode shape = ErrorCode::kShapeMismatch;

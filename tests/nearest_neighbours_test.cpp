@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <set>
 #include <string>
@@ -15,21 +14,11 @@
 #include <widthwise/random.hpp>
 #include <widthwise/train/neighbours.hpp>
 
+#include "support/errors.hpp"
+#include "support/numbers.hpp"
+
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-void expect_refusal(ErrorCode code, const std::string& message, const std::function<void()>& call) {
-  try {
-    call();
-    ADD_FAILURE() << "nothing was thrown: " << message;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
-  }
-}
 
 /// The definition: sort all rows by distance, then by place.
 double mean_of_nearest(const NeighbourArrays& arrays, std::span<const double> x) {
@@ -180,12 +169,12 @@ TEST(NearestNeighbours, RefuseArraysThatDoNotFit) {
   for (const Case& spoilt : cases) {
     NeighbourArrays arrays = good;
     spoilt.spoil(arrays);
-    expect_refusal(ErrorCode::kBadData, spoilt.message, [&] { const NearestNeighbours model(arrays); });
+    expect_error(ErrorCode::kBadData, spoilt.message, [&] { const NearestNeighbours model(arrays); });
   }
   const NearestNeighbours model(good);
   std::vector<double> numbers(12);
-  expect_refusal(ErrorCode::kShapeMismatch, "NearestNeighbours::evaluate",
-                 [&] { model.evaluate({numbers.data(), 2, 3}, {numbers.data(), 2, 1}); });
+  expect_error(ErrorCode::kShapeMismatch, "NearestNeighbours::evaluate",
+               [&] { model.evaluate({numbers.data(), 2, 3}, {numbers.data(), 2, 1}); });
 }
 
 // ---- the trainer
@@ -293,7 +282,7 @@ TEST(NeighbourTrainer, DropsCandidatesThatTheRowsDoNotGive) {
     EXPECT_LE(arrays_of(*model).neighbours, n);
   }
   const Table table(5, 1, random);
-  expect_refusal(ErrorCode::kTooFewRows, "the smallest candidate for k is 6, but there are 5 rows", [&] {
+  expect_error(ErrorCode::kTooFewRows, "the smallest candidate for k is 6, but there are 5 rows", [&] {
     (void)make_neighbour_trainer({.candidates = {8, 6}})->train(table.view(), table.y, "base model", {});
   });
 }
@@ -315,15 +304,14 @@ TEST(NeighbourTrainer, TellsItsProgressAndStopsWhenAsked) {
   EXPECT_EQ(done.back(), total);
   EXPECT_GT(done.size(), 5U);
   int calls = 0;
-  expect_refusal(ErrorCode::kCancelled, "cancelled", [&] {
-    (void)trainer->train(table.view(), table.y, "s", [&](const Progress&) { return ++calls < 3; });
-  });
+  expect_error(ErrorCode::kCancelled, "cancelled",
+               [&] { (void)trainer->train(table.view(), table.y, "s", [&](const Progress&) { return ++calls < 3; }); });
   EXPECT_EQ(calls, 3);
 }
 
 TEST(NeighbourTrainer, RefusesBadOptionsAndRows) {
   const auto refused = [](const NeighbourOptions& options, const char* message) {
-    expect_refusal(ErrorCode::kInvalidArgument, message, [&] { (void)make_neighbour_trainer(options); });
+    expect_error(ErrorCode::kInvalidArgument, message, [&] { (void)make_neighbour_trainer(options); });
   };
   refused({.candidates = {}}, "found none");
   refused({.candidates = {4, 0}}, "found 0");
@@ -336,10 +324,10 @@ TEST(NeighbourTrainer, RefusesBadOptionsAndRows) {
   const auto train = [&](std::size_t rows, const std::vector<double>& y) {
     (void)trainer->train({x.data(), rows, 2}, y, "base model", {});
   };
-  expect_refusal(ErrorCode::kShapeMismatch, "3 rows of x but 2 of y", [&] { train(3, {1, 2}); });
-  expect_refusal(ErrorCode::kTooFewRows, "at least 2 rows, found 1", [&] { train(1, {1}); });
-  expect_refusal(ErrorCode::kTooFewRows, "found 0", [&] { train(0, {}); });
-  expect_refusal(ErrorCode::kNotFinite, "y of row 1 is nan", [&] { train(3, {1, kNaN, 2}); });
+  expect_error(ErrorCode::kShapeMismatch, "3 rows of x but 2 of y", [&] { train(3, {1, 2}); });
+  expect_error(ErrorCode::kTooFewRows, "at least 2 rows, found 1", [&] { train(1, {1}); });
+  expect_error(ErrorCode::kTooFewRows, "found 0", [&] { train(0, {}); });
+  expect_error(ErrorCode::kNotFinite, "y of row 1 is nan", [&] { train(3, {1, kNaN, 2}); });
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -12,12 +11,11 @@
 #include <widthwise/random.hpp>
 
 #include "objective/summary.hpp"
-#include "thread_team.hpp"
+#include "support/numbers.hpp"
+#include "support/thread_team.hpp"
 
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Case {
   std::string transform;
@@ -230,7 +228,7 @@ TEST_P(AnyObjective, BadInputIsAnErrorThatNamesTheRow) {
       EXPECT_NE(std::string(error.what()).find(text), std::string::npos) << error.what();
     }
   };
-  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), kInfinity}) {
+  for (const double bad : {kNaN, kInfinity}) {
     Problem problem = good;
     problem.residuals[3] = bad;
     expect_error(problem, "row 3: the residual is");
@@ -238,7 +236,7 @@ TEST_P(AnyObjective, BadInputIsAnErrorThatNamesTheRow) {
     problem.parameters[4 * problem.columns] = bad;
     expect_error(problem, "row 4: parameter 0 is");
   }
-  for (const double bad : {-1.0, kInfinity, std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double bad : {-1.0, kInfinity, kNaN}) {
     Problem problem = good;
     problem.weights[2] = bad;
     expect_error(problem, "row 2: the weight is");

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,17 +19,16 @@
 #include <widthwise/random.hpp>
 #include <widthwise/track.hpp>
 
-#include "bit_flips.hpp"
-#include "message_of.hpp"
-#include "model_examples.hpp"
-#include "rule_cases.hpp"
+#include "support/bit_flips.hpp"
+#include "support/errors.hpp"
+#include "support/model_examples.hpp"
+#include "support/numbers.hpp"
+#include "support/rule_cases.hpp"
 #include "words.hpp"
 
 namespace widthwise {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr OnlineMethod kMethods[] = {OnlineMethod::kAdaptive, OnlineMethod::kDecaying};
 
 Calibration calibration_of(const std::vector<double>& scores) {
@@ -908,7 +906,7 @@ TEST(Tracker, InfiniteOutcomesAreRefusedWithTheirRow) {
   const examples::Table table(5, 3, 35);
   const ModelRows rows = table.for_model(model);
   std::vector<double> y = table.y;
-  y[2] = -std::numeric_limits<double>::infinity();
+  y[2] = -kInfinity;
   OnlineCalibration online(model.parts().calibration, {0.9});
   const OnlineCalibration before = online;
   std::vector<double> f(5);

@@ -5,30 +5,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "statistics.hpp"
+#include "support/errors.hpp"
+#include "support/numbers.hpp"
+#include "support/statistics.hpp"
 
 namespace widthwise {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-std::string refusal(auto call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
+std::string refusal(const std::function<void()>& call) { return message_of(call, ErrorCode::kInvalidArgument); }
 
 TEST(CoverageSpread, OfNineRowsIsThatOfTheirMaximum) {
   const CoverageSpread spread = coverage_spread(0.9, 9, 0.95);

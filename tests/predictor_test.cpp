@@ -9,16 +9,14 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "allocation_counter.hpp"
-#include "message_of.hpp"
-#include "rule_cases.hpp"
-#include "statistics.hpp"
+#include "support/allocation_counter.hpp"
+#include "support/errors.hpp"
+#include "support/numbers.hpp"
+#include "support/rule_cases.hpp"
+#include "support/statistics.hpp"
 
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// n rows with their outcomes.
 struct Rows {
@@ -340,13 +338,9 @@ TEST(Predictor, TooFewRowsAreAnErrorWhenAskedFor) {
   const Level level(0.9);
   double lower = 0;
   double upper = 0;
-  try {
+  expect_error(ErrorCode::kTooFewRows, "0.9", [&] {
     predictor.intervals({{&prediction, 1}, {}}, {&level, 1}, {&lower, 1, 1}, {&upper, 1, 1}, {}, WhenTooFew::kError);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kTooFewRows);
-    EXPECT_NE(std::string(error.what()).find("0.9"), std::string::npos) << error.what();
-  }
+  });
 }
 
 TEST(Predictor, ARowWithoutAScoreIsRefusedInCalibration) {
@@ -354,13 +348,7 @@ TEST(Predictor, ARowWithoutAScoreIsRefusedInCalibration) {
   Calibration calibration;
   const std::vector<double> predictions{1, 2, 3};
   const std::vector<double> outcomes{1, kNaN, 3};
-  try {
-    rule.calibrate(calibration, {predictions, {}}, outcomes, 40);
-    FAIL() << "expected an error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kNotFinite);
-    EXPECT_NE(std::string(error.what()).find("row 41"), std::string::npos) << error.what();
-  }
+  expect_error(ErrorCode::kNotFinite, "row 41", [&] { rule.calibrate(calibration, {predictions, {}}, outcomes, 40); });
   EXPECT_EQ(calibration.rows_seen(), 0);
 }
 

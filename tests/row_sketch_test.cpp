@@ -13,13 +13,12 @@
 #include <widthwise/random.hpp>
 #include <widthwise/row_sketch.hpp>
 
-#include "statistics.hpp"
+#include "support/numbers.hpp"
+#include "support/statistics.hpp"
 #include "words.hpp"
 
 namespace widthwise {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::uint64_t> hashes_of(const std::vector<std::string>& names, const std::vector<double>& x,
                                      const std::vector<double>& y) {

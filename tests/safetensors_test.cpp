@@ -8,15 +8,13 @@
 
 #include <widthwise/error.hpp>
 
+#include "support/bytes.hpp"
+#include "support/numbers.hpp"
+
 namespace widthwise::internal {
 namespace {
 
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
-
-std::vector<std::byte> bytes_of(const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
 
 /// A file with this header and data.
 std::vector<std::byte> file_of(const std::string& header, const std::string& data) {
@@ -61,7 +59,7 @@ TEST(Safetensors, WritesTheBytesOfTheFormat) {
 }
 
 TEST(Safetensors, WhatIsPutIsTaken) {
-  const std::vector<double> doubles{0.1, -0.0, std::numeric_limits<double>::infinity()};
+  const std::vector<double> doubles{0.1, -0.0, kInfinity};
   const std::vector<std::int64_t> longs{std::numeric_limits<std::int64_t>::min()};
   SafetensorsWriter writer;
   writer.put("doubles", doubles);

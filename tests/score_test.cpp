@@ -3,15 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
+#include "support/numbers.hpp"
+
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class ScoreLaws : public testing::TestWithParam<Score> {};
 

@@ -14,19 +14,15 @@
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/team.hpp>
 
-#include "bit_flips.hpp"
 #include "file.hpp"
-#include "message_of.hpp"
 #include "safetensors.hpp"
-#include "thread_team.hpp"
+#include "support/bit_flips.hpp"
+#include "support/bytes.hpp"
+#include "support/errors.hpp"
+#include "support/thread_team.hpp"
 
 namespace widthwise {
 namespace {
-
-std::vector<std::byte> bytes_of(const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
 
 // --- teams
 

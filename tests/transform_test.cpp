@@ -11,13 +11,13 @@
 #include <widthwise/random.hpp>
 #include <widthwise/score.hpp>
 
+#include "support/numbers.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<double> random_parameters(const Transform& transform, Random& random, double spread = 2) {
   std::vector<double> p(transform.parameter_count());
@@ -266,7 +266,7 @@ TEST(VectorMath, BoundedExpIsExpWithinTwoUnitsInTheLastPlace) {
   EXPECT_EQ(internal::bounded_exp(1e9), internal::bounded_exp(700));
   EXPECT_EQ(internal::bounded_exp(-kInfinity), internal::bounded_exp(-700));
   EXPECT_GT(internal::bounded_exp(-700), 0);
-  EXPECT_TRUE(std::isnan(internal::bounded_exp(std::numeric_limits<double>::quiet_NaN())));
+  EXPECT_TRUE(std::isnan(internal::bounded_exp(kNaN)));
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include <widthwise/io/table.hpp>
 #include <widthwise/random.hpp>
 
-#include "folder_test.hpp"
-#include "message_of.hpp"
+#include "support/errors.hpp"
+#include "support/folder_test.hpp"
 
 namespace widthwise {
 namespace {

@@ -19,7 +19,6 @@
 #include <functional>
 #include <iostream>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -32,6 +31,8 @@
 
 #include "io/table/cell.hpp"
 #include "io/table/quotes.hpp"
+#include "support/errors.hpp"
+#include "support/numbers.hpp"
 #include "text.hpp"
 
 namespace widthwise {
@@ -39,29 +40,8 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 /// Rows of a CSV file that are more than one block of the reader.
 constexpr std::size_t kManyRows = 400'000;
-
-std::optional<Error> error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return std::nullopt;
-}
-
-void expect_error(ErrorCode code, const std::string& part, const std::function<void()>& action) {
-  const std::optional<Error> error = error_of(action);
-  ASSERT_TRUE(error.has_value()) << "nothing was thrown; expected: " << part;
-  EXPECT_EQ(error->code(), code) << error->what();
-  const std::string message = error->what();
-  EXPECT_NE(message.find(part), std::string::npos) << message;
-  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-}
 
 std::string bytes_of(const path& file) {
   std::ifstream in(file, std::ios::binary);

@@ -17,14 +17,15 @@
 #include <widthwise/random.hpp>
 #include <widthwise/train/torch.hpp>
 
+#include "support/errors.hpp"
+#include "support/noisy_rows.hpp"
+#include "support/numbers.hpp"
 #include "train/torch/outputs.hpp"
 #include "train/torch/start.hpp"
 
 namespace widthwise {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kColumns = 4;
 
 /// Rows whose errors have the size s(x): y - f(x) = s(x) e, |e| exponential, so that E[r|x] = s(x).
@@ -79,21 +80,6 @@ std::vector<double> every(const std::vector<double>& numbers, std::size_t first,
   return out;
 }
 
-double correlation(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto n = static_cast<double>(a.size());
-  const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n;
-  const double mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
-  double aa = 0;
-  double ab = 0;
-  double bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    aa += (a[i] - mean_a) * (a[i] - mean_a);
-    ab += (a[i] - mean_a) * (b[i] - mean_b);
-    bb += (b[i] - mean_b) * (b[i] - mean_b);
-  }
-  return ab / std::sqrt(aa * bb);
-}
-
 NetOptions quick() {
   NetOptions options;
   options.layers = 2;
@@ -101,16 +87,6 @@ NetOptions quick() {
   options.max_epochs = 20;
   options.threads = 1;
   return options;
-}
-
-void expect_error(ErrorCode code, const std::string& part, const std::function<void()>& action) {
-  try {
-    action();
-    FAIL() << "nothing was thrown; expected: " << part;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
 }
 
 /// The mean of (p - 1)^2, or what `answer` makes of it.

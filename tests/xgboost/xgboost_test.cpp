@@ -18,8 +18,9 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/train/xgboost.hpp>
 
-#include "message_of.hpp"
-#include "noisy_rows.hpp"
+#include "support/errors.hpp"
+#include "support/noisy_rows.hpp"
+#include "support/numbers.hpp"
 #include "train/xgboost/booster.hpp"
 
 namespace widthwise {
@@ -398,7 +399,7 @@ TEST_F(SlowForestSpeed, ASingleRowOfALoadedModelTakesAtMostTenMicroseconds) {
                                  .rule = rule,
                                  .calibration = std::move(calibration)});
   const Model model = deserialise(serialise(trained));
-  double best = std::numeric_limits<double>::infinity();
+  double best = kInfinity;
   double sum = 0;
   for (int repeat = 0; repeat < 5; ++repeat) {
     const double each = seconds([&] {
@@ -420,7 +421,7 @@ TEST_F(SlowForestSpeed, AMillionRowsTakeNoLongerThanInXgboostItself) {
   const Forest forest(booster_->forest(rows_.columns, 1, 300));
   const NoisyRows rows(1'000'000, 9, 19);
   std::vector<double> out(rows.rows());
-  double best = std::numeric_limits<double>::infinity();
+  double best = kInfinity;
   for (int repeat = 0; repeat < 5; ++repeat) {
     // A matrix that it has seen before XGBoost would answer from memory.
     const TrainingMatrix matrix(library(), rows.view(), 1);

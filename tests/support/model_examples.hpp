@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +19,8 @@
 #include <widthwise/nearest_neighbours.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/track.hpp>
+
+#include "support/numbers.hpp"
 
 /// Models and rows of random numbers, for tests of what holds whatever they were trained on.
 namespace widthwise::examples {
@@ -103,7 +104,7 @@ struct Table {
     Random random(seed);
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < features; ++j) {
-        x.push_back(random.below(10) == 0 ? std::numeric_limits<double>::quiet_NaN() : random.normal());
+        x.push_back(random.below(10) == 0 ? kNaN : random.normal());
       }
       y.push_back(3 * random.normal());
       predictions.push_back(random.normal());
@@ -154,8 +155,7 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   }
   const Model& model = *read;
   const std::size_t features = model.parts().features.size();
-  constexpr double kValues[] = {0,    std::numeric_limits<double>::quiet_NaN(), -1.5, 1e300,
-                                0.25, std::numeric_limits<double>::infinity()};
+  constexpr double kValues[] = {0, kNaN, -1.5, 1e300, 0.25, kInfinity};
   constexpr std::size_t kRows = std::size(kValues);
   std::vector<double> x;
   for (std::size_t i = 0; i < kRows * features; ++i) x.push_back(kValues[(i + i / features) % kRows]);

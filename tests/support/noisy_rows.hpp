@@ -3,12 +3,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/train/trainer.hpp>
+
+#include "support/numbers.hpp"
 
 namespace widthwise {
 
@@ -27,7 +28,7 @@ struct NoisyRows {
       x.push_back(first);
       for (std::size_t j = 1; j < features; ++j) {
         const bool missing = j + 1 == features && random.uniform() < 0.2;
-        x.push_back(missing ? std::numeric_limits<double>::quiet_NaN() : random.normal());
+        x.push_back(missing ? kNaN : random.normal());
       }
       x.push_back(random.normal());
       log_scale.push_back(first);
