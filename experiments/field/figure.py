@@ -73,7 +73,9 @@ def _draw_panel(panel: Axes, dataset: str, table: Table) -> tuple[dict[str, Poin
 def _label(panel: Axes, goals: dict[str, Point], peers: dict[str, Point]) -> None:
     """Write the name of each point next to it, where it covers neither a point nor another name."""
     panel.autoscale(False)
-    pixels = {name: panel.transData.transform(at) for name, at in (goals | peers).items()}
+    names = [*goals, *peers]
+    places_of = panel.transData.transform([*goals.values(), *peers.values()])
+    pixels = {name: (float(x), float(y)) for name, (x, y) in zip(names, places_of, strict=True)}
     segments = list(pairwise(pixels[goal] for goal in goals))
     for line in panel.lines[2:]:  # the level
         height = panel.transData.transform((0, np.ravel(line.get_ydata())[0]))[1]
