@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables
+from ._localizer import Localizer
 from ._model import groups_of, not_fitted
 from ._options import Levels
 from ._predictor import Predictor
@@ -65,9 +66,11 @@ def predictor_of(model: AnyModel) -> Predictor:
     found = getattr(model, "predictor_", None)
     if isinstance(found, Predictor):
         return found
+    kind = type(model).__name__
     if hasattr(model, "conformalize"):
-        raise not_fitted("this WidthwiseRegressor is not fitted yet: call fit with X and y")
-    raise TypeError(f"expected a fitted model, the name of a model file or its bytes, found {type(model).__name__}")
+        raise not_fitted(f"this {kind} is not fitted yet: call fit with X and y")
+    hint = "; it has no calibration: pass Predictor(localizer, calibration)" if isinstance(model, Localizer) else ""
+    raise TypeError(f"expected a fitted model, the path of a model file or its bytes, found {kind}{hint}")
 
 
 # ---- columns of a batch, which is anything with columns by name: Arrow's or pandas'

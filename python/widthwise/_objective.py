@@ -33,7 +33,22 @@ class PortableObjective:
 class HasObjective:
     """What a loss of this package tells of itself."""
 
-    _objective: PortableObjective
+    unit: float | None
+    _default_unit: float | None = None
+
+    def __init__(
+        self,
+        goal: Goal | None = None,
+        transform: str = "auto",
+        *,
+        two_sided: bool = False,
+        window: Window | None = None,
+        unit: float | None = None,
+    ) -> None:
+        super().__init__()  # of torch.nn.Module
+        self._objective = PortableObjective(goal, transform, two_sided, window)
+        self._given_unit = checked_unit(None if unit is None else float(unit))
+        self.unit = self._given_unit or self._default_unit
 
     @property
     def goal(self) -> str:

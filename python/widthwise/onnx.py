@@ -27,7 +27,7 @@ except ImportError as error:
     raise ImportError("widthwise.onnx needs onnx: pip install 'widthwise[onnx]'") from error
 
 from . import __version__, _core
-from ._localizer import Localizer
+from ._batches import predictor_of
 from ._model import HOW_TO_CALIBRATE, not_fitted
 from ._options import Levels, file_of
 from ._predictor import Predictor
@@ -119,26 +119,10 @@ def export(
     >>> [value.name for value in graph.graph.input], [value.name for value in graph.graph.output]
     (['x', 'prediction'], ['lower', 'upper'])
     """
-    proto = _model_proto(_predictor_of(model), confidence_level)
+    proto = _model_proto(predictor_of(model), confidence_level)
     if path is not None:
         _core.write_file(file_of(path), proto.SerializeToString())
     return proto
-
-
-def _predictor_of(model: Any) -> Predictor:
-    if isinstance(model, Predictor):
-        return model
-    if isinstance(model, (str, os.PathLike)):
-        return Predictor.load(model)
-    predictor = getattr(model, "predictor_", None)
-    if isinstance(predictor, Predictor):
-        return predictor
-    if hasattr(model, "__sklearn_is_fitted__"):
-        raise not_fitted(f"this {type(model).__name__} is not fitted yet: call fit first")
-    raise TypeError(
-        f"expected a WidthwiseRegressor, a Predictor or the path of a model file, found {type(model).__name__}"
-        + ("; it has no calibration: give Predictor(localizer, calibration)" if isinstance(model, Localizer) else "")
-    )
 
 
 class _Graph:

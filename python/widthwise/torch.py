@@ -47,8 +47,7 @@ except ImportError as error:
     raise ImportError("widthwise.torch needs PyTorch: pip install torch") from error
 
 from . import _core, _tables
-from ._objective import HasObjective, PortableObjective, checked_unit
-from ._options import Goal, Window
+from ._objective import HasObjective
 from ._tables import Floats
 
 __all__ = ["WidthLoss"]
@@ -101,18 +100,8 @@ class WidthLoss(HasObjective, torch.nn.Module):
     ('0.4055', (5, 2))
     """
 
-    def __init__(
-        self,
-        goal: Goal | None = None,
-        transform: str = "auto",
-        *,
-        two_sided: bool = False,
-        window: Window | None = None,
-        unit: float | None = None,
-    ) -> None:
-        super().__init__()
-        self._objective = PortableObjective(goal, transform, two_sided, window)
-        self.unit: float = checked_unit(None if unit is None else float(unit)) or 1.0
+    unit: float
+    _default_unit = 1.0
 
     def forward(self, parameters: torch.Tensor, residuals: Numbers, weights: Numbers | None = None) -> torch.Tensor:
         """The loss of a batch.

@@ -67,8 +67,7 @@ if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_
     raise ImportError(f"widthwise.xgboost needs XGBoost 3.1 or later, this is {xgboost.__version__}: upgrade it")
 
 from . import _core, _tables
-from ._objective import HasObjective, PortableObjective, checked_unit
-from ._options import Goal, Window
+from ._objective import HasObjective
 from ._tables import Floats
 
 __all__ = ["WidthObjective", "training_matrix"]
@@ -126,19 +125,6 @@ class WidthObjective(HasObjective):
     >>> objective.params
     {'base_score': [0.0, 0.0], 'disable_default_eval_metric': True, 'num_target': 2}
     """
-
-    def __init__(
-        self,
-        goal: Goal | None = None,
-        transform: str = "auto",
-        *,
-        two_sided: bool = False,
-        window: Window | None = None,
-        unit: float | None = None,
-    ) -> None:
-        self._objective = PortableObjective(goal, transform, two_sided, window)
-        self._given_unit = checked_unit(unit)
-        self.unit = self._given_unit
 
     @property
     def params(self) -> dict[str, Any]:
