@@ -47,6 +47,7 @@ except ImportError as error:
     raise ImportError("widthwise.torch needs PyTorch: pip install torch") from error
 
 from . import _core, _tables
+from ._docs import with_shared
 from ._objective import HasObjective
 from ._tables import Floats
 
@@ -55,6 +56,7 @@ __all__ = ["WidthLoss"]
 Numbers: TypeAlias = "torch.Tensor | NDArray[Any]"
 
 
+@with_shared
 class WidthLoss(HasObjective, torch.nn.Module):
     """The log of the mean half-width of intervals, as a loss in what a network says of the rows.
 
@@ -64,15 +66,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
 
     Parameters
     ----------
-    goal : {"even", "narrow"} or float, default=0.85
-        What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
-        between, 1 being even.
-    transform : str, default="auto"
-        How a score depends on the row: auto is exp, or affine for the goal narrow.
-    two_sided : bool, default=False
-        Learn the lower and the upper side apart; the lower side's parameters come first.
-    window : (float, float) or "all", optional
-        Levels to train for, as (0.85, 0.95); by default all count alike.
+    {objective}
     unit : float, optional
         What residuals are divided by, or rather the power of two nearest to it: their mean size, say. Networks learn
         best when residuals are of size about 1; without a unit, see to that yourself.

@@ -67,6 +67,7 @@ if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_
     raise ImportError(f"widthwise.xgboost needs XGBoost 3.1 or later, this is {xgboost.__version__}: upgrade it")
 
 from . import _core, _tables
+from ._docs import with_shared
 from ._objective import HasObjective
 from ._tables import Floats
 
@@ -76,6 +77,7 @@ __all__ = ["WidthObjective", "training_matrix"]
 _LEAST_HESSIAN = 1e-3
 
 
+@with_shared
 class WidthObjective(HasObjective):
     """How wide intervals will be, as an objective for ``xgboost.train``.
 
@@ -84,15 +86,7 @@ class WidthObjective(HasObjective):
 
     Parameters
     ----------
-    goal : {"even", "narrow"} or float, default=0.85
-        What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
-        between, 1 being even.
-    transform : str, default="auto"
-        How a score depends on the row: auto is exp, or affine for the goal narrow.
-    two_sided : bool, default=False
-        Learn the lower and the upper side apart.
-    window : (float, float) or "all", optional
-        Levels to train for, as (0.85, 0.95); by default all count alike.
+    {objective}
     unit : float, optional
         What residuals are divided by before anything is learnt, or rather the power of two nearest to it; by default
         their mean size, over all workers. Give it to go on training a booster with other rows (``xgb_model``).

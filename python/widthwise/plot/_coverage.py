@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core, _tables
+from .._docs import with_shared
 from .._evaluation import percent
 from .._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from .._tables import Floats
-from ._docs import with_shared
 from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, range_labels
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _tables
+from .._docs import with_shared
 from .._evaluation import number, percent
 from .._tables import Floats
-from ._docs import with_shared
 from ._rows import ModelRows, bounds_of
 from ._style import (
     Axes,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import _tables
+from .._docs import with_shared
 from .._evaluation import number, percent
 from .._tables import Floats
 from ._coverage import width_name
-from ._docs import with_shared
 from ._rows import ModelRows, bounds_of
 from ._style import Axes, Display, bad, good, ink, legend_above, name_axes, note, percentages, plain_numbers
 

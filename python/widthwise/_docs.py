@@ -1,11 +1,11 @@
-"""Parameters that several displays share, described once."""
+"""Parameters that several functions share, described once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-_T = TypeVar("_T", bound=Callable[..., object])
+_T = TypeVar("_T", bound=Callable[..., Any])
 
 _SHARED = {
     "model_rows": [
@@ -20,7 +20,16 @@ _SHARED = {
         "    Axes to draw on; by default those of a new figure.",
     ],
     "confidence_level": ["confidence_level : float, optional", "    By default the first level of the model."],
-    "intervals": ["intervals : array-like of shape (n, 2) or (n, 2, 1)"],
+    "objective": [
+        'goal : {"even", "narrow"} or float, default=0.85',
+        "    What to optimise: even coverage for all inputs, narrow mean width, or a number between 0 (narrow) and 1 (even).",
+        'transform : str, default="auto"',
+        "    Score transform. auto is exp, or affine for the goal narrow.",
+        "two_sided : bool, default=False",
+        "    Learn the lower and the upper half-width separately; the parameters of the lower side come first.",
+        'window : (float, float) or "all", optional',
+        "    Confidence levels to optimise, for example (0.85, 0.95). By default all levels count equally.",
+    ],
 }
 
 
