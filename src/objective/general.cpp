@@ -35,9 +35,28 @@ class GeneralObjective final : public Objective {
 
   [[nodiscard]] std::size_t sides() const { return options_.sides == Sides::kTwo ? 2 : 1; }
 
-  /// Put rows into nodes by rank; node_of[i] is the node of row i.
-  std::vector<Node> make_nodes(std::span<const double> values, std::span<const double> weights,
-                               std::vector<std::size_t>& node_of) const;
+  /// The rows of one evaluation, one number each.
+  struct State {
+    const ResidualRows& rows;
+    MatrixView parameters;  // one row per entry
+    std::vector<double> scores;
+    std::vector<double> values;         // B
+    std::vector<double> level_weights;  // of the rows as levels
+    std::vector<std::size_t> node_of;
+    std::vector<Node> nodes;
+  };
+
+  [[nodiscard]] State make_state(const ResidualRows& rows, MatrixView parameters, Workspace& workspace) const;
+
+  /// Put rows into nodes by rank.
+  void make_nodes(State& state) const;
+
+  /// Return the weighted sum of widths over entries and nodes. Adds the derivatives of the sum in the parameters of the
+  /// entries to the matrices that are not empty, and its derivatives in the values of the nodes to the nodes.
+  double sum_widths(State& state, MutableMatrixView gradient, MutableMatrixView hessian) const;
+
+  /// Add the derivatives through the values of the nodes.
+  void add_pulls(const State& state, MutableMatrixView gradient, MutableMatrixView hessian) const;
 
   std::shared_ptr<const Transform> transform_;
   Score score_;
@@ -45,9 +64,33 @@ class GeneralObjective final : public Objective {
   std::size_t nodes_;
 };
 
-std::vector<GeneralObjective::Node> GeneralObjective::make_nodes(std::span<const double> values,
-                                                                 std::span<const double> weights,
-                                                                 std::vector<std::size_t>& node_of) const {
+GeneralObjective::State GeneralObjective::make_state(const ResidualRows& rows, MatrixView parameters,
+                                                     Workspace& workspace) const {
+  const std::size_t n = rows.residuals.size();
+  State state{.rows = rows,
+              .parameters = {parameters.data(), n * sides(), transform_->parameter_count()},
+              .scores = std::vector<double>(n),
+              .values = std::vector<double>(n),
+              .level_weights = std::vector<double>(n, 1.0),
+              .node_of = std::vector<std::size_t>(n),
+              .nodes = {}};
+  for (std::size_t i = 0; i < n; ++i) {
+    state.scores[i] = to_score(score_, std::abs(rows.residuals[i]));
+    state.values[i] = transform_->value(state.scores[i], state.parameters.row(own_entry(rows, sides(), i)));
+  }
+  if (options_.window) {
+    const WindowEnds ends = window_ends(*options_.window, state.values, rows.weights, workspace);
+    weigh_window(ends, state.values, rows.weights, state.level_weights);
+  } else if (!rows.weights.empty()) {
+    state.level_weights.assign(rows.weights.begin(), rows.weights.end());
+  }
+  make_nodes(state);
+  return state;
+}
+
+void GeneralObjective::make_nodes(State& state) const {
+  const std::vector<double>& values = state.values;
+  const std::vector<double>& weights = state.level_weights;
   const std::size_t n = values.size();
   std::vector<Node> nodes(std::min(nodes_, n));
   std::vector<std::size_t> order(n);
@@ -56,7 +99,7 @@ std::vector<GeneralObjective::Node> GeneralObjective::make_nodes(std::span<const
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t node = nodes.size() == n ? i : i * nodes.size() / n;
     const std::size_t row = order[i];
-    node_of[row] = node;
+    state.node_of[row] = node;
     // The log of a residual of 0 is no mean's part: its interval is empty at every level.
     if (weights[row] == 0 || std::isinf(values[row])) continue;
     nodes[node].value += weights[row] * values[row];
@@ -65,68 +108,32 @@ std::vector<GeneralObjective::Node> GeneralObjective::make_nodes(std::span<const
   for (Node& node : nodes) {
     if (node.weight > 0) node.value /= node.weight;
   }
-  return nodes;
+  state.nodes = std::move(nodes);
 }
 
-double GeneralObjective::evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
-                                  MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const {
-  check_shapes(parameter_count(), rows, parameters, gradient, hessian);
-  if (reducer.workers() > 1) {
-    return evaluate_gathered(*this, rows, parameters, gradient, hessian, workspace, reducer);
-  }
-  explain_bad_input(rows, parameters);
-  const std::size_t n = rows.residuals.size();
-  const std::size_t count = transform_->parameter_count();
-  const auto parameters_of = [&](std::size_t entry) {
-    return std::span<const double>(parameters.data() + entry * count, count);
-  };
-
-  std::vector<double> scores(n);
-  std::vector<double> values(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    scores[i] = to_score(score_, std::abs(rows.residuals[i]));
-    values[i] = transform_->value(scores[i], parameters_of(own_entry(rows, sides(), i)));
-  }
-  std::vector<double> level_weights(n, 1.0);
-  if (options_.window) {
-    weigh_window(window_ends(*options_.window, values, rows.weights, workspace), values, rows.weights, level_weights);
-  } else if (!rows.weights.empty()) {
-    level_weights.assign(rows.weights.begin(), rows.weights.end());
-  }
-  std::vector<std::size_t> node_of(n);
-  auto nodes = make_nodes(values, level_weights, node_of);
-
-  double total_weight = 0;
-  double total_level_weight = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    total_weight += weight_of(rows, i);
-    total_level_weight += level_weights[i];
-  }
-
-  // Derivatives are summed as they come and divided by the width at the end: one inverse a pair. The curvature is that
-  // of log D, Gauss-Newton: D (d log D)^2 where D is not tiny. For scale transforms it is the diagonal of the fast
-  // objective.
-  const bool differentiate = !gradient.empty();
-  if (differentiate) fill(gradient, 0);
-  if (!hessian.empty()) fill(hessian, 0);
+/// One inverse per pair of entry and node. The curvature is that of log D, Gauss-Newton: D (d log D)^2 where D is not
+/// tiny. For scale transforms it is the diagonal of the fast objective.
+double GeneralObjective::sum_widths(State& state, MutableMatrixView gradient, MutableMatrixView hessian) const {
+  const ResidualRows& rows = state.rows;
   double mean_residual = 0;
-  for (const double r : rows.residuals) mean_residual += std::abs(r) / static_cast<double>(n);
+  for (const double r : rows.residuals) mean_residual += std::abs(r) / static_cast<double>(rows.residuals.size());
   const double tiny = 0.05 * mean_residual;
-  double width = 0;
+  const std::size_t count = transform_->parameter_count();
   std::vector<double> slopes(count);
   const double share = 1 / static_cast<double>(sides());
-  for (std::size_t entry = 0; entry < n * sides(); ++entry) {
+  double width = 0;
+  for (std::size_t entry = 0; entry < state.parameters.rows(); ++entry) {
     const double entry_weight = share * weight_of(rows, entry / sides());
     if (entry_weight == 0) continue;
-    const auto p = parameters_of(entry);
-    for (Node& node : nodes) {
+    const auto p = state.parameters.row(entry);
+    for (Node& node : state.nodes) {
       if (node.weight == 0) continue;
       const double a = transform_->inverse(node.value, p);
       const double half_width = to_residual(score_, a);
       const double factor = entry_weight * node.weight;
       width += factor * half_width;
       const double to_width = to_residual_derivative(score_, a);
-      if (!differentiate || to_width == 0) continue;
+      if (gradient.empty() || to_width == 0) continue;
       const double through_value = to_width / transform_->d_score(a, p);
       node.pull += factor * through_value;
       node.pull_curvature += factor * through_value * through_value / std::max(half_width, tiny);
@@ -138,17 +145,46 @@ double GeneralObjective::evaluate(const ResidualRows& rows, MatrixView parameter
       }
     }
   }
-  for (std::size_t i = 0; differentiate && i < n; ++i) {
-    const Node& node = nodes[node_of[i]];
-    if (level_weights[i] == 0 || std::isinf(values[i])) continue;
-    const double part = level_weights[i] / node.weight;
-    const std::size_t own = own_entry(rows, sides(), i);
-    transform_->d_parameters(scores[i], parameters_of(own), slopes);
+  return width;
+}
+
+void GeneralObjective::add_pulls(const State& state, MutableMatrixView gradient, MutableMatrixView hessian) const {
+  const std::size_t count = transform_->parameter_count();
+  std::vector<double> slopes(count);
+  for (std::size_t i = 0; i < state.values.size(); ++i) {
+    const Node& node = state.nodes[state.node_of[i]];
+    if (state.level_weights[i] == 0 || std::isinf(state.values[i])) continue;
+    const double part = state.level_weights[i] / node.weight;
+    const std::size_t own = own_entry(state.rows, sides(), i);
+    transform_->d_parameters(state.scores[i], state.parameters.row(own), slopes);
     for (std::size_t j = 0; j < count; ++j) {
       gradient.data()[own * count + j] += part * node.pull * slopes[j];
       if (!hessian.empty()) hessian.data()[own * count + j] += part * node.pull_curvature * slopes[j] * slopes[j];
     }
   }
+}
+
+double GeneralObjective::evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
+                                  MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const {
+  check_shapes(parameter_count(), rows, parameters, gradient, hessian);
+  if (reducer.workers() > 1) {
+    return evaluate_gathered(*this, rows, parameters, gradient, hessian, workspace, reducer);
+  }
+  explain_bad_input(rows, parameters);
+  State state = make_state(rows, parameters, workspace);
+  const std::size_t n = rows.residuals.size();
+  double total_weight = 0;
+  double total_level_weight = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    total_weight += weight_of(rows, i);
+    total_level_weight += state.level_weights[i];
+  }
+
+  // Derivatives are those of the sum of widths, divided by it at the end.
+  if (!gradient.empty()) fill(gradient, 0);
+  if (!hessian.empty()) fill(hessian, 0);
+  const double width = sum_widths(state, gradient, hessian);
+  if (!gradient.empty()) add_pulls(state, gradient, hessian);
 
   const double curvature_unit = 1 / static_cast<double>(n);
   if (width == 0) {

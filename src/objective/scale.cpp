@@ -126,6 +126,23 @@ class ScaleObjective final : public Objective {
  private:
   [[nodiscard]] std::size_t sides() const { return options_.sides == Sides::kTwo ? 2 : 1; }
 
+  /// Take u = slope * g straight from the parameters where the transform allows it.
+  [[nodiscard]] ScaleEntries make_entries(const ResidualRows& rows, MatrixView parameters, Workspace& workspace) const;
+
+  /// The weights of the rows' levels (n), or none for all 1.
+  [[nodiscard]] std::span<const double> level_weights(const ResidualRows& rows, MatrixView parameters,
+                                                      const ScaleEntries& entries, Workspace& workspace,
+                                                      const Reducer& reducer) const;
+
+  /// Set the residuals and weights of the entries from those of the rows.
+  void set_weights(const ResidualRows& rows, std::span<const double> level_weights, ScaleEntries& entries,
+                   Workspace& workspace) const;
+
+  void differentiate(const ScaleEntries& entries, const ScaleSums& sums, MatrixView parameters,
+                     MutableMatrixView gradient, MutableMatrixView hessian, Workspace& workspace) const;
+
+  [[nodiscard]] double width_power() const { return 1 - options_.evenness; }
+
   /// Two-sided, one number an entry from one a row: 0 for the side the row is not on when `own_only`.
   std::span<const double> spread_over_entries(std::span<const double> per_row, const ResidualRows& rows, bool own_only,
                                               std::span<double> out) const;
@@ -146,6 +163,58 @@ std::span<const double> ScaleObjective::spread_over_entries(std::span<const doub
   return out;
 }
 
+ScaleEntries ScaleObjective::make_entries(const ResidualRows& rows, MatrixView parameters, Workspace& workspace) const {
+  const std::size_t count = rows.residuals.size() * sides();
+  ScaleEntries entries{parameters.data(), 0, rows.residuals.data(), nullptr, nullptr, count};
+  if (const auto slope = form_.constant_slope()) {
+    entries.slope = residual_power_ * *slope;
+  } else {
+    const auto v = workspace.numbers(kLogScales, count);
+    form_.coefficients({parameters.data(), count, 1}, v, {});
+    entries.g = v.data();
+    entries.slope = residual_power_;
+  }
+  return entries;
+}
+
+std::span<const double> ScaleObjective::level_weights(const ResidualRows& rows, MatrixView parameters,
+                                                      const ScaleEntries& entries, Workspace& workspace,
+                                                      const Reducer& reducer) const {
+  if (!options_.window) return rows.weights;
+  const std::size_t n = rows.residuals.size();
+  const auto values = workspace.numbers(kValues, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t own = own_entry(rows, sides(), i);
+    values[i] = std::abs(rows.residuals[i]) * bounded_exp(-entries.slope * entries.g[own]);
+  }
+  require_finite(std::log1p(std::accumulate(values.begin(), values.end(), 0.0)), rows, parameters);
+  const auto ends = [&] {
+    if (reducer.workers() == 1) return window_ends(*options_.window, values, rows.weights, workspace);
+    const BinGrid grid = choose_grid({values, rows.weights, values, {}}, reducer);
+    return summary_window_ends(*options_.window, values, rows.weights, grid, reducer);
+  }();
+  const auto weighed = workspace.numbers(kLevelWeights, n);
+  weigh_window(ends, values, rows.weights, weighed);
+  return weighed;
+}
+
+void ScaleObjective::set_weights(const ResidualRows& rows, std::span<const double> level_weights, ScaleEntries& entries,
+                                 Workspace& workspace) const {
+  std::span<const double> weights = rows.weights;
+  if (sides() == 2) {
+    const auto residuals = workspace.numbers(kResiduals, entries.n);
+    entries.residuals = spread_over_entries(rows.residuals, rows, true, residuals).data();
+    if (!weights.empty()) {
+      weights = spread_over_entries(weights, rows, false, workspace.numbers(kTestWeights, entries.n));
+    }
+    if (!level_weights.empty()) {
+      level_weights = spread_over_entries(level_weights, rows, false, workspace.numbers(kEntryLevelWeights, entries.n));
+    }
+  }
+  entries.weights = weights.empty() ? nullptr : weights.data();
+  entries.level_weights = level_weights.empty() ? nullptr : level_weights.data();
+}
+
 double ScaleObjective::evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
                                 MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const {
   check_shapes(parameter_count(), rows, parameters, gradient, hessian);
@@ -153,82 +222,44 @@ double ScaleObjective::evaluate(const ResidualRows& rows, MatrixView parameters,
   if (options_.window && reducer.workers() > 1 && exactly(options_, n, parameter_count(), reducer)) {
     return evaluate_gathered(*this, rows, parameters, gradient, hessian, workspace, reducer);
   }
-  const double p = 1 - options_.evenness;
-  const std::size_t count = n * sides();
-  const MatrixView entry_parameters(parameters.data(), count, 1);
-
-  // u = slope * g, straight from the parameters where the transform allows it.
-  ScaleEntries entries{parameters.data(), 0, rows.residuals.data(), nullptr, nullptr, count};
-  if (const auto slope = form_.constant_slope()) {
-    entries.slope = residual_power_ * *slope;
-  } else {
-    const auto v = workspace.numbers(kLogScales, count);
-    form_.coefficients(entry_parameters, v, {});
-    entries.g = v.data();
-    entries.slope = residual_power_;
-  }
-
+  ScaleEntries entries = make_entries(rows, parameters, workspace);
+  const std::span<const double> row_level_weights = level_weights(rows, parameters, entries, workspace, reducer);
   ScaleSums sums{};
-  sums.entries = static_cast<double>(count);
-  std::span<const double> level_weights = rows.weights;
-  if (options_.window) {
-    const auto values = workspace.numbers(kValues, n);
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t own = own_entry(rows, sides(), i);
-      values[i] = std::abs(rows.residuals[i]) * bounded_exp(-entries.slope * entries.g[own]);
-    }
-    require_finite(std::log1p(std::accumulate(values.begin(), values.end(), 0.0)), rows, parameters);
-    const auto ends = [&] {
-      if (reducer.workers() == 1) return window_ends(*options_.window, values, rows.weights, workspace);
-      const BinGrid grid = choose_grid({values, rows.weights, values, {}}, reducer);
-      return summary_window_ends(*options_.window, values, rows.weights, grid, reducer);
-    }();
-    const auto weighed = workspace.numbers(kLevelWeights, n);
-    weigh_window(ends, values, rows.weights, weighed);
-    level_weights = weighed;
-  }
+  sums.entries = static_cast<double>(entries.n);
   sums.weight = static_cast<double>(sides()) * total_of(rows.weights, n);
-  sums.level_weight = total_of(level_weights, n);
+  sums.level_weight = total_of(row_level_weights, n);
+  set_weights(rows, row_level_weights, entries, workspace);
 
-  std::span<const double> weights = rows.weights;
-  if (sides() == 2) {
-    entries.residuals = spread_over_entries(rows.residuals, rows, true, workspace.numbers(kResiduals, count)).data();
-    if (!weights.empty()) {
-      weights = spread_over_entries(weights, rows, false, workspace.numbers(kTestWeights, count));
-    }
-    if (!level_weights.empty()) {
-      level_weights = spread_over_entries(level_weights, rows, false, workspace.numbers(kEntryLevelWeights, count));
-    }
-  }
-  entries.weights = weights.empty() ? nullptr : weights.data();
-  entries.level_weights = level_weights.empty() ? nullptr : level_weights.data();
-
+  const double p = width_power();
   sum_scale(entries, p, sums);
   reducer.sum({&sums.entries, 5});
   const double width = p == 0 ? sums.width / sums.weight : std::log(sums.width / sums.weight) / p;
   require_finite(std::abs(width) + std::log1p(sums.ratio / sums.level_weight), rows, parameters);
-  const double loss = width + std::log(sums.ratio / sums.level_weight);
-
   if (sums.ratio == 0) {
     if (!gradient.empty()) fill(gradient, 0);
     if (!hessian.empty()) fill(hessian, 1 / sums.entries);
     return -std::numeric_limits<double>::infinity();
   }
-  if (gradient.empty()) return loss;
+  if (!gradient.empty()) differentiate(entries, sums, parameters, gradient, hessian, workspace);
+  return width + std::log(sums.ratio / sums.level_weight);
+}
+
+void ScaleObjective::differentiate(const ScaleEntries& entries, const ScaleSums& sums, MatrixView parameters,
+                                   MutableMatrixView gradient, MutableMatrixView hessian, Workspace& workspace) const {
+  const double p = width_power();
   if (form_.constant_slope()) {
     differentiate_scale(entries, p, sums, gradient.data(), hessian.data());
-  } else {
-    const auto d_v = workspace.numbers(kGradientScale, count);
-    const auto h_v = workspace.numbers(kHessianScale, count);
-    differentiate_scale(entries, p, sums, d_v.data(), h_v.data());
-    form_.pull_back(entry_parameters, d_v, {}, {gradient.data(), count, 1});
-    if (!hessian.empty()) {
-      form_.pull_back_curvature(entry_parameters, h_v, {}, {hessian.data(), count, 1});
-      // Where the scale does not move with the parameter, erc at g = 0, the curvature is 0.
-      for (double& h : std::span(hessian.data(), count)) h = std::max(h, kLeastCurvature / sums.entries);
-    }
+    return;
   }
-  return loss;
+  const MatrixView entry_parameters(parameters.data(), entries.n, 1);
+  const auto d_v = workspace.numbers(kGradientScale, entries.n);
+  const auto h_v = workspace.numbers(kHessianScale, entries.n);
+  differentiate_scale(entries, p, sums, d_v.data(), h_v.data());
+  form_.pull_back(entry_parameters, d_v, {}, {gradient.data(), entries.n, 1});
+  if (hessian.empty()) return;
+  form_.pull_back_curvature(entry_parameters, h_v, {}, {hessian.data(), entries.n, 1});
+  // Where the scale does not move with the parameter, erc at g = 0, the curvature is 0.
+  for (double& h : std::span(hessian.data(), entries.n)) h = std::max(h, kLeastCurvature / sums.entries);
 }
 
 }  // namespace
