@@ -141,6 +141,7 @@ class Calibration {
     std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();  // no greater priority can be among the kept
     bool weighted = false;
   };
+  struct Reader;
 
   [[nodiscard]] std::uint64_t key() const;
   void take_groups(bool grouped);

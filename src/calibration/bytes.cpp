@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <utility>
 #include <widthwise/calibration.hpp>
@@ -58,31 +57,33 @@ std::vector<std::byte> Calibration::serialise() const {
   return std::move(writer).finish();
 }
 
-Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
-  WordReader reader(bytes, "Calibration::deserialise");
-  reader.expect_header(kMagic, kFormatVersion, "a calibration");
-  reader.verify_checksum();
-  Options options;
-  options.capacity = reader.get();
-  options.seed = reader.get();
-  if (options.capacity == 0) reader.refuse("the capacity is 0");
-  Calibration calibration(options);
-  const std::uint64_t groups = reader.get();
-  std::optional<std::int64_t> last_group;
+/// Reads the bytes into a calibration, group by group.
+struct Calibration::Reader {
+  WordReader words;
+  std::uint64_t groups = 0;
   std::uint64_t rows_left = kMostRows;
-  for (std::uint64_t g = 0; g < groups; ++g) {
-    const auto group = static_cast<std::int64_t>(reader.get());
-    if (last_group && group <= *last_group) reader.refuse("the groups are not in order");
-    last_group = group;
-    const auto check = [&reader, group](bool holds, const char* what) {
-      if (!holds) reader.refuse("group " + std::to_string(group) + ": " + what);
-    };
+  std::int64_t group = 0;  // the one that is read
+
+  void check(bool holds, const char* what) const {
+    if (!holds) words.refuse("group " + std::to_string(group) + ": " + what);
+  }
+
+  Options read_options() {
+    Options options;
+    options.capacity = words.get();
+    options.seed = words.get();
+    if (options.capacity == 0) words.refuse("the capacity is 0");
+    return options;
+  }
+
+  void read_group(Calibration& calibration) {
+    const std::uint64_t capacity = calibration.options_.capacity;
     Sample sample;
-    sample.seen = reader.get();
-    const std::uint64_t kept = reader.get();
-    const std::uint64_t flags = reader.get();
-    check(kept > 0 && kept <= options.capacity, "the rows kept are none, or more than the capacity");
-    check(kept == std::min(sample.seen, options.capacity), "the rows kept do not go with the rows seen");
+    sample.seen = words.get();
+    const std::uint64_t kept = words.get();
+    const std::uint64_t flags = words.get();
+    check(kept > 0 && kept <= capacity, "the rows kept are none, or more than the capacity");
+    check(kept == std::min(sample.seen, capacity), "the rows kept do not go with the rows seen");
     check(sample.seen <= rows_left, "there are more than 2^63 rows");
     rows_left -= sample.seen;
     check((flags & ~(kWeightedFlag | kGroupedFlag)) == 0, "there are flags that this version does not know");
@@ -90,36 +91,55 @@ Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
     const bool flagged = (flags & kGroupedFlag) != 0;
     check(!flagged || (groups == 1 && group == 0), "it says that rows have groups, which shows without");
     calibration.grouped_ = groups > 1 || group != 0 || flagged;
-    check(kept <= reader.words_left() / 2, "the bytes end too early");
+    check(kept <= words.words_left() / 2, "the bytes end too early");
     sample.entries.resize(kept);
-    for (Entry& entry : sample.entries) {
-      entry.priority = reader.get();
-      check(&entry == sample.entries.data() || (&entry - 1)->priority < entry.priority,
-            "the priorities are not in order");
+    read_entries(sample);
+    if (kept == capacity) sample.limit = sample.entries.back().priority;
+    calibration.samples_.emplace_hint(calibration.samples_.end(), group, std::move(sample));
+  }
+
+  void read_entries(Sample& sample) {
+    std::vector<Entry>& entries = sample.entries;
+    for (Entry& entry : entries) {
+      entry.priority = words.get();
+      check(&entry == entries.data() || (&entry - 1)->priority < entry.priority, "the priorities are not in order");
     }
-    for (Entry& entry : sample.entries) {
-      entry.score = reader.get_number();
+    for (Entry& entry : entries) {
+      entry.score = words.get_number();
       check(!std::isnan(entry.score), "a score is NaN");
       check(entry.score != 0 || !std::signbit(entry.score), "a score is -0");
     }
-    check(reader.get_bits(kept, [&](std::size_t i, bool above) { sample.entries[i].above = above; }),
+    check(words.get_bits(entries.size(), [&](std::size_t i, bool above) { entries[i].above = above; }),
           "there are sides of rows that do not exist");
-    for (Entry& entry : sample.entries) {
-      entry.weight = sample.weighted ? reader.get_number() : 1;
+    for (Entry& entry : entries) {
+      entry.weight = sample.weighted ? words.get_number() : 1;
       check(internal::valid_weight(entry.weight), "a weight is not positive and finite");
     }
-    check(!sample.weighted || sample.seen > kept ||
-              std::ranges::any_of(sample.entries, [](const Entry& entry) { return entry.weight != 1; }),
+    check(!sample.weighted || sample.seen > entries.size() ||
+              std::ranges::any_of(entries, [](const Entry& entry) { return entry.weight != 1; }),
           "all weights are 1, but it says that they are not");
-    if (kept == options.capacity) sample.limit = sample.entries.back().priority;
-    calibration.samples_.emplace_hint(calibration.samples_.end(), group, std::move(sample));
   }
-  if (reader.words_left() != 0) reader.refuse("there are bytes after the last group");
-  if (groups > 1) {
+};
+
+Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
+  Reader reader{.words = WordReader(bytes, "Calibration::deserialise")};
+  WordReader& words = reader.words;
+  words.expect_header(kMagic, kFormatVersion, "a calibration");
+  words.verify_checksum();
+  Calibration calibration(reader.read_options());
+  reader.groups = words.get();
+  for (std::uint64_t g = 0; g < reader.groups; ++g) {
+    const auto group = static_cast<std::int64_t>(words.get());
+    if (g > 0 && group <= reader.group) words.refuse("the groups are not in order");
+    reader.group = group;
+    reader.read_group(calibration);
+  }
+  if (words.words_left() != 0) words.refuse("there are bytes after the last group");
+  if (reader.groups > 1) {
     try {
       (void)calibration.kept();
     } catch (const Error& error) {
-      reader.refuse(error.what());
+      words.refuse(error.what());
     }
   }
   return calibration;

@@ -91,6 +91,17 @@ void Calibration::take_groups(bool grouped) {
                             "each row's group, or start with an empty calibration (replace)");
 }
 
+namespace {
+
+/// `size` values that come with n scores, or none.
+void check_size(std::size_t size, std::size_t n, const char* name) {
+  if (size == 0 || size == n) return;
+  throw Error(ErrorCode::kShapeMismatch,
+              "Calibration::add: " + std::to_string(n) + " scores but " + std::to_string(size) + " values of " + name);
+}
+
+}  // namespace
+
 void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   if (std::isnan(row.score) || !internal::valid_weight(row.weight)) refuse_row(row_number, row);
   take_groups(row.group.has_value());
@@ -110,15 +121,9 @@ void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
 void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
                       std::span<const double> weights, std::span<const std::int64_t> groups) {
   const std::size_t n = scores.size();
-  const auto check_size = [n](std::size_t size, const char* name) {
-    if (size != 0 && size != n) {
-      throw Error(ErrorCode::kShapeMismatch, "Calibration::add: " + std::to_string(n) + " scores but " +
-                                                 std::to_string(size) + " values of " + name);
-    }
-  };
-  check_size(above.size(), "above");
-  check_size(weights.size(), "weights");
-  check_size(groups.size(), "groups");
+  check_size(above.size(), n, "above");
+  check_size(weights.size(), n, "weights");
+  check_size(groups.size(), n, "groups");
   numbers.check(n, "Calibration::add");
   if (n == 0) return;
   if (const std::size_t i = internal::find_nan(scores); i != n) refuse_row(numbers[i], {.score = scores[i]});
