@@ -104,9 +104,28 @@ Json to_json(const Model& model, const std::string& file) {
           {"notes", parts.notes}};
 }
 
+std::string calibration_text(const Model& model) {
+  if (!model.uncalibrated().empty()) return model.uncalibrated();
+  const Calibration& calibration = model.parts().calibration;
+  std::string text = count_of(calibration.rows_seen(), "row");
+  if (calibration.rows_kept() < calibration.rows_seen()) {
+    text += ", " + count(calibration.rows_kept()) + " of them kept";
+  }
+  if (calibration.grouped()) text += ", in " + count_of(calibration.groups().size(), "group");
+  if (calibration.weighted()) text += ", weighted";
+  return text;
+}
+
+std::string level_text(const Level& level, const ModelParts& parts) {
+  const std::uint64_t rows = parts.calibration.rows_kept();
+  const std::uint64_t min_rows = parts.guarantee.least_rows(level);
+  if (rows < min_rows) return "infinite until there are " + count_of(min_rows, "calibration row");
+  const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
+  return "covers " + percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence";
+}
+
 std::string to_text(const Model& model, const std::string& file) {
   const ModelParts& parts = model.parts();
-  const Calibration& calibration = parts.calibration;
   constexpr std::size_t kIndent = 20;
   const int format = model_file_format(file);
   std::string text = printable(file) + ": " + count_of(std::filesystem::file_size(file), "byte") + ", format " +
@@ -130,27 +149,12 @@ std::string to_text(const Model& model, const std::string& file) {
     line("range", significant(parts.range.low) + " to " + significant(parts.range.high));
   }
   line("fitted on", count_of(parts.fit_rows, "row"));
-  line("calibration",
-       !model.uncalibrated().empty()
-           ? model.uncalibrated()
-           : count_of(calibration.rows_seen(), "row") +
-                 (calibration.rows_kept() < calibration.rows_seen()
-                      ? ", " + count(calibration.rows_kept()) + " of them kept"
-                      : "") +
-                 (calibration.grouped() ? ", in " + count_of(calibration.groups().size(), "group") : "") +
-                 (calibration.weighted() ? ", weighted" : ""));
+  line("calibration", calibration_text(model));
   const std::optional<Level>& confidence = parts.guarantee.confidence();
   line("guarantee", confidence ? "training-conditional: coverage of at least the level for " +
                                      percent(confidence->value()) + " of calibration sets"
                                : "marginal: coverage of at least the level, on average over calibration sets");
-  for (const Level& level : parts.levels) {
-    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept(), kSpreadConfidence, parts.guarantee);
-    const std::uint64_t least = parts.guarantee.least_rows(level);
-    line("level " + level.text(),
-         calibration.rows_kept() < least
-             ? "infinite until there are " + count_of(least, "calibration row")
-             : "covers " + percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence");
-  }
+  for (const Level& level : parts.levels) line("level " + level.text(), level_text(level, parts));
   if (const auto& online = parts.online) {
     line("stream", std::string(name_of(online->method())) + ", " + count_of(online->rows(), "row") + " observed" +
                        (online->rows_pending() == 0 ? "" : ", " + count(online->rows_pending()) + " pending"));

@@ -335,12 +335,9 @@ Model from_xgboost(const nb::bytes& saved, const std::string& transform, const s
                           .notes = {{"goal", plan.goal.text()}, {"localizer", "trees"}}});
 }
 
-}  // namespace
-
-void bind_model(nb::module_& module) {
-  module.attr("SEEN_VERDICT") = kSeenVerdict;
-  nb::class_<Model>(module, "Model", "Base model, localizer, rule and calibration together.")
-      .def_prop_ro("features", [](const Model& self) { return self.parts().features; })
+/// What a model holds.
+void bind_parts(nb::class_<Model>& model) {
+  model.def_prop_ro("features", [](const Model& self) { return self.parts().features; })
       .def_prop_ro("target", [](const Model& self) { return self.parts().target; })
       .def_prop_ro("prediction", [](const Model& self) { return self.parts().prediction; })
       .def_prop_ro("needs_predictions", &Model::needs_predictions)
@@ -360,8 +357,16 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("fit_rows", [](const Model& self) { return self.parts().fit_rows; })
       .def_prop_ro("notes", [](const Model& self) { return self.parts().notes; })
       .def_prop_ro("calibration", [](const Model& self) { return SharedCalibration(self.parts().calibration); })
-      .def_prop_ro("calibration_rows", [](const Model& self) { return self.parts().calibration.rows_kept(); })
-      .def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base); })
+      .def_prop_ro("calibration_rows", [](const Model& self) { return self.parts().calibration.rows_kept(); });
+}
+
+}  // namespace
+
+void bind_model(nb::module_& module) {
+  module.attr("SEEN_VERDICT") = kSeenVerdict;
+  nb::class_<Model> model(module, "Model", "Base model, localizer, rule and calibration together.");
+  bind_parts(model);
+  model.def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base); })
       .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer); })
       .def("with_calibration", &with_calibration, nb::arg("calibration"), nb::arg("rows").none() = nb::none())
       .def_prop_ro("calibration_sketch",
