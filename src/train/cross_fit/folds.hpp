@@ -5,7 +5,9 @@
 #include <span>
 #include <vector>
 
-#include <widthwise/train/cross_fit.hpp>
+#include <widthwise/matrix_view.hpp>
+#include <widthwise/train/progress.hpp>
+#include <widthwise/train/trainer.hpp>
 
 namespace widthwise::internal {
 

@@ -17,13 +17,7 @@ std::vector<std::size_t> positions(std::size_t n) {
   return order;
 }
 
-std::uint64_t hash_of_number(std::uint64_t number, std::uint64_t seed) { return mix_bits(number ^ mix_bits(seed)); }
-
 }  // namespace
-
-double uniform_of_number(std::uint64_t number, std::uint64_t seed) {
-  return static_cast<double>(hash_of_number(number, seed) >> 11U) * 0x1p-53;
-}
 
 RowSplitter::Split RowSplitter::split(double share, std::size_t min_rows, std::uint64_t seed) const {
   const std::size_t n = numbers_.size();

@@ -11,9 +11,6 @@
 
 namespace widthwise::internal {
 
-/// A number in [0, 1) that follows from a row's number and a seed.
-[[nodiscard]] double uniform_of_number(std::uint64_t number, std::uint64_t seed);
-
 /// Splits the rows of a table at random. A process alone makes splits of exact sizes. With several workers, the split
 /// of a row follows from its number alone, so that it does not depend on which worker holds the row.
 class RowSplitter {

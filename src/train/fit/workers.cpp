@@ -8,8 +8,6 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 
-#include "train/fit/row_splitter.hpp"
-
 namespace widthwise::internal {
 namespace {
 

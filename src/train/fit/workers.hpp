@@ -10,9 +10,21 @@
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/team.hpp>
 
 namespace widthwise::internal {
+
+/// What becomes of a row with several workers follows from a hash of its number: it does not depend on which worker
+/// holds the row.
+[[nodiscard]] inline std::uint64_t hash_of_number(std::uint64_t number, std::uint64_t seed) {
+  return mix_bits(number ^ mix_bits(seed));
+}
+
+/// The hash as a number in [0, 1).
+[[nodiscard]] inline double uniform_of_number(std::uint64_t number, std::uint64_t seed) {
+  return static_cast<double>(hash_of_number(number, seed) >> 11U) * 0x1p-53;
+}
 
 /// The processes of one fit. A process without a communicator fits alone: sums are its own numbers, samples its own
 /// rows. With a communicator, all processes call the same methods in the same order and get the same results.
