@@ -113,7 +113,7 @@ std::vector<Task> make_tasks(Data& data) {
   Calibration calibration;
   rule.calibrate(calibration, {std::span(data.scratch).first(1000), MatrixView(data.log_scales.data(), 1000, 1)},
                  std::span(data.residuals).first(1000), 0);
-  const auto predictor = std::make_shared<Predictor>(rule, calibration);
+  const auto predictor = std::make_shared<ConformalPredictor>(rule, calibration);
   tasks.push_back({"intervals, 1 level", "memcpy of the same bytes", 1.5,
                    [&data, n, predictor] {
                      const Level level(0.9);
@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
     for (const Task& task : make_tasks(data)) measure(task, {n, iterations, repetitions});
   }
   // Each row passes 300 trees, so fewer rows suffice.
-  const std::size_t forest_rows = smoke ? 200 : 20'000;
-  for (const Task& task : make_forest_tasks(forest_rows)) measure(task, {forest_rows, 1, repetitions});
+  const std::size_t tree_rows = smoke ? 200 : 20'000;
+  for (const Task& task : make_tree_tasks(tree_rows)) measure(task, {tree_rows, 1, repetitions});
   return 0;
 }

@@ -22,4 +22,4 @@ inline double seconds(const auto& work) {
 }
 
 /// 300 trees over `rows` rows, compared with a plain walk from node to node.
-std::vector<Task> make_forest_tasks(std::size_t rows);
+std::vector<Task> make_tree_tasks(std::size_t rows);

@@ -8,16 +8,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include <widthwise/calibration_part.hpp>
+#include <widthwise/calibration_shard.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/train/fit.hpp>
 
 #include "calibration_report.hpp"
 #include "command.hpp"
+#include "conformal_predictor/outcomes_outside.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "predictor/outcomes_outside.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -76,9 +76,9 @@ class ResidualSample {
 
 constexpr const char* kOneRowOneKey = "expected a whole number that no other row has";
 
-Model with_new_rows(const Model& model, CalibrationPart part, const std::filesystem::path& file) {
+Model with_new_rows(const Model& model, CalibrationShard shard, const std::filesystem::path& file) {
   try {
-    return model.with_calibration(std::move(part.calibration), std::move(part.sketch));
+    return model.with_calibration(std::move(shard.calibration), std::move(shard.sketch));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kDuplicateRows) throw;
     throw Error(ErrorCode::kDuplicateRows,
@@ -101,11 +101,11 @@ void check_keys(const Calibration& calibration, const CalibrateArguments& argume
                                "intervals too narrow. Use --replace to calibrate with this table alone"));
 }
 
-/// Add the table's rows to a part, and look at a sample of their errors.
-void read_rows(const Model& model, ModelTable& table, const std::string& target, CalibrationPart& part,
+/// Add the table's rows to a shard, and look at a sample of their errors.
+void read_rows(const Model& model, ModelTable& table, const std::string& target, CalibrationShard& shard,
                ResidualSample& sample) {
   const std::uint64_t first_row = first_row_number(table.reader());
-  internal::OutcomesOutside outside(model.parts().range);
+  internal::OutcomesOutside outside(model.parts().outcome_range);
   ProgressBar bar("rows");
   while (table.next(bar, "calibrating")) {
     const auto outcomes = table.column(target);
@@ -118,19 +118,19 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
     outside.add(outcomes, row + 1);
     if (outside.any()) continue;  // to count the others
     const auto keys = table.batch().keys();
-    model.calibrate(part.calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
-    model.sketch(part.sketch, rows, outcomes);
+    model.calibrate(shard.calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
+    model.sketch(shard.sketch, rows, outcomes);
     if (!model.parts().fit_residuals.empty()) sample.add(rows, outcomes);
   }
   outside.require_none(table.file().string() + ": '" + target + "'");
   if (table.rows_read() == 0) throw Error(ErrorCode::kBadData, table.file().string() + ": no rows");
 }
 
-void emit(const CalibrateArguments& arguments, const CalibrationPart& part) {
-  save_part(part, arguments.emit);
-  const std::uint64_t rows = part.calibration.rows_seen();
+void emit(const CalibrateArguments& arguments, const CalibrationShard& shard) {
+  save_shard(shard, arguments.emit);
+  const std::uint64_t rows = shard.calibration.rows_seen();
   if (arguments.json) {
-    print_json(Json{{"part", arguments.emit}, {"rows_seen", rows}, {"rows_kept", part.calibration.rows_kept()}});
+    print_json(Json{{"shard", arguments.emit}, {"rows_seen", rows}, {"rows_kept", shard.calibration.rows_kept()}});
   } else {
     print(arguments.emit + ": the scores of " + count_of(rows, "row") + ", for 'widthwise merge " + arguments.model +
           "'.\n");
@@ -150,18 +150,18 @@ void run(const CalibrateArguments& arguments) {
   ModelTable table(model, arguments.table, std::move(reader), {target});
 
   const bool alone = arguments.replace || !arguments.emit.empty();
-  CalibrationPart part = alone ? CalibrationPart::of(model) : CalibrationPart::in(model);
-  const RowSketch before = std::exchange(part.sketch, RowSketch());
+  CalibrationShard shard = alone ? CalibrationShard::of(model) : CalibrationShard::in(model);
+  const RowSketch before = std::exchange(shard.sketch, RowSketch());
   ResidualSample sample(model);
-  read_rows(model, table, target, part, sample);
-  check_new_rows(model, part.sketch, before, table.file());
-  part.sketch.merge(before);
-  if (!arguments.key.empty()) check_keys(part.calibration, arguments, alone);
+  read_rows(model, table, target, shard, sample);
+  check_new_rows(model, shard.sketch, before, table.file());
+  shard.sketch.merge(before);
+  if (!arguments.key.empty()) check_keys(shard.calibration, arguments, alone);
 
   if (!arguments.emit.empty()) {
-    emit(arguments, part);
+    emit(arguments, shard);
   } else {
-    const Model calibrated = with_new_rows(model, std::move(part), table.file());
+    const Model calibrated = with_new_rows(model, std::move(shard), table.file());
     save(calibrated, written);
     report_calibration({.before = model,
                         .after = calibrated,

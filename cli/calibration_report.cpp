@@ -21,15 +21,15 @@ void report_calibration(const CalibrationReport& report, bool json) {
   text += ".\n";
   for (const Level& level : report.after.parts().levels) {
     const CoverageSpread spread = coverage_spread(level, calibration.rows_kept(), kSpreadConfidence, guarantee);
-    const std::uint64_t least = guarantee.least_rows(level);
+    const std::uint64_t minimum = guarantee.min_rows(level);
     Json entry = {{"level", level.value()}};
     entry.update(to_json(spread));
     levels.push_back(std::move(entry));
-    if (calibration.rows_kept() < least) {
-      text += "Intervals of level " + level.text() + with_guarantee(guarantee) + " are infinite until there are " +
-              count_of(least, "calibration row") + ".\n";
+    if (calibration.rows_kept() < minimum) {
+      text += "Intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite until there are " +
+              count_of(minimum, "calibration row") + ".\n";
     } else {
-      text += "Intervals of level " + level.text() + with_guarantee(guarantee) + " will cover " +
+      text += "Intervals of level " + level.to_string() + with_guarantee(guarantee) + " will cover " +
               percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence.\n";
     }
   }

@@ -19,7 +19,7 @@ struct ExitWith {
   int code;
 };
 
-/// The exit code when a worker of a team is gone: worth another try.
+/// The exit code when one of several workers is gone: worth another try.
 inline constexpr int kLostWorkerExit = 3;
 
 // Each declares one command's options and returns it. They stand in files of the same names.

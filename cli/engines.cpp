@@ -1,6 +1,6 @@
 #include "engines.hpp"
 
-#include <widthwise/train/neighbours.hpp>
+#include <widthwise/train/knn.hpp>
 #include <widthwise/train/torch.hpp>
 #include <widthwise/train/xgboost.hpp>
 
@@ -10,25 +10,25 @@ std::shared_ptr<const XgboostLibrary> load_xgboost(const EngineChoice& choice) {
   return XgboostLibrary::load(choice.xgboost);
 }
 
-std::vector<std::string> base_names() { return {"xgboost", "knn"}; }
+std::vector<std::string> base_names() { return {"trees", "knn"}; }
 
 std::vector<std::string> localizer_names() { return {"trees", "net", "paper-net"}; }
 
 Engines make_engines(const EngineChoice& choice, bool with_localizer, const TrainingContext& context) {
   const bool trees = with_localizer && choice.localizer == "trees";
   std::shared_ptr<const XgboostLibrary> xgboost;
-  if (choice.base == "xgboost" || trees) xgboost = load_xgboost(choice);
+  if (choice.base == "trees" || trees) xgboost = load_xgboost(choice);
 
   Engines engines;
-  if (choice.base == "xgboost") {
+  if (choice.base == "trees") {
     TreeBaseOptions options;
     options.threads = choice.threads;
     options.seed = choice.seed;
     engines.base = make_tree_base_trainer(xgboost, options, context);
   } else if (choice.base == "knn") {
-    NeighbourOptions options;
+    KnnOptions options;
     options.seed = choice.seed;
-    engines.base = make_neighbour_trainer(options);
+    engines.base = make_knn_trainer(options);
   }
   if (trees) {
     TreeOptions options;

@@ -16,9 +16,9 @@
 #include <widthwise/seen_rows.hpp>
 
 #include "command.hpp"
+#include "conformal_predictor/outcomes_outside.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "predictor/outcomes_outside.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -33,7 +33,7 @@ struct EvaluateArguments {
   bool json = false;
 };
 
-constexpr std::size_t kGroupsAtMost = 20;  // integers of more values are numbers, not groups
+constexpr std::size_t kMaxGroups = 20;  // integers of more values are numbers, not groups
 
 /// What a whole table gave.
 struct Evaluated {
@@ -63,8 +63,8 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
   Evaluated all;
   all.lower.resize(k);
   all.upper.resize(k);
-  internal::OutcomesOutside outside(model.parts().range);
-  RowSample sample(kSearchRowsAtMost, 0);
+  internal::OutcomesOutside outside(model.parts().outcome_range);
+  RowSample sample(kMaxSearchRows, 0);
   std::vector<double> predictions;
   std::vector<double> lower;
   std::vector<double> upper;
@@ -100,14 +100,14 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
   return all;
 }
 
-/// Parts by the values of a column: one for each when it holds a few integers, else ten of equal size.
-std::vector<Part> coverage_by(const IntervalRows& rows, std::span<const double> values) {
+/// Bins by the values of a column: one for each when it holds a few integers, else ten of equal size.
+std::vector<Bin> coverage_by(const IntervalRows& rows, std::span<const double> values) {
   std::set<double> distinct;
   for (const double value : values) {
     // 2^53: integers up to here are exact.
     const bool integer = std::trunc(value) == value && std::abs(value) <= 0x1p53;
     if (integer) distinct.insert(value);
-    if (!integer || distinct.size() > kGroupsAtMost) return coverage_by_feature(rows, values);
+    if (!integer || distinct.size() > kMaxGroups) return coverage_by_feature(rows, values);
   }
   std::vector<std::int64_t> groups;
   groups.reserve(values.size());
@@ -115,32 +115,31 @@ std::vector<Part> coverage_by(const IntervalRows& rows, std::span<const double> 
   return coverage_by_group(rows, groups);
 }
 
-Json to_json(const std::vector<Part>& parts) {
+Json to_json(const std::vector<Bin>& bins) {
   Json array = Json::array();
-  for (const Part& part : parts) {
-    array.push_back({{"low", part.low},
-                     {"high", part.high},
-                     {"coverage", cli::to_json(part.coverage)},
-                     {"mean_width", part.mean_width},
-                     {"weak", part.weak}});
+  for (const Bin& bin : bins) {
+    array.push_back({{"low", bin.low},
+                     {"high", bin.high},
+                     {"coverage", cli::to_json(bin.coverage)},
+                     {"mean_width", bin.mean_width},
+                     {"weak", bin.weak}});
   }
   return array;
 }
 
-std::string to_text(const std::string& title, const std::vector<Part>& parts) {
+std::string to_text(const std::string& title, const std::vector<Bin>& bins) {
   TextTable table;
   table.add({title, "rows", "mean width", "coverage", "95 % confidence"});
-  for (const Part& part : parts) {
-    const std::string name = std::isnan(part.low)    ? "missing"
-                             : part.low == part.high ? significant(part.low)
-                                                     : significant(part.low) + " to " + significant(part.high);
-    std::vector<std::string> cells = {name, count(part.coverage.trials), significant(part.mean_width),
-                                      percent(part.coverage.share),
-                                      percent_range(part.coverage.low, part.coverage.high)};
-    if (part.weak) cells.emplace_back("weak");
+  for (const Bin& bin : bins) {
+    const std::string name = std::isnan(bin.low)   ? "missing"
+                             : bin.low == bin.high ? significant(bin.low)
+                                                   : significant(bin.low) + " to " + significant(bin.high);
+    std::vector<std::string> cells = {name, count(bin.coverage.trials), significant(bin.mean_width),
+                                      percent(bin.coverage.share), percent_range(bin.coverage.low, bin.coverage.high)};
+    if (bin.weak) cells.emplace_back("weak");
     table.add(std::move(cells));
   }
-  return table.text();
+  return table.to_string();
 }
 
 std::string with_confidence(const Proportion& share) {
@@ -166,7 +165,7 @@ struct LevelRows {
   MatrixView features;
   std::span<const double> predictions;
 
-  [[nodiscard]] Evaluation evaluation(const Level& value) const {
+  [[nodiscard]] LevelEvaluation evaluation(const Level& value) const {
     const bool may_be_empty = model.parts().rule.may_be_empty();
     const IntervalRows rows{all.lower[level], all.upper[level], all.outcomes,
                             may_be_empty ? std::span<const double>(all.predictions) : std::span<const double>()};
@@ -183,16 +182,16 @@ class LevelReport {
         by_(by),
         evaluation_(rows.evaluation(level)),
         verdict_(seen.any() ? kSeenVerdict : name_of(evaluation_.verdict)),
-        in_words_(seen.any() ? seen.to_string() : evaluation_.in_words) {
+        summary_(seen.any() ? seen.to_string() : evaluation_.summary) {
     if (by.empty()) return;
     const Evaluated& all = rows.all;
     by_column_ = coverage_by({all.lower[rows.level], all.upper[rows.level], all.outcomes}, all.by);
     mark_weak(by_column_, level, rows.model.parts().calibration.rows_kept());
   }
 
-  [[nodiscard]] std::string text() const {
-    const IntervalSummary& summary = evaluation_.summary;
-    std::string text = "\nLevel " + evaluation_.level.text() + "\n";
+  [[nodiscard]] std::string to_string() const {
+    const IntervalSummary& summary = evaluation_.intervals;
+    std::string text = "\nLevel " + evaluation_.level.to_string() + "\n";
     text += "  coverage        " + with_confidence(summary.coverage) + "\n";
     if (evaluation_.slab) text += "  worst slab      " + with_confidence(evaluation_.slab->coverage) + "\n";
     text += weak_places_text();
@@ -200,7 +199,7 @@ class LevelReport {
     text += "  median width    " + significant(summary.median_width) + "\n";
     text += "  interval score  " + significant(summary.interval_score) + "\n";
     text += share_text("infinite", summary.infinite) + share_text("empty", summary.empty);
-    text += "\n  " + wrapped(in_words_, 100, 2) + "\n\n";
+    text += "\n  " + wrapped(summary_, 100, 2) + "\n\n";
     text += to_text("by width", evaluation_.by_width);
     if (!by_.empty()) text += "\n" + to_text("by " + by_, by_column_);
     return text;
@@ -208,15 +207,15 @@ class LevelReport {
 
   [[nodiscard]] Json json() const {
     Json json = {{"level", evaluation_.level.value()},
-                 {"coverage", cli::to_json(evaluation_.summary.coverage)},
-                 {"mean_width", evaluation_.summary.mean_width},
-                 {"median_width", evaluation_.summary.median_width},
-                 {"interval_score", evaluation_.summary.interval_score},
-                 {"infinite", evaluation_.summary.infinite},
-                 {"empty", evaluation_.summary.empty},
+                 {"coverage", cli::to_json(evaluation_.intervals.coverage)},
+                 {"mean_width", evaluation_.intervals.mean_width},
+                 {"median_width", evaluation_.intervals.median_width},
+                 {"interval_score", evaluation_.intervals.interval_score},
+                 {"infinite", evaluation_.intervals.infinite},
+                 {"empty", evaluation_.intervals.empty},
                  {"verdict",
                   {{"word", verdict_},
-                   {"text", in_words_},
+                   {"text", summary_},
                    {"confidence", evaluation_.confidence},
                    {"expected_low", evaluation_.expected.low},
                    {"expected_high", evaluation_.expected.high}}},
@@ -226,12 +225,12 @@ class LevelReport {
                  {"by_width", to_json(evaluation_.by_width)},
                  {"by_group", to_json(evaluation_.by_group)},
                  {"by_feature", Json::array()}};
-    for (const FeatureParts& feature : evaluation_.by_feature) {
+    for (const FeatureBins& feature : evaluation_.by_feature) {
       const bool is_prediction = feature.feature == features_.size();
       json["by_feature"].push_back({{"feature", is_prediction ? Json(nullptr) : Json(features_[feature.feature])},
-                                    {"parts", to_json(feature.parts)}});
+                                    {"bins", to_json(feature.bins)}});
     }
-    if (!by_.empty()) json["by"] = {{"column", by_}, {"parts", to_json(by_column_)}};
+    if (!by_.empty()) json["by"] = {{"column", by_}, {"bins", to_json(by_column_)}};
     return json;
   }
 
@@ -239,7 +238,7 @@ class LevelReport {
   /// "  empty           12 intervals, 3.2 %", or nothing for none.
   [[nodiscard]] std::string share_text(std::string name, std::uint64_t found) const {
     if (found == 0) return "";
-    const double share = static_cast<double>(found) / static_cast<double>(evaluation_.summary.coverage.trials);
+    const double share = static_cast<double>(found) / static_cast<double>(evaluation_.intervals.coverage.trials);
     name.resize(16, ' ');
     return "  " + name + count_of(found, "interval") + ", " + percent(share) + "\n";
   }
@@ -254,7 +253,7 @@ class LevelReport {
     const std::string indent(18, ' ');
     for (std::size_t i = 0; i < std::min(kShown, found.size()); ++i) {
       text.append(indent).append(with_confidence(found[i].coverage)).append("\n");
-      text.append(indent).append("where ").append(in_words(found[i], evaluation_, features_)).append("\n");
+      text.append(indent).append("where ").append(summary(found[i], evaluation_, features_)).append("\n");
     }
     if (found.size() > kShown) text += indent + "and " + count(found.size() - kShown) + " more\n";
     return text;
@@ -278,7 +277,7 @@ class LevelReport {
             {"low", weakest.low},
             {"high", weakest.high},
             {"coverage", cli::to_json(weakest.coverage)},
-            {"where", in_words(weakest, features_[weakest.feature])},
+            {"where", summary(weakest, features_[weakest.feature])},
             {"weak", evaluation_.range_is_weak}};
   }
 
@@ -286,7 +285,7 @@ class LevelReport {
     Json found = Json::array();
     for (const WeakPlace& place : evaluation_.weak_places) {
       found.push_back({{"kind", name_of(place.kind)},
-                       {"where", in_words(place, evaluation_, features_)},
+                       {"where", summary(place, evaluation_, features_)},
                        {"coverage", cli::to_json(place.coverage)},
                        {"p_value", place.p_value}});
     }
@@ -295,10 +294,10 @@ class LevelReport {
 
   const std::vector<std::string>& features_;
   std::string by_;
-  Evaluation evaluation_;
+  LevelEvaluation evaluation_;
   std::string verdict_;
-  std::string in_words_;
-  std::vector<Part> by_column_;
+  std::string summary_;
+  std::vector<Bin> by_column_;
 };
 
 void run(const EvaluateArguments& arguments) {
@@ -328,7 +327,7 @@ void run(const EvaluateArguments& arguments) {
                {"levels", Json::array()}};
   for (std::size_t j = 0; j < levels.size(); ++j) {
     const LevelReport report({model, all, j, levels.size(), features, predictions}, levels[j], arguments.by, seen);
-    text += report.text();
+    text += report.to_string();
     json["levels"].push_back(report.json());
   }
   if (arguments.json) {
@@ -354,8 +353,8 @@ Command add_evaluate(CLI::App& program) {
   add_guarantee(command, arguments->guarantee, "that of the model");
   command
       .add_option("--by", arguments->by,
-                  "also show coverage by the values of this column of numbers: one part per value when they are few "
-                  "integers, else ten parts")
+                  "also show coverage by the values of this column of numbers: one bin per value when they are few "
+                  "integers, else ten bins")
       ->type_name("COL");
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};

@@ -24,7 +24,7 @@
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"
-#include "team.hpp"
+#include "workers.hpp"
 
 namespace widthwise::cli {
 namespace {
@@ -35,14 +35,14 @@ struct FitArguments {
   std::string goal;
   bool one_sided = false;
   bool two_sided = false;
-  std::string window;
+  std::string level_window;
   std::vector<std::string> levels;
-  std::string range;
+  std::string outcome_range;
   std::string guarantee;
   bool no_compare = false;
   bool json = false;
   EngineChoice engines;
-  TeamChoice team;
+  WorkerChoice workers;
   bool threads_given = false;
   bool share_given = false;
   FitOptions options;
@@ -59,14 +59,14 @@ FitOptions fit_options(const FitArguments& arguments) {
   if (!arguments.goal.empty()) options.goal = Goal::parse(arguments.goal);
   if (arguments.one_sided) options.sides = Sides::kOne;
   if (arguments.two_sided) options.sides = Sides::kTwo;
-  if (arguments.window == "all") {
-    options.window = LevelWindow::all();
-  } else if (!arguments.window.empty()) {
-    const auto [low, high] = parse_pair("--window", arguments.window);
-    options.window = LevelWindow{Level::parse(low), Level::parse(high)};
+  if (arguments.level_window == "all") {
+    options.level_window = LevelWindow::all();
+  } else if (!arguments.level_window.empty()) {
+    const auto [low, high] = parse_pair("--level-window", arguments.level_window);
+    options.level_window = LevelWindow{Level::parse(low), Level::parse(high)};
   }
   if (!arguments.levels.empty()) options.levels = parse_levels(arguments.levels);
-  options.range = arguments.columns.range;
+  options.outcome_range = arguments.columns.outcome_range;
   if (!arguments.guarantee.empty()) options.guarantee = parse_guarantee(arguments.guarantee);
   options.compare = !arguments.no_compare;
   options.seed = arguments.engines.seed;
@@ -74,11 +74,11 @@ FitOptions fit_options(const FitArguments& arguments) {
 }
 
 /// What was read, by whomever: the fingerprints of all tables, with blanks between.
-std::string origin_of(const FitData& data, const Team& team) {
+std::string origin_of(const FitData& data, const Communicator& communicator) {
   std::string own;
   for (const auto& text : data.fingerprints) own += text + " ";
   std::set<std::string> all;
-  for (const std::string& text : gather_texts(team, own)) {
+  for (const std::string& text : gather_texts(communicator, own)) {
     std::istringstream words(text);
     for (std::string word; words >> word;) all.insert(word);
   }
@@ -92,8 +92,8 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitOptions& option
                          const std::string& origin, const std::string& engine) {
   std::string text;
   const auto add = [&](const std::string& word) { text += std::to_string(word.size()) + ":" + word; };
-  for (const std::string& word : {std::string(kVersion), engine, origin, options.text(), arguments.engines.base,
-                                  std::to_string(arguments.team.world), arguments.columns.target,
+  for (const std::string& word : {std::string(kVersion), engine, origin, options.to_string(), arguments.engines.base,
+                                  std::to_string(arguments.workers.world), arguments.columns.target,
                                   arguments.columns.prediction, arguments.columns.cv_prediction}) {
     add(word);
   }
@@ -112,19 +112,19 @@ void require_folder_of(const std::filesystem::path& file) {
 
 Json to_json(const GoalReport& report) {
   return {{"goal", report.goal},
-          {"transform", report.transform},
+          {"score_transform", report.score_transform},
           {"mean_width", report.mean_width},
           {"coverage", report.coverage},
           {"worst_slab", report.worst_slab ? cli::to_json(*report.worst_slab) : Json()},
           {"infinite", report.infinite},
           {"empty", report.empty},
-          {"length", report.length}};
+          {"iterations", report.iterations}};
 }
 
 std::string goal_name(const GoalReport& report) {
   if (report.goal == "fixed") return "one width";
   const bool named = report.goal == "even" || report.goal == "narrow";
-  return (named ? "" : "evenness ") + report.goal + " (" + report.transform + ")";
+  return (named ? "" : "evenness ") + report.goal + " (" + report.score_transform + ")";
 }
 
 std::string to_text(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
@@ -132,12 +132,12 @@ std::string to_text(const FitArguments& arguments, const FitColumns& columns, co
   const Level& level = result.model.parts().levels.front();
   std::string text = arguments.output + ": fitted on " + arguments.tables() + ", " +
                      count_of(columns.features.size(), "feature") + "\n\n";
-  text += "  rows to fit        " + count(report.fit_rows) + ", " + count(report.hold_rows) +
+  text += "  rows to fit        " + count(report.fit_rows) + ", " + count(report.holdout_rows) +
           " of them held out to stop in time and for this report\n";
   text += "  rows to calibrate  " + count(report.calibration_rows) + "\n";
   text += "  base error         " + significant(report.base_error) + ", the mean |" +
           printable(arguments.columns.target) + " - prediction| out of sample\n\n";
-  text += "On the rows held out, at level " + level.text() + ":\n\n";
+  text += "On the rows held out, at level " + level.to_string() + ":\n\n";
   TextTable table;
   table.add({"goal", "mean width", "coverage", "worst slab", "95 % confidence"});
   const auto add = [&](const GoalReport& goal, const std::string& note) {
@@ -153,19 +153,19 @@ std::string to_text(const FitArguments& arguments, const FitColumns& columns, co
   add(report.chosen, ", this model");
   if (report.other) add(*report.other, "");
   if (report.chosen.goal != "fixed") add(report.fixed, "");
-  text += table.text() + "\n" + wrapped(report.in_words()) + "\n";
+  text += table.to_string() + "\n" + wrapped(report.summary()) + "\n";
   return text;
 }
 
 Json to_json(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
   const FitReport& report = result.report;
-  return {{"model", arguments.output},          {"table", arguments.tables()},
-          {"target", arguments.columns.target}, {"features", columns.features},
-          {"left_out", columns.left_out},       {"fit_rows", report.fit_rows},
-          {"hold_rows", report.hold_rows},      {"calibration_rows", report.calibration_rows},
-          {"base_error", report.base_error},    {"level", result.model.parts().levels.front().value()},
-          {"chosen", to_json(report.chosen)},   {"other", report.other ? to_json(*report.other) : Json(nullptr)},
-          {"fixed", to_json(report.fixed)},     {"in_words", report.in_words()},
+  return {{"model", arguments.output},           {"table", arguments.tables()},
+          {"target", arguments.columns.target},  {"features", columns.features},
+          {"left_out", columns.left_out},        {"fit_rows", report.fit_rows},
+          {"holdout_rows", report.holdout_rows}, {"calibration_rows", report.calibration_rows},
+          {"base_error", report.base_error},     {"level", result.model.parts().levels.front().value()},
+          {"chosen", to_json(report.chosen)},    {"other", report.other ? to_json(*report.other) : Json(nullptr)},
+          {"fixed", to_json(report.fixed)},      {"summary", report.summary()},
           {"warnings", report.warnings}};
 }
 
@@ -176,10 +176,10 @@ void warn_of_small_calibration(const Model& model) {
     return;
   }
   for (const Level& level : model.parts().levels) {
-    const std::uint64_t least = model.parts().guarantee.least_rows(level);
-    if (rows >= least) continue;
-    warn("intervals of level " + level.text() + with_guarantee(model.parts().guarantee) + " are infinite: it needs " +
-         count_of(least, "calibration row") + ", the model has " + count(rows) +
+    const std::uint64_t minimum = model.parts().guarantee.min_rows(level);
+    if (rows >= minimum) continue;
+    warn("intervals of level " + level.to_string() + with_guarantee(model.parts().guarantee) +
+         " are infinite: it needs " + count_of(minimum, "calibration row") + ", the model has " + count(rows) +
          "; add some with 'widthwise calibrate'");
   }
 }
@@ -191,14 +191,14 @@ void check_arguments(const FitArguments& arguments) {
   if (sources != 1) {
     throw Error(ErrorCode::kInvalidArgument,
                 "give one of --prediction COL, predictions of the deployed model on rows it has not seen; "
-                "--cv-prediction COL, cross-validated predictions; or --base xgboost|knn to train a base model here");
+                "--cv-prediction COL, cross-validated predictions; or --base trees|knn to train a base model here");
   }
   if (!arguments.columns.cv_prediction.empty() && arguments.share_given) {
     throw Error(ErrorCode::kInvalidArgument,
-                "--calibration-share: rows with cross-validated predictions (--cv-prediction) calibrate nothing; leave "
+                "--calibration-size: rows with cross-validated predictions (--cv-prediction) calibrate nothing; leave "
                 "it out, and run 'widthwise calibrate' with rows predicted by the deployed model");
   }
-  if (arguments.team.any() || arguments.team.start > 0) {
+  if (arguments.workers.any() || arguments.workers.start > 0) {
     if (engines.base == "knn") {
       throw Error(ErrorCode::kInvalidArgument, "--base knn trains in one process; several workers train xgboost");
     }
@@ -237,36 +237,36 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
 }
 
 bool needs_localizer(const FitOptions& options) {
-  return options.transform == "auto" || make_transform(options.transform)->parameter_count() > 0;
+  return options.score_transform == "auto" || make_transform(options.score_transform)->parameter_count() > 0;
 }
 
 FitResult fit_with_progress(const FitTable& table, const Engines& engines, const FitOptions& options,
-                            const Team* team = nullptr) {
+                            const Communicator* communicator = nullptr) {
   ProgressBar bar("rounds");
-  return fit(table, engines.base.get(), engines.localizer.get(), options, bar.callback(), team);
+  return fit(table, engines.base.get(), engines.localizer.get(), options, bar.callback(), communicator);
 }
 
-/// Fit as one of a team.
-void run_in_team(const FitArguments& arguments) {
+/// Fit as one of several workers.
+void run_as_worker(const FitArguments& arguments) {
   const FitOptions options = fit_options(arguments);
-  const TeamOptions meeting = team_options(arguments.team);
+  const CommunicatorOptions meeting = worker_options(arguments.workers);
   const auto library = load_xgboost(arguments.engines);
-  const auto team = join_team(library, meeting);
+  const auto communicator = join_workers(library, meeting);
 
   FitColumns columns;
   FitData data;
-  all_or_none(*team, [&] {
+  all_or_none(*communicator, [&] {
     columns = choose_columns(arguments.columns);
     const RowShare all;
     data = read_rows(arguments.columns, columns.features,
-                     arguments.team.own_tables ? all : RowShare{meeting.rank, meeting.workers});
+                     arguments.workers.own_tables ? all : RowShare{meeting.rank, meeting.workers});
   });
-  const std::string origin = origin_of(data, *team);
+  const std::string origin = origin_of(data, *communicator);
   Checkpoint checkpoint(arguments.output + ".checkpoint",
-                        fit_number(arguments, options, columns, origin, library->version()), team.get());
-  const Engines engines = make_engines(arguments.engines, needs_localizer(options), {team.get(), &checkpoint});
-  const FitResult result = fit_with_progress(table_of(arguments, columns, data), engines, options, team.get());
-  all_or_none(*team, [&] { save(result.model, arguments.output); });
+                        fit_number(arguments, options, columns, origin, library->version()), communicator.get());
+  const Engines engines = make_engines(arguments.engines, needs_localizer(options), {communicator.get(), &checkpoint});
+  const FitResult result = fit_with_progress(table_of(arguments, columns, data), engines, options, communicator.get());
+  all_or_none(*communicator, [&] { save(result.model, arguments.output); });
   checkpoint.remove();
   if (meeting.rank == 0) {
     print_report(arguments, columns, result);
@@ -278,13 +278,13 @@ void run_in_team(const FitArguments& arguments) {
 
 void run(const FitArguments& arguments) {
   check_arguments(arguments);
-  if (arguments.team.start > 0) {
-    check_row_groups(arguments.columns.tables, arguments.team.start);
-    run_workers(arguments.team, arguments.threads_given);
+  if (arguments.workers.start > 0) {
+    check_row_groups(arguments.columns.tables, arguments.workers.start);
+    run_workers(arguments.workers, arguments.threads_given);
     return;
   }
-  if (arguments.team.any()) {
-    run_in_team(arguments);
+  if (arguments.workers.any()) {
+    run_as_worker(arguments);
     return;
   }
   const FitOptions options = fit_options(arguments);
@@ -304,7 +304,7 @@ Command add_fit(CLI::App& program) {
   EngineChoice& engines = arguments->engines;
   CLI::App& command =
       add_command(program, "fit", "Fit a model to a table: base model, localizer and calibration.",
-                  "widthwise fit homes.csv --target price --base xgboost -o homes.safetensors\n"
+                  "widthwise fit homes.csv --target price --base trees -o homes.safetensors\n"
                   "  widthwise fit homes.csv --target price --prediction forecast --goal narrow -o homes.safetensors");
   command.add_option("TABLE", arguments->columns.tables, "CSV or Parquet file, or several that follow each other")
       ->required()
@@ -334,7 +334,7 @@ Command add_fit(CLI::App& program) {
       ->group("Data")
       ->excludes(features);
   command
-      .add_option("--range", arguments->range,
+      .add_option("--outcome-range", arguments->outcome_range,
                   "range that holds every outcome, as 0,100 or 0, for at least 0; intervals are cut to it")
       ->type_name("LO,HI")
       ->group("Data");
@@ -356,11 +356,12 @@ Command add_fit(CLI::App& program) {
   command.add_flag("--one-sided", arguments->one_sided, "do not")->group("Intervals")->excludes(two_sided);
   std::vector<std::string> transforms = {"auto"};
   for (const auto name : transform_names()) transforms.emplace_back(name);
-  add_choice(command, "--transform", options.transform, transforms, "how widths depend on x; auto follows the goal")
+  add_choice(command, "--score-transform", options.score_transform, transforms,
+             "how widths depend on x; auto follows the goal")
       ->capture_default_str()
       ->group("Intervals");
   command
-      .add_option("--window", arguments->window,
+      .add_option("--level-window", arguments->level_window,
                   "levels to train for, as 0.8,0.95; default: for the goal narrow those near --level, else all")
       ->type_name("LO,HI|all")
       ->group("Intervals");
@@ -369,7 +370,7 @@ Command add_fit(CLI::App& program) {
       ->capture_default_str()
       ->group("Training");
   CLI::Option* const share = command
-                                 .add_option("--calibration-share", options.calibration_share,
+                                 .add_option("--calibration-size", options.calibration_size,
                                              "share of the rows set aside for the calibration; 0 to calibrate later")
                                  ->type_name("S")
                                  ->capture_default_str()
@@ -392,7 +393,7 @@ Command add_fit(CLI::App& program) {
       .add_flag("--no-compare", arguments->no_compare, "do not train the other end of the dial for the report; faster")
       ->group("Training");
 
-  add_team_options(command, arguments->team, "Several processes");
+  add_worker_options(command, arguments->workers, "Several processes");
 
   command.add_option("-o,--output", arguments->output, "model file to write")
       ->required()
@@ -402,7 +403,8 @@ Command add_fit(CLI::App& program) {
   return {&command, [=] {
             arguments->threads_given = threads->count() > 0;
             arguments->share_given = share->count() > 0;
-            if (!arguments->range.empty()) arguments->columns.range = parse_range(arguments->range);
+            if (!arguments->outcome_range.empty())
+              arguments->columns.outcome_range = parse_range(arguments->outcome_range);
             run(*arguments);
           }};
 }

@@ -10,8 +10,8 @@
 
 #include <widthwise/error.hpp>
 
+#include "conformal_predictor/outcomes_outside.hpp"
 #include "output.hpp"
-#include "predictor/outcomes_outside.hpp"
 #include "progress_bar.hpp"
 #include "tables.hpp"
 
@@ -85,7 +85,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& f
   }
   const std::uint64_t first_number = first_row_number(*reader);
   TableBatch batch;
-  internal::OutcomesOutside outside(choice.range);
+  internal::OutcomesOutside outside(choice.outcome_range);
   bar.show("reading", data.y.size(), 0);
   while (reader->next(batch)) {
     const MatrixView numbers = batch.numbers();

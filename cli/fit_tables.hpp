@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <widthwise/conformal_predictor.hpp>
 #include <widthwise/io/table.hpp>
-#include <widthwise/predictor.hpp>
 
 namespace widthwise::cli {
 
@@ -18,7 +18,7 @@ struct FitColumnChoice {
   std::string cv_prediction;
   std::vector<std::string> features;
   std::vector<std::string> exclude;
-  OutcomeRange range = {};
+  OutcomeRange outcome_range = {};
 
   /// The column of predictions of either kind; empty when there is none.
   [[nodiscard]] const std::string& prediction_column() const {

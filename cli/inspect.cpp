@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include <widthwise/dense_net.hpp>
-#include <widthwise/forest.hpp>
+#include <widthwise/knn.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/nearest_neighbours.hpp>
 #include <widthwise/plan.hpp>
+#include <widthwise/trees.hpp>
 
 #include "command.hpp"
 #include "options.hpp"
@@ -28,22 +28,22 @@ struct InspectArguments {
 
 Json describe(const RowFunction* function) {
   if (function == nullptr) return nullptr;
-  if (const auto* forest = dynamic_cast<const Forest*>(function)) {
-    return {{"kind", "trees"}, {"trees", forest->trees()}, {"nodes", forest->arrays().feature.size()}};
+  if (const auto* trees = dynamic_cast<const Trees*>(function)) {
+    return {{"kind", "trees"}, {"trees", trees->trees()}, {"nodes", trees->arrays().feature.size()}};
   }
   if (const auto* net = dynamic_cast<const DenseNet*>(function)) {
     std::size_t weights = 0;
     for (const auto& layer : net->arrays().layers) weights += layer.weights.size() + layer.biases.size();
     return {{"kind", "net"}, {"layers", net->arrays().layers.size()}, {"weights", weights}};
   }
-  if (const auto* neighbours = dynamic_cast<const NearestNeighbours*>(function)) {
+  if (const auto* neighbours = dynamic_cast<const Knn*>(function)) {
     return {
         {"kind", "knn"}, {"neighbours", neighbours->arrays().neighbours}, {"rows", neighbours->arrays().values.size()}};
   }
   return {{"kind", "unknown"}};
 }
 
-std::string describe_in_words(const RowFunction* function) {
+std::string description_of(const RowFunction* function) {
   const Json json = describe(function);
   const auto number = [&](const char* key) { return count(json.at(key).get<std::uint64_t>()); };
   std::string kind = json.at("kind");
@@ -61,7 +61,7 @@ Json describe(const std::optional<OnlineCalibration>& online) {
     levels.back().update(cli::to_json(online->coverage(j)));
   }
   return {{"method", name_of(online->method())},
-          {"window", online->window()},
+          {"window_rows", online->window_rows()},
           {"rows", online->rows()},
           {"pending", online->rows_pending()},
           {"levels", levels}};
@@ -72,7 +72,7 @@ Json to_json(const Model& model, const std::string& file) {
   const int format = model_file_format(file);
   Json levels = Json::array();
   for (const Level& level : parts.levels) {
-    Json entry = {{"level", level.value()}, {"least_rows", parts.guarantee.least_rows(level)}};
+    Json entry = {{"level", level.value()}, {"min_rows", parts.guarantee.min_rows(level)}};
     entry.update(
         cli::to_json(coverage_spread(level, parts.calibration.rows_kept(), kSpreadConfidence, parts.guarantee)));
     levels.push_back(std::move(entry));
@@ -86,11 +86,11 @@ Json to_json(const Model& model, const std::string& file) {
           {"features", parts.features},
           {"base", describe(parts.base.get())},
           {"localizer", describe(parts.localizer.get())},
-          {"transform", parts.rule.transform().name()},
+          {"score_transform", parts.rule.transform().name()},
           {"score", name_of(parts.rule.score())},
           {"two_sided", parts.rule.sides() == Sides::kTwo},
           {"unit", parts.unit},
-          {"range", {parts.range.low, parts.range.high}},
+          {"outcome_range", {parts.outcome_range.low, parts.outcome_range.high}},
           {"fit_rows", parts.fit_rows},
           {"calibration",
            {{"rows_seen", parts.calibration.rows_seen()},
@@ -118,7 +118,7 @@ std::string calibration_text(const Model& model) {
 
 std::string level_text(const Level& level, const ModelParts& parts) {
   const std::uint64_t rows = parts.calibration.rows_kept();
-  const std::uint64_t min_rows = parts.guarantee.least_rows(level);
+  const std::uint64_t min_rows = parts.guarantee.min_rows(level);
   if (rows < min_rows) return "infinite until there are " + count_of(min_rows, "calibration row");
   const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
   return "covers " + percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence";
@@ -140,13 +140,13 @@ std::string to_text(const Model& model, const std::string& file) {
   line("features", count(parts.features.size()) + ": " + list(parts.features));
   line("base model", parts.base == nullptr
                          ? "none: predictions come in the column '" + printable(parts.prediction) + "'"
-                         : describe_in_words(parts.base.get()));
+                         : description_of(parts.base.get()));
   line("localizer",
-       parts.localizer == nullptr ? "none: one width for all rows" : describe_in_words(parts.localizer.get()));
+       parts.localizer == nullptr ? "none: one width for all rows" : description_of(parts.localizer.get()));
   line("rule", std::string(parts.rule.transform().name()) + " of the " + std::string(name_of(parts.rule.score())) +
                    " error, " + (parts.rule.sides() == Sides::kTwo ? "each side by itself" : "both sides alike"));
-  if (std::isfinite(parts.range.low) || std::isfinite(parts.range.high)) {
-    line("range", significant(parts.range.low) + " to " + significant(parts.range.high));
+  if (std::isfinite(parts.outcome_range.low) || std::isfinite(parts.outcome_range.high)) {
+    line("range", significant(parts.outcome_range.low) + " to " + significant(parts.outcome_range.high));
   }
   line("fitted on", count_of(parts.fit_rows, "row"));
   line("calibration", calibration_text(model));
@@ -154,13 +154,13 @@ std::string to_text(const Model& model, const std::string& file) {
   line("guarantee", confidence ? "training-conditional: coverage of at least the level for " +
                                      percent(confidence->value()) + " of calibration sets"
                                : "marginal: coverage of at least the level, on average over calibration sets");
-  for (const Level& level : parts.levels) line("level " + level.text(), level_text(level, parts));
+  for (const Level& level : parts.levels) line("level " + level.to_string(), level_text(level, parts));
   if (const auto& online = parts.online) {
     line("stream", std::string(name_of(online->method())) + ", " + count_of(online->rows(), "row") + " observed" +
                        (online->rows_pending() == 0 ? "" : ", " + count(online->rows_pending()) + " pending"));
     for (std::size_t j = 0; j < online->levels().size() && online->rows() > 0; ++j) {
       const OnlineCoverage coverage = online->coverage(j);
-      line("  at level " + online->levels()[j].text(),
+      line("  at level " + online->levels()[j].to_string(),
            "covered " + percent(share(coverage.covered, coverage.rows)) + ", and " +
                percent(share(coverage.recent_covered, coverage.recent_rows)) + " of the last " +
                count_of(coverage.recent_rows, "row"));

@@ -17,8 +17,8 @@ IntervalColumns::IntervalColumns(const Model& model, const std::vector<Level>& l
     : with_predictions_(!model.needs_predictions()), batch_(batch), infinite_(levels.size()) {
   if (with_predictions_) names_.emplace_back(kPredictionColumn);
   for (const Level& level : levels) {
-    names_.push_back("lower_" + level.text());
-    names_.push_back("upper_" + level.text());
+    names_.push_back("lower_" + level.to_string());
+    names_.push_back("upper_" + level.to_string());
   }
   if (batch_) names_.emplace_back(kBatchColumn);
 }

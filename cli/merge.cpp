@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/calibration_part.hpp>
+#include <widthwise/calibration_shard.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/seen_rows.hpp>
@@ -18,42 +18,42 @@ namespace {
 
 struct MergeArguments {
   std::string model;
-  std::vector<std::string> parts;
+  std::vector<std::string> shards;
   std::string output;
   bool replace = false;
   bool json = false;
 };
 
-/// The rows that calibrate the model, or none, with the parts. `name_twice`: throw at the first part of which rows came
-/// before, which takes a sort for each part.
-CalibrationPart merged(const Model& model, const MergeArguments& arguments, bool name_twice) {
-  CalibrationPart all = arguments.replace ? CalibrationPart::of(model) : CalibrationPart::in(model);
+/// The rows that calibrate the model, or none, with the shards. `name_twice`: throw at the first shard of which rows
+/// came before, which takes a sort for each shard.
+CalibrationShard merged(const Model& model, const MergeArguments& arguments, bool name_twice) {
+  CalibrationShard all = arguments.replace ? CalibrationShard::of(model) : CalibrationShard::in(model);
   const RowSketch before = all.sketch;
   RowSketch added;
-  for (const std::string& file : arguments.parts) {
-    const CalibrationPart part = load_part(file);
+  for (const std::string& file : arguments.shards) {
+    const CalibrationShard shard = load_shard(file);
     try {
-      require_new_rows(model, part.sketch, all.sketch, "--replace");
-      merge_part(all, part, model);
-      added.merge(part.sketch);
+      require_new_rows(model, shard.sketch, all.sketch, "--replace");
+      merge_shard(all, shard, model);
+      added.merge(shard.sketch);
     } catch (const Error& error) {
       throw Error(error.code(), file + ": " + error.what());
     }
     if (!name_twice || !all.calibration.duplicate()) continue;
     throw Error(ErrorCode::kDuplicateRows,
-                file + ": rows of this part are already in the calibration" +
-                    (arguments.parts.size() > 1 ? " or in a part before it" : "") +
+                file + ": rows of this shard are already in the calibration" +
+                    (arguments.shards.size() > 1 ? " or in a shard before it" : "") +
                     "; counted twice they would make intervals too narrow. Give every row once, or use --replace to " +
-                    "calibrate with these parts alone");
+                    "calibrate with these shards alone");
   }
-  // Copies that are too few in each part may be many in all of them.
+  // Copies that are too few in each shard may be many in all of them.
   require_new_rows(model, added, before, "--replace");
   return all;
 }
 
-Model with_parts(const Model& model, const MergeArguments& arguments) {
+Model with_shards(const Model& model, const MergeArguments& arguments) {
   try {
-    CalibrationPart all = merged(model, arguments, false);
+    CalibrationShard all = merged(model, arguments, false);
     return model.with_calibration(std::move(all.calibration), std::move(all.sketch));
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kDuplicateRows) (void)merged(model, arguments, true);
@@ -62,11 +62,11 @@ Model with_parts(const Model& model, const MergeArguments& arguments) {
 }
 
 void run(const MergeArguments& arguments) {
-  if (!arguments.output.empty()) require_other_file("--output", arguments.output, arguments.parts);
+  if (!arguments.output.empty()) require_other_file("--output", arguments.output, arguments.shards);
   const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
   const auto lock = lock_for_update(arguments.model, written);
   const Model model = load(arguments.model);
-  const Model calibrated = with_parts(model, arguments);
+  const Model calibrated = with_shards(model, arguments);
   save(calibrated, written);
   const std::uint64_t before = arguments.replace ? 0 : model.parts().calibration.rows_seen();
   report_calibration({.before = model,
@@ -81,15 +81,15 @@ void run(const MergeArguments& arguments) {
 
 Command add_merge(CLI::App& program) {
   auto arguments = std::make_shared<MergeArguments>();
-  CLI::App& command = add_command(program, "merge", "Calibrate a model with parts that 'calibrate --emit' wrote.",
-                                  "widthwise merge homes.safetensors march.part april.part");
+  CLI::App& command = add_command(program, "merge", "Calibrate a model with shards that 'calibrate --emit' wrote.",
+                                  "widthwise merge homes.safetensors march.shard april.shard");
   command.add_option("MODEL", arguments->model, "model file; written anew, whole or not at all")
       ->required()
       ->type_name("FILE");
-  command.add_option("PART", arguments->parts, "files that 'widthwise calibrate --emit' wrote with this model")
+  command.add_option("SHARD", arguments->shards, "files that 'widthwise calibrate --emit' wrote with this model")
       ->required()
       ->type_name("FILE");
-  command.add_flag("--replace", arguments->replace, "forget the calibration there was, and use these parts alone");
+  command.add_flag("--replace", arguments->replace, "forget the calibration there was, and use these shards alone");
   command.add_option("-o,--output", arguments->output, "write here and leave MODEL as it is")->type_name("FILE");
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};

@@ -129,11 +129,12 @@ std::pair<std::string, std::string> parse_pair(std::string_view option, std::str
 }
 
 OutcomeRange parse_range(std::string_view text) {
-  const auto [low, high] = parse_pair("--range", text);
+  const auto [low, high] = parse_pair("--outcome-range", text);
   OutcomeRange range;
-  if (!low.empty()) range.low = parse_number("--range", low);
-  if (!high.empty()) range.high = parse_number("--range", high);
-  if (!(range.low < range.high)) refuse("--range", "'" + std::string(text) + "' is empty; expected LO below HI");
+  if (!low.empty()) range.low = parse_number("--outcome-range", low);
+  if (!high.empty()) range.high = parse_number("--outcome-range", high);
+  if (!(range.low < range.high))
+    refuse("--outcome-range", "'" + std::string(text) + "' is empty; expected LO below HI");
   return range;
 }
 

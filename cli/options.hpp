@@ -8,9 +8,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <widthwise/conformal_predictor.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
-#include <widthwise/predictor.hpp>
 
 namespace widthwise::cli {
 

@@ -34,7 +34,7 @@ std::string list(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string TextTable::text() const {
+std::string TextTable::to_string() const {
   std::vector<std::size_t> widths;
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -81,12 +81,12 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
 }
 
 std::string with_guarantee(const Guarantee& guarantee) {
-  return guarantee.is_marginal() ? "" : " with guarantee " + guarantee.text();
+  return guarantee.is_marginal() ? "" : " with guarantee " + guarantee.to_string();
 }
 
 Json to_json(const Guarantee& guarantee) {
   const std::optional<Level>& confidence = guarantee.confidence();
-  return confidence ? Json(confidence->value()) : Json(guarantee.text());
+  return confidence ? Json(confidence->value()) : Json(guarantee.to_string());
 }
 
 Json to_json(const Proportion& proportion) {

@@ -40,7 +40,7 @@ using internal::significant;
 class TextTable {
  public:
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string to_string() const;
 
  private:
   std::vector<std::vector<std::string>> rows_;

@@ -21,30 +21,30 @@ struct PlanArguments {
   double tolerance = 0;
   std::uint64_t rows = 0;
   double confidence = 0.95;
-  std::string guarantee = Guarantee().text();
+  std::string guarantee = Guarantee().to_string();
   bool json = false;
 };
 
 std::string words(const Level& level, const Guarantee& guarantee, const CoverageSpread& spread,
                   const PlanArguments& arguments, bool from_tolerance) {
-  const std::uint64_t least = guarantee.least_rows(level);
-  const std::string intervals = "intervals of level " + level.text() + with_guarantee(guarantee);
+  const std::uint64_t minimum = guarantee.min_rows(level);
+  const std::string intervals = "intervals of level " + level.to_string() + with_guarantee(guarantee);
   const std::string range = "between " + percent(spread.low, 2) + " and " + percent(spread.high, 2);
   const std::string confidence = "with " + percent(arguments.confidence, 0) + " confidence";
   if (from_tolerance) {
     return "Calibrate with " + count_of(spread.rows, "row") + " or more to keep the coverage of " + intervals +
-           " within " + significant(arguments.tolerance) + " of " + level.text() + ", " + confidence + ": it will be " +
-           range + ".";
+           " within " + significant(arguments.tolerance) + " of " + level.to_string() + ", " + confidence +
+           ": it will be " + range + ".";
   }
-  if (spread.rows < least) {
+  if (spread.rows < minimum) {
     return "Calibrated with " + count_of(spread.rows, "row") + ", " + intervals +
-           " are infinite: no finite interval is valid with fewer than " + count_of(least, "row") + ".";
+           " are infinite: no finite interval is valid with fewer than " + count_of(minimum, "row") + ".";
   }
   std::string text = "Calibrated with " + count_of(spread.rows, "row") + ", " + intervals + " cover " + range +
                      " of new outcomes, " + confidence + "; " + percent(spread.mean, 2) +
                      " on average over calibrations";
-  if (const std::optional<Level>& least_share = guarantee.confidence()) {
-    text += " and at least " + percent(level.value(), 0) + " of new outcomes in " + percent(least_share->value(), 0) +
+  if (const std::optional<Level>& min_share = guarantee.confidence()) {
+    text += " and at least " + percent(level.value(), 0) + " of new outcomes in " + percent(min_share->value(), 0) +
             " of calibrations";
   }
   return text + ".";
@@ -61,7 +61,7 @@ void run(const PlanArguments& arguments, bool from_tolerance) {
     if (arguments.json) {
       Json answer = {{"level", level.value()}, {"guarantee", to_json(guarantee)}, {"confidence", arguments.confidence}};
       if (from_tolerance) answer["tolerance"] = arguments.tolerance;
-      answer["least_rows"] = guarantee.least_rows(level);
+      answer["min_rows"] = guarantee.min_rows(level);
       answer.update(to_json(spread));
       answers.push_back(std::move(answer));
       continue;

@@ -30,13 +30,13 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
   const std::uint64_t rows = model.parts().calibration.rows_kept();
   for (std::size_t j = 0; j < levels.size(); ++j) {
     if (added.infinite()[j] == 0) continue;
-    const std::uint64_t least = model.parts().guarantee.least_rows(levels[j]);
-    if (rows < least) {
-      warn("intervals of level " + levels[j].text() + with_guarantee(model.parts().guarantee) +
-           " are infinite: it needs " + count_of(least, "calibration row") + ", the model has " + count(rows) +
+    const std::uint64_t minimum = model.parts().guarantee.min_rows(levels[j]);
+    if (rows < minimum) {
+      warn("intervals of level " + levels[j].to_string() + with_guarantee(model.parts().guarantee) +
+           " are infinite: it needs " + count_of(minimum, "calibration row") + ", the model has " + count(rows) +
            "; add some with 'widthwise calibrate'");
     } else {
-      warn(count_of(added.infinite()[j], "interval") + " of level " + levels[j].text() +
+      warn(count_of(added.infinite()[j], "interval") + " of level " + levels[j].to_string() +
            (added.infinite()[j] == 1 ? " is" : " are") +
            " infinite: the row has no prediction, or one that the calibration cannot bound");
     }
@@ -66,7 +66,7 @@ void run(const PredictArguments& arguments) {
   writer->close();
   if (arguments.json) {
     Json infinite = Json::object();
-    for (std::size_t j = 0; j < levels.size(); ++j) infinite[levels[j].text()] = added.infinite()[j];
+    for (std::size_t j = 0; j < levels.size(); ++j) infinite[levels[j].to_string()] = added.infinite()[j];
     print_json(Json{
         {"output", arguments.output}, {"rows", table.rows_read()}, {"added", added.names()}, {"infinite", infinite}});
   } else {

@@ -37,7 +37,7 @@ constexpr const char* kFooter =
     "  143  terminated (SIGTERM); no file is left half-written\n"
     "\n"
     "Example:\n"
-    "  widthwise fit homes.csv --target price --base xgboost -o homes.safetensors\n"
+    "  widthwise fit homes.csv --target price --base trees -o homes.safetensors\n"
     "  widthwise predict homes.safetensors new.csv -o intervals.csv";
 
 int exit_code(const Error& error) {

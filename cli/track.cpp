@@ -32,7 +32,7 @@ struct TrackArguments {
   std::vector<std::string> columns;
   std::string method;
   std::string step;
-  std::string window;
+  std::string window_rows;
   std::uint64_t batch_size = TrackOptions{}.batch_size;
   std::string batch_by;
   std::uint64_t delay = 0;
@@ -48,7 +48,7 @@ struct GivenOptions {
   std::vector<Level> levels;
   std::optional<OnlineMethod> method;
   std::optional<double> step;
-  std::optional<std::uint64_t> window;
+  std::optional<std::uint64_t> window_rows;
 };
 
 GivenOptions parse(const TrackArguments& arguments) {
@@ -56,7 +56,7 @@ GivenOptions parse(const TrackArguments& arguments) {
   given.levels = parse_levels(arguments.levels);
   if (!arguments.method.empty()) given.method = online_method_of(arguments.method);
   if (!arguments.step.empty()) given.step = parse_number("--step", arguments.step);
-  if (!arguments.window.empty()) given.window = internal::read_whole<std::uint64_t>(arguments.window);
+  if (!arguments.window_rows.empty()) given.window_rows = internal::read_whole<std::uint64_t>(arguments.window_rows);
   return given;
 }
 
@@ -70,7 +70,7 @@ void expect_same(const OnlineCalibration& online, const GivenOptions& given) {
   };
   expect(given.levels.empty() || given.levels == online.levels(), "--level");
   expect(!given.method || *given.method == online.method(), "--method");
-  expect(!given.window || *given.window == online.window(), "--window");
+  expect(!given.window_rows || *given.window_rows == online.window_rows(), "--window-rows");
   for (std::size_t j = 0; j < online.levels().size(); ++j) {
     expect(!given.step || *given.step == online.step(j), "--step");
   }
@@ -87,7 +87,7 @@ OnlineCalibration begin(const TrackArguments& arguments, const Model& model) {
   OnlineOptions options;
   options.method = given.method.value_or(options.method);
   options.step = given.step;
-  options.window = given.window.value_or(options.window);
+  options.window_rows = given.window_rows.value_or(options.window_rows);
   return {parts.calibration, given.levels.empty() ? parts.levels : given.levels, options};
 }
 
@@ -147,7 +147,7 @@ void report_json(const TrackArguments& arguments, const OnlineCalibration& onlin
                   {"longest_delay", online.longest_delay()},
                   {"added", tracked.added},
                   {"method", name_of(online.method())},
-                  {"window", online.window()},
+                  {"window_rows", online.window_rows()},
                   {"levels", by_level}});
 }
 
@@ -172,14 +172,14 @@ std::string coverage_table(const OnlineCalibration& online, const Tracked& track
   table.add(header);
   for (std::size_t j = 0; j < online.levels().size(); ++j) {
     const OnlineCoverage coverage = online.coverage(j);
-    std::vector<std::string> line = {online.levels()[j].text(),
+    std::vector<std::string> line = {online.levels()[j].to_string(),
                                      observed == 0 ? "-" : percent(table_coverage(tracked, online, j))};
     if (earlier) line.push_back(percent(share(coverage.covered, coverage.rows)));
     line.push_back(percent(share(coverage.recent_covered, coverage.recent_rows)));
     line.push_back(percent(share(coverage.covered_fixed, coverage.rows)));
     table.add(line);
   }
-  return table.text();
+  return table.to_string();
 }
 
 void report(const TrackArguments& arguments, const OnlineCalibration& online, const Tracked& tracked) {
@@ -459,7 +459,7 @@ Command add_track(CLI::App& program) {
                   "how far one miss moves the level; default: a twentieth of 1 - level when adaptive, 1 when decaying")
       ->type_name("S");
   command
-      .add_option("--window", arguments->window,
+      .add_option("--window-rows", arguments->window_rows,
                   "recent rows that adaptive takes quantiles of, at least, and that the report counts; default: 1000")
       ->type_name("N")
       ->check(whole_number());

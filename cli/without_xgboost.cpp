@@ -35,8 +35,8 @@ std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const 
   refuse();
 }
 
-std::unique_ptr<const Team> join_team(std::shared_ptr<const XgboostLibrary> /*library*/,
-                                      const TeamOptions& /*options*/) {
+std::unique_ptr<const Communicator> join_workers(std::shared_ptr<const XgboostLibrary> /*library*/,
+                                                 const CommunicatorOptions& /*options*/) {
   refuse();
 }
 

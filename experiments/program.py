@@ -38,7 +38,7 @@ def fit(
         # fmt: off
         words = [
             path(), "fit", table, "--target", "y", "--prediction", "f", *options, "--xgboost", find_lib_path()[0],
-            "--seed", seed, "--threads", 1, "--calibration-share", 0, "--no-compare", "-o", model,
+            "--seed", seed, "--threads", 1, "--calibration-size", 0, "--no-compare", "-o", model,
         ]
         # fmt: on
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)

@@ -8,9 +8,9 @@
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   (void)widthwise::fuzz::accepted([&] {
-    const auto trees = widthwise::read_forest(std::as_bytes(std::span(data, size)));
-    constexpr std::size_t kMostNumbers = 1'000'000;  // larger models are valid, but evaluating them tests nothing more
-    if (trees->inputs() > kMostNumbers || trees->outputs() > kMostNumbers) return;
+    const auto trees = widthwise::read_trees(std::as_bytes(std::span(data, size)));
+    constexpr std::size_t kMaxNumbers = 1'000'000;  // larger models are valid, but evaluating them tests nothing more
+    if (trees->inputs() > kMaxNumbers || trees->outputs() > kMaxNumbers) return;
     std::vector<double> row(trees->inputs(), 0.5);
     if (!row.empty()) row[0] = std::numeric_limits<double>::quiet_NaN();
     std::vector<double> out(trees->outputs());

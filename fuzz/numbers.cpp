@@ -18,17 +18,17 @@ using widthwise::fuzz::require;
 
 void check_level(std::string_view text) {
   const Level level = Level::parse(text);
-  require(Level::parse(level.text()) == level, "a level reads back");
+  require(Level::parse(level.to_string()) == level, "a level reads back");
   require(level.numerator() > 0 && level.numerator() < level.denominator(), "a level lies between 0 and 1");
   require(level.complement().complement() == level, "the complement of the complement is the level");
-  const std::uint64_t least = level.least_rows();
-  require(level.rank(least) <= least, "the smallest number of rows suffices");
-  require(least == 0 || level.rank(least - 1) == least, "one row fewer does not");
+  const std::uint64_t minimum = level.min_rows();
+  require(level.rank(minimum) <= minimum, "the smallest number of rows suffices");
+  require(minimum == 0 || level.rank(minimum - 1) == minimum, "one row fewer does not");
 }
 
 void check_guarantee(std::string_view text) {
   const Guarantee guarantee = Guarantee::parse(std::string(text));
-  require(Guarantee::parse(guarantee.text()).text() == guarantee.text(), "a guarantee reads back");
+  require(Guarantee::parse(guarantee.to_string()).to_string() == guarantee.to_string(), "a guarantee reads back");
 }
 
 void check_number(std::string_view text) {

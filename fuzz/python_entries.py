@@ -189,7 +189,7 @@ def fit_localizer(data: Bytes) -> None:
         goal=option(data, None, "even", 0.5),
         confidence_level=option(data, *GOOD_NUMBERS),
         two_sided=option(data, None, False),
-        window=option(data, None, "all"),
+        level_window=option(data, None, "all"),
         outcome_range=option(data, None, (-1e9, 1e9)),
         random_state=option(data, 0, 5),
         n_jobs=option(data, 1),
@@ -244,7 +244,7 @@ def use_online(data: Bytes) -> None:
         option(data, None, *GOOD_NUMBERS),
         method=data.pick(["adaptive", "decaying"]) if not data.odd(8) else option(data, ""),
         step=option(data, None, 0.1),
-        window=option(data, None, 5, 100),
+        window_rows=option(data, None, 5, 100),
     )
     for _ in range(data.below(4)):
         issued = online.predict_interval(table(data), column(data, F))

@@ -15,9 +15,9 @@
 namespace widthwise {
 namespace {
 
-constexpr std::size_t kMostLayers = 1000;
-constexpr std::size_t kMostUnits = std::size_t{1} << 20;
-constexpr double kMostBound = 1e6;
+constexpr std::size_t kMaxLayers = 1000;
+constexpr std::size_t kMaxUnits = std::size_t{1} << 20;
+constexpr double kMaxBound = 1e6;
 
 /// Columns of weights are as long as a multiple of this where that does not cost much: whole vectors, no remainders.
 constexpr std::size_t kPadding = 16;
@@ -40,8 +40,8 @@ void check_finite(std::span<const Number> numbers, const std::string& what) {
 }
 
 void check_units(std::size_t units, const std::string& what) {
-  if (units == 0 || units > kMostUnits) {
-    refuse(what + ": expected 1 to " + std::to_string(kMostUnits) + ", found " + std::to_string(units));
+  if (units == 0 || units > kMaxUnits) {
+    refuse(what + ": expected 1 to " + std::to_string(kMaxUnits) + ", found " + std::to_string(units));
   }
 }
 
@@ -61,12 +61,12 @@ void check_arrays(const DenseNetArrays& arrays) {
       refuse("scale " + std::to_string(i) + " is " + internal::text_of(arrays.scale[i]) + ", expected it positive");
     }
   }
-  if (!(arrays.bound > 0 && arrays.bound <= kMostBound)) {
-    refuse("the bound is " + internal::text_of(arrays.bound) + ", expected it in (0, " + internal::text_of(kMostBound) +
+  if (!(arrays.bound > 0 && arrays.bound <= kMaxBound)) {
+    refuse("the bound is " + internal::text_of(arrays.bound) + ", expected it in (0, " + internal::text_of(kMaxBound) +
            "]");
   }
-  if (arrays.layers.empty() || arrays.layers.size() > kMostLayers) {
-    refuse("expected 1 to " + std::to_string(kMostLayers) + " layers, found " + std::to_string(arrays.layers.size()));
+  if (arrays.layers.empty() || arrays.layers.size() > kMaxLayers) {
+    refuse("expected 1 to " + std::to_string(kMaxLayers) + " layers, found " + std::to_string(arrays.layers.size()));
   }
   std::size_t inputs = arrays.centre.size();
   for (std::size_t i = 0; i < arrays.layers.size(); ++i) {
@@ -74,7 +74,7 @@ void check_arrays(const DenseNetArrays& arrays) {
     const std::string name = "layer " + std::to_string(i) + ": ";
     check_size(layer.inputs, inputs, "inputs of layer " + std::to_string(i) + ", as many as come before it");
     check_units(layer.outputs, name + "outputs");
-    // Both factors are at most kMostUnits: no overflow.
+    // Both factors are at most kMaxUnits: no overflow.
     check_size(layer.weights.size(), std::size_t{layer.inputs} * layer.outputs,
                "weights of layer " + std::to_string(i));
     check_size(layer.biases.size(), layer.outputs, "biases of layer " + std::to_string(i));

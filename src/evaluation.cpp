@@ -8,7 +8,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "diagnostics/parts.hpp"
+#include "diagnostics/bins.hpp"
 #include "diagnostics/rows.hpp"
 #include "evaluation/place_test.hpp"
 #include "printable.hpp"
@@ -17,9 +17,9 @@
 namespace widthwise {
 namespace {
 
+using internal::BinRows;
 using internal::count;
 using internal::count_of;
-using internal::PartRows;
 using internal::percent;
 using internal::percent_range;
 using internal::PlaceTest;
@@ -42,12 +42,12 @@ std::string groups_text(const CalibrationRanks& calibration) {
   return calibration.row_groups.empty() ? "" : " in " + count_of(calibration.groups.size(), "group");
 }
 
-std::string say(const Evaluation& found, const CalibrationRanks& calibration) {
-  const Proportion& coverage = found.summary.coverage;
+std::string say(const LevelEvaluation& found, const CalibrationRanks& calibration) {
+  const Proportion& coverage = found.intervals.coverage;
   if (found.verdict == Verdict::kInfinite) {
     const bool grouped = !calibration.row_groups.empty();
     return "Nothing to judge: intervals are infinite until there are " +
-           count_of(calibration.least_rows, "calibration row") + (grouped ? " per group" : "") + "; the model has " +
+           count_of(calibration.min_rows, "calibration row") + (grouped ? " per group" : "") + "; the model has " +
            count(found.expected.rows) + groups_text(calibration) + ".";
   }
   const std::string measured = "Coverage of " + percent(coverage.share);
@@ -68,7 +68,7 @@ std::string say(const Evaluation& found, const CalibrationRanks& calibration) {
            ". These rows are easier than those of the calibration.";
   }
   if (coverage.share > found.expected.high) {
-    const double on_bounds = static_cast<double>(coverage.successes - found.summary.inside);
+    const double on_bounds = static_cast<double>(coverage.successes - found.intervals.inside);
     return "Valid. " + measured + " is above " + expected +
            " because scores are tied: " + percent(on_bounds / static_cast<double>(coverage.trials)) +
            " of the outcomes lie on a bound.";
@@ -91,7 +91,7 @@ Verdict judge(const IntervalSummary& summary, const CoverageSpread& expected, bo
 /// A part of the rows that is tested, and where its mark goes.
 struct FixedPlace {
   WeakPlace place;
-  Part* part;
+  Bin* bin;
 };
 
 /// Tests all places of one level, and marks what is weak.
@@ -99,26 +99,26 @@ class WeakPlaces {
  public:
   WeakPlaces(const PlaceTest& test, double error) : test_(test), error_(error) {}
 
-  /// Add parts that were cut without regard to outcomes; row numbers are looked up in `numbers` unless it is empty.
-  /// Returns the least p-value. The parts stay where they are until `finish`.
-  double add(PlaceKind kind, std::size_t feature, std::span<PartRows> parts, std::span<const std::size_t> numbers) {
-    double least = 1;
-    for (PartRows& part : parts) {
-      if (part.rows.size() < kMinPartRows) continue;
+  /// Add bins that were cut without regard to outcomes; row numbers are looked up in `numbers` unless it is empty.
+  /// Returns the least p-value. The bins stay where they are until `finish`.
+  double add(PlaceKind kind, std::size_t feature, std::span<BinRows> bins, std::span<const std::size_t> numbers) {
+    double minimum = 1;
+    for (BinRows& bin : bins) {
+      if (bin.rows.size() < kMinBinRows) continue;
       if (!numbers.empty()) {
-        for (std::size_t& row : part.rows) row = numbers[row];
+        for (std::size_t& row : bin.rows) row = numbers[row];
       }
-      const double p = test_.p_value(part.rows);
-      least = std::min(least, p);
+      const double p = test_.p_value(bin.rows);
+      minimum = std::min(minimum, p);
       fixed_.push_back({.place = {.kind = kind,
                                   .feature = feature,
-                                  .low = part.part.low,
-                                  .high = part.part.high,
-                                  .coverage = part.part.coverage,
+                                  .low = bin.bin.low,
+                                  .high = bin.bin.high,
+                                  .coverage = bin.bin.coverage,
                                   .p_value = p},
-                        .part = &part.part});
+                        .bin = &bin.bin});
     }
-    return least;
+    return minimum;
   }
 
   /// Test a place that one half of the rows chose.
@@ -133,7 +133,7 @@ class WeakPlaces {
 
   [[nodiscard]] std::uint64_t tested() const { return fixed_.size() + searched_; }
 
-  /// Mark the weak parts; return all weak places.
+  /// Mark the weak bins; return all weak places.
   [[nodiscard]] std::vector<WeakPlace> finish() && {
     std::vector<double> p_values;
     p_values.reserve(fixed_.size());
@@ -141,7 +141,7 @@ class WeakPlaces {
     const std::vector<bool> weak = internal::reject_by_holm(p_values, kFixedShare * error_);
     for (std::size_t i = 0; i < fixed_.size(); ++i) {
       if (!weak[i]) continue;
-      fixed_[i].part->weak = true;
+      fixed_[i].bin->weak = true;
       found_.push_back(fixed_[i].place);
     }
     std::ranges::stable_sort(found_, [](const WeakPlace& a, const WeakPlace& b) {
@@ -158,10 +158,10 @@ class WeakPlaces {
   std::vector<WeakPlace> found_;
 };
 
-std::vector<Part> without_rows(const std::vector<PartRows>& parts) {
-  std::vector<Part> result;
-  result.reserve(parts.size());
-  for (const PartRows& part : parts) result.push_back(part.part);
+std::vector<Bin> without_rows(const std::vector<BinRows>& bins) {
+  std::vector<Bin> result;
+  result.reserve(bins.size());
+  for (const BinRows& bin : bins) result.push_back(bin.bin);
   return result;
 }
 
@@ -197,7 +197,7 @@ std::optional<FeatureSlab> search_range(const IntervalRows& sampled, MatrixView 
   double clearest = 0;
   for (const double share : kRangeShares) {
     if (share * half < kRoomForChance * static_cast<double>(kMinSlabRows)) continue;
-    std::optional<FeatureSlab> range = weakest_slab(sampled, features, {.least_share = share});
+    std::optional<FeatureSlab> range = weakest_slab(sampled, features, {.min_share = share});
     if (!range) continue;
     const double clearness =
         (level.value() - range->search_coverage) * std::sqrt(static_cast<double>(range->coverage.trials));
@@ -209,7 +209,7 @@ std::optional<FeatureSlab> search_range(const IntervalRows& sampled, MatrixView 
 }
 
 /// Search for the range and the slab of lowest coverage on one half, and test them on the other.
-void search_places(Evaluation& result, WeakPlaces& places, const IntervalRows& sampled, const SearchRows& search) {
+void search_places(LevelEvaluation& result, WeakPlaces& places, const IntervalRows& sampled, const SearchRows& search) {
   const std::size_t m = search.rows.size();
   const std::vector<std::size_t> chosen = looked_up(slab_halves(m).search, search.rows);
   const std::vector<double> features = standardised(search.features);
@@ -225,7 +225,7 @@ void search_places(Evaluation& result, WeakPlaces& places, const IntervalRows& s
                                                 .feature = range->feature,
                                                 .low = range->low,
                                                 .high = range->high,
-                                                .reaches_least = range->reaches_least,
+                                                .reaches_min = range->reaches_min,
                                                 .reaches_greatest = range->reaches_greatest,
                                                 .coverage = range->coverage},
                                                kRangeErrorShare, chosen, looked_up(range->measured, search.rows));
@@ -233,34 +233,34 @@ void search_places(Evaluation& result, WeakPlaces& places, const IntervalRows& s
   }
 }
 
-/// Parts of every feature and of the prediction, with the number of the feature.
+/// Bins of every feature and of the prediction, with the number of the feature.
 struct CutFeature {
   std::size_t feature;
-  std::vector<PartRows> parts;
-  double least_p_value = 1;
+  std::vector<BinRows> bins;
+  double min_p_value = 1;
 };
 
 std::vector<CutFeature> cut_features(const IntervalRows& sampled, const SearchRows& search) {
-  const std::size_t parts = std::min(kParts, search.rows.size() / kMinPartRows);
+  const std::size_t bins = std::min(kParts, search.rows.size() / kMinBinRows);
   std::vector<CutFeature> cut;
   std::vector<double> values(search.rows.size());
   for (std::size_t j = 0; j < search.features.columns(); ++j) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = search.features(i, j);
-    cut.push_back({.feature = j, .parts = internal::parts_by_feature(sampled, values, parts)});
+    cut.push_back({.feature = j, .bins = internal::bins_by_feature(sampled, values, bins)});
   }
   if (!search.predictions.empty()) {
-    cut.push_back({.feature = search.features.columns(),
-                   .parts = internal::parts_by_feature(sampled, search.predictions, parts)});
+    cut.push_back(
+        {.feature = search.features.columns(), .bins = internal::bins_by_feature(sampled, search.predictions, bins)});
   }
   return cut;
 }
 
-void find_weak_places(Evaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
+void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
                       const SearchRows& search, const PlaceTest& test, double error) {
   WeakPlaces places(test, error);
-  std::vector<PartRows> by_width = internal::parts_by_width(rows, kParts);
-  std::vector<PartRows> by_group;
-  if (!calibration.row_groups.empty()) by_group = internal::parts_by_group(rows, calibration.row_groups);
+  std::vector<BinRows> by_width = internal::bins_by_width(rows, kParts);
+  std::vector<BinRows> by_group;
+  if (!calibration.row_groups.empty()) by_group = internal::bins_by_group(rows, calibration.row_groups);
   std::vector<CutFeature> by_feature;
   if (result.verdict != Verdict::kInfinite && rows.outcomes.size() >= kMinSearchRows) {
     places.add(PlaceKind::kWidth, 0, by_width, {});
@@ -271,8 +271,8 @@ void find_weak_places(Evaluation& result, const IntervalRows& rows, const Calibr
       by_feature = cut_features(sampled.rows(), search);
       for (CutFeature& cut : by_feature) {
         const bool is_prediction = cut.feature == search.features.columns();
-        cut.least_p_value = places.add(is_prediction ? PlaceKind::kPrediction : PlaceKind::kFeature, cut.feature,
-                                       cut.parts, search.rows);
+        cut.min_p_value = places.add(is_prediction ? PlaceKind::kPrediction : PlaceKind::kFeature, cut.feature,
+                                     cut.bins, search.rows);
       }
     }
   }
@@ -282,11 +282,11 @@ void find_weak_places(Evaluation& result, const IntervalRows& rows, const Calibr
   result.by_group = without_rows(by_group);
   // The feature of the searched range comes first when that is weak, then the least p-values.
   std::ranges::stable_sort(by_feature, {}, [&](const CutFeature& cut) {
-    return result.range_is_weak && cut.feature == result.weakest->feature ? -1 : cut.least_p_value;
+    return result.range_is_weak && cut.feature == result.weakest->feature ? -1 : cut.min_p_value;
   });
   for (const CutFeature& cut : by_feature) {
     if (result.by_feature.size() == kMaxFeaturesKept) break;
-    if (cut.parts.size() > 1) result.by_feature.push_back({.feature = cut.feature, .parts = without_rows(cut.parts)});
+    if (cut.bins.size() > 1) result.by_feature.push_back({.feature = cut.feature, .bins = without_rows(cut.bins)});
   }
 }
 
@@ -326,13 +326,13 @@ std::string_view name_of(PlaceKind kind) {
 
 CalibrationRanks CalibrationRanks::of_rows(const Level& level, std::uint64_t rows, const Guarantee& guarantee) {
   return {.groups = {{.group = 0, .rows = rows, .rank = guarantee.rank(level, rows)}},
-          .least_rows = guarantee.least_rows(level)};
+          .min_rows = guarantee.min_rows(level)};
 }
 
 CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Level& level,
                                       std::span<const std::int64_t> row_groups, const Guarantee& guarantee) {
   if (row_groups.empty()) return of_rows(level, calibration.rows_kept(), guarantee);
-  CalibrationRanks ranks{.row_groups = row_groups, .least_rows = guarantee.least_rows(level)};
+  CalibrationRanks ranks{.row_groups = row_groups, .min_rows = guarantee.min_rows(level)};
   const std::set<std::int64_t> wanted(row_groups.begin(), row_groups.end());
   for (const std::int64_t group : calibration.groups()) {
     if (!wanted.contains(group)) continue;
@@ -346,42 +346,42 @@ CoverageSpread expected_coverage(const CalibrationRanks& calibration, std::size_
   return measured_coverage_spread(internal::RowRanks(calibration, n).count(), confidence);
 }
 
-Evaluation evaluate(const IntervalRows& rows, const Level& level, const CalibrationRanks& calibration,
-                    const SearchRows& search, const EvaluationOptions& options) {
+LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const CalibrationRanks& calibration,
+                         const SearchRows& search, const EvaluationOptions& options) {
   if (options.levels == 0) throw Error(ErrorCode::kInvalidArgument, "evaluate: expected at least 1 level, found 0");
   const auto levels = static_cast<double>(options.levels);
-  Evaluation result{.level = level,
-                    .summary = summarise(rows, level),
-                    .expected = {},
-                    .confidence = 1 - (1 - kVerdictConfidence) / levels,
-                    .in_words = {},
-                    .slab = {},
-                    .weakest = {}};
+  LevelEvaluation result{.level = level,
+                         .intervals = summarise(rows, level),
+                         .expected = {},
+                         .confidence = 1 - (1 - kVerdictConfidence) / levels,
+                         .summary = {},
+                         .slab = {},
+                         .weakest = {}};
   const internal::RowRanks ranks(calibration, rows.outcomes.size());
   const std::vector<RankedRows> ranked = ranks.count();
   const bool all_infinite = std::ranges::all_of(
       ranked, [](const RankedRows& group) { return group.test_rows == 0 || group.rank > group.rows; });
   result.expected = measured_coverage_spread(ranked, result.confidence);
-  result.verdict = judge(result.summary, result.expected, all_infinite);
-  result.in_words = say(result, calibration);
+  result.verdict = judge(result.intervals, result.expected, all_infinite);
+  result.summary = say(result, calibration);
   find_weak_places(result, rows, calibration, search, PlaceTest(rows, level, ranks), kWeakPlaceError / levels);
   return result;
 }
 
-void mark_weak(std::span<Part> parts, const Level& level, std::optional<std::uint64_t> calibration_rows) {
+void mark_weak(std::span<Bin> bins, const Level& level, std::optional<std::uint64_t> calibration_rows) {
   // So many rows that the quantile is all but known.
   constexpr std::uint64_t kKnownQuantile = 1'000'000'000;
   const std::uint64_t n = calibration_rows.value_or(kKnownQuantile);
   std::vector<double> p_values;
-  std::vector<Part*> tested;
-  for (Part& part : parts) {
-    part.weak = false;
-    const Proportion& coverage = part.coverage;
-    if (coverage.trials < kMinPartRows) continue;
+  std::vector<Bin*> tested;
+  for (Bin& bin : bins) {
+    bin.weak = false;
+    const Proportion& coverage = bin.coverage;
+    if (coverage.trials < kMinBinRows) continue;
     const RankedRows group{.rows = n, .rank = level.rank(n), .test_rows = coverage.trials};
     p_values.push_back(
         coverage.share >= level.value() ? 1 : CoveredCount(std::span(&group, 1)).at_most(coverage.successes));
-    tested.push_back(&part);
+    tested.push_back(&bin);
   }
   const std::vector<bool> weak = internal::reject_by_holm(p_values, kWeakPlaceError);
   for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->weak = weak[i];
@@ -392,17 +392,17 @@ namespace {
 struct NamedRange {
   double low;
   double high;
-  bool reaches_least;
+  bool reaches_min;
   bool reaches_greatest;
 };
 
-std::string in_words(const NamedRange& range, std::string_view name) {
+std::string summary(const NamedRange& range, std::string_view name) {
   const std::string subject = std::string(name) + " is ";
   if (std::isnan(range.low)) return subject + "missing";
   if (range.low == range.high) return subject + significant(range.low);
-  if (range.reaches_least && range.reaches_greatest) return subject + "anything";
+  if (range.reaches_min && range.reaches_greatest) return subject + "anything";
   if (range.reaches_greatest) return subject + "at least " + significant(range.low);
-  if (range.reaches_least) return subject + "at most " + significant(range.high);
+  if (range.reaches_min) return subject + "at most " + significant(range.high);
   return subject + significant(range.low) + " to " + significant(range.high);
 }
 
@@ -423,23 +423,22 @@ std::string heaviest(std::span<const double> direction, std::span<const std::str
 
 }  // namespace
 
-std::string in_words(const FeatureSlab& slab, std::string_view name) {
-  return in_words(NamedRange{slab.low, slab.high, slab.reaches_least, slab.reaches_greatest},
-                  internal::printable(name));
+std::string summary(const FeatureSlab& slab, std::string_view name) {
+  return summary(NamedRange{slab.low, slab.high, slab.reaches_min, slab.reaches_greatest}, internal::printable(name));
 }
 
-std::string in_words(const WeakPlace& place, const Evaluation& evaluation, std::span<const std::string> features) {
-  const NamedRange range{place.low, place.high, place.reaches_least, place.reaches_greatest};
+std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation, std::span<const std::string> features) {
+  const NamedRange range{place.low, place.high, place.reaches_min, place.reaches_greatest};
   switch (place.kind) {
     case PlaceKind::kRange:
     case PlaceKind::kFeature:
-      return in_words(range, internal::printable(features[place.feature]));
+      return summary(range, internal::printable(features[place.feature]));
     case PlaceKind::kGroup:
-      return in_words(range, "group");
+      return summary(range, "group");
     case PlaceKind::kPrediction:
-      return in_words(range, "the prediction");
+      return summary(range, "the prediction");
     case PlaceKind::kWidth:
-      return in_words(range, "the interval width");
+      return summary(range, "the interval width");
     case PlaceKind::kSlab:
       if (!evaluation.slab) return "several features come together";
       return "several features come together, of which " + heaviest(evaluation.slab->direction, features) +

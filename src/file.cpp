@@ -26,8 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kPermissions = 07777;
-constexpr int kMostLinks = 40;          // as Linux itself follows
-constexpr std::size_t kMostName = 200;  // of the 255 bytes that most file systems allow
+constexpr int kMaxLinks = 40;          // as Linux itself follows
+constexpr std::size_t kMaxName = 200;  // of the 255 bytes that most file systems allow
 constexpr std::size_t kNumberDigits = 16;
 constexpr std::string_view kTemporaryEnding = ".tmp";
 constexpr std::time_t kStaleSeconds = 60;
@@ -87,7 +87,7 @@ class Descriptor {
 /// What the names of temporary files of a file begin with.
 std::string temporary_stem(const fs::path& target) {
   std::string stem(1, '.');
-  stem.append(target.filename().native(), 0, kMostName).append(1, '.');
+  stem.append(target.filename().native(), 0, kMaxName).append(1, '.');
   return stem;
 }
 
@@ -123,7 +123,7 @@ void sweep(const fs::path& target) {
 /// What `file` points to, when it is a symbolic link, to the last link; it need not exist.
 fs::path behind_links(const fs::path& file) {
   fs::path path = file;
-  for (int links = 0; links < kMostLinks; ++links) {
+  for (int links = 0; links < kMaxLinks; ++links) {
     std::error_code error;
     const fs::path target = fs::read_symlink(path, error);
     if (error) return path;  // not a link, or nothing there, or what the next call will say

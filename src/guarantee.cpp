@@ -12,7 +12,7 @@
 namespace widthwise {
 namespace {
 
-constexpr std::uint64_t kMostRows = 10'000'000'000;  // the sums below take some 10 sqrt(n) steps
+constexpr std::uint64_t kMaxRows = 10'000'000'000;  // the sums below take some 10 sqrt(n) steps
 
 /// The terms C(n, i) odds^i of a binomial distribution, up to one factor, one after the other. Only sums, products and
 /// quotients of doubles: the same bits on every machine. A step rounds at most six times by 2^-53 each.
@@ -93,18 +93,19 @@ Guarantee Guarantee::parse(std::string_view text) {
 
 std::uint64_t Guarantee::rank(const Level& level, std::uint64_t n) const {
   if (!confidence_) return level.rank(n);
-  if (n > kMostRows) {
-    throw Error(ErrorCode::kInvalidArgument, "guarantee " + text() + ": expected at most " + std::to_string(kMostRows) +
-                                                 " calibration rows, found " + std::to_string(n));
+  if (n > kMaxRows) {
+    throw Error(ErrorCode::kInvalidArgument, "guarantee " + to_string() + ": expected at most " +
+                                                 std::to_string(kMaxRows) + " calibration rows, found " +
+                                                 std::to_string(n));
   }
   return remembered_rank(level, *confidence_, n);
 }
 
-std::uint64_t Guarantee::least_rows(const Level& level) const {
-  if (!confidence_) return level.least_rows();
+std::uint64_t Guarantee::min_rows(const Level& level) const {
+  if (!confidence_) return level.min_rows();
   // All n scores lie below the level's quantile with probability level^n.
   const double rows = std::log(confidence_->complement().value()) / std::log1p(-level.complement().value());
-  if (rows > static_cast<double>(kMostRows - 1)) {
+  if (rows > static_cast<double>(kMaxRows - 1)) {
     constexpr auto kAll = std::numeric_limits<std::uint64_t>::max();
     return rows < static_cast<double>(kAll) ? static_cast<std::uint64_t>(rows) + 1 : kAll;
   }

@@ -103,7 +103,7 @@ Level Level::parse(std::string_view text) {
   return {numerator, power_of_ten(decimals)};
 }
 
-std::string Level::text() const {
+std::string Level::to_string() const {
   std::int64_t decimals = 1;
   while (power_of_ten(decimals) % denominator_ != 0) ++decimals;
   const std::string digits = std::to_string(numerator_ * (power_of_ten(decimals) / denominator_));
@@ -112,7 +112,7 @@ std::string Level::text() const {
 
 double Level::value() const {
   // Dividing the two numbers would round three times where they exceed 2^53.
-  const std::string decimal = text();
+  const std::string decimal = to_string();
   double value = 0;
   std::from_chars(decimal.data(), decimal.data() + decimal.size(), value);
   return value;
@@ -124,7 +124,7 @@ std::uint64_t Level::rank(std::uint64_t n) const {
   return static_cast<std::uint64_t>((scaled + (denominator_ - 1)) / denominator_);
 }
 
-std::uint64_t Level::least_rows() const {
+std::uint64_t Level::min_rows() const {
   // (n + 1) level <= n exactly when n >= level / (1 - level).
   const std::uint64_t miss = denominator_ - numerator_;
   return numerator_ / miss + (numerator_ % miss == 0 ? 0 : 1);

@@ -9,8 +9,8 @@
 
 #include <widthwise/error.hpp>
 
+#include "conformal_predictor/outcomes_outside.hpp"
 #include "observed_rows.hpp"
-#include "predictor/outcomes_outside.hpp"
 #include "row_function/scratch.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
@@ -21,7 +21,7 @@ namespace {
 using internal::text_of;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int kMostUnitExponent = 500;
+constexpr int kMaxUnitExponent = 500;
 constexpr std::size_t kStackFeatures = 512;
 constexpr std::size_t kStackParameters = 64;
 
@@ -38,7 +38,7 @@ void expect_count(std::string_view what, std::size_t found, std::size_t expected
 
 bool usable_unit(double unit) {
   int exponent = 0;
-  return std::frexp(unit, &exponent) == 0.5 && std::abs(exponent - 1) <= kMostUnitExponent;
+  return std::frexp(unit, &exponent) == 0.5 && std::abs(exponent - 1) <= kMaxUnitExponent;
 }
 
 template <class Values>
@@ -84,9 +84,10 @@ void check_numbers(const ModelParts& parts) {
            "expected a unit that is a power of two from 2^-500 to 2^500, found " + text_of(parts.unit));
   }
   const double infinity = std::numeric_limits<double>::infinity();
-  if (!(parts.range.low <= parts.range.high && parts.range.low < infinity && parts.range.high > -infinity)) {
-    refuse(ErrorCode::kInvalidArgument,
-           "the range of outcomes is empty: [" + text_of(parts.range.low) + ", " + text_of(parts.range.high) + "]");
+  if (!(parts.outcome_range.low <= parts.outcome_range.high && parts.outcome_range.low < infinity &&
+        parts.outcome_range.high > -infinity)) {
+    refuse(ErrorCode::kInvalidArgument, "the range of outcomes is empty: [" + text_of(parts.outcome_range.low) + ", " +
+                                            text_of(parts.outcome_range.high) + "]");
   }
   if (parts.levels.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least one level, found none");
   if (parts.levels.size() > kMaxLevels) {
@@ -158,7 +159,7 @@ std::string Model::uncalibrated() const {
 
 void Model::check_outcomes(std::span<const double> outcomes, RowNumbers numbers) const {
   numbers.check(outcomes.size(), "check_outcomes");
-  internal::OutcomesOutside outside(parts_.range);
+  internal::OutcomesOutside outside(parts_.outcome_range);
   outside.add(outcomes, numbers);
   outside.require_none("Model");
 }
@@ -250,7 +251,7 @@ void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const d
 void Model::from_units(MutableMatrixView lower, MutableMatrixView upper) const {
   for (std::size_t i = 0; i < lower.rows(); ++i) {
     for (std::size_t j = 0; j < lower.columns(); ++j) {
-      const Interval interval = in_range(lower(i, j), upper(i, j), parts_.unit, parts_.range);
+      const Interval interval = in_range(lower(i, j), upper(i, j), parts_.unit, parts_.outcome_range);
       lower(i, j) = interval.lower;
       upper(i, j) = interval.upper;
     }
@@ -330,7 +331,7 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
     parts_.localizer->evaluate({wide.data(), 1, features + 1}, {parameters.data(), 1, columns});
   }
   const Interval interval = predictor_.interval(in_units(f, parts_.unit), parameters.span(), level);
-  return in_range(interval.lower, interval.upper, parts_.unit, parts_.range);
+  return in_range(interval.lower, interval.upper, parts_.unit, parts_.outcome_range);
 }
 
 void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
@@ -351,7 +352,7 @@ void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilitie
     const MutableMatrixView part = out.slice(block.first, block.predictions.size());
     predictor_.quantiles(block.rows, probabilities, part);
     for (std::size_t i = 0; i < part.rows(); ++i) {
-      for (double& value : part.row(i)) value = in_range(value, value, parts_.unit, parts_.range).lower;
+      for (double& value : part.row(i)) value = in_range(value, value, parts_.unit, parts_.outcome_range).lower;
     }
   });
 }

@@ -99,7 +99,7 @@ int format_of(std::span<const std::byte> bytes) {
 
 void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (parts.online) writer.put("online", parts.online->serialise());
-  if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.text());
+  if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.to_string());
   if (!parts.fit_sketch.empty()) writer.put("fit_sketch", parts.fit_sketch.serialise());
   if (!parts.calibration_sketch.empty()) writer.put("calibration_sketch", parts.calibration_sketch.serialise());
 }
@@ -130,8 +130,8 @@ Model read_model(std::span<const std::byte> bytes) {
   parts.base = internal::take_function(reader, "base");
   parts.localizer = internal::take_function(reader, "localizer");
   parts.unit = number_of(reader.take_text("unit"), "unit");
-  parts.range.low = number_of(reader.take_text("range.low"), "range.low");
-  parts.range.high = number_of(reader.take_text("range.high"), "range.high");
+  parts.outcome_range.low = number_of(reader.take_text("range.low"), "range.low");
+  parts.outcome_range.high = number_of(reader.take_text("range.high"), "range.high");
   parts.levels = internal::levels_of(reader.take_text("levels"));
   parts.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
   take_optional(reader, format, parts);
@@ -161,8 +161,8 @@ std::vector<std::byte> serialise(const Model& model) {
     writer.put_text("format", std::to_string(kModelFormat));
     writer.put_text("widthwise", kVersion);
     put_scoring(writer, parts);
-    writer.put_text("range.low", text_of(parts.range.low));
-    writer.put_text("range.high", text_of(parts.range.high));
+    writer.put_text("range.low", text_of(parts.outcome_range.low));
+    writer.put_text("range.high", text_of(parts.outcome_range.high));
     writer.put_text("levels", internal::text_of_levels(parts.levels));
     writer.put("calibration", parts.calibration.serialise());
     put_optional(writer, parts);

@@ -37,15 +37,15 @@ double Objective::evaluate(const ResidualRows& rows, MatrixView parameters, Muta
 }
 
 LevelWindow LevelWindow::around(std::span<const Level> levels) {
-  const auto [least, greatest] = std::minmax_element(levels.begin(), levels.end());
+  const auto [minimum, maximum] = std::minmax_element(levels.begin(), levels.end());
   const auto near = [](double level) { return Level(std::round(level * 1e9) / 1e9); };
-  const double low = least->value();
-  const double high = greatest->value();
+  const double low = minimum->value();
+  const double high = maximum->value();
   constexpr double kReach = 0.1;
   constexpr double kShareOfTheWay = 0.9;
   // Levels closer to 0 or 1 than anybody asks for have no neighbours.
-  return {low < 1e-6 ? *least : near(low - std::min(kReach, kShareOfTheWay * low)),
-          high > 1 - 1e-6 ? *greatest : near(high + std::min(kReach, kShareOfTheWay * (1 - high))), 0.4};
+  return {low < 1e-6 ? *minimum : near(low - std::min(kReach, kShareOfTheWay * low)),
+          high > 1 - 1e-6 ? *maximum : near(high + std::min(kReach, kShareOfTheWay * (1 - high))), 0.4};
 }
 
 namespace {
@@ -66,14 +66,15 @@ void check_options(const Transform& transform, Score score, const WidthOptions& 
   if (options.nodes == 0) {
     throw Error(ErrorCode::kInvalidArgument, "width objective: nodes must be at least 1");
   }
-  if (options.window && options.window->upper < options.window->lower) {
+  if (options.level_window && options.level_window->upper < options.level_window->lower) {
     throw Error(ErrorCode::kInvalidArgument, "width objective: the window of levels ends (" +
-                                                 options.window->upper.text() + ") before it begins (" +
-                                                 options.window->lower.text() + ")");
+                                                 options.level_window->upper.to_string() + ") before it begins (" +
+                                                 options.level_window->lower.to_string() + ")");
   }
-  if (options.window && !(options.window->outside >= 0 && options.window->outside <= 1)) {
+  if (options.level_window && !(options.level_window->outside >= 0 && options.level_window->outside <= 1)) {
     throw Error(ErrorCode::kInvalidArgument, "width objective: levels outside the window count " +
-                                                 internal::text_of(options.window->outside) + "; expected 0 to 1");
+                                                 internal::text_of(options.level_window->outside) +
+                                                 "; expected 0 to 1");
   }
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using internal::bit_words;
 using internal::kInfinity;
-using internal::kMostRows;
+using internal::kMaxRows;
 using internal::text_of;
 using internal::WordReader;
 using internal::WordWriter;
@@ -27,8 +27,8 @@ __extension__ typedef __int128 Difference;
 
 constexpr double kAdaptiveParts = 20;  // of alpha, one of which is a step
 constexpr double kDecayingStep = 1;
-constexpr double kMostStep = 10;
-constexpr std::uint64_t kMostWindow = 1'000'000;
+constexpr double kMaxStep = 10;
+constexpr std::uint64_t kMaxWindow = 1'000'000;
 
 // Rows that a batch counts as, at most: with the default step, one that is missed as a whole lowers the level by alpha.
 constexpr double kBatchRows = 20;
@@ -81,7 +81,7 @@ bool has_twice(Levels levels) {
 
 /// A level's decimals and their number: 0.95 is 95 and 2.
 std::pair<std::uint64_t, std::uint64_t> decimals_of(const Level& level) {
-  const std::uint64_t decimals = level.text().size() - 2;  // at most 19, after "0."
+  const std::uint64_t decimals = level.to_string().size() - 2;  // at most 19, after "0."
   std::uint64_t power = 1;
   for (std::uint64_t i = 0; i < decimals; ++i) power *= 10;
   return {level.numerator() * (power / level.denominator()), decimals};
@@ -122,7 +122,7 @@ double default_step(OnlineMethod method, const Level& level) {
 
 OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector<Level> levels,
                                      const OnlineOptions& options)
-    : method_(options.method), window_(options.window), levels_(std::move(levels)), states_(levels_.size()) {
+    : method_(options.method), window_rows_(options.window_rows), levels_(std::move(levels)), states_(levels_.size()) {
   for (std::size_t j = 0; j < levels_.size(); ++j) {
     states_[j].step = options.step.value_or(default_step(method_, levels_[j]));
   }
@@ -140,7 +140,7 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
   for (const CalibrationRow& row : calibration.rows(0)) scores.push_back(row.score);
   if (method_ == OnlineMethod::kAdaptive) {
     sorted_.assign(scores.begin(),
-                   scores.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(scores.size(), window_)));
+                   scores.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(scores.size(), window_rows_)));
     scores_.assign(sorted_.begin(), sorted_.end());
     std::ranges::sort(sorted_);
   }
@@ -151,10 +151,10 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
     state.fixed = rank <= scores.size() ? scores[rank - 1] : kInfinity;
     if (method_ == OnlineMethod::kAdaptive) continue;
     if (!std::isfinite(state.fixed)) {
-      refuse(ErrorCode::kTooFewRows, "level " + levels_[j].text() + " has no finite quantile to begin with: it needs " +
-                                         internal::rows_text(levels_[j].least_rows()) + ", the calibration has " +
-                                         std::to_string(scores.size()) +
-                                         "; calibrate first, or use the method adaptive");
+      refuse(ErrorCode::kTooFewRows,
+             "level " + levels_[j].to_string() + " has no finite quantile to begin with: it needs " +
+                 internal::rows_text(levels_[j].min_rows()) + ", the calibration has " + std::to_string(scores.size()) +
+                 "; calibrate first, or use the method adaptive");
     }
     state.q = state.fixed;
     state.scale = scale_near(levels_[j], state.q, scores);
@@ -163,11 +163,12 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
 
 void OnlineCalibration::check_options() const {
   for (const LevelState& state : states_) {
-    if (state.step > 0 && state.step <= kMostStep) continue;
+    if (state.step > 0 && state.step <= kMaxStep) continue;
     refuse(ErrorCode::kInvalidArgument, "expected a step above 0 and up to 10, found " + text_of(state.step));
   }
-  if (window_ < 1 || window_ > kMostWindow) {
-    refuse(ErrorCode::kInvalidArgument, "expected a window of 1 to 1,000,000 rows, found " + std::to_string(window_));
+  if (window_rows_ < 1 || window_rows_ > kMaxWindow) {
+    refuse(ErrorCode::kInvalidArgument,
+           "expected a window of 1 to 1,000,000 rows, found " + std::to_string(window_rows_));
   }
   if (levels_.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least one level, found none");
   if (levels_.size() > kMaxLevels) {
@@ -177,9 +178,10 @@ void OnlineCalibration::check_options() const {
   if (has_twice(levels_)) refuse(ErrorCode::kInvalidArgument, "a level is given twice");
   if (method_ == OnlineMethod::kDecaying) return;
   for (const Level& level : levels_) {
-    if (window_ >= level.least_rows()) continue;
-    refuse(ErrorCode::kInvalidArgument, "a window of " + internal::rows_text(window_) + " is too short for level " +
-                                            level.text() + ", which needs " + internal::rows_text(level.least_rows()));
+    if (window_rows_ >= level.min_rows()) continue;
+    refuse(ErrorCode::kInvalidArgument, "a window of " + internal::rows_text(window_rows_) +
+                                            " is too short for level " + level.to_string() + ", which needs " +
+                                            internal::rows_text(level.min_rows()));
   }
 }
 
@@ -199,8 +201,8 @@ double OnlineCalibration::pace() const {
 
 std::uint64_t OnlineCalibration::window_capacity() const {
   // Row by row there is no batch that would have to be one of several.
-  const double delays = std::clamp(kWindowDelays * (delay_ - 1), 0.0, static_cast<double>(kMostWindow));
-  return std::max(window_, static_cast<std::uint64_t>(delays));
+  const double delays = std::clamp(kWindowDelays * (delay_ - 1), 0.0, static_cast<double>(kMaxWindow));
+  return std::max(window_rows_, static_cast<std::uint64_t>(delays));
 }
 
 double OnlineCalibration::miss_rate(std::size_t j) const {
@@ -234,7 +236,7 @@ void OnlineCalibration::quantiles(std::span<double> out) const {
 
 std::uint64_t OnlineCalibration::issue(std::uint64_t rows) {
   if (rows == 0) refuse(ErrorCode::kInvalidArgument, "issue: expected at least one row, found 0");
-  if (rows > kMostRows - issued_) refuse(ErrorCode::kInvalidArgument, "issue: more than 2^63 rows");
+  if (rows > kMaxRows - issued_) refuse(ErrorCode::kInvalidArgument, "issue: more than 2^63 rows");
   Issued batch{.rows = rows};
   for (std::size_t j = 0; j < levels_.size(); ++j) {
     batch.levels.push_back({.q = quantile(j), .empty = method_ == OnlineMethod::kAdaptive && miss_rate(j) >= 1});
@@ -320,7 +322,7 @@ void OnlineCalibration::observe(double score) {
 /// A row's outcome came when `delay` rows had been issued since its batch began.
 void OnlineCalibration::note_delay(std::uint64_t delay) {
   const auto rows = static_cast<double>(delay);
-  delay_ = rows_ == 0 ? rows : delay_ + (rows - delay_) / static_cast<double>(window_);
+  delay_ = rows_ == 0 ? rows : delay_ + (rows - delay_) / static_cast<double>(window_rows_);
   slowest_ = std::max(slowest_, delay_);
   longest_delay_ = std::max(longest_delay_, delay);
 }
@@ -334,14 +336,14 @@ void OnlineCalibration::learn(std::size_t j, bool missed, bool covered) {
   }
   state.misses += missed ? 1 : 0;
   state.covered += covered ? 1 : 0;
-  state.note(covered, window_);
+  state.note(covered, window_rows_);
 }
 
 /// Count a row among the recent ones.
-void OnlineCalibration::LevelState::note(bool is_covered, std::uint64_t window) {
+void OnlineCalibration::LevelState::note(bool is_covered, std::uint64_t window_rows) {
   recent.push_back(is_covered ? 0 : 1);
   recent_outside += recent.back();
-  if (recent.size() <= window) return;
+  if (recent.size() <= window_rows) return;
   recent_outside -= recent.front();
   recent.pop_front();
 }
@@ -383,14 +385,14 @@ bool OnlineCalibration::is_row_by_row() const {
 
 std::vector<std::byte> OnlineCalibration::serialise() const {
   const bool row_by_row = is_row_by_row();
-  const std::size_t recent = std::min(rows_, window_);
+  const std::size_t recent = std::min(rows_, window_rows_);
   const std::size_t k = levels_.size();
   const std::size_t more = row_by_row ? 0 : kBatchWords + k + pending_.size() * (2 + 2 * k);
   WordWriter writer(kHeaderWords + k * (kLevelWords + bit_words(recent)) + scores_.size() + more);
   writer.put(kMagic);
   writer.put(row_by_row ? kRowByRowFormat : kBatchFormat);
   writer.put(static_cast<std::uint64_t>(method_));
-  writer.put(window_);
+  writer.put(window_rows_);
   writer.put(rows_);
   writer.put(std::uint64_t{k});
   writer.put(std::uint64_t{scores_.size()});
@@ -439,9 +441,9 @@ struct OnlineCalibration::Reader {
     const std::uint64_t method = words.get();
     check(method <= 1, "the method is one that this version does not know");
     online.method_ = static_cast<OnlineMethod>(method);
-    online.window_ = words.get();
+    online.window_rows_ = words.get();
     online.rows_ = words.get();
-    check(online.rows_ <= kMostRows, "there are more than 2^63 rows");
+    check(online.rows_ <= kMaxRows, "there are more than 2^63 rows");
     const std::uint64_t levels = words.get();
     kept = words.get();
     check(levels <= words.words_left() / kLevelWords && kept <= words.words_left(), "the bytes end too early");
@@ -469,7 +471,7 @@ struct OnlineCalibration::Reader {
     state.misses_fixed = words.get();
     check(state.misses <= online.rows_ && state.misses_fixed <= online.rows_, "there are more misses than rows");
     state.covered = online.rows_ - state.misses;
-    const std::uint64_t recent = std::min(online.rows_, online.window_);
+    const std::uint64_t recent = std::min(online.rows_, online.window_rows_);
     check(bit_words(recent) <= words.words_left(), "the bytes end too early");
     check(words.get_bits(recent, [&](std::size_t, bool outside) { state.note(!outside, recent); }),
           "there are recent rows that do not exist");
@@ -492,9 +494,9 @@ struct OnlineCalibration::Reader {
     online.slowest_ = words.get_number();
     online.longest_delay_ = words.get();
     const std::uint64_t batches = words.get();
-    const double least = online.rows_ > 0 ? 1 : 0;
-    check(online.issued_ <= kMostRows && online.rows_ <= online.issued_, "more rows are observed than issued");
-    check(online.longest_delay_ <= online.issued_ && least <= online.delay_ && online.delay_ <= online.slowest_ &&
+    const double minimum = online.rows_ > 0 ? 1 : 0;
+    check(online.issued_ <= kMaxRows && online.rows_ <= online.issued_, "more rows are observed than issued");
+    check(online.longest_delay_ <= online.issued_ && minimum <= online.delay_ && online.delay_ <= online.slowest_ &&
               online.slowest_ <= static_cast<double>(online.longest_delay_) * (1 + kRounding) &&
               !is_negative_zero(online.delay_) && !is_negative_zero(online.slowest_),
           "the delays are invalid");
@@ -533,7 +535,7 @@ struct OnlineCalibration::Reader {
     } catch (const Error& error) {
       words.refuse(error.what());
     }
-    const std::uint64_t recent = std::min(online.rows_, online.window_);
+    const std::uint64_t recent = std::min(online.rows_, online.window_rows_);
     check(adaptive() ? kept >= recent && kept <= online.window_capacity() : kept == 0,
           "the window is not as long as it must be");
     check(online.rows_pending() <= online.issued_ - online.rows_, "more rows are pending than were issued");
@@ -545,10 +547,10 @@ struct OnlineCalibration::Reader {
       // The bound of the class comment, but for rounding.
       const double alpha = online.levels_[j].complement().value();
       const auto delay = static_cast<double>(online.longest_delay_);
-      const double least_step = state.step / std::max(1.0, delay / kBatchRows) * (1 - kRounding);
+      const double min_step = state.step / std::max(1.0, delay / kBatchRows) * (1 - kRounding);
       const double owed = online.excess(j);
-      check(owed >= -alpha / least_step - (1 - alpha) * delay - kRounding &&
-                owed <= (1 - alpha) / least_step + alpha * delay + kRounding,
+      check(owed >= -alpha / min_step - (1 - alpha) * delay - kRounding &&
+                owed <= (1 - alpha) / min_step + alpha * delay + kRounding,
             "the misses are more or fewer than any rows could give");
     }
   }

@@ -13,7 +13,7 @@
 namespace widthwise {
 namespace {
 
-constexpr std::uint64_t kMostRows = 10'000'000'000;  // the series behind the beta distribution slow down beyond
+constexpr std::uint64_t kMaxRows = 10'000'000'000;  // the series behind the beta distribution slow down beyond
 
 void check_share(const char* where, const char* what, double value) {
   const bool is_share = value > 0 && value < 1;
@@ -22,10 +22,10 @@ void check_share(const char* where, const char* what, double value) {
                                                " strictly between 0 and 1, found " + internal::text_of(value));
 }
 
-void check_rows(const char* where, const char* what, std::uint64_t rows, std::uint64_t least) {
-  if (rows >= least && rows <= kMostRows) return;
-  throw Error(ErrorCode::kInvalidArgument, std::string(where) + ": expected from " + std::to_string(least) + " to " +
-                                               std::to_string(kMostRows) + " " + what + ", found " +
+void check_rows(const char* where, const char* what, std::uint64_t rows, std::uint64_t minimum) {
+  if (rows >= minimum && rows <= kMaxRows) return;
+  throw Error(ErrorCode::kInvalidArgument, std::string(where) + ": expected from " + std::to_string(minimum) + " to " +
+                                               std::to_string(kMaxRows) + " " + what + ", found " +
                                                std::to_string(rows));
 }
 
@@ -45,19 +45,19 @@ struct Sides {
 /// Terms are summed outwards from a likely one and then divided by their sum, so nothing is lost in logarithms of huge
 /// factorials; there are no more of them that count than some ten standard deviations, sqrt(min(n, t)) / 2 at most.
 Sides hypergeometric_sides(double n, double t, double draws, double k) {
-  const double least = std::max(0.0, draws - t);
-  const double most = std::min(n, draws);
-  const double start = std::clamp(std::floor(draws * (n / (n + t))), least, most);
+  const double minimum = std::max(0.0, draws - t);
+  const double maximum = std::min(n, draws);
+  const double start = std::clamp(std::floor(draws * (n / (n + t))), minimum, maximum);
   Sides sums{0, 0};
   const auto add = [&](double i, double term) { (i < k ? sums.below : sums.from) += term; };
   constexpr double kNegligible = 1e-30;  // of the first term
   double term = 1;
-  for (double i = start; i <= most && term > kNegligible; ++i) {
+  for (double i = start; i <= maximum && term > kNegligible; ++i) {
     add(i, term);
     term *= (n - i) / (i + 1) * ((draws - i) / (t - draws + i + 1));
   }
   term = 1;
-  for (double i = start; i > least && term > kNegligible; --i) {
+  for (double i = start; i > minimum && term > kNegligible; --i) {
     term *= i / (n - i + 1) * ((t - draws + i) / (draws - i + 1));
     add(i - 1, term);
   }
@@ -82,12 +82,12 @@ constexpr double kNegligibleCell = 1e-25;   // 8192 of them, in every sum, are n
 constexpr std::size_t kMaxCells = 16'384;
 
 /// Return the least number in [0, most] for which a predicate holds that goes on to hold from there on; it holds for
-/// `most`.
-std::uint64_t least_that(std::uint64_t most, const auto& holds) {
+/// `maximum`.
+std::uint64_t min_that(std::uint64_t maximum, const auto& holds) {
   std::uint64_t low = 0;
-  while (low < most) {
-    const std::uint64_t middle = low + (most - low) / 2;
-    holds(middle) ? most = middle : low = middle + 1;
+  while (low < maximum) {
+    const std::uint64_t middle = low + (maximum - low) / 2;
+    holds(middle) ? maximum = middle : low = middle + 1;
   }
   return low;
 }
@@ -116,17 +116,17 @@ class Tolerance {
     const double exact = (n + 1) * level_.value();
     const double misses = (n + 1) * level_.complement().value();
     const double denominator = static_cast<double>(level_.denominator());
-    const double most = (denominator - 1) / denominator;
-    return misses > most && holds_low(exact, misses) && holds_high(exact + most, misses - most);
+    const double maximum = (denominator - 1) / denominator;
+    return misses > maximum && holds_low(exact, misses) && holds_high(exact + maximum, misses - maximum);
   }
 
   /// A number of rows from which on it holds in any case: a beta distribution of parameters that sum to n + 1 has
   /// tails below exp(-2 (n + 2) t^2) at a distance t of its mean (Marchal and Arbel 2017), and the mean is less than
   /// 1 / (n + 1) above the level.
   [[nodiscard]] double certain_rows(double tolerance) const {
-    const double most = std::sqrt(-std::log(tail_) / 2);
+    const double maximum = std::sqrt(-std::log(tail_) / 2);
     // (n + 2) (tolerance - 1 / (n + 1))^2 >= most^2 where sqrt(n + 1) tolerance - 1 / sqrt(n + 1) >= most.
-    const double root = (most + std::sqrt(most * most + 4 * tolerance)) / (2 * tolerance);
+    const double root = (maximum + std::sqrt(maximum * maximum + 4 * tolerance)) / (2 * tolerance);
     return root * root;
   }
 
@@ -182,8 +182,8 @@ CoverageSpread measured_coverage_spread(std::span<const RankedRows> groups, doub
     spread.mean += coverage * (static_cast<double>(group.test_rows) / total);
   }
   const double tail = (1 - confidence) / 2;
-  const auto low = least_that(count.test_rows(), [&](std::uint64_t c) { return count.at_most(c) >= tail; });
-  const auto high = least_that(count.test_rows(), [&](std::uint64_t c) { return count.more_than(c) <= tail; });
+  const auto low = min_that(count.test_rows(), [&](std::uint64_t c) { return count.at_most(c) >= tail; });
+  const auto high = min_that(count.test_rows(), [&](std::uint64_t c) { return count.more_than(c) <= tail; });
   spread.low = static_cast<double>(low) / total;
   spread.high = static_cast<double>(high) / total;
   return spread;
@@ -327,26 +327,26 @@ std::uint64_t rows_for_tolerance(const Level& level, double tolerance, double co
   const Tolerance within(level, tolerance, confidence, guarantee);
   const auto refuse = [&] {
     throw Error(ErrorCode::kInvalidArgument, "rows_for_tolerance: a tolerance of " + internal::text_of(tolerance) +
-                                                 " at level " + level.text() + " takes more than " +
-                                                 std::to_string(kMostRows) + " rows; ask for a wider one");
+                                                 " at level " + level.to_string() + " takes more than " +
+                                                 std::to_string(kMaxRows) + " rows; ask for a wider one");
   };
-  const std::uint64_t least = guarantee.least_rows(level);
-  if (least > kMostRows) refuse();
+  const std::uint64_t minimum = guarantee.min_rows(level);
+  if (minimum > kMaxRows) refuse();
   if (!guarantee.is_marginal()) {
-    std::uint64_t enough = least;
+    std::uint64_t enough = minimum;
     while (!within.holds(enough)) {
-      if (enough == kMostRows) refuse();
-      enough = std::min(2 * enough, kMostRows);
+      if (enough == kMaxRows) refuse();
+      enough = std::min(2 * enough, kMaxRows);
     }
-    return least + least_that(enough - least, [&](std::uint64_t offset) { return within.holds(least + offset); });
+    return minimum + min_that(enough - minimum, [&](std::uint64_t offset) { return within.holds(minimum + offset); });
   }
   double high = within.certain_rows(tolerance);
-  if (high > static_cast<double>(kMostRows)) {
-    high = static_cast<double>(kMostRows);
+  if (high > static_cast<double>(kMaxRows)) {
+    high = static_cast<double>(kMaxRows);
     if (!within.holds_however_rounded(high)) refuse();
   }
   double low = high;
-  while (low > static_cast<double>(least) && within.holds_however_rounded(low)) {
+  while (low > static_cast<double>(minimum) && within.holds_however_rounded(low)) {
     high = low;
     low *= 0.9;
   }
@@ -357,18 +357,18 @@ std::uint64_t rows_for_tolerance(const Level& level, double tolerance, double co
 
   const bool count_misses = level.numerator() > level.denominator() / 2;
   const auto smaller = [&](std::uint64_t n) { return count_misses ? n + 1 - level.rank(n) : level.rank(n); };
-  std::uint64_t end = std::max(static_cast<std::uint64_t>(std::ceil(high)), least);
-  while (end >= least) {
+  std::uint64_t end = std::max(static_cast<std::uint64_t>(std::ceil(high)), minimum);
+  while (end >= minimum) {
     if (!within.holds(end)) return end + 1;
     const std::uint64_t start =
-        std::max(least, least_that(end, [&](std::uint64_t n) { return smaller(n) == smaller(end); }));
+        std::max(minimum, min_that(end, [&](std::uint64_t n) { return smaller(n) == smaller(end); }));
     if (!within.holds(start)) {
-      return start + least_that(end - start, [&](std::uint64_t offset) { return within.holds(start + offset); });
+      return start + min_that(end - start, [&](std::uint64_t offset) { return within.holds(start + offset); });
     }
     if (start == 0) break;
     end = start - 1;
   }
-  return least;
+  return minimum;
 }
 
 }  // namespace widthwise

@@ -26,9 +26,9 @@ Character first_character(std::string_view text) {
     if ((byte(i) & 0xC0U) != 0x80) return {};
     code = code << 6U | (byte(i) & 0x3FU);
   }
-  constexpr std::array<char32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+  constexpr std::array<char32_t, 5> kMin = {0, 0, 0x80, 0x800, 0x10000};
   const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-  return code < kLeast.at(bytes) || is_surrogate || code > 0x10FFFF ? Character{} : Character{bytes, code};
+  return code < kMin.at(bytes) || is_surrogate || code > 0x10FFFF ? Character{} : Character{bytes, code};
 }
 
 /// Whether a terminal or a reader may take a character for something else than itself.

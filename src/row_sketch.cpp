@@ -68,9 +68,9 @@ RowSketch::RowSketch(std::size_t capacity) : capacity_(capacity) {
 
 /// Let so many rows be added without an allocation: when memory ends, the sketch is as it was.
 void RowSketch::make_room(std::size_t rows) {
-  const std::size_t most = capacity_ + std::max(capacity_, kBlockRows) + 1;
-  const std::size_t needed = std::min(entries_.size() + rows, most);
-  if (needed > entries_.capacity()) entries_.reserve(std::max(needed, std::min(2 * entries_.capacity(), most)));
+  const std::size_t maximum = capacity_ + std::max(capacity_, kBlockRows) + 1;
+  const std::size_t needed = std::min(entries_.size() + rows, maximum);
+  if (needed > entries_.capacity()) entries_.reserve(std::max(needed, std::min(2 * entries_.capacity(), maximum)));
 }
 
 void RowSketch::add(std::span<const std::uint64_t> hashes) {

@@ -20,8 +20,8 @@ static_assert(std::endian::native == std::endian::little, "arrays are copied as 
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kHeaderAlignment = 8;
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // as other readers of this format
-constexpr std::size_t kMostDimensions = 8;
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // as other readers of this format
+constexpr std::size_t kMaxDimensions = 8;
 constexpr const char* kTextsKey = "__metadata__";
 constexpr const char* kType = "dtype";
 constexpr const char* kShape = "shape";
@@ -115,7 +115,7 @@ class HeaderSax final : public StrictSax {
     if (place_ != Place::kNumbers) return false;
     TensorShape& numbers = key_ == kShape ? claim_->shape : claim_->offsets;
     numbers.push_back(value);
-    return numbers.size() <= kMostDimensions;
+    return numbers.size() <= kMaxDimensions;
   }
 
   bool end_array() override { return place_ == Place::kNumbers && go(Place::kTensor); }
@@ -152,7 +152,7 @@ std::pair<std::string_view, std::span<const std::byte>> parts_of(std::span<const
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
   const std::span<const std::byte> rest = bytes.subspan(kLengthBytes);
-  if (length > kMostHeaderBytes || length > rest.size()) {
+  if (length > kMaxHeaderBytes || length > rest.size()) {
     refuse("not a safetensors file, or cut short: the header should have " + std::to_string(length) +
            " bytes, the rest of the file has " + std::to_string(rest.size()));
   }

@@ -62,16 +62,16 @@ std::string text_of(double x) {
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
   const std::string wanted = lower_case(name);
   const std::string* nearest = nullptr;
-  std::size_t least = 0;
+  std::size_t minimum = 0;
   for (const std::string& candidate : candidates) {
     const std::size_t longer = std::max(wanted.size(), candidate.size());
     const std::size_t shorter = std::min(wanted.size(), candidate.size());
     // At least the difference of the lengths has to be added: no need to look closer when that is too much.
     if (longer - shorter > longer / 3) continue;
     const std::size_t distance = edit_distance(wanted, lower_case(candidate));
-    if (distance > longer / 3 || (nearest != nullptr && distance >= least)) continue;
+    if (distance > longer / 3 || (nearest != nullptr && distance >= minimum)) continue;
     nearest = &candidate;
-    least = distance;
+    minimum = distance;
   }
   return nearest == nullptr ? std::string() : *nearest;
 }
@@ -79,8 +79,8 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
 std::string significant(double x, int digits) {
   if (std::isnan(x)) return "-";
   if (std::isinf(x)) return x > 0 ? "infinite" : "-infinite";
-  const double least_integer = std::pow(10.0, digits);  // from here on every digit before the point is shown
-  if (std::abs(x) >= least_integer && std::abs(x) < 1e15) return with_commas(fixed(x, 0), x < 0 ? 1 : 0);
+  const double min_integer = std::pow(10.0, digits);  // from here on every digit before the point is shown
+  if (std::abs(x) >= min_integer && std::abs(x) < 1e15) return with_commas(fixed(x, 0), x < 0 ? 1 : 0);
   std::array<char, 64> buffer{};
   const auto result =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), x, std::chars_format::general, digits);

@@ -50,7 +50,7 @@ double peak_of(std::uint64_t rows, bool keyed) {
 }
 
 /// A sample of a million rows of 32 bytes and a quarter more, and nearly as much again when it last grows.
-constexpr double kMostMegabytes = 80;
+constexpr double kMaxMegabytes = 80;
 
 void expect_little_memory(std::uint64_t rows) {
   if (!counts_allocations()) GTEST_SKIP() << "a sanitizer's memory is its own";
@@ -58,7 +58,7 @@ void expect_little_memory(std::uint64_t rows) {
   for (const bool keyed : {false, true}) {
     const double peak = peak_of(rows, keyed);
     std::cout << rows << " scores" << (keyed ? " under keys" : "") << ": " << peak << " MB\n";
-    EXPECT_LT(peak, kMostMegabytes);
+    EXPECT_LT(peak, kMaxMegabytes);
   }
 }
 

@@ -12,7 +12,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "diagnostics/least_mean_run.hpp"
+#include "diagnostics/min_mean_run.hpp"
 #include "diagnostics/slab_search.hpp"
 #include "support/errors.hpp"
 #include "support/numbers.hpp"
@@ -75,7 +75,7 @@ Intervals in_order(const Intervals& intervals, const std::vector<std::size_t>& o
   return {in_order(intervals.lower, order), in_order(intervals.upper, order), in_order(intervals.outcomes, order)};
 }
 
-void expect_same_part(const Part& a, const Part& b) {
+void expect_same_shard(const Bin& a, const Bin& b) {
   EXPECT_EQ(a.low, b.low);
   EXPECT_EQ(a.high, b.high);
   EXPECT_EQ(a.coverage.successes, b.coverage.successes);
@@ -83,25 +83,25 @@ void expect_same_part(const Part& a, const Part& b) {
   EXPECT_DOUBLE_EQ(a.mean_width, b.mean_width);
 }
 
-void expect_same_parts(const std::vector<Part>& a, const std::vector<Part>& b) {
+void expect_same_shards(const std::vector<Bin>& a, const std::vector<Bin>& b) {
   ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) expect_same_part(a[i], b[i]);
+  for (std::size_t i = 0; i < a.size(); ++i) expect_same_shard(a[i], b[i]);
 }
 
 /// The part of the rows `belongs` picks, counted one by one.
-Part naive_part(const Intervals& intervals, double low, double high, const std::function<bool(std::size_t)>& belongs) {
-  Part part;
-  part.low = low;
-  part.high = high;
+Bin naive_bin(const Intervals& intervals, double low, double high, const std::function<bool(std::size_t)>& belongs) {
+  Bin bin;
+  bin.low = low;
+  bin.high = high;
   long double widths = 0;
   for (std::size_t i = 0; i < intervals.size(); ++i) {
     if (!belongs(i)) continue;
-    ++part.coverage.trials;
-    if (intervals.covered(i)) ++part.coverage.successes;
+    ++bin.coverage.trials;
+    if (intervals.covered(i)) ++bin.coverage.successes;
     widths += intervals.width(i);
   }
-  part.mean_width = static_cast<double>(widths / static_cast<long double>(part.coverage.trials));
-  return part;
+  bin.mean_width = static_cast<double>(widths / static_cast<long double>(bin.coverage.trials));
+  return bin;
 }
 
 // Proportion
@@ -285,18 +285,18 @@ TEST(Summarise, TheMeanWidthOfManyRowsLosesNoDigits) {
   EXPECT_DOUBLE_EQ(summarise(intervals.rows(), 0.9).mean_width, (1e12 + 1e-5 * (kRows - 1)) / kRows);
 }
 
-// Parts
+// Bins
 
 TEST(CoverageByGroup, AWorkedExample) {
   const Intervals intervals{{0, 0, 0, 0, -kInfinity}, {1, 2, 3, 4, 0}, {1, 3, 1, 1, 1}};
   const std::vector<std::int64_t> groups = {7, -2, 7, -2, 30};
-  const std::vector<Part> parts = coverage_by_group(intervals.rows(), groups);
-  ASSERT_EQ(parts.size(), 3U);
-  expect_same_part(parts[0], {.low = -2, .high = -2, .coverage = proportion(1, 2), .mean_width = 3});
-  expect_same_part(parts[1], {.low = 7, .high = 7, .coverage = proportion(2, 2), .mean_width = 2});
-  expect_same_part(parts[2], {.low = 30, .high = 30, .coverage = proportion(0, 1), .mean_width = kInfinity});
-  EXPECT_EQ(parts[0].coverage.low, proportion(1, 2).low);
-  EXPECT_EQ(parts[0].coverage.high, proportion(1, 2).high);
+  const std::vector<Bin> bins = coverage_by_group(intervals.rows(), groups);
+  ASSERT_EQ(bins.size(), 3U);
+  expect_same_shard(bins[0], {.low = -2, .high = -2, .coverage = proportion(1, 2), .mean_width = 3});
+  expect_same_shard(bins[1], {.low = 7, .high = 7, .coverage = proportion(2, 2), .mean_width = 2});
+  expect_same_shard(bins[2], {.low = 30, .high = 30, .coverage = proportion(0, 1), .mean_width = kInfinity});
+  EXPECT_EQ(bins[0].coverage.low, proportion(1, 2).low);
+  EXPECT_EQ(bins[0].coverage.high, proportion(1, 2).high);
 }
 
 TEST(CoverageByGroup, AgreesWithANaiveCount) {
@@ -305,13 +305,13 @@ TEST(CoverageByGroup, AgreesWithANaiveCount) {
     const Intervals intervals = random_intervals(random, 1 + random.below(60));
     std::vector<std::int64_t> groups(intervals.size());
     for (std::int64_t& group : groups) group = static_cast<std::int64_t>(random.below(7)) - 3;
-    std::vector<Part> expected;
+    std::vector<Bin> expected;
     for (std::int64_t group = -3; group <= 3; ++group) {
       if (std::ranges::find(groups, group) == groups.end()) continue;
       const auto number = static_cast<double>(group);
-      expected.push_back(naive_part(intervals, number, number, [&](std::size_t i) { return groups[i] == group; }));
+      expected.push_back(naive_bin(intervals, number, number, [&](std::size_t i) { return groups[i] == group; }));
     }
-    expect_same_parts(coverage_by_group(intervals.rows(), groups), expected);
+    expect_same_shards(coverage_by_group(intervals.rows(), groups), expected);
   }
 }
 
@@ -326,18 +326,18 @@ TEST(CoverageByWidth, AWorkedExample) {
   // Widths 1, 1, 1, 2, 3, 4, +infinity twice: half of them would end after the 2, a quarter inside the 1s.
   const Intervals intervals{
       {0, 0, 0, 0, 0, 0, 0, -kInfinity}, {3, 1, kInfinity, 1, 4, 2, 1, 0}, {9, 0, 0, 9, 0, 0, 9, 1}};
-  const std::vector<Part> halves = coverage_by_width(intervals.rows(), 2);
+  const std::vector<Bin> halves = coverage_by_width(intervals.rows(), 2);
   ASSERT_EQ(halves.size(), 2U);
-  expect_same_part(halves[0], {.low = 1, .high = 2, .coverage = proportion(2, 4), .mean_width = 1.25});
-  expect_same_part(halves[1], {.low = 3, .high = kInfinity, .coverage = proportion(2, 4), .mean_width = kInfinity});
+  expect_same_shard(halves[0], {.low = 1, .high = 2, .coverage = proportion(2, 4), .mean_width = 1.25});
+  expect_same_shard(halves[1], {.low = 3, .high = kInfinity, .coverage = proportion(2, 4), .mean_width = kInfinity});
 
-  const std::vector<Part> quarters = coverage_by_width(intervals.rows(), 4);
+  const std::vector<Bin> quarters = coverage_by_width(intervals.rows(), 4);
   ASSERT_EQ(quarters.size(), 4U);
-  expect_same_part(quarters[0], {.low = 1, .high = 1, .coverage = proportion(1, 3), .mean_width = 1});
-  expect_same_part(quarters[1], {.low = 2, .high = 2, .coverage = proportion(1, 1), .mean_width = 2});
-  expect_same_part(quarters[2], {.low = 3, .high = 4, .coverage = proportion(1, 2), .mean_width = 3.5});
-  expect_same_part(quarters[3],
-                   {.low = kInfinity, .high = kInfinity, .coverage = proportion(1, 2), .mean_width = kInfinity});
+  expect_same_shard(quarters[0], {.low = 1, .high = 1, .coverage = proportion(1, 3), .mean_width = 1});
+  expect_same_shard(quarters[1], {.low = 2, .high = 2, .coverage = proportion(1, 1), .mean_width = 2});
+  expect_same_shard(quarters[2], {.low = 3, .high = 4, .coverage = proportion(1, 2), .mean_width = 3.5});
+  expect_same_shard(quarters[3],
+                    {.low = kInfinity, .high = kInfinity, .coverage = proportion(1, 2), .mean_width = kInfinity});
 }
 
 TEST(CoverageByWidth, AConstantHalfWidthAroundAnyPredictionsIsOnePart) {
@@ -357,26 +357,26 @@ TEST(CoverageByWidth, IsCoverageByTheWidthAsAFeature) {
   Random random(4);
   for (int trial = 0; trial < 200; ++trial) {
     const Intervals intervals = random_intervals(random, 1 + random.below(60));
-    const std::size_t parts = 1 + random.below(12);
+    const std::size_t bins = 1 + random.below(12);
     std::vector<double> widths(intervals.size());
     for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = intervals.width(i);
-    expect_same_parts(coverage_by_width(intervals.rows(), parts), coverage_by_feature(intervals.rows(), widths, parts));
+    expect_same_shards(coverage_by_width(intervals.rows(), bins), coverage_by_feature(intervals.rows(), widths, bins));
   }
 }
 
 TEST(CoverageByFeature, AWorkedExampleWithMissingValues) {
   const Intervals intervals{{0, 0, 0, 0, 0}, {1, 2, 3, 4, 5}, {0, 9, 0, 0, 9}};
   const std::vector<double> feature = {5, kNaN, -kInfinity, kNaN, -1};
-  const std::vector<Part> parts = coverage_by_feature(intervals.rows(), feature, 3);
-  ASSERT_EQ(parts.size(), 4U);
-  expect_same_part(parts[0], {.low = -kInfinity, .high = -kInfinity, .coverage = proportion(1, 1), .mean_width = 3});
-  expect_same_part(parts[1], {.low = -1, .high = -1, .coverage = proportion(0, 1), .mean_width = 5});
-  expect_same_part(parts[2], {.low = 5, .high = 5, .coverage = proportion(1, 1), .mean_width = 1});
-  EXPECT_TRUE(std::isnan(parts[3].low));
-  EXPECT_TRUE(std::isnan(parts[3].high));
-  EXPECT_EQ(parts[3].coverage.successes, 1U);
-  EXPECT_EQ(parts[3].coverage.trials, 2U);
-  EXPECT_EQ(parts[3].mean_width, 3);
+  const std::vector<Bin> bins = coverage_by_feature(intervals.rows(), feature, 3);
+  ASSERT_EQ(bins.size(), 4U);
+  expect_same_shard(bins[0], {.low = -kInfinity, .high = -kInfinity, .coverage = proportion(1, 1), .mean_width = 3});
+  expect_same_shard(bins[1], {.low = -1, .high = -1, .coverage = proportion(0, 1), .mean_width = 5});
+  expect_same_shard(bins[2], {.low = 5, .high = 5, .coverage = proportion(1, 1), .mean_width = 1});
+  EXPECT_TRUE(std::isnan(bins[3].low));
+  EXPECT_TRUE(std::isnan(bins[3].high));
+  EXPECT_EQ(bins[3].coverage.successes, 1U);
+  EXPECT_EQ(bins[3].coverage.trials, 2U);
+  EXPECT_EQ(bins[3].mean_width, 3);
 }
 
 TEST(CoverageByFeature, OnlyMissingValuesAreOnePart) {
@@ -397,24 +397,24 @@ TEST(CoverageByFeature, EveryPartHoldsTheRowsBetweenItsEndsAndNoOther) {
       feature.push_back(random.below(8) == 0 ? kNaN : static_cast<double>(random.below(1 + random.below(40))) - 5);
       if (!std::isnan(feature[i])) ++known;
     }
-    std::vector<Part> parts = coverage_by_feature(intervals.rows(), feature, asked);
+    std::vector<Bin> bins = coverage_by_feature(intervals.rows(), feature, asked);
     if (known < n) {
-      const Part last = parts.back();
-      parts.pop_back();
+      const Bin last = bins.back();
+      bins.pop_back();
       EXPECT_TRUE(std::isnan(last.low) && std::isnan(last.high));
-      const Part expected = naive_part(intervals, 0, 0, [&](std::size_t i) { return std::isnan(feature[i]); });
-      expect_same_part({.low = 0, .high = 0, .coverage = last.coverage, .mean_width = last.mean_width}, expected);
+      const Bin expected = naive_bin(intervals, 0, 0, [&](std::size_t i) { return std::isnan(feature[i]); });
+      expect_same_shard({.low = 0, .high = 0, .coverage = last.coverage, .mean_width = last.mean_width}, expected);
     }
-    EXPECT_LE(parts.size(), asked);
+    EXPECT_LE(bins.size(), asked);
     std::uint64_t rows = 0;
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      const auto [low, high] = std::pair(parts[p].low, parts[p].high);
+    for (std::size_t p = 0; p < bins.size(); ++p) {
+      const auto [low, high] = std::pair(bins[p].low, bins[p].high);
       if (p > 0) {
-        EXPECT_GT(low, parts[p - 1].high);
+        EXPECT_GT(low, bins[p - 1].high);
       }
-      expect_same_part(parts[p], naive_part(intervals, low, high,
-                                            [&](std::size_t i) { return low <= feature[i] && feature[i] <= high; }));
-      rows += parts[p].coverage.trials;
+      expect_same_shard(bins[p], naive_bin(intervals, low, high,
+                                           [&](std::size_t i) { return low <= feature[i] && feature[i] <= high; }));
+      rows += bins[p].coverage.trials;
     }
     EXPECT_EQ(rows, known);
   }
@@ -437,16 +437,16 @@ TEST(CoverageByFeature, PartsEndAtTheNearestPlaceToEqualCounts) {
     const auto distance = [](std::size_t a, std::size_t b) { return a < b ? b - a : a - b; };
     std::vector<std::size_t> ends;
     std::size_t end = 0;
-    for (const Part& part : coverage_by_feature(intervals.rows(), feature, asked)) {
-      ends.push_back(end += part.coverage.trials);
+    for (const Bin& bin : coverage_by_feature(intervals.rows(), feature, asked)) {
+      ends.push_back(end += bin.coverage.trials);
     }
     ends.push_back(0);
     for (std::size_t p = 1; p < std::min(asked, n); ++p) {
       const std::size_t ideal = p * n / std::min(asked, n);
       const auto nearest = [&](const std::vector<std::size_t>& candidates) {
-        std::size_t least = n;
-        for (const std::size_t candidate : candidates) least = std::min(least, distance(candidate, ideal));
-        return least;
+        std::size_t minimum = n;
+        for (const std::size_t candidate : candidates) minimum = std::min(minimum, distance(candidate, ideal));
+        return minimum;
       };
       EXPECT_EQ(nearest(ends), nearest(places));
     }
@@ -457,11 +457,11 @@ TEST(CoverageByFeature, DifferentValuesGiveAsManyPartsAsAskedOfSizesThatDifferBy
   const Intervals intervals = intervals_where(107, [](std::size_t) { return true; });
   std::vector<double> feature(107);
   std::iota(feature.begin(), feature.end(), 0.0);
-  const std::vector<Part> parts = coverage_by_feature(intervals.rows(), feature, 10);
-  ASSERT_EQ(parts.size(), 10U);
-  for (const Part& part : parts) {
-    EXPECT_GE(part.coverage.trials, 10U);
-    EXPECT_LE(part.coverage.trials, 11U);
+  const std::vector<Bin> bins = coverage_by_feature(intervals.rows(), feature, 10);
+  ASSERT_EQ(bins.size(), 10U);
+  for (const Bin& bin : bins) {
+    EXPECT_GE(bin.coverage.trials, 10U);
+    EXPECT_LE(bin.coverage.trials, 11U);
   }
   EXPECT_EQ(coverage_by_feature(intervals.rows(), feature, std::numeric_limits<std::size_t>::max()).size(), 107U);
 }
@@ -469,9 +469,9 @@ TEST(CoverageByFeature, DifferentValuesGiveAsManyPartsAsAskedOfSizesThatDifferBy
 TEST(CoverageByFeature, ImpossibleArgumentsAreErrors) {
   const Intervals intervals{{0, 0}, {1, 1}, {0, 0}};
   const std::vector<double> feature(2);
-  expect_message(ErrorCode::kInvalidArgument, "coverage_by_feature: expected at least 1 part, found 0",
+  expect_message(ErrorCode::kInvalidArgument, "coverage_by_feature: expected at least 1 bin, found 0",
                  [&] { (void)coverage_by_feature(intervals.rows(), feature, 0); });
-  expect_message(ErrorCode::kInvalidArgument, "coverage_by_width: expected at least 1 part, found 0",
+  expect_message(ErrorCode::kInvalidArgument, "coverage_by_width: expected at least 1 bin, found 0",
                  [&] { (void)coverage_by_width(intervals.rows(), 0); });
   expect_message(ErrorCode::kShapeMismatch, "coverage_by_feature: 1 values of the feature but 2 outcomes",
                  [&] { (void)coverage_by_feature(intervals.rows(), std::span(feature).first(1)); });
@@ -496,24 +496,24 @@ TEST(Diagnostics, TheOrderOfRowsDoesNotMatter) {
   EXPECT_DOUBLE_EQ(a.mean_width, b.mean_width);
   EXPECT_EQ(a.median_width, b.median_width);
   EXPECT_DOUBLE_EQ(a.interval_score, b.interval_score);
-  expect_same_parts(coverage_by_width(intervals.rows()), coverage_by_width(shuffled.rows()));
-  expect_same_parts(coverage_by_group(intervals.rows(), groups),
-                    coverage_by_group(shuffled.rows(), in_order(groups, order)));
-  expect_same_parts(coverage_by_feature(intervals.rows(), feature),
-                    coverage_by_feature(shuffled.rows(), in_order(feature, order)));
+  expect_same_shards(coverage_by_width(intervals.rows()), coverage_by_width(shuffled.rows()));
+  expect_same_shards(coverage_by_group(intervals.rows(), groups),
+                     coverage_by_group(shuffled.rows(), in_order(groups, order)));
+  expect_same_shards(coverage_by_feature(intervals.rows(), feature),
+                     coverage_by_feature(shuffled.rows(), in_order(feature, order)));
 }
 
 // The search for a slab
 
 using internal::CoveredRows;
 using internal::find_worst_slab;
-using internal::least_mean_run;
 using internal::mean_is_less;
+using internal::min_mean_run;
 using internal::Slab;
 using internal::Tally;
 using internal::tally_inside;
 
-TEST(LeastMeanRun, IsTheFirstOfAllRunsByBruteForce) {
+TEST(MinMeanRun, IsTheFirstOfAllRunsByBruteForce) {
   Random random(8);
   for (int trial = 0; trial < 5000; ++trial) {
     std::vector<Tally> cuts(1);
@@ -528,16 +528,16 @@ TEST(LeastMeanRun, IsTheFirstOfAllRunsByBruteForce) {
       }
       cuts.push_back(next);
     }
-    const auto least_rows = static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(cuts.back().rows)));
+    const auto min_rows = static_cast<std::int64_t>(1 + random.below(static_cast<std::uint64_t>(cuts.back().rows)));
     internal::Run expected;
     for (std::size_t end = 1; end < cuts.size(); ++end) {
       for (std::size_t begin = 0; begin < end; ++begin) {
         const Tally run = cuts[end] - cuts[begin];
-        if (run.rows < least_rows) continue;
+        if (run.rows < min_rows) continue;
         if (expected.end == 0 || mean_is_less(run, cuts[expected.end] - cuts[expected.begin])) expected = {begin, end};
       }
     }
-    const internal::Run found = least_mean_run(cuts, least_rows);
+    const internal::Run found = min_mean_run(cuts, min_rows);
     EXPECT_EQ(found.begin, expected.begin);
     EXPECT_EQ(found.end, expected.end);
   }
@@ -563,7 +563,7 @@ Sample random_sample(Random& random, std::size_t n, std::size_t columns, const s
 }
 
 /// The least coverage of all closed slabs of enough rows, trying each pair of rows as ends in each direction.
-Tally brute_force(const CoveredRows& rows, MatrixView directions, std::size_t least_rows) {
+Tally brute_force(const CoveredRows& rows, MatrixView directions, std::size_t min_rows) {
   Tally worst{1, 2};
   for (std::size_t k = 0; k < directions.rows(); ++k) {
     const auto direction = directions.row(k);
@@ -575,17 +575,17 @@ Tally brute_force(const CoveredRows& rows, MatrixView directions, std::size_t le
         };
         const Slab slab{{direction.begin(), direction.end()}, project(first), project(last)};
         const Tally tally = tally_inside(slab, rows);
-        if (tally.rows >= static_cast<std::int64_t>(least_rows) && mean_is_less(tally, worst)) worst = tally;
+        if (tally.rows >= static_cast<std::int64_t>(min_rows) && mean_is_less(tally, worst)) worst = tally;
       }
     }
   }
   return worst;
 }
 
-void expect_worst_by_brute_force(const Sample& sample, MatrixView directions, std::size_t least_rows) {
-  const Tally found = tally_inside(find_worst_slab(sample.rows(), directions, least_rows), sample.rows());
-  const Tally expected = brute_force(sample.rows(), directions, least_rows);
-  EXPECT_GE(found.rows, static_cast<std::int64_t>(least_rows));
+void expect_worst_by_brute_force(const Sample& sample, MatrixView directions, std::size_t min_rows) {
+  const Tally found = tally_inside(find_worst_slab(sample.rows(), directions, min_rows), sample.rows());
+  const Tally expected = brute_force(sample.rows(), directions, min_rows);
+  EXPECT_GE(found.rows, static_cast<std::int64_t>(min_rows));
   EXPECT_EQ(found.covered * expected.rows, expected.covered * found.rows);
 }
 
@@ -611,7 +611,7 @@ TEST(FindWorstSlab, RowsOfOneProjectionAreNeverParted) {
 }
 
 TEST(FindWorstSlab, TakesAWholeTieWhereItsUncoveredRowsAloneWouldDo) {
-  // Two of the three rows at 1 are missed: a search that parts them would report 0 of 2.
+  // Two of the three rows at 1 are missed: a search that bins them would report 0 of 2.
   const Sample sample{{0, 1, 1, 1, 2}, {1, 0, 1, 0, 1}, iota(5)};
   const double direction = 1;
   const Slab slab = find_worst_slab(sample.rows(), MatrixView(&direction, 1, 1), 2);
@@ -708,7 +708,7 @@ TEST(WorstSlab, FindsAPlantedHole) {
   const Table table = table_with_a_hole(random, 20'000);
   for (const std::uint64_t seed : {0U, 1U}) {
     expect_the_hole(
-        worst_slab(table.intervals.rows(), table.view(), {.least_share = 0.15, .directions = 200, .seed = seed}));
+        worst_slab(table.intervals.rows(), table.view(), {.min_share = 0.15, .directions = 200, .seed = seed}));
   }
 }
 
@@ -722,7 +722,7 @@ TEST(WorstSlab, AnotherOrderOfRowsIsOnlyAnotherSample) {
     const auto row = table.view().row(i);
     shuffled.features.insert(shuffled.features.end(), row.begin(), row.end());
   }
-  expect_the_hole(worst_slab(shuffled.intervals.rows(), shuffled.view(), {.least_share = 0.15, .directions = 200}));
+  expect_the_hole(worst_slab(shuffled.intervals.rows(), shuffled.view(), {.min_share = 0.15, .directions = 200}));
 }
 
 TEST(WorstSlab, OfEvenCoverageIsNearTheLevelOnTheHalfThatDidNotChoose) {
@@ -746,7 +746,7 @@ TEST(WorstSlab, DrawsItsHalvesFromAllRows) {
 TEST(WorstSlab, DescribesItsOwnRows) {
   Random random(16);
   const Table table = random_table(random, 1001, 3, [](std::span<const double>) { return 0.8; });
-  const WorstSlab slab = worst_slab(table.intervals.rows(), table.view(), {.least_share = 0.2, .directions = 50});
+  const WorstSlab slab = worst_slab(table.intervals.rows(), table.view(), {.min_share = 0.2, .directions = 50});
   EXPECT_NEAR(std::hypot(slab.direction[0], slab.direction[1], slab.direction[2]), 1, 1e-12);
   std::uint64_t inside = 0;
   std::uint64_t covered = 0;
@@ -812,7 +812,7 @@ TEST(WorstSlab, MissingFeaturesCountAsZeroAndStridesAreFollowed) {
 TEST(WorstSlab, OfConstantFeaturesOrTheWholeShareIsAllRows) {
   Random random(20);
   Table table = random_table(random, 400, 2, [](std::span<const double>) { return 0.7; });
-  const WorstSlab whole = worst_slab(table.intervals.rows(), table.view(), {.least_share = 1, .directions = 9});
+  const WorstSlab whole = worst_slab(table.intervals.rows(), table.view(), {.min_share = 1, .directions = 9});
   EXPECT_LE(whole.coverage.trials, 200U);
   EXPECT_GT(whole.coverage.trials, 190U);  // all but those beyond the extremes of the other half
   std::ranges::fill(table.features, 0.3);
@@ -831,7 +831,7 @@ TEST(WorstSlab, TheLeastShareIsRoundedUpToRowsWithoutTheErrorOfTheProduct) {
   std::iota(feature.begin(), feature.end(), 0.0);
   for (const auto& [share, expected] : {std::pair(0.07, 7U), std::pair(0.071, 8U), std::pair(1e-9, 1U)}) {
     const WorstSlab slab =
-        worst_slab(intervals.rows(), MatrixView::column(feature), {.least_share = share, .directions = 1});
+        worst_slab(intervals.rows(), MatrixView::column(feature), {.min_share = share, .directions = 1});
     const std::uint64_t inside = static_cast<std::uint64_t>(slab.high - slab.low) + 1;
     EXPECT_EQ(inside - slab.coverage.trials, expected);
   }
@@ -857,9 +857,9 @@ TEST(WorstSlab, ImpossibleArgumentsAreErrors) {
     expect_message(code, "worst_slab: " + what, [&] { (void)worst_slab(intervals.rows(), view, options); });
   };
   const MatrixView view(features.data(), 2, 2);
-  expect(ErrorCode::kInvalidArgument, "expected a least_share in (0, 1], found 0", view, {.least_share = 0});
-  expect(ErrorCode::kInvalidArgument, "expected a least_share in (0, 1], found 1.5", view, {.least_share = 1.5});
-  expect(ErrorCode::kInvalidArgument, "expected a least_share in (0, 1], found nan", view, {.least_share = kNaN});
+  expect(ErrorCode::kInvalidArgument, "expected a min_share in (0, 1], found 0", view, {.min_share = 0});
+  expect(ErrorCode::kInvalidArgument, "expected a min_share in (0, 1], found 1.5", view, {.min_share = 1.5});
+  expect(ErrorCode::kInvalidArgument, "expected a min_share in (0, 1], found nan", view, {.min_share = kNaN});
   expect(ErrorCode::kInvalidArgument, "expected at least 1 direction, found 0", view, {.directions = 0});
   expect(ErrorCode::kShapeMismatch, "1 rows of features but 2 outcomes", view.slice(0, 1), {});
   expect(ErrorCode::kInvalidArgument, "expected at least 1 column of features, found 0",
@@ -893,7 +893,7 @@ TEST(WeakestSlab, FindsTheFeatureAndTheRangeOfAPlantedHole) {
   EXPECT_EQ(slab->feature, 1U);
   EXPECT_NEAR(slab->low, 0.8, 0.05);
   EXPECT_TRUE(slab->reaches_greatest);
-  EXPECT_FALSE(slab->reaches_least);
+  EXPECT_FALSE(slab->reaches_min);
   EXPECT_NEAR(slab->coverage.share, kHoleCoverage, 0.08);
   EXPECT_LE(slab->search_coverage, slab->coverage.share + 0.05);
 }

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <widthwise/conformal_predictor.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
-#include <widthwise/predictor.hpp>
 #include <widthwise/random.hpp>
 
 #include "support/numbers.hpp"
@@ -37,7 +37,8 @@ struct TestRows {
     std::iota(rows.begin(), rows.end(), std::size_t{0});
   }
 
-  [[nodiscard]] Evaluation evaluation(std::uint64_t calibration_rows, const EvaluationOptions& options = {}) const {
+  [[nodiscard]] LevelEvaluation evaluation(std::uint64_t calibration_rows,
+                                           const EvaluationOptions& options = {}) const {
     return evaluate({lower, upper, outcomes}, 0.9, CalibrationRanks::of_rows(0.9, calibration_rows),
                     {rows, MatrixView::column(feature)}, options);
   }
@@ -45,34 +46,34 @@ struct TestRows {
 
 // ---- the verdict
 
-TEST(Evaluation, JudgesBySizeOfCalibrationAndTest) {
-  const Evaluation valid = TestRows(5000, 0.9, 0.9).evaluation(5000);
+TEST(LevelEvaluation, JudgesBySizeOfCalibrationAndTest) {
+  const LevelEvaluation valid = TestRows(5000, 0.9, 0.9).evaluation(5000);
   EXPECT_EQ(valid.verdict, Verdict::kValid);
-  EXPECT_NE(valid.in_words.find("is within the range expected for 5,000 calibration rows and 5,000 test rows"),
+  EXPECT_NE(valid.summary.find("is within the range expected for 5,000 calibration rows and 5,000 test rows"),
             std::string::npos);
-  const Evaluation low = TestRows(5000, 0.85, 0.85).evaluation(5000);
+  const LevelEvaluation low = TestRows(5000, 0.85, 0.85).evaluation(5000);
   EXPECT_EQ(low.verdict, Verdict::kTooLow);
-  EXPECT_NE(low.in_words.find("calibrate again with rows like them"), std::string::npos);
+  EXPECT_NE(low.summary.find("calibrate again with rows like them"), std::string::npos);
   EXPECT_EQ(TestRows(5000, 0.96, 0.96).evaluation(5000).verdict, Verdict::kTooHigh);
   // The same coverage is no surprise when a few rows calibrated.
   EXPECT_EQ(TestRows(5000, 0.85, 0.85).evaluation(100).verdict, Verdict::kValid);
-  const Evaluation infinite = TestRows(5000, 1, 1).evaluation(8);
+  const LevelEvaluation infinite = TestRows(5000, 1, 1).evaluation(8);
   EXPECT_EQ(infinite.verdict, Verdict::kInfinite);
-  EXPECT_NE(infinite.in_words.find("until there are 9 calibration rows; the model has 8"), std::string::npos);
+  EXPECT_NE(infinite.summary.find("until there are 9 calibration rows; the model has 8"), std::string::npos);
   for (const Verdict verdict : {Verdict::kValid, Verdict::kTooLow, Verdict::kTooHigh, Verdict::kInfinite}) {
     EXPECT_FALSE(name_of(verdict).empty());
   }
 }
 
-TEST(Evaluation, LevelsThatAreEvaluatedTogetherShareTheErrorRate) {
+TEST(LevelEvaluation, LevelsThatAreEvaluatedTogetherShareTheErrorRate) {
   const TestRows rows(5000, 0.9, 0.9);
-  const Evaluation alone = rows.evaluation(5000);
-  const Evaluation together = rows.evaluation(5000, {.levels = 10});
+  const LevelEvaluation alone = rows.evaluation(5000);
+  const LevelEvaluation together = rows.evaluation(5000, {.levels = 10});
   EXPECT_DOUBLE_EQ(alone.confidence, 0.99);
   EXPECT_DOUBLE_EQ(together.confidence, 0.999);
   EXPECT_LT(together.expected.low, alone.expected.low);
   EXPECT_GT(together.expected.high, alone.expected.high);
-  EXPECT_NE(together.in_words.find("in 99.9 % of cases"), std::string::npos);
+  EXPECT_NE(together.summary.find("in 99.9 % of cases"), std::string::npos);
   EXPECT_THROW((void)rows.evaluation(5000, {.levels = 0}), Error);
 }
 
@@ -88,9 +89,9 @@ struct VerdictCounts {
 
   /// Each side has half of the error rate.
   void expect_rare(std::uint64_t trials) const {
-    const std::uint64_t most = binomial_upper_bound(trials, (1 - kVerdictConfidence) / 2, 1e-6);
-    EXPECT_LE(too_low, most);
-    EXPECT_LE(too_high, most);
+    const std::uint64_t maximum = binomial_upper_bound(trials, (1 - kVerdictConfidence) / 2, 1e-6);
+    EXPECT_LE(too_low, maximum);
+    EXPECT_LE(too_high, maximum);
   }
 };
 
@@ -134,13 +135,13 @@ void expect_rare_false_verdicts_with_counts(std::uint64_t trials, bool with_rang
     std::vector<double> upper(kTests);
     const OutcomeRange range = with_range ? OutcomeRange{.low = 0, .high = kInfinity} : OutcomeRange{};
     const CalibrationRanks ranks = CalibrationRanks::of(calibration, level);
-    Predictor(rule, std::move(calibration))
+    ConformalPredictor(rule, std::move(calibration))
         .intervals(tests.rows(), std::span(&level, 1), {lower.data(), kTests, 1}, {upper.data(), kTests, 1}, range);
-    const Evaluation found = evaluate({lower, upper, tests.outcomes}, level, ranks, {});
+    const LevelEvaluation found = evaluate({lower, upper, tests.outcomes}, level, ranks, {});
     counts.add(found.verdict);
-    above += found.summary.coverage.share > found.expected.high ? 1U : 0U;
-    if (found.verdict == Verdict::kValid && found.summary.coverage.share > found.expected.high) {
-      EXPECT_NE(found.in_words.find("of the outcomes lie on a bound"), std::string::npos);
+    above += found.intervals.coverage.share > found.expected.high ? 1U : 0U;
+    if (found.verdict == Verdict::kValid && found.intervals.coverage.share > found.expected.high) {
+      EXPECT_NE(found.summary.find("of the outcomes lie on a bound"), std::string::npos);
     }
   }
   std::cout << "of " << trials << " data sets with ties, too low: " << counts.too_low
@@ -195,16 +196,16 @@ TEST(Verdict, IsExactForGroups) {
   std::vector<double> outcomes(1500, 0);
   std::fill_n(outcomes.begin(), 145, 2.0);
   std::vector<std::int64_t> row_groups;
-  CalibrationRanks ranks{.least_rows = 9};
+  CalibrationRanks ranks{.min_rows = 9};
   for (std::int64_t g = 0; g < 100; ++g) {
     ranks.groups.push_back({.group = g, .rows = 15, .rank = 15});
     row_groups.insert(row_groups.end(), 15, g);
   }
   ranks.row_groups = row_groups;
-  const Evaluation found = evaluate({lower, upper, outcomes}, 0.9, ranks, {});
+  const LevelEvaluation found = evaluate({lower, upper, outcomes}, 0.9, ranks, {});
   EXPECT_EQ(found.verdict, Verdict::kTooLow);
-  EXPECT_NE(found.in_words.find("Lower than expected. Coverage of 90.3 % reaches the level, but is below the range "
-                                "expected for 1,500 calibration rows in 100 groups and 1,500 test rows"),
+  EXPECT_NE(found.summary.find("Lower than expected. Coverage of 90.3 % reaches the level, but is below the range "
+                               "expected for 1,500 calibration rows in 100 groups and 1,500 test rows"),
             std::string::npos);
   // And it still finds what is wrong: 15/16 of exchangeable rows are covered, of these fewer and more.
   EXPECT_EQ(verdicts_with_groups(20, 100, 15, 15, 1.2).too_low, 20U);
@@ -230,10 +231,10 @@ TEST(Verdict, RowsOfGroupsWithoutCalibrationAreInfiniteAndDoNotCount) {
   ASSERT_EQ(ranks.groups.size(), 1U);
   EXPECT_EQ(ranks.groups[0].rows, 50U);
   EXPECT_EQ(ranks.groups[0].rank, 46U);
-  const Evaluation found = evaluate({lower, upper, outcomes}, 0.9, ranks, {});
+  const LevelEvaluation found = evaluate({lower, upper, outcomes}, 0.9, ranks, {});
   EXPECT_EQ(found.verdict, Verdict::kValid);
   EXPECT_GE(found.expected.low, 1.0 / 3);
-  EXPECT_EQ(found.summary.infinite, 1U);
+  EXPECT_EQ(found.intervals.infinite, 1U);
   const std::vector<std::int64_t> unknown = {7, 7, 7};
   EXPECT_EQ(evaluate({lower, upper, outcomes}, 0.9, CalibrationRanks::of(calibration, 0.9, unknown), {}).verdict,
             Verdict::kInfinite);
@@ -242,7 +243,7 @@ TEST(Verdict, RowsOfGroupsWithoutCalibrationAreInfiniteAndDoNotCount) {
 // ---- weak places
 
 TEST(WeakPlaces, AreFoundAndNamed) {
-  const Evaluation found = TestRows(8000, 0.95, 0.5).evaluation(5000);
+  const LevelEvaluation found = TestRows(8000, 0.95, 0.5).evaluation(5000);
   ASSERT_TRUE(found.weakest && found.slab);
   EXPECT_NEAR(found.weakest->low, 90, 3);
   EXPECT_NEAR(found.weakest->coverage.share, 0.5, 0.12);
@@ -250,24 +251,24 @@ TEST(WeakPlaces, AreFoundAndNamed) {
   EXPECT_TRUE(found.range_is_weak);
   EXPECT_TRUE(found.slab_is_weak);
   ASSERT_EQ(found.by_feature.size(), 1U);
-  EXPECT_TRUE(found.by_feature[0].parts.back().weak);
+  EXPECT_TRUE(found.by_feature[0].bins.back().weak);
   const std::vector<std::string> names = {"x"};
   ASSERT_EQ(found.weak_places.size(), 3U);
-  EXPECT_EQ(in_words(found.weak_places[0], found, names), in_words(*found.weakest, "x"));
-  EXPECT_EQ(in_words(found.weak_places[1], found, names).substr(0, 5), "x is ");
-  EXPECT_EQ(in_words(found.weak_places[2], found, names), "several features come together, of which x weighs most");
+  EXPECT_EQ(summary(found.weak_places[0], found, names), summary(*found.weakest, "x"));
+  EXPECT_EQ(summary(found.weak_places[1], found, names).substr(0, 5), "x is ");
+  EXPECT_EQ(summary(found.weak_places[2], found, names), "several features come together, of which x weighs most");
 
-  const Evaluation none = TestRows(8000, 0.9, 0.9).evaluation(5000);
+  const LevelEvaluation none = TestRows(8000, 0.9, 0.9).evaluation(5000);
   EXPECT_TRUE(none.weak_places.empty());
-  EXPECT_EQ(none.places_tested, 13U);  // ten parts of the feature, one width, a range, a slab
+  EXPECT_EQ(none.places_tested, 13U);  // ten bins of the feature, one width, a range, a slab
 }
 
 TEST(WeakPlaces, AreNotLookedForAmongFewRows) {
-  const Evaluation few = TestRows(99, 0.9, 0.3).evaluation(1000);
+  const LevelEvaluation few = TestRows(99, 0.9, 0.3).evaluation(1000);
   EXPECT_EQ(few.places_tested, 0U);
   EXPECT_TRUE(few.weak_places.empty());
   // A tenth of one half measures too little: no figure.
-  const Evaluation some = TestRows(400, 0.9, 0.9).evaluation(1000);
+  const LevelEvaluation some = TestRows(400, 0.9, 0.9).evaluation(1000);
   EXPECT_FALSE(some.slab.has_value());
   EXPECT_FALSE(some.weakest.has_value());
   EXPECT_EQ(some.places_tested, 11U);
@@ -289,7 +290,7 @@ struct Reports {
     return (hard ? harder : 1) * random.uniform();
   }
 
-  [[nodiscard]] Evaluation next() {
+  [[nodiscard]] LevelEvaluation next() {
     const Level level(0.9);
     std::vector<double> scores(calibration_rows);
     for (double& one : scores) one = score(random.uniform());
@@ -316,19 +317,19 @@ struct Reports {
 };
 
 /// Marks, flags and the list of weak places are one result.
-void expect_no_contradiction(const Evaluation& found) {
+void expect_no_contradiction(const LevelEvaluation& found) {
   std::size_t marks = (found.range_is_weak ? 1U : 0U) + (found.slab_is_weak ? 1U : 0U);
-  const auto count = [&marks](const std::vector<Part>& parts) {
-    for (const Part& part : parts) {
-      if (!part.weak) continue;
+  const auto count = [&marks](const std::vector<Bin>& bins) {
+    for (const Bin& bin : bins) {
+      if (!bin.weak) continue;
       ++marks;
-      EXPECT_LT(part.coverage.share, 0.9);
-      EXPECT_GE(part.coverage.trials, kMinPartRows);
+      EXPECT_LT(bin.coverage.share, 0.9);
+      EXPECT_GE(bin.coverage.trials, kMinBinRows);
     }
   };
   count(found.by_width);
   count(found.by_group);
-  for (const FeatureParts& feature : found.by_feature) count(feature.parts);
+  for (const FeatureBins& feature : found.by_feature) count(feature.bins);
   EXPECT_LE(marks, found.weak_places.size());
   EXPECT_EQ(marks == 0, found.weak_places.empty());
   for (const WeakPlace& place : found.weak_places) EXPECT_LT(place.coverage.share, 0.9);
@@ -339,7 +340,7 @@ void expect_no_contradiction(const Evaluation& found) {
 std::uint64_t reports_with_weak_places(Reports reports, std::uint64_t trials) {
   std::uint64_t with = 0;
   for (std::uint64_t trial = 0; trial < trials; ++trial) {
-    const Evaluation found = reports.next();
+    const LevelEvaluation found = reports.next();
     expect_no_contradiction(found);
     with += found.weak_places.empty() ? 0U : 1U;
   }
@@ -347,24 +348,24 @@ std::uint64_t reports_with_weak_places(Reports reports, std::uint64_t trials) {
 }
 
 void expect_rare_false_alarms(std::uint64_t trials) {
-  const std::uint64_t most = binomial_upper_bound(trials, kWeakPlaceError, 1e-6);
+  const std::uint64_t maximum = binomial_upper_bound(trials, kWeakPlaceError, 1e-6);
   const std::uint64_t usual = reports_with_weak_places({.random = Random(5)}, trials);
   // Few calibration rows, many test rows: the whole calibration may be unlucky, and no place is to blame.
   const std::uint64_t unlucky =
       reports_with_weak_places({.calibration_rows = 100, .test_rows = 4000, .random = Random(6)}, trials);
   std::cout << "of " << trials << " reports, false alarms: " << usual << " and " << unlucky << "\n";
-  EXPECT_LE(usual, most);
-  EXPECT_LE(unlucky, most);
+  EXPECT_LE(usual, maximum);
+  EXPECT_LE(unlucky, maximum);
 }
 
 void expect_power(std::uint64_t trials) {
-  const std::uint64_t least = binomial_lower_bound(trials, 0.9, 1e-6);
-  // 5 % of the rows, wherever they lie in the parts, with scores up to twice as large: covered with 45 % to 50 %.
+  const std::uint64_t minimum = binomial_lower_bound(trials, 0.9, 1e-6);
+  // 5 % of the rows, wherever they lie in the bins, with scores up to twice as large: covered with 45 % to 50 %.
   for (const double start : {0.5, 0.575}) {
     const std::uint64_t found =
         reports_with_weak_places({.start = start, .share = 0.05, .harder = 2, .random = Random(7)}, trials);
     std::cout << "of " << trials << " reports, weak places found: " << found << "\n";
-    EXPECT_GE(found, least);
+    EXPECT_GE(found, minimum);
   }
 }
 
@@ -377,37 +378,37 @@ TEST(SlowWeakPlaces, FalseAlarmsAreRareAndNothingContradicts) { expect_rare_fals
 TEST(SlowWeakPlaces, PlantedPlacesOfOneRowInTwentyAreFound) { expect_power(slow_repeats(200)); }
 
 TEST(WeakPlaces, PartsAreMarkedWithACorrectionForTheirNumber) {
-  const auto parts_of = [](std::uint64_t covered) {
-    std::vector<Part> parts(10);
-    for (Part& part : parts) part.coverage = proportion(180, 200);
-    parts[3].coverage = proportion(covered, 200);
-    parts[4].coverage = proportion(0, 19);  // too few rows to tell
-    return parts;
+  const auto bins_of = [](std::uint64_t covered) {
+    std::vector<Bin> bins(10);
+    for (Bin& bin : bins) bin.coverage = proportion(180, 200);
+    bins[3].coverage = proportion(covered, 200);
+    bins[4].coverage = proportion(0, 19);  // too few rows to tell
+    return bins;
   };
-  std::vector<Part> parts = parts_of(170);  // p = 0.02 alone
-  mark_weak(parts, 0.9, std::nullopt);
-  EXPECT_TRUE(std::ranges::none_of(parts, &Part::weak));
-  parts = parts_of(150);
-  mark_weak(parts, 0.9, std::nullopt);
-  EXPECT_EQ(std::ranges::count_if(parts, &Part::weak), 1);
-  EXPECT_TRUE(parts[3].weak);
-  mark_weak(parts, 0.9, 30);  // so few calibration rows explain it
-  EXPECT_TRUE(std::ranges::none_of(parts, &Part::weak));
+  std::vector<Bin> bins = bins_of(170);  // p = 0.02 alone
+  mark_weak(bins, 0.9, std::nullopt);
+  EXPECT_TRUE(std::ranges::none_of(bins, &Bin::weak));
+  bins = bins_of(150);
+  mark_weak(bins, 0.9, std::nullopt);
+  EXPECT_EQ(std::ranges::count_if(bins, &Bin::weak), 1);
+  EXPECT_TRUE(bins[3].weak);
+  mark_weak(bins, 0.9, 30);  // so few calibration rows explain it
+  EXPECT_TRUE(std::ranges::none_of(bins, &Bin::weak));
 }
 
-TEST(Evaluation, SaysRangesInWords) {
-  EXPECT_EQ(in_words({.low = 4000, .high = 13540, .reaches_greatest = true}, "sqft"), "sqft is at least 4000");
-  EXPECT_EQ(in_words({.low = 1, .high = 12384, .reaches_least = true}, "sqft"), "sqft is at most 12,384");
-  EXPECT_EQ(in_words({.low = 0.25, .high = 0.5}, "x"), "x is 0.25 to 0.5");
-  EXPECT_EQ(in_words({.low = 3, .high = 3}, "rooms"), "rooms is 3");
-  EXPECT_EQ(in_words({.low = 0, .high = 1, .reaches_least = true, .reaches_greatest = true}, "x"), "x is anything");
-  const Evaluation none = TestRows(200, 0.9, 0.9).evaluation(200);
+TEST(LevelEvaluation, SaysRangesInWords) {
+  EXPECT_EQ(summary({.low = 4000, .high = 13540, .reaches_greatest = true}, "sqft"), "sqft is at least 4000");
+  EXPECT_EQ(summary({.low = 1, .high = 12384, .reaches_min = true}, "sqft"), "sqft is at most 12,384");
+  EXPECT_EQ(summary({.low = 0.25, .high = 0.5}, "x"), "x is 0.25 to 0.5");
+  EXPECT_EQ(summary({.low = 3, .high = 3}, "rooms"), "rooms is 3");
+  EXPECT_EQ(summary({.low = 0, .high = 1, .reaches_min = true, .reaches_greatest = true}, "x"), "x is anything");
+  const LevelEvaluation none = TestRows(200, 0.9, 0.9).evaluation(200);
   const double nan = kNaN;
   const std::vector<std::string> names = {"x"};
-  EXPECT_EQ(in_words({.kind = PlaceKind::kFeature, .low = nan, .high = nan}, none, names), "x is missing");
-  EXPECT_EQ(in_words({.kind = PlaceKind::kGroup, .low = 3, .high = 3}, none, names), "group is 3");
-  EXPECT_EQ(in_words({.kind = PlaceKind::kPrediction, .low = 1, .high = 2}, none, names), "the prediction is 1 to 2");
-  EXPECT_EQ(in_words({.kind = PlaceKind::kWidth, .low = 1, .high = 2}, none, names), "the interval width is 1 to 2");
+  EXPECT_EQ(summary({.kind = PlaceKind::kFeature, .low = nan, .high = nan}, none, names), "x is missing");
+  EXPECT_EQ(summary({.kind = PlaceKind::kGroup, .low = 3, .high = 3}, none, names), "group is 3");
+  EXPECT_EQ(summary({.kind = PlaceKind::kPrediction, .low = 1, .high = 2}, none, names), "the prediction is 1 to 2");
+  EXPECT_EQ(summary({.kind = PlaceKind::kWidth, .low = 1, .high = 2}, none, names), "the interval width is 1 to 2");
   for (const PlaceKind kind : {PlaceKind::kRange, PlaceKind::kFeature, PlaceKind::kGroup, PlaceKind::kPrediction,
                                PlaceKind::kWidth, PlaceKind::kSlab}) {
     EXPECT_FALSE(name_of(kind).empty());
@@ -416,7 +417,7 @@ TEST(Evaluation, SaysRangesInWords) {
 
 // ---- empty conformal sets
 
-TEST(Evaluation, CountsEmptyAndInfiniteIntervals) {
+TEST(LevelEvaluation, CountsEmptyAndInfiniteIntervals) {
   const double infinity = kInfinity;
   const std::vector<double> lower = {1, 0, 0, -infinity};
   const std::vector<double> upper = {1, 2, 0, 5};

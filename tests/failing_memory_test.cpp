@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-#include <widthwise/calibration_part.hpp>
+#include <widthwise/calibration_shard.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/online.hpp>
 #include <widthwise/row_sketch.hpp>
@@ -26,8 +26,8 @@ using examples::Table;
 
 Model small_model(std::uint64_t seed) {
   const Model model({.features = examples::names(3),
-                     .base = examples::forest(3, 1, 2, 2, seed),
-                     .localizer = examples::forest(4, 1, 2, 2, seed + 1),
+                     .base = examples::trees(3, 1, 2, 2, seed),
+                     .localizer = examples::trees(4, 1, 2, 2, seed + 1),
                      .rule = ConformalRule(make_transform("exp")),
                      .levels = {0.5, 0.9}});
   return examples::calibrated(model, Table(40, 3, seed));
@@ -141,12 +141,12 @@ TEST_F(FailingMemory, LeavesIntervalsOfTheSameBits) {
 TEST_F(FailingMemory, MergesAPartOrLeavesTheOther) {
   const Model model = small_model(1);
   const Table more(50, 3, 9);
-  CalibrationPart part = CalibrationPart::of(model);
+  CalibrationShard part = CalibrationShard::of(model);
   model.calibrate(part.calibration, more.for_model(model), more.y, 1000);
-  CalibrationPart into = CalibrationPart::in(model);
-  const std::vector<std::byte> before = serialise_part(into);
+  CalibrationShard into = CalibrationShard::in(model);
+  const std::vector<std::byte> before = serialise_shard(into);
   const std::size_t failures =
-      fail_each_allocation([&] { merge_part(into, part, model); }, [&] { ASSERT_EQ(serialise_part(into), before); });
+      fail_each_allocation([&] { merge_shard(into, part, model); }, [&] { ASSERT_EQ(serialise_shard(into), before); });
   EXPECT_GT(failures, 0U);
 }
 

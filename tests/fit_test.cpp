@@ -11,11 +11,11 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
-#include <widthwise/forest.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/train/cross_fit.hpp>
 #include <widthwise/train/fit.hpp>
-#include <widthwise/train/neighbours.hpp>
+#include <widthwise/train/knn.hpp>
+#include <widthwise/trees.hpp>
 
 #include "support/errors.hpp"
 #include "support/numbers.hpp"
@@ -33,7 +33,7 @@ class WatchedBase final : public BaseTrainer {
                                                          std::string_view stage,
                                                          const ProgressCallback& progress) const override {
     seen.insert(y.begin(), y.end());
-    return make_neighbour_trainer()->train(x, y, stage, progress);
+    return make_knn_trainer()->train(x, y, stage, progress);
   }
 
   mutable std::set<double> seen;
@@ -46,10 +46,10 @@ class WatchedLocalizer final : public LocalizerTrainer {
   explicit WatchedLocalizer(double gain_of_two = 0) : gain_of_two_(gain_of_two) {}
   [[nodiscard]] std::string_view name() const override { return "constant"; }
   [[nodiscard]] std::string engine() const override { return "none"; }
-  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& hold, const Objective& objective,
+  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                               const ProgressCallback& /*progress*/) const override {
     watch(rows);
-    watch(hold);
+    watch(holdout);
     return constant(rows, objective);
   }
   [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t /*length*/,
@@ -65,10 +65,10 @@ class WatchedLocalizer final : public LocalizerTrainer {
     for (std::size_t i = 0; i < rows.x.rows(); ++i) seen_features.insert(rows.x(i, 0));
   }
   [[nodiscard]] Trained constant(const TrainingRows& rows, const Objective& objective) const {
-    ForestArrays arrays;
+    TreeArrays arrays;
     arrays.inputs = static_cast<std::uint32_t>(rows.x.columns());
     arrays.base.assign(objective.parameter_count(), 0.0F);
-    return {std::make_shared<const Forest>(arrays), 1, objective.parameter_count() == 4 ? -gain_of_two_ : 0.0};
+    return {std::make_shared<const Trees>(arrays), 1, objective.parameter_count() == 4 ? -gain_of_two_ : 0.0};
   }
 
   double gain_of_two_;
@@ -104,7 +104,7 @@ TEST(CrossFit, PredictsEveryRowByAModelThatHasNotSeenIt) {
   // Outcomes of pure noise: a model that has seen the row would know its outcome, one that has not cannot.
   Table table(300);
   std::vector<double> out(300, std::nan(""));
-  const auto trainer = make_neighbour_trainer({.candidates = {1}});
+  const auto trainer = make_knn_trainer({.candidates = {1}});
   cross_fit(*trainer, {table.x.data(), 300, 2}, table.y, 5, 3, out);
   for (std::size_t i = 0; i < 300; ++i) {
     ASSERT_TRUE(std::isfinite(out[i]));
@@ -116,7 +116,7 @@ TEST(CrossFit, PredictsEveryRowByAModelThatHasNotSeenIt) {
 TEST(CrossFit, RefusesMoreFoldsThanRows) {
   Table table(3);
   std::vector<double> out(3);
-  EXPECT_NE(message_of([&] { cross_fit(*make_neighbour_trainer(), {table.x.data(), 3, 2}, table.y, 4, 3, out); },
+  EXPECT_NE(message_of([&] { cross_fit(*make_knn_trainer(), {table.x.data(), 3, 2}, table.y, 4, 3, out); },
                        ErrorCode::kTooFewRows)
                 .find("4 folds of 3 rows"),
             std::string::npos);
@@ -182,11 +182,11 @@ TEST(Fit, TellsWhatTheGoalAndTheOtherEndGive) {
   const WatchedLocalizer localizer;
   const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {}).report;
   EXPECT_EQ(report.chosen.goal, "0.85");
-  EXPECT_EQ(report.chosen.transform, "exp");
+  EXPECT_EQ(report.chosen.score_transform, "exp");
   ASSERT_TRUE(report.other.has_value());
   EXPECT_EQ(report.other->goal, "narrow");
-  EXPECT_EQ(report.other->transform, "affine");
-  EXPECT_EQ(report.hold_rows, 600U);
+  EXPECT_EQ(report.other->score_transform, "affine");
+  EXPECT_EQ(report.holdout_rows, 600U);
   EXPECT_TRUE(report.warnings.empty());
   // This localizer is the same everywhere, so all three are one fixed width.
   EXPECT_NEAR(report.chosen.mean_width, report.fixed.mean_width, 1e-9);
@@ -194,7 +194,7 @@ TEST(Fit, TellsWhatTheGoalAndTheOtherEndGive) {
   EXPECT_GE(report.fixed.coverage, 0.85);
   // A tenth of half of the hold-out is 30 rows: too few for a figure.
   EXPECT_FALSE(report.fixed.worst_slab.has_value());
-  EXPECT_EQ(report.in_words().find("where coverage is worst"), std::string::npos);
+  EXPECT_EQ(report.summary().find("where coverage is worst"), std::string::npos);
 }
 
 TEST(Fit, ReportsTheWorstSlabWithItsIntervalWhereRowsSuffice) {
@@ -211,7 +211,7 @@ TEST(Fit, ReportsTheWorstSlabWithItsIntervalWhereRowsSuffice) {
 
 TEST(Fit, NeedsNoTrainerForOneWidth) {
   const Table table(200);
-  const FitResult result = fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity"});
+  const FitResult result = fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity"});
   EXPECT_EQ(result.model.parts().localizer, nullptr);
   EXPECT_FALSE(result.report.other.has_value());
 }
@@ -238,17 +238,17 @@ TEST(Fit, NotesTheLevelsItTrainedFor) {
     return fit(table.with_predictions(), nullptr, &localizer, options).model.parts().notes;
   };
   const auto narrow = notes({.goal = Goal::narrow(), .levels = {0.95, 0.8}});
-  EXPECT_EQ(narrow.at("window"), "0.7..0.995");
-  EXPECT_EQ(narrow.at("outside_window"), "0.4");
-  EXPECT_EQ(notes({.goal = Goal::even()}).count("window"), 0U);
-  EXPECT_EQ(notes({.goal = Goal::narrow(), .window = LevelWindow::all()}).count("window"), 0U);
-  EXPECT_EQ(notes({.goal = Goal::narrow(), .window = LevelWindow{0.8, 0.9}}).count("outside_window"), 0U);
+  EXPECT_EQ(narrow.at("level_window"), "0.7..0.995");
+  EXPECT_EQ(narrow.at("outside_level_window"), "0.4");
+  EXPECT_EQ(notes({.goal = Goal::even()}).count("level_window"), 0U);
+  EXPECT_EQ(notes({.goal = Goal::narrow(), .level_window = LevelWindow::all()}).count("level_window"), 0U);
+  EXPECT_EQ(notes({.goal = Goal::narrow(), .level_window = LevelWindow{0.8, 0.9}}).count("outside_level_window"), 0U);
 }
 
 TEST(Fit, LeavesTheCalibrationEmptyWhenAskedTo) {
   const Table table(200);
   const FitResult result =
-      fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .calibration_share = 0});
+      fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity", .calibration_size = 0});
   const Interval interval = result.model.interval({table.x.data(), 2}, 0.9, 0.0);
   EXPECT_TRUE(std::isinf(interval.lower) && std::isinf(interval.upper));
 }
@@ -256,7 +256,7 @@ TEST(Fit, LeavesTheCalibrationEmptyWhenAskedTo) {
 TEST(Fit, KeepsSketchesOfTheRowsThatTrainedAndCalibrated) {
   const Table table(800);
   const Model model =
-      fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .calibration_share = 0.25}).model;
+      fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity", .calibration_size = 0.25}).model;
   const ModelParts& parts = model.parts();
   EXPECT_EQ(parts.fit_sketch.rows(), 600U);
   EXPECT_EQ(parts.calibration_sketch.rows(), 200U);
@@ -272,7 +272,7 @@ TEST(Fit, KeepsSketchesOfTheRowsThatTrainedAndCalibrated) {
 TEST(Fit, TrainsWithCrossValidatedPredictionsOnAllRowsAndCalibratesNothing) {
   const Table table(400);
   FitTable cross_validated = table.with_predictions();
-  EXPECT_EQ(fit(cross_validated, nullptr, nullptr, {.transform = "identity"}).model.uncalibrated(), "");
+  EXPECT_EQ(fit(cross_validated, nullptr, nullptr, {.score_transform = "identity"}).model.uncalibrated(), "");
   std::swap(cross_validated.cv_predictions, cross_validated.predictions);
   const WatchedLocalizer localizer;
   const FitResult result = fit(cross_validated, nullptr, &localizer, {});
@@ -297,7 +297,8 @@ TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
   for (double& f : table.predictions) f *= 1024;
   const auto [low, high] = std::minmax_element(table.y.begin(), table.y.end());
   const OutcomeRange range{*low, *high};
-  const Model model = fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .range = range}).model;
+  const Model model =
+      fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity", .outcome_range = range}).model;
   EXPECT_GT(model.parts().unit, 2);
 
   table.y[3] = range.high + 5;
@@ -308,7 +309,10 @@ TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
     EXPECT_NE(message.find("): row " + row + " is "), std::string::npos) << message;
   };
   says(message_of(
-           [&] { (void)fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity", .range = range}); },
+           [&] {
+             (void)fit(table.with_predictions(), nullptr, nullptr,
+                       {.score_transform = "identity", .outcome_range = range});
+           },
            ErrorCode::kBadData),
        "3");
   Calibration calibration;
@@ -329,10 +333,10 @@ TEST(Fit, RefusesWhatCannotBe) {
   };
   EXPECT_NE(message(table.without_predictions(), {}, ErrorCode::kInvalidArgument).find("found neither"),
             std::string::npos);
-  EXPECT_NE(
-      message(table.with_predictions(), {.goal = Goal::even(), .transform = "affine"}, ErrorCode::kInvalidArgument)
-          .find("affine is for the goal narrow"),
-      std::string::npos);
+  EXPECT_NE(message(table.with_predictions(), {.goal = Goal::even(), .score_transform = "affine"},
+                    ErrorCode::kInvalidArgument)
+                .find("affine is for the goal narrow"),
+            std::string::npos);
   Table bad = table;
   bad.y[17] = std::nan("");
   EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 17 of 'y'"), std::string::npos);
@@ -352,7 +356,8 @@ TEST(Fit, OfFewRowsHasOneWidthOrIsRefused) {
                        ErrorCode::kTooFewRows)
                 .find("at least 20 are needed, or 2 with the transform identity"),
             std::string::npos);
-  EXPECT_EQ(fit(table.with_predictions(), nullptr, nullptr, {.transform = "identity"}).report.calibration_rows, 2U);
+  EXPECT_EQ(fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity"}).report.calibration_rows,
+            2U);
 }
 
 TEST(Fit, OfExactPredictionsLearnsNothingWhenTheyAreKnownToBeHonest) {
@@ -370,13 +375,16 @@ TEST(Fit, OfExactPredictionsLearnsNothingWhenTheyAreKnownToBeHonest) {
 TEST(FitReport, SaysInWordsWhatTheGoalGives) {
   FitReport report;
   report.chosen = {
-      .goal = "even", .transform = "exp", .mean_width = 83, .coverage = 0.9, .worst_slab = proportion(880, 1000)};
-  report.fixed = {
-      .goal = "fixed", .transform = "identity", .mean_width = 100, .coverage = 0.9, .worst_slab = proportion(60, 100)};
+      .goal = "even", .score_transform = "exp", .mean_width = 83, .coverage = 0.9, .worst_slab = proportion(880, 1000)};
+  report.fixed = {.goal = "fixed",
+                  .score_transform = "identity",
+                  .mean_width = 100,
+                  .coverage = 0.9,
+                  .worst_slab = proportion(60, 100)};
   report.other =
-      GoalReport{.goal = "narrow", .transform = "affine", .mean_width = 83, .worst_slab = proportion(70, 100)};
+      GoalReport{.goal = "narrow", .score_transform = "affine", .mean_width = 83, .worst_slab = proportion(70, 100)};
   EXPECT_EQ(
-      report.in_words(),
+      report.summary(),
       "These intervals are 17 % narrower than one width for all rows, on average, and cover 88.0 % (85.8 % to 89.9 %) "
       "where coverage is worst, instead of 60.0 % (49.7 % to 69.7 %). The goal narrow would make them as wide and "
       "cover "
@@ -386,7 +394,7 @@ TEST(FitReport, SaysInWordsWhatTheGoalGives) {
   report.chosen.empty = 0.032;
   report.chosen.infinite = 0.5;
   EXPECT_EQ(
-      report.in_words(),
+      report.summary(),
       "These intervals are 17 % narrower than one width for all rows, on average. 3.2 % of the intervals are empty: "
       "no value conforms, and the prediction alone is returned. 50.0 % of the intervals are infinite. The goal narrow "
       "would "
@@ -394,22 +402,22 @@ TEST(FitReport, SaysInWordsWhatTheGoalGives) {
   report.chosen.mean_width = kInfinity;
   report.chosen.empty = 0;
   report.chosen.infinite = 1;
-  EXPECT_EQ(report.in_words(),
+  EXPECT_EQ(report.summary(),
             "The mean width cannot be compared with that of one width for all rows: one of them is infinite or 0. "
             "100.0 % of the intervals are infinite. The goal narrow would make them 100 % narrower.");
   report.chosen.goal = "fixed";
-  EXPECT_EQ(report.in_words(), "All intervals have one width: nothing was learnt of where errors are large.");
+  EXPECT_EQ(report.summary(), "All intervals have one width: nothing was learnt of where errors are large.");
 }
 
 TEST(Goal, IsServedByARuleAndAnObjective) {
-  const GoalPlan by_default = plan_goal(std::nullopt, "auto");
-  EXPECT_EQ(by_default.goal.text(), "0.85");
+  const ResolvedGoal by_default = resolve_goal(std::nullopt, "auto");
+  EXPECT_EQ(by_default.goal.to_string(), "0.85");
   EXPECT_EQ(by_default.rule.transform().name(), "exp");
-  const GoalPlan narrow = plan_goal(Goal::narrow(), "auto", Sides::kTwo);
+  const ResolvedGoal narrow = resolve_goal(Goal::narrow(), "auto", Sides::kTwo);
   EXPECT_EQ(narrow.rule.transform().name(), "affine");
   EXPECT_EQ(narrow.objective->parameter_count(), 4U);
-  EXPECT_EQ(plan_goal(std::nullopt, "density").goal.text(), "narrow");
-  EXPECT_EQ(plan_goal(Goal::even(), "identity").objective, nullptr);
+  EXPECT_EQ(resolve_goal(std::nullopt, "density").goal.to_string(), "narrow");
+  EXPECT_EQ(resolve_goal(Goal::even(), "identity").objective, nullptr);
   for (const double typical : {1e-300, 0.3, 1.0, 700.0, 1e300}) {
     int exponent = 0;
     EXPECT_EQ(std::frexp(unit_near(typical), &exponent), 0.5) << typical;
@@ -422,7 +430,7 @@ TEST(Goal, IsReadAsItIsWritten) {
   EXPECT_EQ(Goal::parse("even").evenness(), 1.0);
   EXPECT_TRUE(Goal::parse("narrow").is_narrow());
   EXPECT_EQ(Goal::parse("0.85").evenness(), 0.85);
-  EXPECT_EQ(Goal::parse("0.85").text(), "0.85");
+  EXPECT_EQ(Goal::parse("0.85").to_string(), "0.85");
   for (const char* text : {"wide", "", "1.5", "-0.1", "nan", "0.5x"}) {
     EXPECT_THROW(static_cast<void>(Goal::parse(text)), Error) << text;
   }
@@ -439,7 +447,7 @@ InSampleCheck check_after(double factor, std::uint64_t seed, bool cross_validate
   }
   FitTable given = table.with_predictions();
   if (cross_validated) std::swap(given.predictions, given.cv_predictions);
-  const Model model = fit(given, nullptr, nullptr, {.transform = "identity", .calibration_share = 0}).model;
+  const Model model = fit(given, nullptr, nullptr, {.score_transform = "identity", .calibration_size = 0}).model;
   const Table fresh(700, 5000 + seed);
   std::vector<double> residuals;
   for (std::size_t i = 0; i < 700; ++i) residuals.push_back(fresh.y[i] - fresh.predictions[i]);

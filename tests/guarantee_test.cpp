@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 #include <widthwise/calibration.hpp>
+#include <widthwise/conformal_predictor.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/plan.hpp>
-#include <widthwise/predictor.hpp>
 #include <widthwise/random.hpp>
 
 #include "support/errors.hpp"
@@ -22,10 +22,10 @@ namespace {
 
 TEST(Guarantee, IsMarginalOrAConfidence) {
   EXPECT_TRUE(Guarantee().is_marginal());
-  EXPECT_EQ(Guarantee().text(), "marginal");
+  EXPECT_EQ(Guarantee().to_string(), "marginal");
   EXPECT_EQ(Guarantee::parse("marginal"), Guarantee());
   EXPECT_EQ(Guarantee::parse("0.950"), Guarantee(0.95));
-  EXPECT_EQ(Guarantee(0.95).text(), "0.95");
+  EXPECT_EQ(Guarantee(0.95).to_string(), "0.95");
   EXPECT_EQ(Guarantee(0.95).confidence(), Level(0.95));
   EXPECT_NE(Guarantee(0.95), Guarantee());
   for (const char* text : {"", "pac", "1", "0", "95", "Marginal"}) {
@@ -37,7 +37,7 @@ TEST(Guarantee, IsMarginalOrAConfidence) {
 
 TEST(Guarantee, OfTheMarginalKindHasTheRankOfTheLevel) {
   for (const std::uint64_t n : {0U, 8U, 9U, 100U, 12'345U}) EXPECT_EQ(Guarantee().rank(0.9, n), Level(0.9).rank(n));
-  EXPECT_EQ(Guarantee().least_rows(0.9), 9U);
+  EXPECT_EQ(Guarantee().min_rows(0.9), 9U);
 }
 
 /// The smallest k with P(Bin(n, level) < k) >= confidence in whole numbers, and whether the two sides are equal there.
@@ -101,19 +101,19 @@ TEST(Guarantee, HasTheRankOfTheIncompleteBetaFunction) {
 }
 
 TEST(Guarantee, NeedsRowsUntilAllOfThemBelowTheQuantileAreUnlikely) {
-  EXPECT_EQ(Guarantee(0.95).least_rows(0.9), 29U);   // 0.9^29 = 0.0471
-  EXPECT_EQ(Guarantee(0.95).least_rows(0.95), 59U);  // Wilks 1941
-  EXPECT_EQ(Guarantee(0.99).least_rows(0.99), 459U);
-  EXPECT_EQ(Guarantee(0.1).least_rows(0.5), 1U);
+  EXPECT_EQ(Guarantee(0.95).min_rows(0.9), 29U);   // 0.9^29 = 0.0471
+  EXPECT_EQ(Guarantee(0.95).min_rows(0.95), 59U);  // Wilks 1941
+  EXPECT_EQ(Guarantee(0.99).min_rows(0.99), 459U);
+  EXPECT_EQ(Guarantee(0.1).min_rows(0.5), 1U);
   for (const double level : {0.3, 0.9, 0.999, 0.9999999}) {
     for (const double confidence : {0.2, 0.95, 0.999999}) {
       const Guarantee guarantee(confidence);
-      const std::uint64_t rows = guarantee.least_rows(level);
+      const std::uint64_t rows = guarantee.min_rows(level);
       EXPECT_LE(guarantee.rank(level, rows), rows);
       EXPECT_EQ(guarantee.rank(level, rows - 1), rows);
     }
   }
-  EXPECT_GT(Guarantee(0.95).least_rows(Level::parse("0.9999999999999999999")), 10'000'000'000U);
+  EXPECT_GT(Guarantee(0.95).min_rows(Level::parse("0.9999999999999999999")), 10'000'000'000U);
   EXPECT_EQ(message_of([] { (void)Guarantee(0.95).rank(0.9, 10'000'000'001U); }, ErrorCode::kInvalidArgument),
             "guarantee 0.95: expected at most 10000000000 calibration rows, found 10000000001");
 }
@@ -148,7 +148,7 @@ TEST(Guarantee, IsKeptByTheStatedShareOfCalibrations) {
       // What it is below 1 - confidence is due to whole ranks: the one before is over it.
       ASSERT_GT(boost::math::ibeta(k - 1, static_cast<double>(n) + 2 - k, level.value()), 1 - confidence);
       const std::uint64_t below = count_below(level, guarantee, n);
-      RecordProperty("below_" + std::to_string(n) + "_" + guarantee.text(), static_cast<int>(below));
+      RecordProperty("below_" + std::to_string(n) + "_" + guarantee.to_string(), static_cast<int>(below));
       EXPECT_LE(below, binomial_upper_bound(kTrials, exact, 1e-6));
       EXPECT_GE(below, binomial_lower_bound(kTrials, exact, 1e-6));
     }
@@ -198,7 +198,7 @@ TEST(Guarantee, IsRefusedWithWeights) {
 TEST(Guarantee, MakesIntervalsAndTheirPlanWider) {
   const ConformalRule rule(make_transform("identity"));
   const Guarantee guarantee(0.95);
-  const Predictor predictor(rule, sample(100), guarantee);
+  const ConformalPredictor predictor(rule, sample(100), guarantee);
   EXPECT_EQ(predictor.guarantee(), guarantee);
   const Interval interval = predictor.interval(0, {}, 0.9);
   EXPECT_GE(interval.upper, 96);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <widthwise/calibration.hpp>
+#include <widthwise/conformal_predictor.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/guarantee.hpp>
@@ -18,7 +19,6 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/online.hpp>
 #include <widthwise/plan.hpp>
-#include <widthwise/predictor.hpp>
 #include <widthwise/transform.hpp>
 
 #include "support/numbers.hpp"
@@ -122,7 +122,7 @@ std::vector<Case> cases() {
       {"online without levels", [] { (void)online_of({}, {}); }, kInvalid, "at least one level"},
       {"online level twice", [] { (void)online_of({}, {0.5, 0.5}); }, kInvalid, "twice"},
       {"online of many levels", [] { (void)online_of({}, std::vector<Level>(1001, 0.5)); }, kInvalid, "at most 1000"},
-      {"online window 0", [] { (void)online_of({.window = 0}); }, kInvalid, "window"},
+      {"online window 0", [] { (void)online_of({.window_rows = 0}); }, kInvalid, "window"},
       {"online step NaN", [] { (void)online_of({.step = kNaN}); }, kInvalid, "step"},
       {"online step -1", [] { (void)online_of({.step = -1}); }, kInvalid, "step"},
       {"spread of confidence 1", [] { (void)coverage_spread(0.9, 10, 1); }, kInvalid, "between 0 and 1"},

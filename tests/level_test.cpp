@@ -30,15 +30,15 @@ TEST(Level, IsTheDecimalThatWasWritten) {
   EXPECT_EQ(Level(0.9).denominator(), 10U);
   EXPECT_EQ(Level(0.95).numerator(), 19U);
   EXPECT_EQ(Level(0.95).denominator(), 20U);
-  EXPECT_EQ(Level(0.5).text(), "0.5");
-  EXPECT_EQ(Level::parse("0.9500").text(), "0.95");
+  EXPECT_EQ(Level(0.5).to_string(), "0.5");
+  EXPECT_EQ(Level::parse("0.9500").to_string(), "0.95");
   EXPECT_EQ(Level::parse(".5"), Level(0.5));
   EXPECT_EQ(Level::parse("00.25"), Level(0.25));
 }
 
 TEST(Level, ReadsExponents) {
-  EXPECT_EQ(Level(1e-05).text(), "0.00001");
-  EXPECT_EQ(Level(2.5e-07).text(), "0.00000025");
+  EXPECT_EQ(Level(1e-05).to_string(), "0.00001");
+  EXPECT_EQ(Level(2.5e-07).to_string(), "0.00000025");
   EXPECT_EQ(Level::parse("1e-3"), Level(0.001));
   EXPECT_EQ(Level::parse("95E-2"), Level(0.95));
   EXPECT_EQ(Level::parse("0.00095e+3"), Level(0.95));
@@ -46,10 +46,10 @@ TEST(Level, ReadsExponents) {
 }
 
 TEST(Level, TakesDoublesWithoutAShortDecimal) {
-  EXPECT_EQ(Level(2.0 / 3).text(), "0.6666666666666666");
-  EXPECT_EQ(Level(1 - 0.95).text(), "0.050000000000000044");
-  EXPECT_EQ(Level(1 - 0.999).text(), "0.0010000000000000009");
-  EXPECT_EQ(Level(std::nextafter(1.0, 0.0)).text(), "0.9999999999999999");
+  EXPECT_EQ(Level(2.0 / 3).to_string(), "0.6666666666666666");
+  EXPECT_EQ(Level(1 - 0.95).to_string(), "0.050000000000000044");
+  EXPECT_EQ(Level(1 - 0.999).to_string(), "0.0010000000000000009");
+  EXPECT_EQ(Level(std::nextafter(1.0, 0.0)).to_string(), "0.9999999999999999");
 }
 
 TEST(Level, ValueIsTheDoubleItWasMadeFrom) {
@@ -58,7 +58,7 @@ TEST(Level, ValueIsTheDoubleItWasMadeFrom) {
     const double value = 0.001 + 0.998 * random.uniform();
     const Level level(value);
     ASSERT_EQ(level.value(), value);
-    ASSERT_EQ(Level::parse(level.text()), level);
+    ASSERT_EQ(Level::parse(level.to_string()), level);
   }
 }
 
@@ -105,15 +105,15 @@ TEST(Level, RanksAreExactForEveryLevelOfThreeDecimals) {
     std::string digits = std::to_string(thousandths);
     ASSERT_EQ(level, Level::parse("0." + std::string(3 - digits.size(), '0') + digits));
     std::uint64_t rank = 0;
-    std::uint64_t least_rows = 0;
+    std::uint64_t min_rows = 0;
     for (std::uint64_t n = 1; n <= 1000; ++n) {
       while (1000 * rank < thousandths * (n + 1)) ++rank;
-      if (least_rows == 0 && rank <= n) least_rows = n;
+      if (min_rows == 0 && rank <= n) min_rows = n;
       if (level.rank(n) != rank) ++mismatches;
       ++cases;
     }
-    EXPECT_EQ(level.least_rows(), least_rows) << level.text();
-    EXPECT_GT(level.rank(level.least_rows() - 1), level.least_rows() - 1) << level.text();
+    EXPECT_EQ(level.min_rows(), min_rows) << level.to_string();
+    EXPECT_GT(level.rank(level.min_rows() - 1), level.min_rows() - 1) << level.to_string();
   }
   EXPECT_EQ(cases, 999'000U);
   EXPECT_EQ(mismatches, 0U);
@@ -132,10 +132,10 @@ TEST(Level, RanksWhereDoublesGoWrong) {
 TEST(Level, RanksOfNoRowsAndOfTooFewRowsAreOneTooMany) {
   EXPECT_EQ(Level(0.9).rank(0), 1U);
   EXPECT_EQ(Level(0.9).rank(8), 9U);
-  EXPECT_EQ(Level(0.9).least_rows(), 9U);
-  EXPECT_EQ(Level(0.5).least_rows(), 1U);
-  EXPECT_EQ(Level(0.1).least_rows(), 1U);
-  EXPECT_EQ(Level::parse("0.9999999999999999999").least_rows(), 9'999'999'999'999'999'999U);
+  EXPECT_EQ(Level(0.9).min_rows(), 9U);
+  EXPECT_EQ(Level(0.5).min_rows(), 1U);
+  EXPECT_EQ(Level(0.1).min_rows(), 1U);
+  EXPECT_EQ(Level::parse("0.9999999999999999999").min_rows(), 9'999'999'999'999'999'999U);
 }
 
 TEST(Level, RanksAreExactForHugeNumbersOfRows) {
@@ -153,7 +153,7 @@ TEST(Level, RanksAreExactForHugeNumbersOfRows) {
 
 TEST(Level, ComplementGoesFromLevelToAlphaAndBack) {
   EXPECT_EQ(Level(0.95).complement(), Level(0.05));
-  EXPECT_EQ(Level(0.9).complement().text(), "0.1");
+  EXPECT_EQ(Level(0.9).complement().to_string(), "0.1");
   EXPECT_EQ(Level(0.5).complement(), Level(0.5));
   for (int i = 1; i < 1000; ++i) {
     const Level level(i / 1000.0);

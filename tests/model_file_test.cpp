@@ -96,18 +96,18 @@ std::string refusal_of(const std::vector<std::byte>& bytes) {
 }
 
 /// Every kind of base model and localizer that a file holds, and no base model.
-enum class Kind { kNone, kForest, kNet, kNeighbours };
+enum class Kind { kNone, kTrees, kNet, kKnn };
 
 std::shared_ptr<const RowFunction> function_of(Kind kind, std::uint32_t inputs, std::uint32_t outputs) {
   switch (kind) {
     case Kind::kNone:
       return nullptr;
-    case Kind::kForest:
-      return examples::forest(inputs, outputs, 3 * outputs, 2, 21);
+    case Kind::kTrees:
+      return examples::trees(inputs, outputs, 3 * outputs, 2, 21);
     case Kind::kNet:
       return examples::net(inputs, outputs, 22);
-    case Kind::kNeighbours:
-      return examples::neighbours(inputs, 20, 23);
+    case Kind::kKnn:
+      return examples::knn(inputs, 20, 23);
   }
   return nullptr;
 }
@@ -120,7 +120,7 @@ Model model_of(const ConformalRule& rule, Kind base, Kind localizer) {
     parts.localizer = function_of(localizer, 4, static_cast<std::uint32_t>(rule.parameter_count()));
   }
   parts.unit = 0.25;
-  parts.range.low = -70.1;
+  parts.outcome_range.low = -70.1;
   parts.levels = {Level::parse("0.9"), Level::parse("0.123456789012345678"), Level::parse("0.5")};
   parts.fit_residuals = {0, 0.1, 0.1, 1e300};
   parts.fit_rows = 12345678901234567U;
@@ -142,8 +142,8 @@ void expect_round_trip(const Model& model) {
   EXPECT_EQ(b.rule.score(), a.rule.score());
   EXPECT_EQ(b.rule.sides(), a.rule.sides());
   EXPECT_EQ(b.unit, a.unit);
-  EXPECT_EQ(b.range.low, a.range.low);
-  EXPECT_EQ(b.range.high, a.range.high);
+  EXPECT_EQ(b.outcome_range.low, a.outcome_range.low);
+  EXPECT_EQ(b.outcome_range.high, a.outcome_range.high);
   EXPECT_EQ(b.levels, a.levels);
   EXPECT_EQ(b.calibration, a.calibration);
   EXPECT_EQ(b.fit_residuals, a.fit_residuals);
@@ -161,9 +161,9 @@ TEST(ModelFile, EveryKindOfModelIsReadAsItWasWritten) {
       for (const Score score : {Score::kAbsolute, Score::kSquared, Score::kLog}) {
         if (score == Score::kLog && !make_transform(transform)->takes_negative_scores()) continue;
         const ConformalRule rule(make_transform(transform, {.gamma = 0.3, .epsilon = 0.07}), score, sides);
-        for (const Kind base : {Kind::kNone, Kind::kForest, Kind::kNet, Kind::kNeighbours}) {
-          for (const Kind localizer : {Kind::kForest, Kind::kNet, Kind::kNeighbours}) {
-            if (localizer == Kind::kNeighbours && rule.parameter_count() != 1) continue;
+        for (const Kind base : {Kind::kNone, Kind::kTrees, Kind::kNet, Kind::kKnn}) {
+          for (const Kind localizer : {Kind::kTrees, Kind::kNet, Kind::kKnn}) {
+            if (localizer == Kind::kKnn && rule.parameter_count() != 1) continue;
             expect_round_trip(model_of(rule, base, localizer));
           }
         }
@@ -177,21 +177,21 @@ TEST(ModelFile, ModelsOfExtremeNumbersAreReadAsTheyWereWritten) {
                    .rule = ConformalRule(make_transform("erc", {.gamma = 1e-310})),
                    .unit = 0x1p-500,
                    .levels = {Level::parse("0.0000000000000000001")}};
-  parts.localizer = examples::forest(1, 1, 0, 0, 26);
-  parts.range = {.low = -0.0, .high = 4.9e-324};
+  parts.localizer = examples::trees(1, 1, 0, 0, 26);
+  parts.outcome_range = {.low = -0.0, .high = 4.9e-324};
   parts.fit_rows = std::numeric_limits<std::uint64_t>::max();
   const std::vector<std::byte> bytes = serialise(Model(parts));
   const Model read = deserialise(bytes);
   EXPECT_EQ(serialise(read), bytes);
-  EXPECT_EQ(read.parts().range.high, 4.9e-324);
-  EXPECT_TRUE(std::signbit(read.parts().range.low));
+  EXPECT_EQ(read.parts().outcome_range.high, 4.9e-324);
+  EXPECT_TRUE(std::signbit(read.parts().outcome_range.low));
   EXPECT_EQ(read.parts().fit_rows, parts.fit_rows);
   EXPECT_EQ(read.parts().levels, parts.levels);
   EXPECT_EQ(read.parts().rule.transform().options().gamma, 1e-310);
 }
 
 TEST(ModelFile, ACalibrationWithGroupsIsKept) {
-  const Model bare = model_of(ConformalRule(make_transform("exp")), Kind::kForest, Kind::kForest);
+  const Model bare = model_of(ConformalRule(make_transform("exp")), Kind::kTrees, Kind::kTrees);
   const examples::Table table(90, 3, 27);
   Calibration calibration;
   bare.calibrate(calibration, {.x = table.matrix(), .groups = table.groups}, table.y, 0);
@@ -212,11 +212,11 @@ fs::path golden_file(int format = 1) {
 Model golden_model() {
   ModelParts parts{.features = {"age", "größe", "rooms"},
                    .target = "price",
-                   .base = examples::forest(3, 1, 5, 2, 31),
-                   .localizer = examples::forest(4, 2, 6, 2, 32),
+                   .base = examples::trees(3, 1, 5, 2, 31),
+                   .localizer = examples::trees(4, 2, 6, 2, 32),
                    .rule = ConformalRule(make_transform("affine")),
                    .unit = 4,
-                   .range = {.low = -20},
+                   .outcome_range = {.low = -20},
                    .levels = {0.8, 0.9},
                    .fit_residuals = {0.25, 1, 2.5},
                    .fit_rows = 1000,
@@ -227,7 +227,7 @@ Model golden_model() {
 /// The model of golden/model-2.safetensors: the same, in the middle of a stream.
 Model golden_online_model() {
   const Model model = golden_model();
-  OnlineCalibration online(model.parts().calibration, {0.8, 0.9}, {.window = 50});
+  OnlineCalibration online(model.parts().calibration, {0.8, 0.9}, {.window_rows = 50});
   const examples::Table table(80, 3, 34);
   const std::size_t n = table.rows();
   std::vector<double> unused(5 * n);
@@ -261,7 +261,7 @@ OnlineCalibration golden_batches() {
   std::vector<double> scores(60);
   for (double& score : scores) score = random.uniform();
   calibration.add(0, scores);
-  OnlineCalibration online(calibration, {0.8, 0.9}, {.window = 50});
+  OnlineCalibration online(calibration, {0.8, 0.9}, {.window_rows = 50});
   for (int day = 0; day < 6; ++day) {
     const std::uint64_t batch = online.issue(30);
     for (double& score : scores) score = static_cast<double>(1 + day) * random.uniform();
@@ -345,7 +345,7 @@ TEST(ModelFile, TheGoldenFileOfFormat2IsReadForEver) {
   const OnlineCalibration& online = *model.parts().online;
   EXPECT_EQ(online.method(), OnlineMethod::kAdaptive);
   EXPECT_EQ(online.levels(), (std::vector<Level>{0.8, 0.9}));
-  EXPECT_EQ(online.window(), 50U);
+  EXPECT_EQ(online.window_rows(), 50U);
   EXPECT_EQ(online.rows(), 80U);
   EXPECT_EQ(online.coverage(0).covered, 62U);
   EXPECT_EQ(online.coverage(1).covered, 71U);
@@ -388,7 +388,7 @@ TEST(ModelFile, EveryFieldThatFormat3AddedIsOptional) {
         const std::vector<std::byte> bytes = serialise(Model(parts));
         Pieces older(bytes);
         older.set_format(3);
-        for (const Model& read : {deserialise(bytes), deserialise(older.together())}) {
+        for (const Model& read : {deserialise(bytes), deserialise(older.collectively())}) {
           EXPECT_EQ(read.parts().online.has_value(), online);
           EXPECT_EQ(read.parts().fit_sketch, parts.fit_sketch);
           EXPECT_EQ(read.parts().calibration_sketch, parts.calibration_sketch);
@@ -398,14 +398,14 @@ TEST(ModelFile, EveryFieldThatFormat3AddedIsOptional) {
   }
   Pieces older(serialise(golden_sketched_model()));
   older.set_format(2);
-  EXPECT_NE(refusal_of(older.together()).find("sketch"), std::string::npos);
+  EXPECT_NE(refusal_of(older.collectively()).find("sketch"), std::string::npos);
 }
 
 TEST(ModelFile, AGuaranteeIsMarginalOrAConfidence) {
   const Model model = golden_online_model().with_guarantee(Guarantee(0.95));
   Pieces pieces(serialise(model));
   EXPECT_EQ(pieces.text("guarantee"), "0.95");
-  const Model read = deserialise(pieces.together());
+  const Model read = deserialise(pieces.collectively());
   EXPECT_EQ(read.parts().guarantee, Guarantee(0.95));
   EXPECT_EQ(score_fingerprint(read), score_fingerprint(golden_model()));
   const std::vector<double> x = {0, 0, 0};
@@ -415,9 +415,10 @@ TEST(ModelFile, AGuaranteeIsMarginalOrAConfidence) {
 
   Pieces older = pieces;
   older.set_format(2);
-  EXPECT_NE(refusal_of(older.together()).find("guarantee"), std::string::npos);
+  EXPECT_NE(refusal_of(older.collectively()).find("guarantee"), std::string::npos);
   pieces.text("guarantee") = "1.5";
-  EXPECT_NE(refusal_of(pieces.together()).find("guarantee: expected 'marginal' or a confidence"), std::string::npos);
+  EXPECT_NE(refusal_of(pieces.collectively()).find("guarantee: expected 'marginal' or a confidence"),
+            std::string::npos);
 }
 
 TEST(ModelFile, TheGoldenStateOfBatchesIsReadForEver) {
@@ -436,10 +437,10 @@ TEST(ModelFile, TheGoldenStateOfBatchesIsReadForEver) {
 TEST(ModelFile, Format2HasAStreamAndFormat1HasNone) {
   Pieces without(serialise(golden_model()));
   without.set_format(2);
-  EXPECT_NE(refusal_of(without.together()).find("online"), std::string::npos);
+  EXPECT_NE(refusal_of(without.collectively()).find("online"), std::string::npos);
   Pieces with(serialise(golden_online_model()));
   with.set_format(1);
-  EXPECT_NE(refusal_of(with.together()).find("online"), std::string::npos);
+  EXPECT_NE(refusal_of(with.collectively()).find("online"), std::string::npos);
 }
 
 // --- files
@@ -469,7 +470,7 @@ TEST(ModelFile, SavingAndLoadingNameTheFile) {
   Pieces newer(serialise(model));
   newer.text("format") = std::to_string(kModelFormat + 1);
   newer.append("new", "F4", {1}, "x");
-  internal::write_file_atomically(file, newer.together());
+  internal::write_file_atomically(file, newer.collectively());
   EXPECT_EQ(refusal(ErrorCode::kBadData),
             file.string() + ": format 5 is newer than this program (4); update widthwise");
   fs::remove(file);
@@ -529,14 +530,14 @@ TEST(ModelFile, EveryTruncationIsRefused) {
 }
 
 TEST(ModelFile, NoFlippedBitIsLoaded) {
-  for (const Kind kind : {Kind::kForest, Kind::kNeighbours, Kind::kNet}) {
+  for (const Kind kind : {Kind::kTrees, Kind::kKnn, Kind::kNet}) {
     const Model model = model_of(ConformalRule(make_transform("exp")), kind, kind);
     expect_flips_are_refused(serialise(model), [](const auto& bytes) { (void)deserialise(bytes); });
   }
   // Of texts that could be anything, too.
   Pieces other(serialise(golden_model()));
   other.text("note.goal") = "even";
-  EXPECT_NE(refusal_of(other.together(other.header.dump())).find("checksum mismatch"), std::string::npos);
+  EXPECT_NE(refusal_of(other.collectively(other.header.dump())).find("checksum mismatch"), std::string::npos);
 }
 
 TEST(ModelFile, ADamagedFileIsNamedWithWhatToDo) {
@@ -553,48 +554,48 @@ TEST(ModelFile, ADamagedFileIsNamedWithWhatToDo) {
 TEST(ModelFile, AChecksumIsInFormat4AndInNoneBefore) {
   Pieces without(serialise(golden_model()));
   without.header["__metadata__"].erase("checksum");
-  EXPECT_NE(refusal_of(without.together()).find("the checksum is missing"), std::string::npos);
+  EXPECT_NE(refusal_of(without.collectively()).find("the checksum is missing"), std::string::npos);
   Pieces spaced(serialise(golden_model()));
-  EXPECT_NE(refusal_of(spaced.together(spaced.header.dump(1))).find("the checksum is missing"), std::string::npos);
+  EXPECT_NE(refusal_of(spaced.collectively(spaced.header.dump(1))).find("the checksum is missing"), std::string::npos);
   for (const char* text : {"", "0", "00000000000000000"}) {
     Pieces other(serialise(golden_model()));
     other.text("checksum") = text;
-    EXPECT_NE(refusal_of(other.together()).find("the checksum is missing"), std::string::npos) << text;
+    EXPECT_NE(refusal_of(other.collectively()).find("the checksum is missing"), std::string::npos) << text;
   }
   Pieces older(serialise(golden_model()));
   older.text("format") = "3";
-  EXPECT_NE(refusal_of(older.together()).find("checksum"), std::string::npos);
+  EXPECT_NE(refusal_of(older.collectively()).find("checksum"), std::string::npos);
 }
 
 /// A model of a size that people have: 1,000 trees, 100,000 rows or 800,000 weights.
 Model large_model(Kind kind) {
   constexpr std::uint32_t kFeatures = 8;
   ModelParts parts{.features = examples::names(kFeatures), .rule = ConformalRule(make_transform("identity"))};
-  if (kind == Kind::kForest) parts.base = examples::forest(kFeatures, 1, 1000, 6, 51);
-  if (kind == Kind::kNeighbours) parts.base = examples::neighbours(kFeatures, 100'000, 52);
+  if (kind == Kind::kTrees) parts.base = examples::trees(kFeatures, 1, 1000, 6, 51);
+  if (kind == Kind::kKnn) parts.base = examples::knn(kFeatures, 100'000, 52);
   if (kind == Kind::kNet) parts.base = examples::net(kFeatures, 1, 53, {512, 1024, 256});
   return examples::calibrated(Model(parts), examples::Table(1000, kFeatures, 54));
 }
 
 /// The processor time that work takes, the least of 30 times: other processes hardly change it.
 template <class Work>
-double least_seconds(const Work& work) {
-  double least = 1e9;
+double min_seconds(const Work& work) {
+  double minimum = 1e9;
   for (int repeat = 0; repeat < 30; ++repeat) {
     const std::clock_t start = std::clock();
     work();
-    least = std::min(least, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+    minimum = std::min(minimum, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
   }
-  return least;
+  return minimum;
 }
 
 TEST(SlowModelFile, TheChecksumTakesLittleOfTheTimeToLoad) {
   if (!counts_allocations()) GTEST_SKIP() << "a sanitizer changes what code costs";
-  for (const Kind kind : {Kind::kForest, Kind::kNeighbours, Kind::kNet}) {
+  for (const Kind kind : {Kind::kTrees, Kind::kKnn, Kind::kNet}) {
     const std::vector<std::byte> bytes = serialise(large_model(kind));
     std::uint64_t sum = 0;
-    const double checksum = least_seconds([&] { sum += internal::checksum_of({bytes}); });
-    const double all = least_seconds([&] { (void)deserialise(bytes); });
+    const double checksum = min_seconds([&] { sum += internal::checksum_of({bytes}); });
+    const double all = min_seconds([&] { (void)deserialise(bytes); });
     std::printf("kind %d: %zu bytes, %.3f ms to read, %.3f ms of them for the checksum: +%.1f %%\n",
                 static_cast<int>(kind), bytes.size(), 1e3 * all, 1e3 * checksum, 100 * checksum / (all - checksum));
     EXPECT_NE(sum, 0U);
@@ -625,7 +626,7 @@ void flip_bytes(const std::vector<std::byte>& bytes, std::uint64_t trials, std::
 }
 
 std::vector<std::byte> net_bytes() {
-  return serialise(model_of(ConformalRule(make_transform("exp")), Kind::kNeighbours, Kind::kNet));
+  return serialise(model_of(ConformalRule(make_transform("exp")), Kind::kKnn, Kind::kNet));
 }
 
 TEST(ModelFile, RandomChangesAreRefusedOrHarmless) {
@@ -643,18 +644,18 @@ TEST(SlowModelFile, RandomChangesAreRefusedOrHarmless) {
 
 TEST(ModelFile, NothingInTheTextsIsTrusted) {
   const std::vector<std::byte> bytes = internal::read_file(golden_file());
-  EXPECT_EQ(refusal_of(Pieces(bytes).together()), "");
+  EXPECT_EQ(refusal_of(Pieces(bytes).collectively()), "");
   const auto refused_text = [&](const std::string& name, const std::string& text) {
     Pieces pieces(bytes);
     pieces.text(name) = text;
-    EXPECT_NE(refusal_of(pieces.together()), "") << name << " = " << text;
+    EXPECT_NE(refusal_of(pieces.collectively()), "") << name << " = " << text;
   };
   const Pieces whole(bytes);
   for (const auto& [name, text] : whole.header.at("__metadata__").items()) {
     if (name.starts_with("note.")) continue;
     Pieces pieces(bytes);
     pieces.header["__metadata__"].erase(name);
-    EXPECT_NE(refusal_of(pieces.together()), "") << name;
+    EXPECT_NE(refusal_of(pieces.collectively()), "") << name;
     if (name != "widthwise" && name != "target") refused_text(name, "x");
   }
   for (const char* text : {"0", "-1", "", "1.0", " 1", "1 ", "18446744073709551616", "2"}) refused_text("format", text);
@@ -683,7 +684,7 @@ TEST(ModelFile, NothingInTheTextsIsTrusted) {
   }
   Pieces notes(bytes);
   notes.text("note.more") = "anything";
-  EXPECT_EQ(deserialise(notes.together()).parts().notes.at("more"), "anything");
+  EXPECT_EQ(deserialise(notes.collectively()).parts().notes.at("more"), "anything");
 }
 
 TEST(ModelFile, NothingInTheArraysIsTrusted) {
@@ -691,7 +692,7 @@ TEST(ModelFile, NothingInTheArraysIsTrusted) {
   const auto refused = [&](const char* why, const std::function<void(Pieces&)>& spoil) {
     Pieces pieces(bytes);
     spoil(pieces);
-    EXPECT_NE(refusal_of(pieces.together()), "") << why;
+    EXPECT_NE(refusal_of(pieces.collectively()), "") << why;
   };
   using P = Pieces;
   refused("an unknown array", [](P& p) { p.append("more", "U8", {1}, "x"); });
@@ -709,8 +710,8 @@ TEST(ModelFile, NothingInTheArraysIsTrusted) {
     refused("two dimensions", [&](P& p) { p.header[name]["shape"].push_back(1); });
     refused("another type", [&](P& p) { p.header[name]["dtype"] = p.header[name]["dtype"] == "F32" ? "U32" : "F32"; });
   }
-  for (const char* forest : {"base", "localizer"}) {
-    const std::string name = forest;
+  for (const char* trees : {"base", "localizer"}) {
+    const std::string name = trees;
     refused("a cycle", [&](P& p) { p.put<std::uint32_t>(name + ".left", 1, 0); });
     refused("a node as its own child", [&](P& p) { p.put<std::uint32_t>(name + ".right", 1, 1); });
     refused("a child that is none", [&](P& p) { p.put<std::uint32_t>(name + ".left", 0, 0xffffffffU); });
@@ -742,18 +743,18 @@ TEST(ModelFile, NothingInTheArraysIsTrusted) {
     Pieces pieces(in_a_stream);
     const std::size_t at = pieces.header.at("online").at("data_offsets").at(0).get<std::size_t>() + i;
     pieces.data[at] = static_cast<char>(pieces.data[at] ^ 1);
-    EXPECT_NE(refusal_of(pieces.together()), "") << "the place in a stream";
+    EXPECT_NE(refusal_of(pieces.collectively()), "") << "the place in a stream";
   }
 }
 
 TEST(ModelFile, PartsThatAreGoodButDoNotFitAreRefused) {
   // The base model of one file in another: right in itself, of one input too few.
   ModelParts small{.features = {"a", "b"},
-                   .base = examples::forest(2, 1, 5, 2, 31),
+                   .base = examples::trees(2, 1, 5, 2, 31),
                    .rule = ConformalRule(make_transform("identity"))};
   Pieces pieces(serialise(Model(small)));
   pieces.text("features") = R"(["a","b","c"])";
-  EXPECT_NE(refusal_of(pieces.together()).find("inputs"), std::string::npos);
+  EXPECT_NE(refusal_of(pieces.collectively()).find("inputs"), std::string::npos);
   // A calibration with weights.
   Calibration weighted;
   weighted.add(0, {.score = 1, .weight = 2});
@@ -763,13 +764,13 @@ TEST(ModelFile, PartsThatAreGoodButDoNotFitAreRefused) {
   rebuilt.data.clear();
   rebuilt.header["fit_residuals"]["data_offsets"] = {0, 0};
   rebuilt.append("calibration", "U8", {text.size()}, text);
-  EXPECT_NE(refusal_of(rebuilt.together()).find("weights"), std::string::npos);
+  EXPECT_NE(refusal_of(rebuilt.collectively()).find("weights"), std::string::npos);
 }
 
 TEST(ModelFile, MessagesOfBadFilesAreShortAndPlain) {
   Pieces pieces(internal::read_file(golden_file()));
   pieces.text("transform") = "\x1b[31m\n\xc2\x9b" + std::string(100'000, 'x');
-  const std::string message = refusal_of(pieces.together());
+  const std::string message = refusal_of(pieces.collectively());
   EXPECT_LT(message.size(), 600U);
   EXPECT_TRUE(std::ranges::all_of(message, [](char c) { return c >= ' ' && c <= '~'; })) << message;
 }

@@ -45,11 +45,11 @@ ModelParts parts_of(const ConformalRule& rule) {
   return parts;
 }
 
-ModelParts forest_parts(std::size_t features) {
+ModelParts tree_parts(std::size_t features) {
   const auto d = static_cast<std::uint32_t>(features);
   return {.features = examples::names(features),
-          .base = examples::forest(d, 1, 6, 3, 1),
-          .localizer = examples::forest(d + 1, 2, 8, 3, 2),
+          .base = examples::trees(d, 1, 6, 3, 1),
+          .localizer = examples::trees(d + 1, 2, 8, 3, 2),
           .rule = ConformalRule(make_transform("affine")),
           .unit = 0.5};
 }
@@ -85,7 +85,7 @@ TEST_P(EveryModel, GivesWhatItsPartsGive) {
   const std::vector<Level> levels{0.5, 0.9};
   std::vector<double> lower(2 * table.rows());
   std::vector<double> upper(2 * table.rows());
-  const Predictor predictor(rule, calibration);
+  const ConformalPredictor predictor(rule, calibration);
   predictor.intervals(rows, levels, {lower.data(), table.rows(), 2}, {upper.data(), table.rows(), 2});
   const examples::Answers found = examples::answers(model, table.for_model(model), levels);
   EXPECT_EQ(found.predictions, table.predictions);
@@ -153,7 +153,7 @@ TEST(Model, RowsAreTheSameAloneTogetherAndInAnySplit) {
   // Few and many features: blocks of different sizes.
   for (const std::size_t features : {3U, 700U}) {
     const examples::Table table(1100, features, 5);
-    const Model model = examples::calibrated(Model(forest_parts(features)), table);
+    const Model model = examples::calibrated(Model(tree_parts(features)), table);
     const std::vector<Level> levels{0.5, 0.9, 0.99};
     const ModelRows all = table.for_model(model);
     const examples::Answers together = examples::answers(model, all, levels);
@@ -182,7 +182,7 @@ TEST(Model, RowsAreTheSameAloneTogetherAndInAnySplit) {
 
 TEST(Model, ColumnsOfAWiderMatrixCanBeUsedInPlace) {
   const examples::Table wide(100, 5, 6);
-  const Model model = examples::calibrated(Model(forest_parts(3)), examples::Table(50, 3, 7));
+  const Model model = examples::calibrated(Model(tree_parts(3)), examples::Table(50, 3, 7));
   std::vector<double> copy;
   for (std::size_t i = 0; i < wide.rows(); ++i) {
     const auto row = wide.matrix().row(i);
@@ -194,7 +194,7 @@ TEST(Model, ColumnsOfAWiderMatrixCanBeUsedInPlace) {
 
 TEST(Model, CalibratingInPartsIsCalibratingAtOnce) {
   const examples::Table table(1500, 3, 8);
-  const Model model(forest_parts(3));
+  const Model model(tree_parts(3));
   const ModelRows all = table.for_model(model);
   Calibration at_once({.capacity = 400, .seed = 3});
   model.calibrate(at_once, {.x = all.x, .groups = table.groups}, table.y, 10);
@@ -208,7 +208,7 @@ TEST(Model, CalibratingInPartsIsCalibratingAtOnce) {
 
 TEST(Model, CalibratingUnderKeysNeedsNoOrder) {
   const examples::Table table(1500, 3, 8);
-  const Model model(forest_parts(3));
+  const Model model(tree_parts(3));
   const ModelRows all = table.for_model(model);
   std::vector<std::uint64_t> keys;
   for (std::size_t i = 0; i < table.rows(); ++i) keys.push_back(10 + i);
@@ -286,7 +286,7 @@ TEST(Model, TheRangeIsOfOutcomesAndNotOfUnits) {
   const examples::Table table(300, 3, 11);
   parts.unit = 16;
   const Model free = examples::calibrated(Model(parts), table);
-  parts.range = {.low = -0.3, .high = 0.7};
+  parts.outcome_range = {.low = -0.3, .high = 0.7};
   const Model model = Model(parts).with_calibration(free.parts().calibration);
   const examples::Answers cut = examples::answers(model, table.for_model(model), {0.5});
   const examples::Answers whole = examples::answers(free, table.for_model(free), {0.5});
@@ -302,7 +302,7 @@ TEST(Model, TheRangeIsOfOutcomesAndNotOfUnits) {
 }
 
 TEST(Model, GroupsAreNeededWhereTheCalibrationHasThem) {
-  const Model bare(forest_parts(3));
+  const Model bare(tree_parts(3));
   const examples::Table table(600, 3, 12);
   Calibration calibration;
   bare.calibrate(calibration, {.x = table.matrix(), .groups = table.groups}, table.y, 0);
@@ -325,7 +325,7 @@ TEST(Model, GroupsAreNeededWhereTheCalibrationHasThem) {
 }
 
 TEST(Model, NoRowsAreNoWork) {
-  const Model model(forest_parts(3));
+  const Model model(tree_parts(3));
   const examples::Answers none = examples::answers(model, {.x = {nullptr, 0, 3}}, {0.9});
   EXPECT_TRUE(none.predictions.empty());
   Calibration calibration;
@@ -335,7 +335,7 @@ TEST(Model, NoRowsAreNoWork) {
 
 TEST(Model, AModelOfPredictionsAloneNeedsNoFeatures) {
   const ModelParts parts{
-      .prediction = "f", .localizer = examples::forest(1, 1, 4, 2, 3), .rule = ConformalRule(make_transform("exp"))};
+      .prediction = "f", .localizer = examples::trees(1, 1, 4, 2, 3), .rule = ConformalRule(make_transform("exp"))};
   const examples::Table table(200, 0, 13);
   const Model model = examples::calibrated(Model(parts), table);
   const examples::Answers found = examples::answers(model, table.for_model(model), {0.9});
@@ -344,7 +344,7 @@ TEST(Model, AModelOfPredictionsAloneNeedsNoFeatures) {
 }
 
 TEST(Model, RowsOfAnotherShapeAreRefused) {
-  const Model with_base(forest_parts(3));
+  const Model with_base(tree_parts(3));
   const Model without(parts_of(ConformalRule(make_transform("exp"))));
   const examples::Table table(10, 3, 14);
   const std::vector<double> nine(9);
@@ -374,7 +374,7 @@ TEST(Model, RowsOfAnotherShapeAreRefused) {
 
 TEST(Model, PartsThatDoNotFitAreRefused) {
   const auto expect_refusal = [](const char* why, ErrorCode code, const std::function<void(ModelParts&)>& spoil) {
-    ModelParts parts = forest_parts(3);
+    ModelParts parts = tree_parts(3);
     EXPECT_NO_THROW((void)Model(parts));
     spoil(parts);
     SCOPED_TRACE(why);
@@ -383,10 +383,10 @@ TEST(Model, PartsThatDoNotFitAreRefused) {
   using P = ModelParts;
   const ErrorCode shape = ErrorCode::kShapeMismatch;
   const ErrorCode invalid = ErrorCode::kInvalidArgument;
-  expect_refusal("base inputs", shape, [](P& p) { p.base = examples::forest(2, 1, 1, 1, 1); });
-  expect_refusal("base outputs", shape, [](P& p) { p.base = examples::forest(3, 2, 1, 1, 1); });
-  expect_refusal("localizer inputs", shape, [](P& p) { p.localizer = examples::forest(3, 2, 1, 1, 1); });
-  expect_refusal("localizer outputs", shape, [](P& p) { p.localizer = examples::forest(4, 1, 1, 1, 1); });
+  expect_refusal("base inputs", shape, [](P& p) { p.base = examples::trees(2, 1, 1, 1, 1); });
+  expect_refusal("base outputs", shape, [](P& p) { p.base = examples::trees(3, 2, 1, 1, 1); });
+  expect_refusal("localizer inputs", shape, [](P& p) { p.localizer = examples::trees(3, 2, 1, 1, 1); });
+  expect_refusal("localizer outputs", shape, [](P& p) { p.localizer = examples::trees(4, 1, 1, 1, 1); });
   expect_refusal("two sides", shape,
                  [](P& p) { p.rule = ConformalRule(make_transform("affine"), Score::kAbsolute, Sides::kTwo); });
   expect_refusal("no localizer", invalid, [](P& p) { p.localizer = nullptr; });
@@ -399,10 +399,10 @@ TEST(Model, PartsThatDoNotFitAreRefused) {
   for (const double unit : {0.0, -1.0, 3.0, 1 + 0x1p-52, kInfinity, kNaN, 0x1p501, 0x1p-501, 0x1p-1074}) {
     expect_refusal("unit", invalid, [&](P& p) { p.unit = unit; });
   }
-  expect_refusal("empty range", invalid, [](P& p) { p.range = {.low = 1, .high = 0}; });
-  expect_refusal("range above all", invalid, [](P& p) { p.range.low = kInfinity; });
-  expect_refusal("range below all", invalid, [](P& p) { p.range.high = -kInfinity; });
-  expect_refusal("no range", invalid, [](P& p) { p.range.low = kNaN; });
+  expect_refusal("empty range", invalid, [](P& p) { p.outcome_range = {.low = 1, .high = 0}; });
+  expect_refusal("range above all", invalid, [](P& p) { p.outcome_range.low = kInfinity; });
+  expect_refusal("range below all", invalid, [](P& p) { p.outcome_range.high = -kInfinity; });
+  expect_refusal("no range", invalid, [](P& p) { p.outcome_range.low = kNaN; });
   expect_refusal("no level", invalid, [](P& p) { p.levels.clear(); });
   expect_refusal("level twice", invalid, [](P& p) { p.levels = {0.9, 0.8, Level::parse("0.90")}; });
   expect_refusal("50,000 levels", invalid, [](P& p) {
@@ -448,8 +448,8 @@ TEST(ModelThreads, GetTheAnswersThatOneGets) {
   for (const bool trees : {true, false}) {
     const Model model = examples::calibrated(
         Model(ModelParts{.features = examples::names(3),
-                         .base = trees ? examples::forest(3, 1, 20, 3, 1) : examples::neighbours(3, 50, 1),
-                         .localizer = trees ? examples::forest(4, 1, 20, 3, 2) : examples::net(4, 1, 2),
+                         .base = trees ? examples::trees(3, 1, 20, 3, 1) : examples::knn(3, 50, 1),
+                         .localizer = trees ? examples::trees(4, 1, 20, 3, 2) : examples::net(4, 1, 2),
                          .rule = ConformalRule(make_transform("density"))}),
         table);
     const std::vector<Level> levels{0.8, 0.9};

@@ -12,7 +12,7 @@
 
 #include "objective/summary.hpp"
 #include "support/numbers.hpp"
-#include "support/thread_team.hpp"
+#include "support/thread_workers.hpp"
 
 namespace widthwise {
 namespace {
@@ -22,11 +22,11 @@ struct Case {
   Score score = Score::kAbsolute;
   Sides sides = Sides::kOne;
   double evenness = 0;
-  std::optional<LevelWindow> window = std::nullopt;
+  std::optional<LevelWindow> level_window = std::nullopt;
   PairMethod method = PairMethod::kExact;
 
   [[nodiscard]] WidthOptions options() const {
-    return {.sides = sides, .evenness = evenness, .window = window, .method = method};
+    return {.sides = sides, .evenness = evenness, .level_window = level_window, .method = method};
   }
   [[nodiscard]] std::unique_ptr<const Objective> fast() const {
     return make_width_objective(make_transform(transform), score, options());
@@ -37,8 +37,8 @@ struct Case {
   [[nodiscard]] std::string name() const {
     std::string text = transform + "_" + std::string(name_of(score)) + (sides == Sides::kTwo ? "_two_sided" : "");
     if (evenness > 0) text += "_even" + std::to_string(std::lround(100 * evenness));
-    if (window) text += "_window" + std::to_string(std::lround(1000 * window->lower.value()));
-    if (window && window->outside > 0) text += "_and_others";
+    if (level_window) text += "_window" + std::to_string(std::lround(1000 * level_window->lower.value()));
+    if (level_window && level_window->outside > 0) text += "_and_others";
     if (method == PairMethod::kSummary) text += "_summary";
     return text;
   }
@@ -54,15 +54,16 @@ struct Problem {
   [[nodiscard]] MatrixView matrix() const { return {parameters.data(), residuals.size(), columns}; }
 };
 
-struct Evaluation {
+struct LevelEvaluation {
   double loss = 0;
   std::vector<double> gradient;
   std::vector<double> hessian;
 };
 
-Evaluation evaluate(const Objective& objective, const Problem& problem) {
+LevelEvaluation evaluate(const Objective& objective, const Problem& problem) {
   const std::size_t n = problem.residuals.size();
-  Evaluation result{0, std::vector<double>(n * problem.columns, 7.0), std::vector<double>(n * problem.columns, 7.0)};
+  LevelEvaluation result{0, std::vector<double>(n * problem.columns, 7.0),
+                         std::vector<double>(n * problem.columns, 7.0)};
   result.loss = objective.evaluate(problem.rows(), problem.matrix(), {result.gradient.data(), n, problem.columns},
                                    {result.hessian.data(), n, problem.columns});
   return result;
@@ -93,10 +94,10 @@ Problem make_problem(std::size_t columns, std::size_t n, Flavour flavour, Random
   return problem;
 }
 
-double greatest(std::span<const double> values) {
-  double most = 0;
-  for (const double x : values) most = std::max(most, std::abs(x));
-  return most;
+double maximum(std::span<const double> values) {
+  double maximum = 0;
+  for (const double x : values) maximum = std::max(maximum, std::abs(x));
+  return maximum;
 }
 
 void expect_near(std::span<const double> found, std::span<const double> expected, double tolerance,
@@ -116,8 +117,8 @@ TEST_P(ExactObjectives, EqualTheDoubleLoopOnRandomProblems) {
     const auto flavour = kFlavours[static_cast<std::size_t>(trial) % kFlavours.size()];
     const auto n = static_cast<std::size_t>(std::lround(2 * std::pow(250.0, random.uniform())));
     const Problem problem = make_problem(fast->parameter_count(), n, flavour, random);
-    const Evaluation found = evaluate(*fast, problem);
-    const Evaluation expected = evaluate(*pairwise, problem);
+    const LevelEvaluation found = evaluate(*fast, problem);
+    const LevelEvaluation expected = evaluate(*pairwise, problem);
     const std::string what = "trial " + std::to_string(trial) + ", " + std::to_string(n) + " rows";
     if (std::isinf(expected.loss)) {  // one row with a residual of 0
       EXPECT_EQ(found.loss, expected.loss) << what;
@@ -125,7 +126,7 @@ TEST_P(ExactObjectives, EqualTheDoubleLoopOnRandomProblems) {
       ASSERT_NEAR(found.loss, expected.loss, 1e-10 * std::max(1.0, std::abs(expected.loss))) << what;
     }
     // The two parts of a gradient are of size 1 together; on one row they cancel, and only rounding is left.
-    const double size = problem.residuals.size() == 1 ? 1.0 : greatest(expected.gradient);
+    const double size = problem.residuals.size() == 1 ? 1.0 : maximum(expected.gradient);
     expect_near(found.gradient, expected.gradient, 1e-10 * size, what);
   }
 }
@@ -154,7 +155,7 @@ TEST_P(AnyObjective, GradientMatchesCentralDifferences) {
     // The root-finder of the mixture is slow, and its eight parameters a row are many.
     const std::size_t n = objective->parameter_count() < 8 ? 24 : 8;
     Problem problem = make_problem(objective->parameter_count(), n, flavour, random);
-    const Evaluation found = evaluate(*objective, problem);
+    const LevelEvaluation found = evaluate(*objective, problem);
     for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
       const double at = problem.parameters[i];
       const double h = 1e-6;
@@ -163,7 +164,7 @@ TEST_P(AnyObjective, GradientMatchesCentralDifferences) {
       problem.parameters[i] = at - h;
       const double down = objective->evaluate(problem.rows(), problem.matrix());
       problem.parameters[i] = at;
-      EXPECT_NEAR(found.gradient[i], (up - down) / (2 * h), 2e-5 * std::max(greatest(found.gradient), 1e-2)) << i;
+      EXPECT_NEAR(found.gradient[i], (up - down) / (2 * h), 2e-5 * std::max(maximum(found.gradient), 1e-2)) << i;
     }
   }
 }
@@ -173,7 +174,7 @@ TEST_P(AnyObjective, HessianIsPositiveAndFinite) {
   Random random(29);
   for (const Flavour flavour : kFlavours) {
     if (flavour == Flavour::kHugeSpread && GetParam().score == Score::kLog) continue;  // e to the e to the spread
-    const Evaluation found = evaluate(*objective, make_problem(objective->parameter_count(), 50, flavour, random));
+    const LevelEvaluation found = evaluate(*objective, make_problem(objective->parameter_count(), 50, flavour, random));
     for (const double h : found.hessian) {
       EXPECT_GT(h, 0);
       EXPECT_TRUE(std::isfinite(h));
@@ -183,7 +184,7 @@ TEST_P(AnyObjective, HessianIsPositiveAndFinite) {
 
 TEST_P(AnyObjective, IntegerWeightsAreRepeatedRows) {
   const auto objective = GetParam().fast();
-  if (GetParam().window) return;  // N + 1 counts a repeated row twice, but a weight of 2 as one row
+  if (GetParam().level_window) return;  // N + 1 counts a repeated row twice, but a weight of 2 as one row
   Random random(31);
   Problem weighted = make_problem(objective->parameter_count(), 40, Flavour::kPlain, random);
   Problem repeated;
@@ -210,9 +211,9 @@ TEST_P(AnyObjective, IntervalsThatAreAllPointsGiveMinusInfinityAndNoGradient) {
   problem.columns = objective->parameter_count();
   problem.residuals.assign(5, 0.0);
   problem.parameters.assign(5 * problem.columns, 0.3);
-  const Evaluation found = evaluate(*objective, problem);
+  const LevelEvaluation found = evaluate(*objective, problem);
   EXPECT_EQ(found.loss, -kInfinity);
-  EXPECT_EQ(greatest(found.gradient), 0);
+  EXPECT_EQ(maximum(found.gradient), 0);
 }
 
 TEST_P(AnyObjective, BadInputIsAnErrorThatNamesTheRow) {
@@ -419,7 +420,7 @@ TEST(WidthObjectives, StayFiniteForLogScalesUpTo300) {
       for (double& x : problem.parameters) x = 600 * random.uniform() - 300;
       problem.parameters[0] = 300;
       problem.parameters[problem.columns] = -300;
-      const Evaluation found = evaluate(*objective, problem);
+      const LevelEvaluation found = evaluate(*objective, problem);
       EXPECT_TRUE(std::isfinite(found.loss)) << form.name();
       for (const double x : found.gradient) ASSERT_TRUE(std::isfinite(x)) << form.name();
       for (const double x : found.hessian) ASSERT_TRUE(std::isfinite(x)) << form.name();
@@ -431,11 +432,11 @@ TEST(GeneralObjective, QuantileNodesApproachTheDoubleLoop) {
   Random random(67);
   const auto transform = make_transform("mixture");
   const Problem problem = make_problem(8, 150, Flavour::kPlain, random);
-  const Evaluation exact = evaluate(*make_pairwise_objective(transform, Score::kSquared), problem);
+  const LevelEvaluation exact = evaluate(*make_pairwise_objective(transform, Score::kSquared), problem);
   double before = kInfinity;
   for (const std::size_t nodes : {10U, 30U, 75U}) {
     const auto objective = make_width_objective(transform, Score::kSquared, {.nodes = nodes});
-    const Evaluation found = evaluate(*objective, problem);
+    const LevelEvaluation found = evaluate(*objective, problem);
     const double error = std::abs(found.loss - exact.loss);
     EXPECT_LT(error, 3 / static_cast<double>(nodes));
     EXPECT_LT(error, before);
@@ -464,10 +465,11 @@ TEST(WidthObjectives, OptionsThatMakeNoSenseAreErrors) {
   EXPECT_THROW((void)make_width_objective(make_transform("linear"), Score::kLog), Error);
   EXPECT_THROW((void)make_width_objective(make_transform("affine"), Score::kAbsolute, {.evenness = 0.5}), Error);
   EXPECT_THROW((void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.evenness = 1.5}), Error);
-  EXPECT_THROW((void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.window = LevelWindow{0.9, 0.8}}),
-               Error);
   EXPECT_THROW(
-      (void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.window = LevelWindow{0.8, 0.9, 1.5}}),
+      (void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.level_window = LevelWindow{0.9, 0.8}}),
+      Error);
+  EXPECT_THROW(
+      (void)make_width_objective(make_transform("exp"), Score::kAbsolute, {.level_window = LevelWindow{0.8, 0.9, 1.5}}),
       Error);
   EXPECT_THROW((void)make_width_objective(make_transform("mixture"), Score::kAbsolute, {.nodes = 0}), Error);
 }
@@ -479,16 +481,16 @@ TEST(WidthObjectives, LevelsOutsideAWindowThatCountTheSameAreNoWindow) {
   const auto loss = [&](const WidthOptions& options) {
     return make_width_objective(make_transform("affine"), Score::kAbsolute, options)->evaluate({residuals, {}}, matrix);
   };
-  EXPECT_DOUBLE_EQ(loss({.window = LevelWindow::all()}), loss({}));
-  EXPECT_NE(loss({.window = LevelWindow{0.6, 0.8, 0.4}}), loss({}));
+  EXPECT_DOUBLE_EQ(loss({.level_window = LevelWindow::all()}), loss({}));
+  EXPECT_NE(loss({.level_window = LevelWindow{0.6, 0.8, 0.4}}), loss({}));
 }
 
 TEST(LevelWindow, ReachesATenthAroundTheLevelsButNeverToTheEnds) {
   const auto expect = [](const std::vector<Level>& levels, const char* lower, const char* upper) {
-    const LevelWindow window = LevelWindow::around(levels);
-    EXPECT_EQ(window.lower.text(), lower);
-    EXPECT_EQ(window.upper.text(), upper);
-    EXPECT_TRUE(window.outside > 0 && window.outside < 1);
+    const LevelWindow level_window = LevelWindow::around(levels);
+    EXPECT_EQ(level_window.lower.to_string(), lower);
+    EXPECT_EQ(level_window.upper.to_string(), upper);
+    EXPECT_TRUE(level_window.outside > 0 && level_window.outside < 1);
   };
   expect({0.9}, "0.8", "0.99");
   expect({0.68}, "0.58", "0.78");
@@ -502,26 +504,26 @@ TEST(LevelWindow, ReachesATenthAroundTheLevelsButNeverToTheEnds) {
 // ------------------------------------------------------------------------------------------------------
 
 /// Cut a problem into uneven shards, an empty one among them, and evaluate it on as many workers.
-Evaluation evaluate_sharded(const Objective& objective, const Problem& problem, std::size_t workers,
-                            std::size_t* bytes = nullptr) {
+LevelEvaluation evaluate_sharded(const Objective& objective, const Problem& problem, std::size_t workers,
+                                 std::size_t* bytes = nullptr) {
   const std::size_t n = problem.residuals.size();
   const std::size_t columns = problem.columns;
   std::vector<std::size_t> cuts{0};
   for (std::size_t k = 1; k < workers; ++k) cuts.push_back(k == 1 ? 0 : n * k * k / (workers * workers));
   cuts.push_back(n);
-  Evaluation result{0, std::vector<double>(n * columns), std::vector<double>(n * columns)};
+  LevelEvaluation result{0, std::vector<double>(n * columns), std::vector<double>(n * columns)};
   std::vector<double> losses(workers);
-  ThreadTeam threads(workers);
-  threads.run([&](const Team& team) {
-    const std::size_t rank = team.rank();
+  ThreadWorkers threads(workers);
+  threads.run([&](const Communicator& communicator) {
+    const std::size_t rank = communicator.rank();
     const std::size_t first = cuts[rank];
     const std::size_t count = cuts[rank + 1] - first;
     ResidualRows rows{std::span(problem.residuals).subspan(first, count)};
     if (!problem.weights.empty()) rows.weights = std::span(problem.weights).subspan(first, count);
     Workspace workspace;
-    losses[rank] = objective.evaluate(rows, problem.matrix().slice(first, count),
-                                      {result.gradient.data() + first * columns, count, columns},
-                                      {result.hessian.data() + first * columns, count, columns}, workspace, team);
+    losses[rank] = objective.evaluate(
+        rows, problem.matrix().slice(first, count), {result.gradient.data() + first * columns, count, columns},
+        {result.hessian.data() + first * columns, count, columns}, workspace, communicator);
   });
   for (const double loss : losses) EXPECT_EQ(loss, losses[0]);
   result.loss = losses[0];
@@ -537,12 +539,12 @@ TEST_P(ShardedObjectives, EqualTheSingleCall) {
   for (const Flavour flavour : {Flavour::kPlain, Flavour::kTies, Flavour::kWeights, Flavour::kHugeSpread}) {
     const std::size_t n = GetParam().transform == "mixture" ? 20 : 150;
     const Problem problem = make_problem(objective->parameter_count(), n, flavour, random);
-    const Evaluation single = evaluate(*objective, problem);
+    const LevelEvaluation single = evaluate(*objective, problem);
     for (const std::size_t workers : {2U, 4U}) {
-      const Evaluation sharded = evaluate_sharded(*objective, problem, workers);
+      const LevelEvaluation sharded = evaluate_sharded(*objective, problem, workers);
       EXPECT_NEAR(sharded.loss, single.loss, 1e-12 * std::max(1.0, std::abs(single.loss)));
-      expect_near(sharded.gradient, single.gradient, 1e-11 * greatest(single.gradient), "gradient");
-      expect_near(sharded.hessian, single.hessian, 1e-11 * greatest(single.hessian), "hessian");
+      expect_near(sharded.gradient, single.gradient, 1e-11 * maximum(single.gradient), "gradient");
+      expect_near(sharded.hessian, single.hessian, 1e-11 * maximum(single.hessian), "hessian");
     }
   }
 }
@@ -563,10 +565,10 @@ TEST(ErrorFit, ShardsEqualTheSingleCall) {
   Random random(73);
   const auto objective = make_error_fit_objective();
   const Problem problem = make_problem(1, 100, Flavour::kWeights, random);
-  const Evaluation single = evaluate(*objective, problem);
-  const Evaluation sharded = evaluate_sharded(*objective, problem, 3);
+  const LevelEvaluation single = evaluate(*objective, problem);
+  const LevelEvaluation sharded = evaluate_sharded(*objective, problem, 3);
   EXPECT_NEAR(sharded.loss, single.loss, 1e-12 * single.loss);
-  expect_near(sharded.gradient, single.gradient, 1e-12 * greatest(single.gradient), "gradient");
+  expect_near(sharded.gradient, single.gradient, 1e-12 * maximum(single.gradient), "gradient");
 }
 
 // --- the summary
@@ -630,8 +632,8 @@ TEST_P(SummaryObjective, IsWithinAThousandthOfExact) {
     const auto exact = form.fast();
     const auto summary = summarised.fast();
     const Problem problem = tailed_problem(exact->parameter_count(), 100'000, GetParam(), random);
-    const Evaluation expected = evaluate(*exact, problem);
-    const Evaluation found = evaluate(*summary, problem);
+    const LevelEvaluation expected = evaluate(*exact, problem);
+    const LevelEvaluation found = evaluate(*summary, problem);
     EXPECT_NEAR(std::exp(found.loss - expected.loss), 1, 1e-3) << form.name();
     double difference = 0;
     double norm = 0;
@@ -643,7 +645,7 @@ TEST_P(SummaryObjective, IsWithinAThousandthOfExact) {
     }
     EXPECT_NEAR(std::sqrt(found_norm / norm), 1, 1e-3) << form.name();
     EXPECT_LT(std::sqrt(difference / norm), 1e-3) << form.name();
-    expect_near(found.hessian, expected.hessian, 1e-12 * greatest(expected.hessian), "hessian");
+    expect_near(found.hessian, expected.hessian, 1e-12 * maximum(expected.hessian), "hessian");
   }
 }
 
@@ -713,11 +715,11 @@ TEST(SlowSummaryObjectives, AThousandWorkersAreOne) {
                            Case{"exp", Score::kAbsolute, Sides::kOne, 0.85}}) {
     const auto objective = form.fast();
     const Problem problem = make_problem(objective->parameter_count(), 20'000, Flavour::kPlain, random);
-    const Evaluation single = evaluate(*objective, problem);
+    const LevelEvaluation single = evaluate(*objective, problem);
     std::size_t bytes = 0;
-    const Evaluation sharded = evaluate_sharded(*objective, problem, 1000, &bytes);
+    const LevelEvaluation sharded = evaluate_sharded(*objective, problem, 1000, &bytes);
     EXPECT_NEAR(sharded.loss, single.loss, 1e-12 * std::max(1.0, std::abs(single.loss))) << form.name();
-    expect_near(sharded.gradient, single.gradient, 1e-10 * greatest(single.gradient), "gradient");
+    expect_near(sharded.gradient, single.gradient, 1e-10 * maximum(single.gradient), "gradient");
     EXPECT_LE(bytes, 65'536) << form.name();
   }
 }

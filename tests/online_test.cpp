@@ -62,7 +62,7 @@ TEST(OnlineCalibration, BeginsWithTheQuantilesOfTheCalibration) {
 }
 
 TEST(OnlineCalibration, AnAdaptiveOneNeedsNoCalibration) {
-  OnlineCalibration online(Calibration(), {0.5}, {.window = 3});
+  OnlineCalibration online(Calibration(), {0.5}, {.window_rows = 3});
   EXPECT_EQ(online.quantile(0), kInfinity);
   for (const double score : {1.0, 2.0, 3.0}) online.observe(score);
   EXPECT_EQ(online.coverage(0).covered, 1U);  // the first; each score after it lies above all before
@@ -72,12 +72,12 @@ TEST(OnlineCalibration, AnAdaptiveOneNeedsNoCalibration) {
 TEST(OnlineCalibration, TheQuantileIsOfTheWindowAtTheRateAimedAt) {
   Random random(1);
   const std::vector<double> start = uniform_scores(30, 2);
-  OnlineCalibration online(calibration_of(start), {0.8, 0.6}, {.step = 0.05, .window = 50});
-  std::deque<double> window;
-  for (const CalibrationRow& row : calibration_of(start).rows(0)) window.push_back(row.score);
+  OnlineCalibration online(calibration_of(start), {0.8, 0.6}, {.step = 0.05, .window_rows = 50});
+  std::deque<double> window_rows;
+  for (const CalibrationRow& row : calibration_of(start).rows(0)) window_rows.push_back(row.score);
   std::vector<double> rates = {0.2, 0.4};
   for (int t = 0; t < 2000; ++t) {
-    std::vector<double> sorted(window.begin(), window.end());
+    std::vector<double> sorted(window_rows.begin(), window_rows.end());
     std::ranges::sort(sorted);
     // Few values, so that there are ties; sometimes infinite.
     const double score = random.below(20) == 0 ? kInfinity : static_cast<double>(random.below(40)) / 20;
@@ -96,8 +96,8 @@ TEST(OnlineCalibration, TheQuantileIsOfTheWindowAtTheRateAimedAt) {
       rates[j] += 0.05 * ((j == 0 ? 0.2 : 0.4) - (score > q || online.miss_rate(j) >= 1 ? 1 : 0));
     }
     online.observe(score);
-    window.push_back(score);
-    if (window.size() > 50) window.pop_front();
+    window_rows.push_back(score);
+    if (window_rows.size() > 50) window_rows.pop_front();
   }
 }
 
@@ -142,7 +142,7 @@ TEST(OnlineCalibration, AdaptiveMissesAreWithinTheirBoundWhateverTheScores) {
     for (const double value : {0.9, 0.5, 0.05, 0.99}) {
       for (const double step : {0.001, 0.005, 0.1, 2.0}) {
         const double alpha = Level(value).complement().value();
-        OnlineCalibration online(calibration_of(uniform_scores(200, 4)), {value}, {.step = step, .window = 100});
+        OnlineCalibration online(calibration_of(uniform_scores(200, 4)), {value}, {.step = step, .window_rows = 100});
         Random random(5);
         for (std::uint64_t t = 0; t < 6000; ++t) {
           online.observe(adversary(online.quantile(0), t, random));
@@ -249,11 +249,11 @@ TEST(OnlineCalibration, WhatCannotBeIsRefused) {
   for (const double step : {0.0, -1.0, 10.5, kNaN, kInfinity}) {
     EXPECT_NE(refusal({0.9}, {.step = step}).find("expected a step above 0 and up to 10"), std::string::npos);
   }
-  EXPECT_NE(refusal({0.9}, {.window = 0}).find("expected a window of 1 to 1,000,000 rows"), std::string::npos);
-  EXPECT_NE(refusal({0.9}, {.window = 1'000'001}).find("1000001"), std::string::npos);
+  EXPECT_NE(refusal({0.9}, {.window_rows = 0}).find("expected a window of 1 to 1,000,000 rows"), std::string::npos);
+  EXPECT_NE(refusal({0.9}, {.window_rows = 1'000'001}).find("1000001"), std::string::npos);
   EXPECT_NE(refusal({}, {}).find("at least one level"), std::string::npos);
   EXPECT_NE(refusal({0.9, 0.8, 0.9}, {}).find("twice"), std::string::npos);
-  EXPECT_NE(refusal({0.99}, {.window = 98}).find("98 rows is too short for level 0.99, which needs 99 rows"),
+  EXPECT_NE(refusal({0.99}, {.window_rows = 98}).find("98 rows is too short for level 0.99, which needs 99 rows"),
             std::string::npos);
   EXPECT_NE(message_of([] { (void)online_method_of("fixed"); }, ErrorCode::kInvalidArgument).find("'fixed'"),
             std::string::npos);
@@ -321,12 +321,12 @@ TEST(OnlineBatches, AdaptiveMissesAreWithinTheirBoundWhateverTheScores) {
       for (const double value : {0.9, 0.05, 0.99}) {
         for (const double step : {0.005, 0.5}) {
           const double alpha = Level(value).complement().value();
-          OnlineCalibration online(calibration_of(uniform_scores(200, 4)), {value}, {.step = step, .window = 100});
-          const double least = step * std::min(1.0, 20 / longest);
+          OnlineCalibration online(calibration_of(uniform_scores(200, 4)), {value}, {.step = step, .window_rows = 100});
+          const double minimum = step * std::min(1.0, 20 / longest);
           follow(online, adversary, batch, delay, 3000, [&] {
             const double excess = misses(online.coverage(0)) - alpha * static_cast<double>(online.rows());
-            ASSERT_LE(excess, alpha / least + (1 - alpha) * longest + 1e-6) << batch << " " << delay << " " << value;
-            ASSERT_GE(excess, -(1 - alpha) / least - alpha * longest - 1e-6) << batch << " " << delay << " " << value;
+            ASSERT_LE(excess, alpha / minimum + (1 - alpha) * longest + 1e-6) << batch << " " << delay << " " << value;
+            ASSERT_GE(excess, -(1 - alpha) / minimum - alpha * longest - 1e-6) << batch << " " << delay << " " << value;
           });
           EXPECT_EQ(online.longest_delay(), batch * (delay + 1));
           EXPECT_DOUBLE_EQ(online.delay(), longest);
@@ -361,7 +361,8 @@ TEST(OnlineBatches, DecayingMissesAreWithinTheirBoundForBoundedScores) {
 
 TEST(OnlineBatches, TheOrderInWhichOutcomesComeDoesNotChangeMissesNorTheLevel) {
   for (const OnlineMethod method : kMethods) {
-    OnlineCalibration issued(calibration_of(uniform_scores(200, 23)), {0.9, 0.5}, {.method = method, .window = 400});
+    OnlineCalibration issued(calibration_of(uniform_scores(200, 23)), {0.9, 0.5},
+                             {.method = method, .window_rows = 400});
     std::vector<std::pair<std::uint64_t, std::vector<double>>> batches;
     Random random(24);
     for (std::uint64_t b = 1; b <= 5; ++b) {
@@ -391,7 +392,7 @@ TEST(OnlineBatches, TheOrderInWhichOutcomesComeDoesNotChangeMissesNorTheLevel) {
 
 TEST(OnlineBatches, OutcomesOfABatchMayComeInAnyNumberOfCalls) {
   for (const OnlineMethod method : kMethods) {
-    OnlineCalibration whole(calibration_of(uniform_scores(50, 25)), {0.9}, {.method = method, .window = 30});
+    OnlineCalibration whole(calibration_of(uniform_scores(50, 25)), {0.9}, {.method = method, .window_rows = 30});
     OnlineCalibration parts = whole;
     for (std::uint64_t t = 0; t < 30; ++t) {
       const std::vector<double> scores = uniform_scores(100, t);
@@ -409,7 +410,7 @@ TEST(OnlineBatches, OutcomesOfABatchMayComeInAnyNumberOfCalls) {
 
 TEST(OnlineBatches, OneRowAtATimeIsAsItWasBeforeThereWereBatches) {
   for (const OnlineMethod method : kMethods) {
-    OnlineCalibration alone(calibration_of(uniform_scores(50, 26)), {0.9, 0.3}, {.method = method, .window = 30});
+    OnlineCalibration alone(calibration_of(uniform_scores(50, 26)), {0.9, 0.3}, {.method = method, .window_rows = 30});
     OnlineCalibration issued = alone;
     for (const double score : uniform_scores(500, 27)) {
       alone.observe(score);
@@ -565,7 +566,7 @@ std::vector<OnlineCalibration> some_states() {
   for (const OnlineMethod method : kMethods) {
     for (const int rows : {0, 1, 64, 90, 500}) {
       OnlineCalibration online(calibration_of(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
-                               {.method = method, .window = 100});
+                               {.method = method, .window_rows = 100});
       Random random(13);
       for (int t = 0; t < rows; ++t) online.observe(t % 50 == 3 ? kInfinity : 2 * random.uniform());
       states.push_back(std::move(online));
@@ -573,7 +574,7 @@ std::vector<OnlineCalibration> some_states() {
     // In batches, some of them pending, with intervals that cover more than their sets.
     for (const std::uint64_t batch : {1U, 40U}) {
       OnlineCalibration online(calibration_of(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
-                               {.method = method, .step = 0.5, .window = 100});
+                               {.method = method, .step = 0.5, .window_rows = 100});
       Random random(13);
       for (int t = 0; t < 12; ++t) {
         const std::uint64_t number = online.issue(batch);
@@ -685,11 +686,11 @@ TEST(OnlineCalibrationBytes, BytesWithTheRightChecksumAreNotTrustedEither) {
 // --- models
 
 Model model_of(const ConformalRule& rule) {
-  ModelParts parts{.features = examples::names(3), .base = examples::forest(3, 1, 4, 2, 16), .rule = rule, .unit = 0.5};
+  ModelParts parts{.features = examples::names(3), .base = examples::trees(3, 1, 4, 2, 16), .rule = rule, .unit = 0.5};
   if (rule.parameter_count() > 0) {
-    parts.localizer = examples::forest(4, static_cast<std::uint32_t>(rule.parameter_count()), 4, 2, 17);
+    parts.localizer = examples::trees(4, static_cast<std::uint32_t>(rule.parameter_count()), 4, 2, 17);
   }
-  parts.range.low = -40;
+  parts.outcome_range.low = -40;
   return examples::calibrated(Model(parts), examples::Table(200, 3, 18));
 }
 
@@ -739,7 +740,7 @@ TEST_P(EveryModelOnline, ARowThatIsNoMissLiesInsideItsInterval) {
   const Model model = model_of(GetParam().rule());
   const examples::Table table(300, 3, 20);
   for (const OnlineMethod method : kMethods) {
-    OnlineCalibration online(model.parts().calibration, {0.9, 0.5}, {.method = method, .window = 100});
+    OnlineCalibration online(model.parts().calibration, {0.9, 0.5}, {.method = method, .window_rows = 100});
     OnlineCalibration together = online;
     const std::size_t n = table.rows();
     examples::Answers found{std::vector<double>(n), std::vector<double>(n * 2), std::vector<double>(n * 2)};
@@ -776,7 +777,7 @@ TEST_P(EveryModelOnline, TheCoverageReportedIsThatOfTheIntervalsIssued) {
   const examples::Table table(300, 3, 33);
   const std::size_t n = table.rows();
   for (const OnlineMethod method : kMethods) {
-    OnlineCalibration online(model.parts().calibration, {0.9, 0.5}, {.method = method, .window = 100});
+    OnlineCalibration online(model.parts().calibration, {0.9, 0.5}, {.method = method, .window_rows = 100});
     examples::Answers found{std::vector<double>(n), std::vector<double>(n * 2), std::vector<double>(n * 2)};
     const MutableMatrixView lower(found.lower.data(), n, 2);
     const MutableMatrixView upper(found.upper.data(), n, 2);
@@ -855,7 +856,7 @@ TEST(Tracker, BatchesAndDelaysAreAsIssuedAndObservedByHand) {
   for (const OnlineMethod method : kMethods) {
     for (const std::uint64_t batch : {1U, 7U, 100U, 1000U}) {
       for (const std::uint64_t delay : {0U, 2U}) {
-        OnlineCalibration by_hand(model.parts().calibration, {0.9}, {.method = method, .window = 50});
+        OnlineCalibration by_hand(model.parts().calibration, {0.9}, {.method = method, .window_rows = 50});
         OnlineCalibration tracked = by_hand;
         examples::Answers expected{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
         examples::Answers found = expected;

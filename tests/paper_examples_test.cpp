@@ -4,14 +4,14 @@
 #include <cmath>
 #include <vector>
 
-#include <widthwise/predictor.hpp>
+#include <widthwise/conformal_predictor.hpp>
 
 namespace widthwise {
 namespace {
 
 /// Calibrate with rows whose prediction is 0, so that an outcome is its own residual.
-Predictor calibrated(const ConformalRule& rule, const std::vector<double>& outcomes,
-                     const std::vector<double>& parameters) {
+ConformalPredictor calibrated(const ConformalRule& rule, const std::vector<double>& outcomes,
+                              const std::vector<double>& parameters) {
   const std::vector<double> predictions(outcomes.size(), 0.0);
   Calibration calibration;
   rule.calibrate(calibration, {predictions, {parameters.data(), outcomes.size(), rule.parameter_count()}}, outcomes, 0);
@@ -47,7 +47,7 @@ TEST_F(InequivalentIntervals, PlusOneGivesAnEmptySetReportedAsThePrediction) {
 TEST(Erc, HalfWidthIsTheRootOfTheQuantileTimesTheModelOfTheError) {
   // g = 0, 1, 2 and gamma = 0.25: scales 0.25, 1.25, 4.25; residuals 1, 1, 1 give scores 4, 0.8, 4/17.
   const ConformalRule rule(make_transform("erc", {.gamma = 0.25}), Score::kSquared);
-  const Predictor predictor = calibrated(rule, {1, -1, 1}, {0, 1, 2});
+  const ConformalPredictor predictor = calibrated(rule, {1, -1, 1}, {0, 1, 2});
   // k = ceil(4 * 0.5) = 2, q = 0.8; at g = 3 the half-width is sqrt(0.8 * 9.25).
   const std::vector<double> g{3};
   const Interval interval = predictor.interval(0, g, 0.5);

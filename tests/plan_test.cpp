@@ -86,14 +86,14 @@ TEST(CoverageSpread, IsWhatSimulatedCalibrationsShow) {
       measured_below += share < measured.low ? 1U : 0U;
       measured_above += share > measured.high ? 1U : 0U;
     }
-    const std::uint64_t least = binomial_lower_bound(kTrials, 0.05, 1e-6);
-    const std::uint64_t most = binomial_upper_bound(kTrials, 0.05, 1e-6);
-    EXPECT_GE(below, least);
-    EXPECT_LE(below, most);
-    EXPECT_GE(above, least);
-    EXPECT_LE(above, most);
-    EXPECT_LE(measured_below, most);
-    EXPECT_LE(measured_above, most);
+    const std::uint64_t minimum = binomial_lower_bound(kTrials, 0.05, 1e-6);
+    const std::uint64_t maximum = binomial_upper_bound(kTrials, 0.05, 1e-6);
+    EXPECT_GE(below, minimum);
+    EXPECT_LE(below, maximum);
+    EXPECT_GE(above, minimum);
+    EXPECT_LE(above, maximum);
+    EXPECT_LE(measured_below, maximum);
+    EXPECT_LE(measured_above, maximum);
   }
 }
 
@@ -216,13 +216,13 @@ TEST(RowsForTolerance, OfOnePercentAtNineTenthsAreThreeAndAHalfThousand) {
 std::uint64_t rows_by_counting(const Level& level, double tolerance, double confidence) {
   const double certain =
       std::log(2 / (1 - confidence)) / (2 * tolerance * tolerance) + 2 / tolerance + 2 / (tolerance * tolerance);
-  std::uint64_t n = std::max(static_cast<std::uint64_t>(certain), level.least_rows());
-  for (; n >= level.least_rows(); --n) {
+  std::uint64_t n = std::max(static_cast<std::uint64_t>(certain), level.min_rows());
+  for (; n >= level.min_rows(); --n) {
     const CoverageSpread spread = coverage_spread(level, n, confidence);
     if (spread.low < level.value() - tolerance || spread.high > level.value() + tolerance) return n + 1;
     if (n == 0) break;
   }
-  return level.least_rows();
+  return level.min_rows();
 }
 
 TEST(RowsForTolerance, AreThoseFromWhichOnItHoldsByCounting) {
@@ -257,12 +257,12 @@ TEST(RowsForTolerance, AreFoundAtOnceForExtremes) {
   for (const double level : {0.5, 0.9, 0.999, 0.123456789, 0.9999999}) {
     for (const double tolerance : {1e-4, 2e-5}) {
       const std::uint64_t n = rows_for_tolerance(level, tolerance);
-      EXPECT_GE(n, Level(level).least_rows());
+      EXPECT_GE(n, Level(level).min_rows());
       // Where it changes: n holds, n - 1 does not.
       const CoverageSpread spread = coverage_spread(level, n);
       EXPECT_GE(spread.low, level - tolerance * (1 + 1e-9));
       EXPECT_LE(spread.high, level + tolerance * (1 + 1e-9));
-      if (n == Level(level).least_rows()) continue;
+      if (n == Level(level).min_rows()) continue;
       const CoverageSpread before = coverage_spread(level, n - 1);
       EXPECT_TRUE(before.low < level - tolerance * (1 - 1e-9) || before.high > level + tolerance * (1 - 1e-9));
     }

@@ -55,7 +55,7 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
     yield sides[other.two_sided], intervals_of(split, other), seconds_of_other
 
     for name, options in {
-        "narrow, all levels": {"goal": "narrow", "window": "all", "two_sided": narrow.two_sided},
+        "narrow, all levels": {"goal": "narrow", "level_window": "all", "two_sided": narrow.two_sided},
         "density": {"transform": "density", "goal": "narrow", "two_sided": narrow.two_sided},
         "evenness 0.85, two-sided": {"goal": 0.85, "two_sided": True},
     }.items():

@@ -44,14 +44,30 @@ class Localized:
 def fit_net(rows: Rows, transform: str, net: str, seed: int) -> Localized:
     """Train a net on l_all, the mean width over all levels."""
     goal = "0" if transform in ("erc", "linear", "exp", "sigma") else "narrow"
-    options = ("--transform", transform, "--goal", goal, "--window", "all", "--one-sided", "--localizer", net)
+    options = (
+        "--score-transform",
+        transform,
+        "--goal",
+        goal,
+        "--level-window",
+        "all",
+        "--one-sided",
+        "--localizer",
+        net,
+    )
     return Localized(program.fit(rows.X, rows.y, rows.f, *options, seed=seed))
 
 
 def fit_trees(rows: Rows, transform: str, seed: int) -> Localized:
     """Train trees on l_all."""
     localizer = Localizer(
-        goal="narrow", transform=transform, window="all", two_sided=False, random_state=seed, n_jobs=1, compare=False
+        goal="narrow",
+        transform=transform,
+        level_window="all",
+        two_sided=False,
+        random_state=seed,
+        n_jobs=1,
+        compare=False,
     )
     return Localized(localizer.fit(rows.X, rows.y, rows.f))
 
@@ -59,8 +75,8 @@ def fit_trees(rows: Rows, transform: str, seed: int) -> Localized:
 Method = Callable[[Rows, int], Fitted]
 
 
-def _paper_net(transform: str, rows_at_most: int = PAPER_NET_ROWS) -> Method:
-    return lambda rows, seed: fit_net(rows.first(rows_at_most), transform, "paper-net", seed)
+def _paper_net(transform: str, max_rows: int = PAPER_NET_ROWS) -> Method:
+    return lambda rows, seed: fit_net(rows.first(max_rows), transform, "paper-net", seed)
 
 
 def _net(transform: str) -> Method:

@@ -34,8 +34,8 @@ struct Proportion {
 [[nodiscard]] Proportion proportion(std::uint64_t successes, std::uint64_t trials, double confidence = 0.95);
 
 /// Coverage and width of one part of the rows.
-struct Part {
-  double low = 0;   ///< the part's least value, or its group's number (exact to 2^53)
+struct Bin {
+  double low = 0;   ///< the bin's least value, or its group's number (exact to 2^53)
   double high = 0;  ///< and its greatest
   Proportion coverage;
   double mean_width = 0;  ///< +infinity when any interval is infinite
@@ -56,19 +56,19 @@ struct IntervalSummary {
 [[nodiscard]] IntervalSummary summarise(const IntervalRows& rows, const Level& level);
 
 /// Coverage of each group, ascending by group number.
-[[nodiscard]] std::vector<Part> coverage_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups);
+[[nodiscard]] std::vector<Bin> coverage_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups);
 
-/// Coverage by equal parts of the interval width: even coverage keeps the level in every part. Equal widths stay in
-/// one part, as do widths that only the rounding of their bounds tells apart, so there may be fewer parts than asked
-/// for. Each part ends at the place between different widths that is nearest to an equal count.
-[[nodiscard]] std::vector<Part> coverage_by_width(const IntervalRows& rows, std::size_t parts = 10);
+/// Coverage by equal bins of the interval width: even coverage keeps the level in every bin. Equal widths stay in
+/// one bin, as do widths that only the rounding of their bounds tells apart, so there may be fewer bins than asked
+/// for. Each bin ends at the place between different widths that is nearest to an equal count.
+[[nodiscard]] std::vector<Bin> coverage_by_width(const IntervalRows& rows, std::size_t bins = 10);
 
 /// The same by the values of one feature; rows with NaN there form a last part of their own, low and high NaN.
-[[nodiscard]] std::vector<Part> coverage_by_feature(const IntervalRows& rows, std::span<const double> feature,
-                                                    std::size_t parts = 10);
+[[nodiscard]] std::vector<Bin> coverage_by_feature(const IntervalRows& rows, std::span<const double> feature,
+                                                   std::size_t bins = 10);
 
 struct WorstSlabOptions {
-  double least_share = 0.1;  ///< slabs hold at least this share of the rows that choose them, in (0, 1]
+  double min_share = 0.1;  ///< slabs hold at least this share of the rows that choose them, in (0, 1]
   std::size_t directions = 1000;
   std::uint64_t seed = 0;
 };
@@ -108,7 +108,7 @@ struct FeatureSlab {
   std::size_t feature = 0;
   double low = 0;
   double high = 0;
-  bool reaches_least = false;              ///< no row that chose the range lies below it
+  bool reaches_min = false;                ///< no row that chose the range lies below it
   bool reaches_greatest = false;           ///< and none above
   Proportion coverage = {};                ///< on the half of the rows that did not choose the range
   double search_coverage = 0;              ///< on the half that did; lower by selection
@@ -116,7 +116,7 @@ struct FeatureSlab {
 };
 
 /// The same along one feature at a time, which a person can read: the range of lowest coverage among those of at least
-/// options.least_share of the rows. features (n x d) need no standardising; rows without a finite value there are in no
+/// options.min_share of the rows. features (n x d) need no standardising; rows without a finite value there are in no
 /// range, and options.directions says nothing. Empty when no feature has enough finite values.
 [[nodiscard]] std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView features,
                                                       const WorstSlabOptions& options = {});

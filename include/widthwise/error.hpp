@@ -20,7 +20,7 @@ enum class ErrorCode {
   kFile,             ///< a file that cannot be read or written
   kMissingEngine,    ///< a training engine or file format that this build or machine does not have
   kCancelled,        ///< the caller's progress callback said stop
-  kLostWorker,       ///< another process of a team is gone, does not answer, or has failed
+  kLostWorker,       ///< another worker is gone, does not answer, or has failed
 };
 
 /// The one exception type of the library. The message says where, what was expected, what was found.

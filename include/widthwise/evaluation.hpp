@@ -39,13 +39,13 @@ inline constexpr double kWeakPlaceError = 0.01;
 /// Fewer test rows are not searched for weak places.
 inline constexpr std::size_t kMinSearchRows = 100;
 
-/// Fewer rows in a part are not tested.
-inline constexpr std::size_t kMinPartRows = 20;
+/// Fewer rows in a bin are not tested.
+inline constexpr std::size_t kMinBinRows = 20;
 
 /// The coverage of a searched slab or range is reported when at least this many rows measure it.
 inline constexpr std::size_t kMinSlabRows = 50;
 
-/// Features whose coverage by parts is kept: those with the least p-values.
+/// Features whose coverage by bins is kept: those with the least p-values.
 inline constexpr std::size_t kMaxFeaturesKept = 4;
 
 /// The calibration score that bounds the rows of one group: the rank-th smallest of `rows`.
@@ -59,7 +59,7 @@ struct GroupRank {
 struct CalibrationRanks {
   std::vector<GroupRank> groups = {};             ///< each once; rows of any other group have infinite intervals
   std::span<const std::int64_t> row_groups = {};  ///< n, or empty when all rows belong to groups.front()
-  std::uint64_t least_rows = 0;                   ///< calibration rows per group that make intervals finite
+  std::uint64_t min_rows = 0;                     ///< calibration rows per group that make intervals finite
 
   /// One quantile of so many scores for all rows.
   [[nodiscard]] static CalibrationRanks of_rows(const Level& level, std::uint64_t rows,
@@ -82,7 +82,7 @@ struct SearchRows {
 };
 
 /// Rows that the search of `evaluate` takes a second or so over; a sample of more tells no more.
-inline constexpr std::size_t kSearchRowsAtMost = 50'000;
+inline constexpr std::size_t kMaxSearchRows = 50'000;
 
 struct EvaluationOptions {
   std::size_t levels = 1;  ///< evaluated together, each with its share of the error rates
@@ -91,10 +91,10 @@ struct EvaluationOptions {
 /// What tells the rows of a place from the others.
 enum class PlaceKind {
   kRange,       ///< the range of one feature where coverage is lowest
-  kFeature,     ///< one of the parts of a feature
+  kFeature,     ///< one of the bins of a feature
   kGroup,       ///< a calibration group
-  kPrediction,  ///< one of the parts of the prediction
-  kWidth,       ///< one of the parts of the interval width
+  kPrediction,  ///< one of the bins of the prediction
+  kWidth,       ///< one of the bins of the interval width
   kSlab,        ///< the slab of several features where coverage is lowest
 };
 
@@ -107,53 +107,54 @@ struct WeakPlace {
   std::size_t feature = 0;  ///< of kRange and kFeature
   double low = 0;           ///< NaN for the rows without a value
   double high = 0;
-  bool reaches_least = false;
+  bool reaches_min = false;
   bool reaches_greatest = false;
   Proportion coverage = {};
   double p_value = 1;  ///< before the correction for the number of places
 };
 
-/// Coverage by parts of one feature.
-struct FeatureParts {
+/// Coverage by bins of one feature.
+struct FeatureBins {
   std::size_t feature = 0;  ///< the number of features stands for the prediction
-  std::vector<Part> parts = {};
+  std::vector<Bin> bins = {};
 };
 
 /// Everything about intervals of one level: cost, validity, and places where coverage is lower.
 ///
-/// Every claim about places comes from one test with a family-wise error of kWeakPlaceError: the marks of parts, of the
+/// Every claim about places comes from one test with a family-wise error of kWeakPlaceError: the marks of bins, of the
 /// searched range and of the slab, and `weak_places` agree by construction.
-struct Evaluation {
+struct LevelEvaluation {
   Level level;
-  IntervalSummary summary;
+  IntervalSummary intervals;
   CoverageSpread expected;                 ///< of the measured coverage, at `confidence`
   double confidence = kVerdictConfidence;  ///< of this level's verdict
   Verdict verdict = Verdict::kValid;
-  std::string in_words;                ///< the verdict, with what to do
+  std::string summary;                 ///< the verdict, with what to do
   std::optional<WorstSlab> slab;       ///< over random directions of standardised features; empty for few rows
   std::optional<FeatureSlab> weakest;  ///< along one feature, for people; empty for few rows
   bool slab_is_weak = false;
   bool range_is_weak = false;  ///< of `weakest`
-  std::vector<Part> by_width = {};
-  std::vector<Part> by_group = {};            ///< when rows have groups
-  std::vector<FeatureParts> by_feature = {};  ///< of features with the least p-values first
-  std::uint64_t places_tested = 0;            ///< 0 when rows are too few to tell
-  std::vector<WeakPlace> weak_places = {};    ///< those that are easiest to act on first
+  std::vector<Bin> by_width = {};
+  std::vector<Bin> by_group = {};            ///< when rows have groups
+  std::vector<FeatureBins> by_feature = {};  ///< of features with the least p-values first
+  std::uint64_t places_tested = 0;           ///< 0 when rows are too few to tell
+  std::vector<WeakPlace> weak_places = {};   ///< those that are easiest to act on first
 };
 
 /// Evaluate n intervals of a calibrated model. Throws as summarise does.
-[[nodiscard]] Evaluation evaluate(const IntervalRows& rows, const Level& level, const CalibrationRanks& calibration,
-                                  const SearchRows& search, const EvaluationOptions& options = {});
+[[nodiscard]] LevelEvaluation evaluate(const IntervalRows& rows, const Level& level,
+                                       const CalibrationRanks& calibration, const SearchRows& search,
+                                       const EvaluationOptions& options = {});
 
-/// Set Part::weak where coverage lies below the level, with a family-wise error of kWeakPlaceError over these parts
+/// Set Bin::weak where coverage lies below the level, with a family-wise error of kWeakPlaceError over these bins
 /// (Holm). Coverage is compared with what `calibration_rows` rows give, or with the level itself without a number.
-void mark_weak(std::span<Part> parts, const Level& level, std::optional<std::uint64_t> calibration_rows);
+void mark_weak(std::span<Bin> bins, const Level& level, std::optional<std::uint64_t> calibration_rows);
 
 /// The range as people say it: "sqft_living is at least 4,000". `name` is the feature's.
-[[nodiscard]] std::string in_words(const FeatureSlab& slab, std::string_view name);
+[[nodiscard]] std::string summary(const FeatureSlab& slab, std::string_view name);
 
 /// The same for any place: "grade is 10 to 13", "group is 3". The slab is named by the features that weigh most.
-[[nodiscard]] std::string in_words(const WeakPlace& place, const Evaluation& evaluation,
-                                   std::span<const std::string> features);
+[[nodiscard]] std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation,
+                                  std::span<const std::string> features);
 
 }  // namespace widthwise

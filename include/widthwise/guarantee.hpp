@@ -34,7 +34,7 @@ class Guarantee {
   [[nodiscard]] const std::optional<Level>& confidence() const { return confidence_; }
 
   /// What parse reads: "marginal" or "0.95".
-  [[nodiscard]] std::string text() const { return confidence_ ? confidence_->text() : "marginal"; }
+  [[nodiscard]] std::string to_string() const { return confidence_ ? confidence_->to_string() : "marginal"; }
 
   /// Return the rank of the calibration score that bounds intervals of this level, or n + 1 when n rows are too few:
   /// then no finite interval has the guarantee. Marginal: level.rank(n), exact. Training-conditional: the smallest k
@@ -43,7 +43,7 @@ class Guarantee {
   [[nodiscard]] std::uint64_t rank(const Level& level, std::uint64_t n) const;
 
   /// The smallest n with rank(level, n) <= n.
-  [[nodiscard]] std::uint64_t least_rows(const Level& level) const;
+  [[nodiscard]] std::uint64_t min_rows(const Level& level) const;
 
   friend bool operator==(const Guarantee& a, const Guarantee& b) = default;
 

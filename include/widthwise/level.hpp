@@ -32,14 +32,14 @@ class Level {
   [[nodiscard]] double value() const;
 
   /// The decimal, in full and without trailing zeros: "0.95".
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string to_string() const;
 
   /// Return ceil((n + 1) level), the rank of the calibration score that bounds the interval. It is n + 1 when n rows
   /// are too few for the level: then no finite interval is valid. Exact for every n.
   [[nodiscard]] std::uint64_t rank(std::uint64_t n) const;
 
   /// The smallest n with rank(n) <= n.
-  [[nodiscard]] std::uint64_t least_rows() const;
+  [[nodiscard]] std::uint64_t min_rows() const;
 
   friend bool operator==(const Level& a, const Level& b) = default;
   friend std::strong_ordering operator<=>(const Level& a, const Level& b);

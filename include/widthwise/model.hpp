@@ -10,11 +10,11 @@
 #include <vector>
 
 #include <widthwise/calibration.hpp>
+#include <widthwise/conformal_predictor.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/online.hpp>
-#include <widthwise/predictor.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/row_sketch.hpp>
 
@@ -34,7 +34,7 @@ struct ModelParts {
   std::shared_ptr<const RowFunction> localizer = {};  ///< (x, f(x)) -> parameters, or null when the rule has none
   ConformalRule rule;
   double unit = 1;                    ///< the rule sees y and f(x) divided by this; a power of two, see Model
-  OutcomeRange range = {};            ///< what is known of y; intervals are cut to it
+  OutcomeRange outcome_range = {};    ///< what is known of y; intervals are cut to it
   std::vector<Level> levels = {0.9};  ///< what to predict when nobody says; at least one, none twice
   Calibration calibration = {};       ///< of scores in units; without weights
   Guarantee guarantee = {};           ///< of intervals and quantiles; p-values and streams have their own
@@ -121,7 +121,7 @@ class Model {
   /// Write p-values of outcomes y (n) to out (n).
   void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
-  /// Write quantiles of the outcome at k probabilities (n x k), as Predictor::quantiles does.
+  /// Write quantiles of the outcome at k probabilities (n x k), as ConformalPredictor::quantiles does.
   void quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const;
 
   /// Write the parameters g(x) of n rows (n x rule.parameter_count()).
@@ -153,7 +153,7 @@ class Model {
   void for_each_block(const ModelRows& rows, const Use& use) const;
 
   ModelParts parts_;
-  Predictor predictor_;
+  ConformalPredictor predictor_;
 };
 
 }  // namespace widthwise

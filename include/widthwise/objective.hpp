@@ -84,7 +84,7 @@ enum class PairMethod {
 struct WidthOptions {
   Sides sides = Sides::kOne;
   double evenness = 0;  ///< 0: narrowest mean width; 1: coverage even over x; scale transforms only
-  std::optional<LevelWindow> window = std::nullopt;  ///< empty: all levels count the same, the paper's l_all
+  std::optional<LevelWindow> level_window = std::nullopt;  ///< empty: all levels count the same, the paper's l_all
   PairMethod method = PairMethod::kAuto;
   std::size_t exact_rows = 100'000;  ///< how many rows are few
   std::size_t nodes = 256;           ///< transforms without affine form: quantile nodes; O(N nodes)

@@ -40,7 +40,7 @@ struct OnlineOptions {
   /// Recent rows that quantiles are taken of (when adaptive) and that recent coverage counts, from 1 to 1,000,000. A
   /// thousand rows know a level of 0.9 to a point and hold up to level 0.999; older rows say little of a stream that
   /// drifts. Quantiles are taken of 10 delays when that is more: one batch may not be like the next.
-  std::uint64_t window = 1000;
+  std::uint64_t window_rows = 1000;
 };
 
 /// The step of a level when nobody says. When adaptive, a twentieth of alpha (or of the level, if that is less): 0.005
@@ -49,7 +49,7 @@ struct OnlineOptions {
 /// same unit of probability, 1: the less it is, the longer a change is felt, and more makes q restless without need.
 [[nodiscard]] double default_step(OnlineMethod method, const Level& level);
 
-/// How often intervals of one level covered, over all rows observed and over the last `window` of them.
+/// How often intervals of one level covered, over all rows observed and over the last `window_rows` of them.
 struct OnlineCoverage {
   std::uint64_t rows = 0;
   std::uint64_t covered = 0;        ///< rows whose outcome lies in the interval that was issued
@@ -96,7 +96,7 @@ class OnlineCalibration {
   [[nodiscard]] const std::vector<Level>& levels() const { return levels_; }
   [[nodiscard]] OnlineMethod method() const { return method_; }
   [[nodiscard]] double step(std::size_t j) const { return states_[j].step; }
-  [[nodiscard]] std::uint64_t window() const { return window_; }
+  [[nodiscard]] std::uint64_t window_rows() const { return window_rows_; }
 
   /// Rows observed.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
@@ -107,7 +107,7 @@ class OnlineCalibration {
   /// Rows issued whose outcomes are still to come.
   [[nodiscard]] std::uint64_t rows_pending() const;
 
-  /// The mean delay of recent rows, weighted by age over `window` rows; 0 before the first outcome.
+  /// The mean delay of recent rows, weighted by age over `window_rows` rows; 0 before the first outcome.
   [[nodiscard]] double delay() const { return delay_; }
 
   /// The greatest delay so far: the d of the guarantee.
@@ -168,7 +168,7 @@ class OnlineCalibration {
     std::deque<std::uint8_t> recent;  // 1 for a row outside
     std::uint64_t recent_outside = 0;
 
-    void note(bool is_covered, std::uint64_t window);
+    void note(bool is_covered, std::uint64_t window_rows);
   };
 
   /// A set {B <= q}, or none at all.
@@ -198,7 +198,7 @@ class OnlineCalibration {
   void keep(double score, bool sorted);
 
   OnlineMethod method_ = OnlineMethod::kAdaptive;
-  std::uint64_t window_ = 0;
+  std::uint64_t window_rows_ = 0;
   std::uint64_t rows_ = 0;
   std::uint64_t issued_ = 0;
   double delay_ = 0;

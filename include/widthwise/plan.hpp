@@ -77,7 +77,7 @@ class CoveredCount {
 [[nodiscard]] CoverageSpread measured_coverage_spread(std::span<const RankedRows> groups, double confidence = 0.95);
 
 /// Return the least n from which on coverage stays within `tolerance` of the level, on both sides, with the confidence
-/// asked for, and intervals are finite: never less than guarantee.least_rows(level). With a training-conditional
+/// asked for, and intervals are finite: never less than guarantee.min_rows(level). With a training-conditional
 /// guarantee, where coverage lies above the level, an n that bisection finds: it keeps the tolerance, and some rows
 /// more or less may round to a rank that does not. Throws kInvalidArgument for a tolerance outside (0, 1), and for one
 /// that takes more than 10^10 rows.

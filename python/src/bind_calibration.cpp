@@ -74,7 +74,7 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("seed", [](const SharedCalibration& self) { return read<&Calibration::options>(self).seed; })
       .def("duplicate", &read<&Calibration::duplicate, Calibration>)
       .def("scores", &scores, nb::arg("group") = 0)
-      .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().text());
+      .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().to_string());
   nb::class_<SharedSketch>(module, "RowSketch", "Content hashes of rows, in bounded memory.")
       .def("__init__", [](SharedSketch* self) { new (self) SharedSketch(RowSketch()); })
       .def("merge", &merge<RowSketch>, nb::arg("other"))

@@ -26,15 +26,15 @@ nb::dict to_dict(const CoverageSpread& spread) {
   return dict;
 }
 
-nb::list to_list(const std::vector<Part>& parts) {
+nb::list to_list(const std::vector<Bin>& bins) {
   nb::list list;
-  for (const Part& part : parts) {
+  for (const Bin& bin : bins) {
     nb::dict dict;
-    dict["low"] = part.low;
-    dict["high"] = part.high;
-    dict["coverage"] = to_dict(part.coverage);
-    dict["mean_width"] = part.mean_width;
-    dict["weak"] = part.weak;
+    dict["low"] = bin.low;
+    dict["high"] = bin.high;
+    dict["coverage"] = to_dict(bin.coverage);
+    dict["mean_width"] = bin.mean_width;
+    dict["weak"] = bin.weak;
     list.append(dict);
   }
   return list;
@@ -42,7 +42,7 @@ nb::list to_list(const std::vector<Part>& parts) {
 
 namespace {
 
-nb::object slab_of(const Evaluation& evaluation, const std::vector<std::string>& features) {
+nb::object slab_of(const LevelEvaluation& evaluation, const std::vector<std::string>& features) {
   if (!evaluation.slab) return nb::none();
   nb::dict direction;
   for (std::size_t j = 0; j < features.size(); ++j) {
@@ -57,7 +57,7 @@ nb::object slab_of(const Evaluation& evaluation, const std::vector<std::string>&
   return slab;
 }
 
-nb::object weakest_of(const Evaluation& evaluation, const std::vector<std::string>& features) {
+nb::object weakest_of(const LevelEvaluation& evaluation, const std::vector<std::string>& features) {
   if (!evaluation.weakest) return nb::none();
   const FeatureSlab& weakest = *evaluation.weakest;
   nb::dict range;
@@ -65,17 +65,17 @@ nb::object weakest_of(const Evaluation& evaluation, const std::vector<std::strin
   range["low"] = weakest.low;
   range["high"] = weakest.high;
   range["coverage"] = python::to_dict(weakest.coverage);
-  range["where"] = in_words(weakest, features[weakest.feature]);
+  range["where"] = summary(weakest, features[weakest.feature]);
   range["weak"] = evaluation.range_is_weak;
   return range;
 }
 
-nb::dict weak_places_of(const Evaluation& evaluation, const std::vector<std::string>& features) {
+nb::dict weak_places_of(const LevelEvaluation& evaluation, const std::vector<std::string>& features) {
   nb::list found;
   for (const WeakPlace& place : evaluation.weak_places) {
     nb::dict one;
     one["kind"] = std::string(name_of(place.kind));
-    one["where"] = in_words(place, evaluation, features);
+    one["where"] = summary(place, evaluation, features);
     one["coverage"] = python::to_dict(place.coverage);
     one["p_value"] = place.p_value;
     found.append(one);
@@ -88,20 +88,20 @@ nb::dict weak_places_of(const Evaluation& evaluation, const std::vector<std::str
 }
 
 /// The prediction is called so, whatever the features are called.
-nb::list by_feature_of(const Evaluation& evaluation, const std::vector<std::string>& features) {
+nb::list by_feature_of(const LevelEvaluation& evaluation, const std::vector<std::string>& features) {
   nb::list list;
-  for (const FeatureParts& feature : evaluation.by_feature) {
+  for (const FeatureBins& feature : evaluation.by_feature) {
     nb::dict one;
     const bool is_prediction = feature.feature == features.size();
     one["feature"] = is_prediction ? nb::object(nb::none()) : nb::cast(features[feature.feature]);
-    one["parts"] = to_list(feature.parts);
+    one["bins"] = to_list(feature.bins);
     list.append(one);
   }
   return list;
 }
 
-nb::dict to_dict(const Evaluation& evaluation, const std::vector<std::string>& features) {
-  const IntervalSummary& summary = evaluation.summary;
+nb::dict to_dict(const LevelEvaluation& evaluation, const std::vector<std::string>& features) {
+  const IntervalSummary& summary = evaluation.intervals;
   nb::dict dict;
   dict["level"] = evaluation.level.value();
   dict["coverage"] = python::to_dict(summary.coverage);
@@ -112,7 +112,7 @@ nb::dict to_dict(const Evaluation& evaluation, const std::vector<std::string>& f
   dict["empty"] = summary.empty;
   nb::dict verdict;
   verdict["word"] = std::string(name_of(evaluation.verdict));
-  verdict["text"] = evaluation.in_words;
+  verdict["text"] = evaluation.summary;
   verdict["confidence"] = evaluation.confidence;
   verdict["expected_low"] = evaluation.expected.low;
   verdict["expected_high"] = evaluation.expected.high;
@@ -160,7 +160,7 @@ nb::dict evaluate_rows(const Model* model, std::uint64_t calibration_rows, const
     }
     if (predictions) search_predictions.push_back(span_of(*predictions)[rows.back()]);
   }
-  const Evaluation evaluation = [&] {
+  const LevelEvaluation evaluation = [&] {
     const nb::gil_scoped_release release;
     const bool may_be_empty = model != nullptr && model->parts().rule.may_be_empty();
     const IntervalRows intervals{span_of(lower), span_of(upper), span_of(outcomes),
@@ -171,18 +171,18 @@ nb::dict evaluate_rows(const Model* model, std::uint64_t calibration_rows, const
   return to_dict(evaluation, features);
 }
 
-/// Parts with their marks; without calibration rows, coverage is compared with the level itself.
-nb::list marked(std::vector<Part> parts, const std::optional<double>& level,
+/// Bins with their marks; without calibration rows, coverage is compared with the level itself.
+nb::list marked(std::vector<Bin> bins, const std::optional<double>& level,
                 const std::optional<std::uint64_t>& calibration_rows) {
-  if (level) mark_weak(parts, *level, calibration_rows);
-  return to_list(parts);
+  if (level) mark_weak(bins, *level, calibration_rows);
+  return to_list(bins);
 }
 
 }  // namespace
 
 void bind_diagnostics(nb::module_& module) {
-  const std::string marginal = Guarantee().text();
-  module.attr("SEARCH_ROWS_AT_MOST") = kSearchRowsAtMost;
+  const std::string marginal = Guarantee().to_string();
+  module.attr("SEARCH_ROWS_AT_MOST") = kMaxSearchRows;
   module.attr("MIN_SEARCH_ROWS") = kMinSearchRows;
   module.attr("MIN_SLAB_ROWS") = kMinSlabRows;
   module.attr("VERDICT_CONFIDENCE") = kVerdictConfidence;
@@ -202,21 +202,21 @@ void bind_diagnostics(nb::module_& module) {
       nb::arg("successes"), nb::arg("trials"), nb::arg("confidence") = 0.95);
   module.def(
       "coverage_by_width",
-      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, std::size_t parts,
+      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, std::size_t bins,
          std::optional<double> level, std::optional<std::uint64_t> calibration_rows) {
-        return marked(coverage_by_width({span_of(lower), span_of(upper), span_of(outcomes)}, parts), level,
+        return marked(coverage_by_width({span_of(lower), span_of(upper), span_of(outcomes)}, bins), level,
                       calibration_rows);
       },
-      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("parts") = 10, nb::arg("level") = nb::none(),
+      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("bins") = 10, nb::arg("level") = nb::none(),
       nb::arg("calibration_rows") = nb::none());
   module.def(
       "coverage_by_feature",
-      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, const Doubles& feature, std::size_t parts,
+      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, const Doubles& feature, std::size_t bins,
          std::optional<double> level, std::optional<std::uint64_t> calibration_rows) {
-        return marked(coverage_by_feature({span_of(lower), span_of(upper), span_of(outcomes)}, span_of(feature), parts),
+        return marked(coverage_by_feature({span_of(lower), span_of(upper), span_of(outcomes)}, span_of(feature), bins),
                       level, calibration_rows);
       },
-      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("feature"), nb::arg("parts") = 10,
+      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("feature"), nb::arg("bins") = 10,
       nb::arg("level") = nb::none(), nb::arg("calibration_rows") = nb::none());
   module.def(
       "coverage_by_group",
@@ -243,7 +243,7 @@ void bind_diagnostics(nb::module_& module) {
         return rows_for_tolerance(level, tolerance, confidence, Guarantee::parse(guarantee));
       },
       nb::arg("level"), nb::arg("tolerance"), nb::arg("confidence") = 0.95, nb::arg("guarantee") = marginal);
-  module.def("level_text", [](double level) { return Level(level).text(); }, nb::arg("level"));
+  module.def("level_text", [](double level) { return Level(level).to_string(); }, nb::arg("level"));
   module.def(
       "greatest_level",
       [](std::uint64_t rows, const std::string& guarantee) {
@@ -254,8 +254,8 @@ void bind_diagnostics(nb::module_& module) {
       },
       nb::arg("rows"), nb::arg("guarantee"));
   module.def(
-      "least_rows",
-      [](double level, const std::string& guarantee) { return Guarantee::parse(guarantee).least_rows(level); },
+      "min_rows",
+      [](double level, const std::string& guarantee) { return Guarantee::parse(guarantee).min_rows(level); },
       nb::arg("level"), nb::arg("guarantee") = marginal);
 }
 

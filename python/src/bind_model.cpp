@@ -2,13 +2,13 @@
 #include <cmath>
 
 #include <widthwise/dense_net.hpp>
-#include <widthwise/forest.hpp>
+#include <widthwise/knn.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/nearest_neighbours.hpp>
 #include <widthwise/seen_rows.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/xgboost.hpp>
+#include <widthwise/trees.hpp>
 
 #include "bindings.hpp"
 #include "file.hpp"
@@ -271,10 +271,10 @@ Model from_bytes(const nb::bytes& bytes) {
 
 // ---- row functions as arrays, for exporters
 
-nb::dict to_dict(const Forest& forest) {
-  const ForestArrays& arrays = forest.arrays();
+nb::dict to_dict(const Trees& trees) {
+  const TreeArrays& arrays = trees.arrays();
   nb::dict dict;
-  dict["kind"] = "forest";
+  dict["kind"] = "trees";
   dict["inputs"] = arrays.inputs;
   dict["base"] = array_of(arrays.base);
   dict["roots"] = array_of(arrays.roots);
@@ -308,11 +308,11 @@ nb::dict to_dict(const DenseNet& net) {
 }
 
 nb::object arrays_of(const std::shared_ptr<const RowFunction>& function) {
-  if (const auto* forest = dynamic_cast<const Forest*>(function.get())) return to_dict(*forest);
+  if (const auto* trees = dynamic_cast<const Trees*>(function.get())) return to_dict(*trees);
   if (const auto* net = dynamic_cast<const DenseNet*>(function.get())) return to_dict(*net);
   if (function == nullptr) return nb::none();
   nb::dict dict;
-  dict["kind"] = "neighbours";
+  dict["kind"] = "knn";
   return dict;
 }
 
@@ -320,19 +320,19 @@ nb::object arrays_of(const std::shared_ptr<const RowFunction>& function) {
 Model from_xgboost(const nb::bytes& saved, const std::string& transform, const std::string& goal, bool two_sided,
                    std::vector<std::string> features, const std::string& target, const std::string& prediction,
                    const Doubles& residuals, double unit, const std::vector<double>& levels) {
-  const auto forest = read_forest({static_cast<const std::byte*>(saved.data()), saved.size()});
-  const GoalPlan plan = plan_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
-                                  two_sided ? Sides::kTwo : Sides::kOne);
+  const auto trees = read_trees({static_cast<const std::byte*>(saved.data()), saved.size()});
+  const ResolvedGoal resolved = resolve_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
+                                             two_sided ? Sides::kTwo : Sides::kOne);
   return Model(ModelParts{.features = std::move(features),
                           .target = target,
                           .prediction = prediction,
-                          .localizer = forest,
-                          .rule = plan.rule,
+                          .localizer = trees,
+                          .rule = resolved.rule,
                           .unit = unit,
                           .levels = levels_of(levels),
                           .fit_residuals = internal::residual_quantiles(span_of(residuals)),
                           .fit_rows = residuals.size(),
-                          .notes = {{"goal", plan.goal.text()}, {"localizer", "trees"}}});
+                          .notes = {{"goal", resolved.goal.to_string()}, {"localizer", "trees"}}});
 }
 
 /// What a model holds.
@@ -346,8 +346,9 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("score", [](const Model& self) { return std::string(name_of(self.parts().rule.score())); })
       .def_prop_ro("two_sided", [](const Model& self) { return self.parts().rule.sides() == Sides::kTwo; })
       .def_prop_ro("unit", [](const Model& self) { return self.parts().unit; })
-      .def_prop_ro("range",
-                   [](const Model& self) { return std::pair(self.parts().range.low, self.parts().range.high); })
+      .def_prop_ro(
+          "range",
+          [](const Model& self) { return std::pair(self.parts().outcome_range.low, self.parts().outcome_range.high); })
       .def_prop_ro("levels",
                    [](const Model& self) {
                      std::vector<double> values;
@@ -374,7 +375,7 @@ void bind_model(nb::module_& module) {
       .def("sketch", &sketch, nb::arg("table"), nb::arg("outcomes"))
       .def("seen", &seen, nb::arg("rows"))
       .def("require_new_rows", &check_new_rows, nb::arg("rows"), nb::arg("calibrated"), nb::arg("replace"))
-      .def_prop_ro("guarantee", [](const Model& self) { return self.parts().guarantee.text(); })
+      .def_prop_ro("guarantee", [](const Model& self) { return self.parts().guarantee.to_string(); })
       .def(
           "with_guarantee",
           [](const Model& self, const std::string& guarantee) {

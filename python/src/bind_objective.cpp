@@ -32,13 +32,13 @@ class PythonReducer final : public Reducer {
 
 /// What to train a localizer with, for a goal.
 struct WidthObjective {
-  GoalPlan plan;
+  ResolvedGoal resolved;
 
   WidthObjective(const std::string& goal, const std::string& transform, bool two_sided,
-                 const std::optional<std::tuple<double, double, double>>& window)
-      : plan(plan_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
-                       two_sided ? Sides::kTwo : Sides::kOne, window_of(window))) {
-    if (plan.objective != nullptr) return;
+                 const std::optional<std::tuple<double, double, double>>& level_window)
+      : resolved(resolve_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
+                              two_sided ? Sides::kTwo : Sides::kOne, level_window_of(level_window))) {
+    if (resolved.objective != nullptr) return;
     throw Error(ErrorCode::kInvalidArgument, "the transform identity has no parameters to train");
   }
 };
@@ -64,10 +64,11 @@ std::tuple<double, Matrix, Matrix> evaluate(const WidthObjective& self, const Do
     const MutableMatrixView hessian_view = with_hessian ? MutableMatrixView(hessian.get(), n, p) : MutableMatrixView();
     if (workers > 1) {
       const PythonReducer reducer(sum, rank, workers);
-      loss = self.plan.objective->evaluate(rows, view_of(parameters), gradient_view, hessian_view, workspace, reducer);
+      loss =
+          self.resolved.objective->evaluate(rows, view_of(parameters), gradient_view, hessian_view, workspace, reducer);
     } else {
-      loss = self.plan.objective->evaluate(rows, view_of(parameters), gradient_view, hessian_view, workspace,
-                                           SingleWorker());
+      loss = self.resolved.objective->evaluate(rows, view_of(parameters), gradient_view, hessian_view, workspace,
+                                               SingleWorker());
     }
   }
   return {loss, give<Matrix>(std::move(gradient), {gradient_rows, p}),
@@ -79,7 +80,7 @@ Vector scores(const WidthObjective& self, const Doubles& residuals, const Double
   {
     const nb::gil_scoped_release release;
     const std::vector<double> zeros(residuals.size());
-    self.plan.rule.scores({zeros, view_of(parameters)}, span_of(residuals), {out.get(), residuals.size()});
+    self.resolved.rule.scores({zeros, view_of(parameters)}, span_of(residuals), {out.get(), residuals.size()});
   }
   return give<Vector>(std::move(out), {residuals.size()});
 }
@@ -92,7 +93,7 @@ std::pair<Matrix, Matrix> half_widths(const WidthObjective& self, const DoubleMa
   auto upper = room_for(n * m);
   {
     const nb::gil_scoped_release release;
-    self.plan.rule.half_widths(view_of(scores), view_of(parameters), {lower.get(), n, m}, {upper.get(), n, m});
+    self.resolved.rule.half_widths(view_of(scores), view_of(parameters), {lower.get(), n, m}, {upper.get(), n, m});
   }
   return {give<Matrix>(std::move(lower), {n, m}), give<Matrix>(std::move(upper), {n, m})};
 }
@@ -103,11 +104,12 @@ void bind_objective(nb::module_& module) {
   nb::class_<WidthObjective>(module, "WidthObjective")
       .def(nb::init<const std::string&, const std::string&, bool,
                     const std::optional<std::tuple<double, double, double>>&>(),
-           nb::arg("goal"), nb::arg("transform"), nb::arg("two_sided"), nb::arg("window").none())
-      .def_prop_ro("parameter_count", [](const WidthObjective& self) { return self.plan.objective->parameter_count(); })
+           nb::arg("goal"), nb::arg("transform"), nb::arg("two_sided"), nb::arg("level_window").none())
+      .def_prop_ro("parameter_count",
+                   [](const WidthObjective& self) { return self.resolved.objective->parameter_count(); })
       .def_prop_ro("transform",
-                   [](const WidthObjective& self) { return std::string(self.plan.rule.transform().name()); })
-      .def_prop_ro("goal", [](const WidthObjective& self) { return self.plan.goal.text(); })
+                   [](const WidthObjective& self) { return std::string(self.resolved.rule.transform().name()); })
+      .def_prop_ro("goal", [](const WidthObjective& self) { return self.resolved.goal.to_string(); })
       .def("scores", &scores, nb::arg("residuals"), nb::arg("parameters"))
       .def("half_widths", &half_widths, nb::arg("scores"), nb::arg("parameters"))
       .def("evaluate", &evaluate, nb::arg("residuals"), nb::arg("parameters"), nb::arg("weights").none(),

@@ -14,9 +14,9 @@ namespace {
 
 void construct(SharedOnline* self, const SharedCalibration& shared, const std::vector<double>& levels,
                const std::string& method, const std::optional<double>& step,
-               const std::optional<std::uint64_t>& window) {
+               const std::optional<std::uint64_t>& window_rows) {
   OnlineOptions options{.method = online_method_of(method), .step = step};
-  options.window = window.value_or(options.window);
+  options.window_rows = window_rows.value_or(options.window_rows);
   new (self) SharedOnline(
       locked([&](const Calibration& calibration) { return OnlineCalibration(calibration, levels_of(levels), options); },
              shared));
@@ -162,7 +162,7 @@ std::vector<double> levels(const SharedOnline& shared) {
 void bind_online(nb::module_& module) {
   nb::class_<SharedOnline>(module, "OnlineCalibration")
       .def("__init__", &construct, nb::arg("calibration"), nb::arg("levels"), nb::arg("method"), nb::arg("step").none(),
-           nb::arg("window").none())
+           nb::arg("window_rows").none())
       .def("issue", &issue, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none())
       .def("observe", &observe, nb::arg("batch"), nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
            nb::arg("outcomes"))
@@ -186,7 +186,7 @@ void bind_online(nb::module_& module) {
       .def_prop_ro(
           "method",
           [](const SharedOnline& self) { return std::string(name_of(read<&OnlineCalibration::method>(self))); })
-      .def_prop_ro("window", &read<&OnlineCalibration::window, OnlineCalibration>)
+      .def_prop_ro("window_rows", &read<&OnlineCalibration::window_rows, OnlineCalibration>)
       .def_prop_ro("rows", &read<&OnlineCalibration::rows, OnlineCalibration>)
       .def_prop_ro("longest_delay", &read<&OnlineCalibration::longest_delay, OnlineCalibration>)
       .def("to_bytes", &bytes_of<OnlineCalibration>)

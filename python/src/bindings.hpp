@@ -29,7 +29,7 @@
 
 #include "guarded.hpp"
 
-/// What the parts of the module share: arrays in and out.
+/// What the bins of the module share: arrays in and out.
 namespace widthwise::python {
 
 namespace nb = nanobind;
@@ -99,10 +99,10 @@ template <class Array>
 }
 
 /// Ends of a window of levels, and what the levels outside count.
-[[nodiscard]] inline std::optional<LevelWindow> window_of(
-    const std::optional<std::tuple<double, double, double>>& window) {
-  if (!window) return std::nullopt;
-  const auto [lower, upper, outside] = *window;
+[[nodiscard]] inline std::optional<LevelWindow> level_window_of(
+    const std::optional<std::tuple<double, double, double>>& level_window) {
+  if (!level_window) return std::nullopt;
+  const auto [lower, upper, outside] = *level_window;
   return LevelWindow{lower, upper, outside};
 }
 
@@ -132,7 +132,7 @@ template <class Number>
 
 [[nodiscard]] nb::dict to_dict(const Proportion& share);
 [[nodiscard]] nb::dict to_dict(const CoverageSpread& spread);
-[[nodiscard]] nb::list to_list(const std::vector<Part>& parts);
+[[nodiscard]] nb::list to_list(const std::vector<Bin>& bins);
 
 void bind_table(nb::module_& module);
 void bind_calibration(nb::module_& module);

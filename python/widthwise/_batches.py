@@ -164,7 +164,7 @@ class Intervals:
 
 
 @dataclass(frozen=True)
-class Part:
+class Shard:
     """What one machine makes of its rows: a sample of scores, one of |y - prediction|, a sketch of the rows, or what is
     wrong with them."""
 
@@ -177,7 +177,7 @@ class Part:
 # Of as many rows the model's errors are compared with those of its fit.
 _RESIDUALS = 10_000
 
-# Parts that are merged at once: each may hold a sample of a million rows.
+# Shards that are merged at once: each may hold a sample of a million rows.
 MERGED_AT_ONCE = 8
 
 
@@ -203,7 +203,7 @@ class Calibrating:
     def needed(self, model: _core.Model) -> list[str]:
         return needed_columns(model, self.target, self.groups, self.key)
 
-    def part(self, model: _core.Model, batches: Iterable[Any]) -> Part:
+    def shard(self, model: _core.Model, batches: Iterable[Any]) -> Shard:
         """The scores of some rows. What is wrong with them travels, too: errors of workers are hard to read."""
         scored = _Scored.like(model)
         try:
@@ -211,34 +211,34 @@ class Calibrating:
                 self._add(model, scored, batch)
             return self._packed(scored)
         except ValueError as error:
-            return Part(problem=str(error))
+            return Shard(problem=str(error))
 
-    def merged(self, parts: Iterable[Part]) -> Part:
+    def merged(self, shards: Iterable[Shard]) -> Shard:
         scored: _Scored | None = None
-        for part in parts:
-            if part.problem:
-                return part
-            if not part.scores:  # of a task that had nothing to merge
+        for shard in shards:
+            if shard.problem:
+                return shard
+            if not shard.scores:  # of a task that had nothing to merge
                 continue
-            more = _Scored.of(part)
+            more = _Scored.of(shard)
             if scored is None:
                 scored = more
             else:
                 scored.merge(more)
         if scored is None:
-            return Part()
+            return Shard()
         try:
             return self._packed(scored)
         except ValueError as error:
-            return Part(problem=str(error))
+            return Shard(problem=str(error))
 
-    def finished(self, predictor: Predictor, parts: Iterable[Part], replace: bool) -> Predictor:
-        """The predictor with the rows of all parts."""
+    def finished(self, predictor: Predictor, shards: Iterable[Shard], replace: bool) -> Predictor:
+        """The predictor with the rows of all shards."""
         model = predictor._model
-        part = self.merged(parts)
-        if part.problem:
-            raise ValueError(part.problem)
-        scored = _Scored.of(part) if part.scores else _Scored.like(model)
+        shard = self.merged(shards)
+        if shard.problem:
+            raise ValueError(shard.problem)
+        scored = _Scored.of(shard) if shard.scores else _Scored.like(model)
         if scored.scores.rows_seen == 0:
             raise ValueError("there are no rows to calibrate with")
         if replace:
@@ -269,9 +269,9 @@ class Calibrating:
         scored.residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
         scored.rows.merge(model.sketch(table, outcomes))
 
-    def _packed(self, scored: _Scored) -> Part:
+    def _packed(self, scored: _Scored) -> Shard:
         self._check(scored.scores)
-        return Part(scored.scores.to_bytes(), scored.residuals.to_bytes(), scored.rows.to_bytes())
+        return Shard(scored.scores.to_bytes(), scored.residuals.to_bytes(), scored.rows.to_bytes())
 
     def _check(self, scores: _core.Calibration) -> None:
         twice = scores.duplicate()
@@ -285,7 +285,7 @@ class Calibrating:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What a Part holds, to be added to."""
+    """What a Shard holds, to be added to."""
 
     scores: _core.Calibration
     residuals: _core.Calibration
@@ -299,11 +299,11 @@ class _Scored:
         )
 
     @classmethod
-    def of(cls, part: Part) -> _Scored:
+    def of(cls, shard: Shard) -> _Scored:
         return cls(
-            _core.Calibration.from_bytes(part.scores),
-            _core.Calibration.from_bytes(part.residuals),
-            _core.RowSketch.from_bytes(part.rows),
+            _core.Calibration.from_bytes(shard.scores),
+            _core.Calibration.from_bytes(shard.residuals),
+            _core.RowSketch.from_bytes(shard.rows),
         )
 
     def merge(self, other: _Scored) -> None:
@@ -385,8 +385,8 @@ class Cluster(ABC):
     def _add_intervals(self, frame: Any, predictor: Predictor, intervals: Intervals) -> Any:
         """The frame with the columns of the intervals."""
 
-    def _parts(self, frame: Any, predictor: Predictor, calibrating: Calibrating, needed: list[str]) -> Iterable[Part]:
-        """The scores of all rows, in at most MERGED_AT_ONCE parts."""
+    def _parts(self, frame: Any, predictor: Predictor, calibrating: Calibrating, needed: list[str]) -> Iterable[Shard]:
+        """The scores of all rows, in at most MERGED_AT_ONCE shards."""
         raise NotImplementedError
 
 

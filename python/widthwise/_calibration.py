@@ -40,7 +40,7 @@ class Calibration:
     """
 
     def __init__(self, *, capacity: int = 1_000_000, random_state: int = 0) -> None:
-        core = _core.Calibration(whole(capacity, "capacity", least=1), whole(random_state, "random_state"))
+        core = _core.Calibration(whole(capacity, "capacity", minimum=1), whole(random_state, "random_state"))
         self._set(core, _core.RowSketch())
 
     def _set(self, core: _core.Calibration, rows: _core.RowSketch) -> None:
@@ -153,7 +153,7 @@ class Calibration:
     def _group(self, group: int | None) -> int:
         if group is None and self._core.grouped:
             raise ValueError("the calibration has groups: give that of the row to predict as group=")
-        return 0 if group is None else whole(group, "group", least=-(2**63), most=2**63 - 1)
+        return 0 if group is None else whole(group, "group", minimum=-(2**63), maximum=2**63 - 1)
 
     @property
     def rows_seen(self) -> int:

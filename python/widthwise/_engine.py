@@ -35,7 +35,7 @@ def threads_of(n_jobs: int | None) -> int:
     """n_jobs as C++ counts training threads; 0 is automatic."""
     if n_jobs is None or n_jobs == -1:
         return 0
-    n_jobs = whole(n_jobs, "n_jobs", least=-(2**31), most=2**31 - 1)
+    n_jobs = whole(n_jobs, "n_jobs", minimum=-(2**31), maximum=2**31 - 1)
     if n_jobs < 0:
         return max(1, _core.available_processors() + 1 + n_jobs)
     if n_jobs == 0:

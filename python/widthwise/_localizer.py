@@ -17,19 +17,19 @@ from ._options import (
     Goal,
     Guarantee,
     Levels,
-    Window,
+    LevelWindow,
     flag,
     goal_text,
     guarantee_text,
+    level_window_of,
     levels_of,
     range_of,
     whole,
-    window_of,
     word,
 )
 from ._tables import Floats
 
-FEWEST_ROWS_TO_TRAIN = 20
+MIN_ROWS_TO_TRAIN = 20
 
 
 def one_prediction(y_pred: Any, y_pred_cv: Any) -> Any:
@@ -58,7 +58,7 @@ class Localizer(HasModel):
     two_sided : bool, optional
         Learn the lower and the upper side apart: for outcomes that are skewed around the prediction. By default the goal
         narrow does if that is narrower on rows held out, the others do not.
-    window : (float, float) or "all", optional
+    level_window : (float, float) or "all", optional
         Levels to train for, as (0.8, 0.99), or all of them alike. By default the goal narrow looks mostly at levels within
         0.1 of `confidence_level`, the others at all alike.
     outcome_range : (float, float), optional
@@ -105,7 +105,7 @@ class Localizer(HasModel):
         transform: str = "auto",
         confidence_level: Levels = 0.9,
         two_sided: bool | None = None,
-        window: Window | None = None,
+        level_window: LevelWindow | None = None,
         outcome_range: tuple[float, float] | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
@@ -117,7 +117,7 @@ class Localizer(HasModel):
             "goal": goal_text(goal),
             "transform": word(transform, "transform"),
             "two_sided": None if two_sided is None else flag(two_sided, "two_sided"),
-            "window": window_of(window),
+            "level_window": level_window_of(level_window),
             "levels": levels_of(confidence_level, []),
             "guarantee": guarantee_text(guarantee),
             "range": range_of(outcome_range),
@@ -174,7 +174,7 @@ class Localizer(HasModel):
         prediction: str,
         base: str = "",
         folds: int = _core.FOLDS,
-        calibration_share: float = 0.0,
+        calibration_size: float = 0.0,
         may_be_exact: bool = False,
         cross_validated: bool = False,
     ) -> None:
@@ -187,7 +187,7 @@ class Localizer(HasModel):
             )
         while prediction in (target, *table.names):  # the file tells columns by their names
             prediction += "_"
-        if len(y) * (1 - calibration_share) < FEWEST_ROWS_TO_TRAIN and options["transform"] == "auto":
+        if len(y) * (1 - calibration_size) < MIN_ROWS_TO_TRAIN and options["transform"] == "auto":
             warnings.warn(
                 f"{len(y)} rows are too few to learn how errors depend on the row: all intervals have one width",
                 UserWarning,
@@ -205,18 +205,18 @@ class Localizer(HasModel):
                 prediction=prediction,
                 first_row=first_row_of(table, y),
                 base=base,
-                calibration_share=calibration_share,
+                calibration_size=calibration_size,
                 folds=folds,
                 may_be_exact=may_be_exact,
                 threads=threads_of(self._n_jobs),
-                xgboost=xgboost_library() if base == "xgboost" or options["transform"] != "identity" else "",
+                xgboost=xgboost_library() if base == "trees" or options["transform"] != "identity" else "",
                 progress=callback,
                 **options,
             )
         self._model, self.fit_report_ = model, report
         for warning in report["warnings"]:
             warnings.warn(warning, UserWarning, stacklevel=3)
-        logger.info("%s", report["in_words"])
+        logger.info("%s", report["summary"])
 
     @classmethod
     def from_booster(

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from . import _core
-from ._options import Goal, Window, goal_text, window_of
+from ._options import Goal, LevelWindow, goal_text, level_window_of
 
 
 class PortableObjective:
@@ -18,9 +18,9 @@ class PortableObjective:
     two_sided : bool
     """
 
-    def __init__(self, goal: Goal | None, transform: str, two_sided: bool, window: Window | None) -> None:
-        self._options = (goal, transform, two_sided, window)
-        self.core = _core.WidthObjective(goal_text(goal), transform, two_sided, window_of(window))
+    def __init__(self, goal: Goal | None, transform: str, two_sided: bool, level_window: LevelWindow | None) -> None:
+        self._options = (goal, transform, two_sided, level_window)
+        self.core = _core.WidthObjective(goal_text(goal), transform, two_sided, level_window_of(level_window))
         self.two_sided = two_sided
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -42,11 +42,11 @@ class HasObjective:
         transform: str = "auto",
         *,
         two_sided: bool = False,
-        window: Window | None = None,
+        level_window: LevelWindow | None = None,
         unit: float | None = None,
     ) -> None:
         super().__init__()  # of torch.nn.Module
-        self._objective = PortableObjective(goal, transform, two_sided, window)
+        self._objective = PortableObjective(goal, transform, two_sided, level_window)
         self._given_unit = checked_unit(None if unit is None else float(unit))
         self.unit = self._given_unit or self._default_unit
 

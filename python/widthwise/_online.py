@@ -60,13 +60,13 @@ class OnlinePredictor(HasModel):
     confidence_level : float or list of k floats, optional
         By default the predictor's.
     method : {"adaptive", "decaying"}
-        "adaptive" moves the level and takes quantiles of the last `window` rows: it follows drift indefinitely
+        "adaptive" moves the level and takes quantiles of the last `window_rows` rows: it follows drift indefinitely
         (Gibbs and Candes 2021). "decaying" moves the quantile by steps that shrink: it settles when the stream does
         (Angelopoulos, Barber and Bates 2024).
     step : float, optional
         How far one miss moves the level: by default a twentieth of 1 - level for "adaptive", 1 for "decaying". A batch
         of more than 20 rows moves it as far as 20 rows at most.
-    window : int, optional
+    window_rows : int, optional
         Recent rows that "adaptive" takes quantiles of, at least, and that `recent_coverage` counts; 1000 by default.
         Quantiles are taken of ten batches when that is more.
 
@@ -92,7 +92,7 @@ class OnlinePredictor(HasModel):
         *,
         method: str = "adaptive",
         step: float | None = None,
-        window: int | None = None,
+        window_rows: int | None = None,
     ) -> None:
         model = predictor._fitted_model()
         if model.calibration_rows == 0:
@@ -100,7 +100,7 @@ class OnlinePredictor(HasModel):
         self._model = model.with_online(None)  # the place in the stream is in _online alone
         self._origin = predictor._origin
         levels = levels_of(confidence_level, model.levels)
-        rows = None if window is None else whole(window, "window", least=1)
+        rows = None if window_rows is None else whole(window_rows, "window_rows", minimum=1)
         self._online = _core.OnlineCalibration(
             model.calibration, levels, word(method, "method"), None if step is None else real(step, "step"), rows
         )
@@ -250,7 +250,7 @@ class OnlinePredictor(HasModel):
         y_pred, intervals
             As `predict_interval`; each interval from the outcomes observed when its batch was issued.
         """
-        batch_size = whole(batch_size, "batch_size", least=1)
+        batch_size = whole(batch_size, "batch_size", minimum=1)
         delay = whole(delay, "delay")
         table, predictions = self._inputs(X, y_pred)
         outcomes = _tables.not_infinite(_tables.numbers(y, "y", table.rows), "y")
@@ -263,7 +263,7 @@ class OnlinePredictor(HasModel):
 
     @property
     def recent_coverage(self) -> list[float]:
-        """The same of the last `window` rows."""
+        """The same of the last `window_rows` rows."""
         return self._shares("recent_covered", "recent_rows")
 
     @property

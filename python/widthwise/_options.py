@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from . import _tables
 
 Goal = str | float
-Window = str | tuple[float, float]
+LevelWindow = str | tuple[float, float]
 Levels = float | Sequence[float] | NDArray[np.float64]
 Guarantee = str | float
 
@@ -29,11 +29,11 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
     return [float(level) for level in levels]
 
 
-def whole(value: Any, name: str, least: int = 0, most: int = 2**64 - 1) -> int:
+def whole(value: Any, name: str, minimum: int = 0, maximum: int = 2**64 - 1) -> int:
     """A whole number of a parameter; nothing is rounded, wrapped or cut."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most:
+    if isinstance(value, Integral) and not isinstance(value, bool) and minimum <= int(value) <= maximum:
         return int(value)
-    raise ValueError(f"{name} is {value!r}; expected a whole number from {least} to {most}")
+    raise ValueError(f"{name} is {value!r}; expected a whole number from {minimum} to {maximum}")
 
 
 def real(value: Any, name: str) -> float:
@@ -91,17 +91,17 @@ def guarantee_of(text: str) -> Guarantee:
     return text if text == "marginal" else float(text)
 
 
-def window_of(window: Window | None) -> tuple[float, float, float] | None:
+def level_window_of(level_window: LevelWindow | None) -> tuple[float, float, float] | None:
     """A window of levels as C++ takes it: its ends, and what the levels outside count."""
-    if window is None:
+    if level_window is None:
         return None
-    if isinstance(window, str):
-        if window != "all":
-            raise ValueError(f"window is {window!r}; expected 'all' or two levels, as (0.8, 0.95)")
+    if isinstance(level_window, str):
+        if level_window != "all":
+            raise ValueError(f"level_window is {level_window!r}; expected 'all' or two levels, as (0.8, 0.95)")
         return 0.5, 0.5, 1.0
-    ends = _tables.floats(window, "window")
+    ends = _tables.floats(level_window, "level_window")
     if ends.shape != (2,):
-        raise ValueError(f"window is {window!r}; expected 'all' or two levels, as (0.8, 0.95)")
+        raise ValueError(f"level_window is {level_window!r}; expected 'all' or two levels, as (0.8, 0.95)")
     return float(ends[0]), float(ends[1]), 0.0
 
 

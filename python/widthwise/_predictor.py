@@ -165,7 +165,7 @@ class Predictor(HasModel):
             begin with groups, use ``replace=True``.
         key : array-like of int, optional
             A number for each row that no other row has, in this call or another. Then the result is the same to the
-            byte however the rows are ordered and dealt out to calls. By default rows are known by the whole table.
+            byte however the rows are ordered and split into calls. By default rows are known by the whole table.
         replace : bool, default=False
             Forget the calibration there was, and use these rows alone.
         """
@@ -179,7 +179,7 @@ class Predictor(HasModel):
         if self._warn_if_uncalibrated(stacklevel=5):
             return levels
         for level in levels:
-            needed = _core.least_rows(level, self._model.guarantee)
+            needed = _core.min_rows(level, self._model.guarantee)
             if rows < needed:
                 warnings.warn(
                     f"intervals of level {level:g} are infinite: it needs {needed} calibration rows, "

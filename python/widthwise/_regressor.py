@@ -94,7 +94,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Localizer and calibration.
     fit_report_ : dict
         What the goal costs and gives on rows held out, beside one width for all and the other end of the dial;
-        ``fit_report_["in_words"]`` says it in a sentence.
+        ``fit_report_["summary"]`` says it in a sentence.
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has names.
@@ -123,7 +123,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         transform: str = "auto",
         confidence_level: Levels = 0.9,
         cv: Any = _core.FOLDS,
-        calibration_size: float | int = _core.CALIBRATION_SHARE,
+        calibration_size: float | int = _core.CALIBRATION_SIZE,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -233,7 +233,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("cv must be a number of folds when there is no estimator")
             folds = self._folds(n - round(share * n))
             localizer._fit(
-                table, y, None, base="xgboost", folds=folds, calibration_share=share, may_be_exact=True, **options
+                table, y, None, base="trees", folds=folds, calibration_size=share, may_be_exact=True, **options
             )
             model = localizer._model
         else:
@@ -271,7 +271,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             table,
             y,
             _tables.numbers(given, "y_pred_cv" if cross_validated else "y_pred", len(y)),
-            calibration_share=0.0 if cross_validated else share,
+            calibration_size=0.0 if cross_validated else share,
             cross_validated=cross_validated,
             **options,
         )
@@ -532,7 +532,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _folds(self, rows: int) -> int:
         """The number of folds; of fewer rows than folds, one fold each."""
-        return max(2, min(whole(self.cv, "cv", least=2), rows))
+        return max(2, min(whole(self.cv, "cv", minimum=2), rows))
 
     def _calibration_share(self, n: int) -> float:
         size = self.calibration_size

@@ -21,7 +21,7 @@ try:
 except ImportError as error:
     raise ImportError("widthwise.dask needs dask's data frames: pip install 'widthwise[dask]'") from error
 
-from ._batches import MERGED_AT_ONCE, Calibrating, Cluster, Intervals, Part, Shipment, digest_of
+from ._batches import MERGED_AT_ONCE, Calibrating, Cluster, Intervals, Shard, Shipment, digest_of
 from ._predictor import Predictor
 
 __all__ = ["calibrate", "predict_interval"]
@@ -35,14 +35,14 @@ class _Dask(Cluster):
         meta = frame._meta.assign(**added).astype(dict.fromkeys(intervals.names, "float64"))
         return frame.map_partitions(_scored, data, digest, intervals, meta=meta)
 
-    def _parts(self, frame: Any, predictor: Predictor, calibrating: Calibrating, needed: list[str]) -> Iterable[Part]:
+    def _parts(self, frame: Any, predictor: Predictor, calibrating: Calibrating, needed: list[str]) -> Iterable[Shard]:
         digest, data = _ship(predictor)
-        scored, merged = dask.delayed(_part), dask.delayed(_merged)
-        parts = [scored(partition, data, digest, calibrating) for partition in frame[needed].to_delayed()]
-        while len(parts) > 1:
-            groups = (parts[i : i + MERGED_AT_ONCE] for i in range(0, len(parts), MERGED_AT_ONCE))
-            parts = [merged(calibrating, group) for group in groups]
-        found: Iterable[Part] = dask.compute(*parts)
+        scored, merged = dask.delayed(_shard), dask.delayed(_merged)
+        shards = [scored(partition, data, digest, calibrating) for partition in frame[needed].to_delayed()]
+        while len(shards) > 1:
+            groups = (shards[i : i + MERGED_AT_ONCE] for i in range(0, len(shards), MERGED_AT_ONCE))
+            shards = [merged(calibrating, group) for group in groups]
+        found: Iterable[Shard] = dask.compute(*shards)
         return found
 
 
@@ -61,9 +61,9 @@ def _scored(rows: Any, data: bytes, digest: str, intervals: Intervals) -> Any:
     return rows.assign(**intervals.columns(Shipment(digest, lambda: data).model(), rows))
 
 
-def _part(rows: Any, data: bytes, digest: str, calibrating: Calibrating) -> Part:
-    return calibrating.part(Shipment(digest, lambda: data).model(), [rows])
+def _shard(rows: Any, data: bytes, digest: str, calibrating: Calibrating) -> Shard:
+    return calibrating.shard(Shipment(digest, lambda: data).model(), [rows])
 
 
-def _merged(calibrating: Calibrating, parts: list[Part]) -> Part:
-    return calibrating.merged(parts)
+def _merged(calibrating: Calibrating, shards: list[Shard]) -> Shard:
+    return calibrating.merged(shards)

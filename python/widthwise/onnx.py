@@ -243,9 +243,9 @@ def _refuse(model: _core.Model, base: Any) -> None:
             f"the transform {model.transform} has no closed formula, which a graph needs; "
             f"fit with transform='auto' or one of {', '.join(_INVERSES)}"
         )
-    if base is not None and base["kind"] == "neighbours":
+    if base is not None and base["kind"] == "knn":
         raise ValueError(
-            "the base model is nearest neighbours, which ONNX has no operator for; fit with the base model xgboost, "
+            "the base model is nearest neighbours, which ONNX has no operator for; fit with the base model trees, "
             "or with predictions of your own, which the graph then takes"
         )
     if model.calibration.grouped:
@@ -259,22 +259,22 @@ def _refuse(model: _core.Model, base: Any) -> None:
 
 
 def _outputs(arrays: Any) -> int:
-    return len(arrays["base"]) if arrays["kind"] == "forest" else int(arrays["layers"][-1]["outputs"])
+    return len(arrays["base"]) if arrays["kind"] == "trees" else int(arrays["layers"][-1]["outputs"])
 
 
 def _evaluate(graph: _Graph, arrays: Any, columns: list[str]) -> str:
-    """A forest or a network of matrices side by side; float32 of shape (N, outputs)."""
-    forest = arrays["kind"] == "forest"
-    seen = [graph.cast(part, TensorProto.FLOAT if forest else TensorProto.DOUBLE) for part in columns]
+    """Trees or a network of matrices side by side; float32 of shape (N, outputs)."""
+    trees = arrays["kind"] == "trees"
+    seen = [graph.cast(part, TensorProto.FLOAT if trees else TensorProto.DOUBLE) for part in columns]
     x = _side_by_side(graph, seen)
-    return _forest(graph, arrays, x) if forest else _net(graph, arrays, x)
+    return _trees(graph, arrays, x) if trees else _net(graph, arrays, x)
 
 
 def _side_by_side(graph: _Graph, parts: list[str]) -> str:
     return graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
 
 
-def _forest(graph: _Graph, arrays: Any, x: str) -> str:
+def _trees(graph: _Graph, arrays: Any, x: str) -> str:
     """The sums of trees in single precision and in the library's order: base first, then tree by tree.
 
     Only that gives the library's bits. A prediction needs them, because the localizer compares it with thresholds: one

@@ -20,12 +20,12 @@ try:
 except ImportError as error:
     raise ImportError("widthwise.spark needs pyspark and pyarrow: pip install 'widthwise[spark]'") from error
 
-from ._batches import MERGED_AT_ONCE, Calibrating, Cluster, Intervals, Part, Shipment, digest_of
+from ._batches import MERGED_AT_ONCE, Calibrating, Cluster, Intervals, Shard, Shipment, digest_of
 from ._predictor import Predictor
 
 __all__ = ["calibrate", "predict_interval"]
 
-_PART = types.StructType(
+_SHARD = types.StructType(
     [
         types.StructField("scores", types.BinaryType()),
         types.StructField("residuals", types.BinaryType()),
@@ -49,25 +49,25 @@ class _Spark(Cluster):
         added = [types.StructField(name, types.DoubleType()) for name in intervals.names]
         return _numbered(frame).mapInArrow(scored, types.StructType(frame.schema.fields + added))
 
-    def _parts(self, frame: Any, predictor: Predictor, calibrating: Calibrating, needed: list[str]) -> Iterable[Part]:
+    def _parts(self, frame: Any, predictor: Predictor, calibrating: Calibrating, needed: list[str]) -> Iterable[Shard]:
         shipment = _ship(frame, predictor)
 
         def scored(batches: Iterator[Any]) -> Iterator[Any]:
-            yield _to_arrow(calibrating.part(shipment.model(), (batch.rename_columns(needed) for batch in batches)))
+            yield _to_arrow(calibrating.shard(shipment.model(), (batch.rename_columns(needed) for batch in batches)))
 
         def merged(batches: Iterator[Any]) -> Iterator[Any]:
-            yield _to_arrow(calibrating.merged(part for batch in batches for part in _from_arrow(batch)))
+            yield _to_arrow(calibrating.merged(shard for batch in batches for shard in _from_arrow(batch)))
 
         selected = frame.select(*["`" + name.replace("`", "``") + "`" for name in needed])
-        # Cached, so that rows are scored once although the parts are counted before they are merged.
-        parts = made = _numbered(selected).mapInArrow(scored, _PART).persist()
+        # Cached, so that rows are scored once although the shards are counted before they are merged.
+        shards = made = _numbered(selected).mapInArrow(scored, _SHARD).persist()
         try:
             count = made.count()
             while count > MERGED_AT_ONCE:
                 count = -(-count // MERGED_AT_ONCE)
-                parts = parts.repartition(count).mapInArrow(merged, _PART)
+                shards = shards.repartition(count).mapInArrow(merged, _SHARD)
             return [
-                Part(bytes(row.scores), bytes(row.residuals), bytes(row.rows), row.problem) for row in parts.collect()
+                Shard(bytes(row.scores), bytes(row.residuals), bytes(row.rows), row.problem) for row in shards.collect()
             ]
         finally:
             made.unpersist()
@@ -93,10 +93,10 @@ def _ship(frame: Any, predictor: Predictor) -> Shipment:
     return Shipment(digest, lambda: broadcast.value)
 
 
-def _to_arrow(part: Part) -> Any:
-    columns = [pa.array([value]) for value in (part.scores, part.residuals, part.rows, part.problem)]
-    return pa.RecordBatch.from_arrays(columns, names=[field.name for field in _PART.fields])
+def _to_arrow(shard: Shard) -> Any:
+    columns = [pa.array([value]) for value in (shard.scores, shard.residuals, shard.rows, shard.problem)]
+    return pa.RecordBatch.from_arrays(columns, names=[field.name for field in _SHARD.fields])
 
 
-def _from_arrow(batch: Any) -> Iterable[Part]:
-    return [Part(**row) for row in batch.to_pylist()]
+def _from_arrow(batch: Any) -> Iterable[Shard]:
+    return [Shard(**row) for row in batch.to_pylist()]

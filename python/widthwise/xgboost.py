@@ -18,7 +18,7 @@ settings, callbacks, a GPU, more rows than one machine holds.
 ...     num_boost_round=500,
 ...     obj=objective,
 ...     custom_metric=objective.metric,
-...     evals=[(training_matrix(X[1500:2000], y[1500:2000], y_pred[1500:2000]), "hold_out")],
+...     evals=[(training_matrix(X[1500:2000], y[1500:2000], y_pred[1500:2000]), "holdout")],
 ...     early_stopping_rounds=20,
 ...     verbose_eval=False,
 ... )
@@ -74,7 +74,7 @@ from ._tables import Floats
 __all__ = ["WidthObjective", "training_matrix"]
 
 # Leaves divide by sums of Hessians: tiny ones would make extreme leaves.
-_LEAST_HESSIAN = 1e-3
+_MIN_HESSIAN = 1e-3
 
 
 @with_shared
@@ -136,10 +136,10 @@ class WidthObjective(HasObjective):
         _, gradient, hessian = self._evaluate(rows, unit, predt, derivatives=True)
         self.unit = unit
         # XGBoost's settings are meant for losses that are a sum over rows; ours is a mean.
-        least = _LEAST_HESSIAN * (1.0 if rows.weights is None else rows.weights[:, None])
+        minimum = _MIN_HESSIAN * (1.0 if rows.weights is None else rows.weights[:, None])
         return (
             (rows.total_weight * gradient).astype(np.float32),
-            np.maximum(rows.total_weight * hessian, least).astype(np.float32),
+            np.maximum(rows.total_weight * hessian, minimum).astype(np.float32),
         )
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:

@@ -12,7 +12,7 @@ namespace widthwise {
 namespace {
 
 using internal::bit_words;
-using internal::kMostRows;
+using internal::kMaxRows;
 using internal::WordReader;
 using internal::WordWriter;
 
@@ -61,7 +61,7 @@ std::vector<std::byte> Calibration::serialise() const {
 struct Calibration::Reader {
   WordReader words;
   std::uint64_t groups = 0;
-  std::uint64_t rows_left = kMostRows;
+  std::uint64_t rows_left = kMaxRows;
   std::int64_t group = 0;  // the one that is read
 
   void check(bool holds, const char* what) const {

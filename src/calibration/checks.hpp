@@ -13,7 +13,7 @@ namespace widthwise::internal {
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Row numbers are 64-bit and unique, so no honest count comes near this; it keeps sums of counts from wrapping.
-inline constexpr std::uint64_t kMostRows = std::uint64_t{1} << 63U;
+inline constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 63U;
 
 /// Scores of -0 and 0 are equal, so they must also have equal bytes.
 [[nodiscard]] inline double without_negative_zero(double score) { return score + 0.0; }

@@ -112,8 +112,8 @@ void conformal_quantiles(std::span<double> scores, std::span<const Level> levels
     if (rank <= scores.size()) {
       ranks.push_back(rank - 1);
     } else if (when_too_few == WhenTooFew::kError) {
-      throw Error(ErrorCode::kTooFewRows, "conformal_quantiles: level " + level.text() + " needs " +
-                                              internal::rows_text(guarantee.least_rows(level)) + ", found " +
+      throw Error(ErrorCode::kTooFewRows, "conformal_quantiles: level " + level.to_string() + " needs " +
+                                              internal::rows_text(guarantee.min_rows(level)) + ", found " +
                                               std::to_string(scores.size()));
     }
   }

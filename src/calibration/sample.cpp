@@ -15,7 +15,7 @@
 namespace widthwise {
 namespace {
 
-using internal::kMostRows;
+using internal::kMaxRows;
 
 /// Return the inverse of an odd number modulo 2^64. Newton's iteration doubles the correct bits, from 5 up.
 constexpr std::uint64_t inverse_of_odd(std::uint64_t odd) {
@@ -200,7 +200,7 @@ void Calibration::add_groups(std::span<const std::int64_t> groups, const AddRow&
 /// capacity, is paid for by the rows that led to it.
 std::uint64_t Calibration::max_entries() const {
   const std::uint64_t spare = std::max<std::uint64_t>(64, options_.capacity / 4);
-  return options_.capacity < kMostRows ? options_.capacity + spare : options_.capacity;
+  return options_.capacity < kMaxRows ? options_.capacity + spare : options_.capacity;
 }
 
 /// Let so many rows be appended without an allocation: when memory ends, the sample is as it was.
@@ -268,7 +268,7 @@ void Calibration::merge(const Calibration& other) {
                     std::to_string(options_.seed) + ", found capacity " + std::to_string(other.options_.capacity) +
                     " and seed " + std::to_string(other.options_.seed));
   }
-  if (rows_seen() > kMostRows || other.rows_seen() > kMostRows - rows_seen()) {
+  if (rows_seen() > kMaxRows || other.rows_seen() > kMaxRows - rows_seen()) {
     throw Error(ErrorCode::kInvalidArgument, "Calibration::merge: more than 2^63 rows");
   }
   if (this == &other) {

@@ -59,7 +59,7 @@ struct SplitInteger {
 void refuse_weights(const Guarantee& guarantee) {
   if (guarantee.is_marginal()) return;
   throw Error(ErrorCode::kInvalidArgument,
-              "the guarantee " + guarantee.text() +
+              "the guarantee " + guarantee.to_string() +
                   " is not available with weights; use the guarantee 'marginal', or calibrate without weights");
 }
 
@@ -238,11 +238,11 @@ double SortedScores::quantile(const Level& level, std::int64_t group, std::optio
   const std::size_t index = Threshold(*found, guarantee_, level, weight).first_reached(found->all);
   if (index < scores.size()) return scores[index];
   if (when_too_few == WhenTooFew::kError) {
-    const std::string where = "SortedScores::quantile: level " + level.text() + " needs ";
+    const std::string where = "SortedScores::quantile: level " + level.to_string() + " needs ";
     const std::string rows = ", found " + std::to_string(scores.size()) + " in group " + std::to_string(group);
     throw Error(ErrorCode::kTooFewRows, where +
                                             (found->all.weights.empty() && weight == 1
-                                                 ? internal::rows_text(guarantee_.least_rows(level))
+                                                 ? internal::rows_text(guarantee_.min_rows(level))
                                                  : "more rows for a test weight of " + internal::text_of(weight)) +
                                             rows);
   }

@@ -10,7 +10,7 @@
 namespace widthwise {
 namespace {
 
-constexpr std::uint64_t kMostTrials = 10'000'000'000;  // the series behind the interval converge too slowly beyond 1e11
+constexpr std::uint64_t kMaxTrials = 10'000'000'000;  // the series behind the interval converge too slowly beyond 1e11
 
 }  // namespace
 
@@ -19,8 +19,8 @@ Proportion proportion(std::uint64_t successes, std::uint64_t trials, double conf
     throw Error(ErrorCode::kInvalidArgument,
                 "proportion: " + std::to_string(successes) + " successes of " + std::to_string(trials) + " trials");
   }
-  if (trials > kMostTrials) {
-    throw Error(ErrorCode::kInvalidArgument, "proportion: expected at most " + std::to_string(kMostTrials) +
+  if (trials > kMaxTrials) {
+    throw Error(ErrorCode::kInvalidArgument, "proportion: expected at most " + std::to_string(kMaxTrials) +
                                                  " trials, found " + std::to_string(trials));
   }
   const bool is_confidence = confidence > 0 && confidence < 1;

@@ -142,7 +142,7 @@ Tally tally_inside(const Slab& slab, const CoveredRows& rows) {
   return tally;
 }
 
-Slab find_worst_slab(const CoveredRows& rows, MatrixView directions, std::size_t least_rows) {
+Slab find_worst_slab(const CoveredRows& rows, MatrixView directions, std::size_t min_rows) {
   const PackedRows packed(rows);
   const std::size_t m = rows.chosen.size();
   std::vector<float> weights(kTogether * packed.columns);
@@ -163,12 +163,12 @@ Slab find_worst_slab(const CoveredRows& rows, MatrixView directions, std::size_t
       sorted = keys[k];
       radix_sort(sorted, scratch);
       tally_cuts(sorted, cuts);
-      const Run run = least_mean_run(cuts, static_cast<std::int64_t>(least_rows));
+      const Run run = min_mean_run(cuts, static_cast<std::int64_t>(min_rows));
       const Tally tally = cuts[run.end] - cuts[run.begin];
       if (worst_tally.rows != 0 && !mean_is_less(tally, worst_tally)) continue;
-      const Key least = sorted[static_cast<std::size_t>(cuts[run.begin].rows)] & ~kCoveredBit;
-      const Key greatest = sorted[static_cast<std::size_t>(cuts[run.end].rows) - 1] | kCoveredBit;
-      worst = slab_around(rows, block.row(k), keys[k], least, greatest);
+      const Key minimum = sorted[static_cast<std::size_t>(cuts[run.begin].rows)] & ~kCoveredBit;
+      const Key maximum = sorted[static_cast<std::size_t>(cuts[run.end].rows) - 1] | kCoveredBit;
+      worst = slab_around(rows, block.row(k), keys[k], minimum, maximum);
       worst_tally = tally;
     }
   }

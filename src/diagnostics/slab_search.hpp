@@ -6,7 +6,7 @@
 #include <vector>
 #include <widthwise/matrix_view.hpp>
 
-#include "diagnostics/least_mean_run.hpp"
+#include "diagnostics/min_mean_run.hpp"
 
 namespace widthwise::internal {
 
@@ -26,9 +26,9 @@ struct CoveredRows {
 
 [[nodiscard]] Tally tally_inside(const Slab& slab, const CoveredRows& rows);
 
-/// Return the slab of least coverage among those that hold at least `least_rows` of the chosen rows, over the rows of
+/// Return the slab of least coverage among those that hold at least `min_rows` of the chosen rows, over the rows of
 /// `directions` (k x d); the first direction wins a tie. Features are at most 1e30 and directions at most of length 1,
 /// so that projections in float are finite.
-[[nodiscard]] Slab find_worst_slab(const CoveredRows& rows, MatrixView directions, std::size_t least_rows);
+[[nodiscard]] Slab find_worst_slab(const CoveredRows& rows, MatrixView directions, std::size_t min_rows);
 
 }  // namespace widthwise::internal

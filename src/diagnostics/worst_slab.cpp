@@ -19,10 +19,10 @@ namespace {
 constexpr double kGreatestFeature = 1e30;  // its projections are finite in float
 
 void check_share(const WorstSlabOptions& options, const std::string& where) {
-  const bool is_share = options.least_share > 0 && options.least_share <= 1;
+  const bool is_share = options.min_share > 0 && options.min_share <= 1;
   if (!is_share) {
     throw Error(ErrorCode::kInvalidArgument,
-                where + ": expected a least_share in (0, 1], found " + internal::text_of(options.least_share));
+                where + ": expected a min_share in (0, 1], found " + internal::text_of(options.min_share));
   }
 }
 
@@ -63,7 +63,7 @@ void draw_directions(Random& random, MutableMatrixView directions) {
 }
 
 /// ceil(share m), where the rounding of the product adds no row: 0.07 of 100 rows is 7.
-std::size_t least_rows_of(double share, std::size_t m) {
+std::size_t min_rows_of(double share, std::size_t m) {
   constexpr double kRounding = 2 * std::numeric_limits<double>::epsilon();
   const double rows = std::ceil(share * static_cast<double>(m) * (1 - kRounding));
   return std::max<std::size_t>(1, static_cast<std::size_t>(rows));
@@ -92,27 +92,27 @@ std::vector<std::size_t> rows_inside(const internal::Slab& slab, const internal:
 }
 
 struct Ends {
-  bool least = false;
-  bool greatest = false;
+  bool minimum = false;
+  bool maximum = false;
 };
 
 /// Let a range of one feature reach an end beyond which at most `few` rows lie: people say "at least 4,000", not "4,000
 /// to 13,395" because the one row beyond happened to be covered.
 Ends extend_to_ends(internal::Slab& slab, const internal::CoveredRows& rows, std::size_t few) {
-  double least = slab.low;
-  double greatest = slab.high;
+  double minimum = slab.low;
+  double maximum = slab.high;
   std::size_t below = 0;
   std::size_t above = 0;
   for (const std::size_t row : rows.chosen) {
     const double x = rows.features(row, 0);
     below += x < slab.low ? 1 : 0;
     above += x > slab.high ? 1 : 0;
-    least = std::min(least, x);
-    greatest = std::max(greatest, x);
+    minimum = std::min(minimum, x);
+    maximum = std::max(maximum, x);
   }
   const Ends ends{below <= few, above <= few};
-  if (ends.least) slab.low = least;
-  if (ends.greatest) slab.high = greatest;
+  if (ends.minimum) slab.low = minimum;
+  if (ends.maximum) slab.high = maximum;
   return ends;
 }
 
@@ -144,7 +144,7 @@ WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstS
   draw_directions(random, directions);
 
   const internal::Slab slab =
-      internal::find_worst_slab(search, directions, least_rows_of(options.least_share, search.chosen.size()));
+      internal::find_worst_slab(search, directions, min_rows_of(options.min_share, search.chosen.size()));
   const internal::Tally found = internal::tally_inside(slab, search);
   const internal::Tally measured = internal::tally_inside(slab, held_out);
   return {
@@ -187,7 +187,7 @@ std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView fea
 
   const std::vector<std::uint8_t> covered = covered_rows(rows);
   const SlabHalves halves = slab_halves(n, options.seed);
-  const std::size_t least_rows = least_rows_of(options.least_share, n / 2);
+  const std::size_t min_rows = min_rows_of(options.min_share, n / 2);
   const double one = 1;
   std::optional<FeatureSlab> weakest;
   for (std::size_t j = 0; j < features.columns(); ++j) {
@@ -196,11 +196,11 @@ std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView fea
     std::vector<std::size_t> held_out;
     std::ranges::copy_if(halves.search, std::back_inserter(search), is_finite);
     std::ranges::copy_if(halves.measure, std::back_inserter(held_out), is_finite);
-    if (search.size() < least_rows) continue;
+    if (search.size() < min_rows) continue;
     const MatrixView column(features.data() + j, n, 1, features.stride());
     const internal::CoveredRows chosen{column, covered, search};
-    internal::Slab slab = internal::find_worst_slab(chosen, {&one, 1, 1}, least_rows);
-    const Ends ends = extend_to_ends(slab, chosen, least_rows / 10);
+    internal::Slab slab = internal::find_worst_slab(chosen, {&one, 1, 1}, min_rows);
+    const Ends ends = extend_to_ends(slab, chosen, min_rows / 10);
     const internal::Tally found = internal::tally_inside(slab, chosen);
     const double coverage = static_cast<double>(found.covered) / static_cast<double>(found.rows);
     if (weakest && weakest->search_coverage <= coverage) continue;
@@ -210,8 +210,8 @@ std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView fea
         .feature = j,
         .low = slab.low,
         .high = slab.high,
-        .reaches_least = ends.least,
-        .reaches_greatest = ends.greatest,
+        .reaches_min = ends.minimum,
+        .reaches_greatest = ends.maximum,
         .coverage = proportion(static_cast<std::uint64_t>(measured.covered), static_cast<std::uint64_t>(measured.rows)),
         .search_coverage = coverage,
         .measured = rows_inside(slab, measuring)};

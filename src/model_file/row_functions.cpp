@@ -5,8 +5,8 @@
 
 #include <widthwise/dense_net.hpp>
 #include <widthwise/error.hpp>
-#include <widthwise/forest.hpp>
-#include <widthwise/nearest_neighbours.hpp>
+#include <widthwise/knn.hpp>
+#include <widthwise/trees.hpp>
 
 #include "model_file/texts.hpp"
 #include "text.hpp"
@@ -16,17 +16,17 @@ namespace {
 
 // Stored in files, so for ever.
 constexpr const char* kNone = "none";
-constexpr const char* kForest = "forest";
+constexpr const char* kTrees = "forest";
 constexpr const char* kNet = "net";
-constexpr const char* kNeighbours = "neighbours";
+constexpr const char* kKnn = "neighbours";
 
 std::uint32_t to_32_bits(std::uint64_t count, const std::string& what) {
   if (count <= std::numeric_limits<std::uint32_t>::max()) return static_cast<std::uint32_t>(count);
   throw Error(ErrorCode::kBadData, what + " has more than 32 bits: " + std::to_string(count));
 }
 
-void put_forest(SafetensorsWriter& writer, const std::string& name, const ForestArrays& arrays) {
-  writer.put_text(name, kForest);
+void put_trees(SafetensorsWriter& writer, const std::string& name, const TreeArrays& arrays) {
+  writer.put_text(name, kTrees);
   writer.put_text(name + ".inputs", std::to_string(arrays.inputs));
   writer.put(name + ".base", arrays.base);
   writer.put(name + ".roots", arrays.roots);
@@ -38,8 +38,8 @@ void put_forest(SafetensorsWriter& writer, const std::string& name, const Forest
   writer.put(name + ".missing_left", arrays.missing_left);
 }
 
-std::shared_ptr<const RowFunction> take_forest(SafetensorsReader& reader, const std::string& name) {
-  ForestArrays arrays;
+std::shared_ptr<const RowFunction> take_trees(SafetensorsReader& reader, const std::string& name) {
+  TreeArrays arrays;
   const std::string inputs = name + ".inputs";
   arrays.inputs = to_32_bits(count_of(reader.take_text(inputs), inputs), inputs);
   arrays.base = reader.take<float>(name + ".base");
@@ -50,7 +50,7 @@ std::shared_ptr<const RowFunction> take_forest(SafetensorsReader& reader, const 
   arrays.left = reader.take<std::uint32_t>(name + ".left");
   arrays.right = reader.take<std::uint32_t>(name + ".right");
   arrays.missing_left = reader.take<std::uint8_t>(name + ".missing_left");
-  return std::make_shared<Forest>(std::move(arrays));
+  return std::make_shared<Trees>(std::move(arrays));
 }
 
 std::string layer_name(const std::string& name, std::uint64_t layer) { return name + "." + std::to_string(layer); }
@@ -86,8 +86,8 @@ std::shared_ptr<const RowFunction> take_net(SafetensorsReader& reader, const std
   return std::make_shared<DenseNet>(std::move(arrays));
 }
 
-void put_neighbours(SafetensorsWriter& writer, const std::string& name, const NeighbourArrays& arrays) {
-  writer.put_text(name, kNeighbours);
+void put_knn(SafetensorsWriter& writer, const std::string& name, const KnnArrays& arrays) {
+  writer.put_text(name, kKnn);
   writer.put_text(name + ".neighbours", std::to_string(arrays.neighbours));
   writer.put(name + ".centre", arrays.centre);
   writer.put(name + ".scale", arrays.scale);
@@ -95,8 +95,8 @@ void put_neighbours(SafetensorsWriter& writer, const std::string& name, const Ne
   writer.put(name + ".values", arrays.values);
 }
 
-std::shared_ptr<const RowFunction> take_neighbours(SafetensorsReader& reader, const std::string& name) {
-  NeighbourArrays arrays;
+std::shared_ptr<const RowFunction> take_knn(SafetensorsReader& reader, const std::string& name) {
+  KnnArrays arrays;
   const std::string neighbours = name + ".neighbours";
   arrays.neighbours = to_32_bits(count_of(reader.take_text(neighbours), neighbours), neighbours);
   arrays.centre = reader.take<double>(name + ".centre");
@@ -107,7 +107,7 @@ std::shared_ptr<const RowFunction> take_neighbours(SafetensorsReader& reader, co
     throw Error(ErrorCode::kBadData, "expected points with one row per value and one column per input");
   }
   arrays.points = std::move(points.values);
-  return std::make_shared<NearestNeighbours>(std::move(arrays));
+  return std::make_shared<Knn>(std::move(arrays));
 }
 
 }  // namespace
@@ -115,12 +115,12 @@ std::shared_ptr<const RowFunction> take_neighbours(SafetensorsReader& reader, co
 void put_function(SafetensorsWriter& writer, const std::string& name, const RowFunction* function) {
   if (function == nullptr) {
     writer.put_text(name, kNone);
-  } else if (const auto* forest = dynamic_cast<const Forest*>(function)) {
-    put_forest(writer, name, forest->arrays());
+  } else if (const auto* trees = dynamic_cast<const Trees*>(function)) {
+    put_trees(writer, name, trees->arrays());
   } else if (const auto* net = dynamic_cast<const DenseNet*>(function)) {
     put_net(writer, name, net->arrays());
-  } else if (const auto* neighbours = dynamic_cast<const NearestNeighbours*>(function)) {
-    put_neighbours(writer, name, neighbours->arrays());
+  } else if (const auto* neighbours = dynamic_cast<const Knn*>(function)) {
+    put_knn(writer, name, neighbours->arrays());
   } else {
     throw Error(
         ErrorCode::kInvalidArgument,
@@ -132,9 +132,9 @@ std::shared_ptr<const RowFunction> take_function(SafetensorsReader& reader, cons
   const std::string kind = reader.take_text(name);
   if (kind == kNone) return nullptr;
   try {
-    if (kind == kForest) return take_forest(reader, name);
+    if (kind == kTrees) return take_trees(reader, name);
     if (kind == kNet) return take_net(reader, name);
-    if (kind == kNeighbours) return take_neighbours(reader, name);
+    if (kind == kKnn) return take_knn(reader, name);
   } catch (const Error& error) {
     throw Error(ErrorCode::kBadData, name + ": " + error.what());
   }

@@ -32,12 +32,12 @@ class NamesSax final : public StrictSax {
   bool opened_ = false;
 };
 
-constexpr std::size_t kMostMessage = 500;
+constexpr std::size_t kMaxMessage = 500;
 
 }  // namespace
 
 std::string harmless(std::string message) {
-  if (message.size() > kMostMessage) message = message.substr(0, kMostMessage) + "...";
+  if (message.size() > kMaxMessage) message = message.substr(0, kMaxMessage) + "...";
   return printable(message);
 }
 
@@ -77,7 +77,7 @@ std::string text_of_levels(std::span<const Level> levels) {
   std::string text;
   for (const Level& level : levels) {
     if (!text.empty()) text += ',';
-    text += level.text();
+    text += level.to_string();
   }
   return text;
 }

@@ -28,9 +28,9 @@ class ErrorFit final : public Objective {
     internal::require_finite(loss, rows, parameters);
     for (std::size_t i = 0; i < gradient.rows(); ++i)
       gradient(i, 0) = 2 * internal::weight_of(rows, i) * error(i) / sums.weight;
-    const double least = internal::kLeastCurvature / sums.rows;
+    const double minimum = internal::kMinCurvature / sums.rows;
     for (std::size_t i = 0; i < hessian.rows(); ++i)
-      hessian(i, 0) = std::max(2 * internal::weight_of(rows, i) / sums.weight, least);
+      hessian(i, 0) = std::max(2 * internal::weight_of(rows, i) / sums.weight, minimum);
     return loss;
   }
 

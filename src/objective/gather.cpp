@@ -56,8 +56,8 @@ bool exactly(const WidthOptions& options, std::size_t own_rows, std::size_t colu
   if (options.method != PairMethod::kAuto) return options.method == PairMethod::kExact;
   const std::size_t rows = total_rows(own_rows, reducer);
   if (rows > options.exact_rows) return false;
-  constexpr std::size_t kMostBytes = 65'536;
-  return reducer.workers() == 1 || rows * (2 + columns) * sizeof(double) <= kMostBytes;
+  constexpr std::size_t kMaxBytes = 65'536;
+  return reducer.workers() == 1 || rows * (2 + columns) * sizeof(double) <= kMaxBytes;
 }
 
 }  // namespace widthwise::internal

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "objective/gather.hpp"
+#include "objective/level_window.hpp"
 #include "objective/objectives.hpp"
-#include "objective/window.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -78,8 +78,8 @@ GeneralObjective::State GeneralObjective::make_state(const ResidualRows& rows, M
     state.scores[i] = to_score(score_, std::abs(rows.residuals[i]));
     state.values[i] = transform_->value(state.scores[i], state.parameters.row(own_entry(rows, sides(), i)));
   }
-  if (options_.window) {
-    const WindowEnds ends = window_ends(*options_.window, state.values, rows.weights, workspace);
+  if (options_.level_window) {
+    const WindowEnds ends = window_ends(*options_.level_window, state.values, rows.weights, workspace);
     weigh_window(ends, state.values, rows.weights, state.level_weights);
   } else if (!rows.weights.empty()) {
     state.level_weights.assign(rows.weights.begin(), rows.weights.end());
@@ -193,7 +193,7 @@ double GeneralObjective::evaluate(const ResidualRows& rows, MatrixView parameter
   }
   for (double& x : std::span(gradient.data(), gradient.rows() * gradient.columns())) x /= width;
   for (double& x : std::span(hessian.data(), hessian.rows() * hessian.columns())) {
-    x = std::max(x / width, kLeastCurvature * curvature_unit);
+    x = std::max(x / width, kMinCurvature * curvature_unit);
   }
   const double loss = std::log(width) - std::log(total_weight) - std::log(total_level_weight);
   require_finite(loss, rows, parameters);

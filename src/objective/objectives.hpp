@@ -22,7 +22,7 @@ std::unique_ptr<const Objective> make_general_objective(std::shared_ptr<const Tr
                                                         const WidthOptions& options, std::size_t nodes);
 
 /// Hessians are at least this share of a row's fair share: tiny ones make extreme leaves.
-inline constexpr double kLeastCurvature = 1e-3;
+inline constexpr double kMinCurvature = 1e-3;
 
 /// Throw kShapeMismatch unless all matrices are n x parameter_count without gaps (or, the outputs, empty), and
 /// kInvalidArgument unless all weights are finite and >= 0.
@@ -68,8 +68,8 @@ enum Slot : std::size_t {
   kHessianScale,
   kSelection,
   kPartedValues,
-  kPartedThresholds = kPartedValues + 2,  // a partition takes two slots
-  kGathered = kPartedThresholds + 2,
+  kBucketedThresholds = kPartedValues + 2,  // a partition takes two slots
+  kGathered = kBucketedThresholds + 2,
   kGatheredGradient,
   kGatheredHessian,
 };

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "objective/gather.hpp"
+#include "objective/level_window.hpp"
 #include "objective/objectives.hpp"
 #include "objective/pair_sums.hpp"
 #include "objective/summary.hpp"
-#include "objective/window.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise::internal {
@@ -46,7 +46,7 @@ class OffsetObjective final : public Objective {
   };
 
   /// Everything that derivatives are made from.
-  struct Evaluation {
+  struct LevelEvaluation {
     const Entries& entries;
     const Sums& sums;
     PairSums pair_sums;
@@ -62,10 +62,12 @@ class OffsetObjective final : public Objective {
   /// Write the sums over pairs; return the weights of the levels, null for all 1.
   const double* sum_pairs(const Entries& entries, bool exact, const PairSums& out, Workspace& workspace,
                           const Reducer& reducer) const;
-  void differentiate(const Evaluation& evaluation, MutableMatrixView gradient, MutableMatrixView hessian) const;
+  void differentiate(const LevelEvaluation& evaluation, MutableMatrixView gradient, MutableMatrixView hessian) const;
   /// Derivatives in (v, c) of the entries of the rows from `first` to `end`.
-  void gradient_of(const Evaluation& evaluation, std::size_t first, std::size_t end, double* d_v, double* d_c) const;
-  void hessian_of(const Evaluation& evaluation, std::size_t first, std::size_t end, double* d_v, double* d_c) const;
+  void gradient_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
+                   double* d_c) const;
+  void hessian_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
+                  double* d_c) const;
 
   std::shared_ptr<const Transform> transform_;
   const AffineForm& form_;
@@ -125,11 +127,11 @@ const double* OffsetObjective::sum_pairs(const Entries& entries, bool exact, con
     pairs.value_weights = level_weights;
   };
   if (exact) {
-    if (options_.window) weigh(window_ends(*options_.window, values, weights, workspace));
+    if (options_.level_window) weigh(window_ends(*options_.level_window, values, weights, workspace));
     exact_pair_sums(pairs, out, workspace);
   } else {
     const BinGrid grid = choose_grid(pairs, reducer);
-    if (options_.window) weigh(summary_window_ends(*options_.window, values, weights, grid, reducer));
+    if (options_.level_window) weigh(summary_window_ends(*options_.level_window, values, weights, grid, reducer));
     summary_pair_sums(pairs, out, grid, reducer);
   }
   return pairs.value_weights.empty() ? nullptr : pairs.value_weights.data();
@@ -173,7 +175,7 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
 }
 
 /// Derivatives in (v, c) are made for a block of rows at a time and carried to the parameters from there.
-void OffsetObjective::differentiate(const Evaluation& evaluation, MutableMatrixView gradient,
+void OffsetObjective::differentiate(const LevelEvaluation& evaluation, MutableMatrixView gradient,
                                     MutableMatrixView hessian) const {
   if (gradient.empty() && hessian.empty()) return;
   const std::size_t n = evaluation.entries.rows.residuals.size();
@@ -197,7 +199,7 @@ void OffsetObjective::differentiate(const Evaluation& evaluation, MutableMatrixV
   }
 }
 
-void OffsetObjective::gradient_of(const Evaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
+void OffsetObjective::gradient_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
                                   double* d_c) const {
   const ResidualRows& rows = evaluation.entries.rows;
   const std::size_t first_entry = first * sides();
@@ -224,7 +226,7 @@ void OffsetObjective::gradient_of(const Evaluation& evaluation, std::size_t firs
 
 /// The Hessian's diagonal that trained well, in units that follow the data: residuals and scales count relative to
 /// their means, and far ones are held.
-void OffsetObjective::hessian_of(const Evaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
+void OffsetObjective::hessian_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
                                  double* d_c) const {
   const auto held = [](double ratio) { return std::clamp(ratio, 0.05, 20.0); };
   const ResidualRows& rows = evaluation.entries.rows;
@@ -237,7 +239,7 @@ void OffsetObjective::hessian_of(const Evaluation& evaluation, std::size_t first
   const double mean_ratio = sums.mean_ratio();
   const double curvature_unit = 1 / sums.rows;
   for (std::size_t i = first; i < end; ++i) {
-    const double row_unit = std::max(weight_of(rows, i) / sums.weight, kLeastCurvature * curvature_unit);
+    const double row_unit = std::max(weight_of(rows, i) / sums.weight, kMinCurvature * curvature_unit);
     const std::size_t own = own_entry(rows, sides(), i);
     for (std::size_t e = i * sides(); e < (i + 1) * sides(); ++e) {
       const double scale = held(b[e] / mean_scale);

@@ -23,8 +23,8 @@ struct PairSums {
   std::span<double> weight_below;
 };
 
-/// Compute the sums exactly in O((N + M) log (N + M)): deal both sides out to parts that fit the cache, sort each part
-/// with running sums beside it, and look the other side up there. All terms that are added are positive, so huge
+/// Compute the sums exactly in O((N + M) log (N + M)): assign both sides to buckets that fit the cache, sort each
+/// bucket with running sums beside it, and look the other side up there. All terms that are added are positive, so huge
 /// spreads cost no digits.
 void exact_pair_sums(const PairRows& rows, const PairSums& out, Workspace& workspace);
 

@@ -39,8 +39,8 @@ void insertion_sort(Item* first, Item* end) {
 
 }  // namespace
 
-PartMap::PartMap(std::span<const double> values, std::span<const double> others, std::size_t parts)
-    : parts_(parts), grid_(0, 1), cells_(BinGrid::kBins) {
+BucketMap::BucketMap(std::span<const double> values, std::span<const double> others, std::size_t buckets)
+    : buckets_(buckets), grid_(0, 1), cells_(BinGrid::kBins) {
   std::vector<double> sample = sample_of(values);
   const std::vector<double> more = sample_of(others);
   sample.insert(sample.end(), more.begin(), more.end());
@@ -48,41 +48,41 @@ PartMap::PartMap(std::span<const double> values, std::span<const double> others,
   std::vector<std::size_t> counts(BinGrid::kBins, 0);
   for (const double x : sample) ++counts[BinGrid::bin_of(grid_.coordinate(x))];
 
-  const double per_count = static_cast<double>(parts) / static_cast<double>(std::max<std::size_t>(sample.size(), 1));
-  const double last_part = static_cast<double>(parts - 1);
+  const double per_count = static_cast<double>(buckets) / static_cast<double>(std::max<std::size_t>(sample.size(), 1));
+  const double last_bucket = static_cast<double>(buckets - 1);
   std::size_t before = 0;
   for (std::size_t bin = 0; bin < BinGrid::kBins; ++bin) {
     Cell& cell = cells_[bin];
     const double width = BinGrid::edge(bin + 1) - BinGrid::edge(bin);
-    cell.first = std::min(static_cast<double>(before) * per_count, last_part);
+    cell.first = std::min(static_cast<double>(before) * per_count, last_bucket);
     before += counts[bin];
-    // The end bins have no width; all their numbers go to the part where they begin.
+    // The end bins have no width; all their numbers go to the bucket where they begin.
     const bool endless = !std::isfinite(width);
     cell.edge = endless ? 0.0 : BinGrid::edge(bin);
     cell.slope = endless ? 0.0 : static_cast<double>(counts[bin]) * per_count / width;
-    cell.last = std::min(static_cast<double>(before) * per_count, last_part);
+    cell.last = std::min(static_cast<double>(before) * per_count, last_bucket);
   }
 }
 
-Partition::Partition(const PartMap& map, std::span<const double> values, std::span<const double> payloads,
+Partition::Partition(const BucketMap& map, std::span<const double> values, std::span<const double> payloads,
                      Workspace& workspace, std::size_t slot)
-    : starts_(map.parts() + 1, 0) {
+    : starts_(map.buckets() + 1, 0) {
   const std::size_t n = values.size();
   const double* const value = values.data();
   const double* const payload = payloads.empty() ? nullptr : payloads.data();
   items_ = {reinterpret_cast<Item*>(workspace.bytes(slot, n * sizeof(Item)).data()), n};
   ids_ = {reinterpret_cast<std::uint16_t*>(workspace.bytes(slot + 1, n * sizeof(std::uint16_t)).data()), n};
-  if (map.parts() == 1) {
+  if (map.buckets() == 1) {
     std::fill(ids_.begin(), ids_.end(), std::uint16_t{0});
     starts_[1] = n;
   } else {
     std::size_t* const starts = starts_.data();
     std::uint16_t* const ids = ids_.data();
     for (std::size_t i = 0; i < n; ++i) {
-      ids[i] = map.part_of(value[i]);
+      ids[i] = map.bucket_of(value[i]);
       ++starts[ids[i] + 1U];
     }
-    for (std::size_t k = 0; k < map.parts(); ++k) starts_[k + 1] += starts_[k];
+    for (std::size_t k = 0; k < map.buckets(); ++k) starts_[k + 1] += starts_[k];
   }
   std::vector<std::size_t> cursors(starts_.begin(), starts_.end());
   std::size_t* const next = cursors.data();
@@ -92,14 +92,15 @@ Partition::Partition(const PartMap& map, std::span<const double> values, std::sp
 }
 
 std::size_t Partition::largest() const {
-  std::size_t most = 0;
-  for (std::size_t k = 0; k + 1 < starts_.size(); ++k) most = std::max(most, starts_[k + 1] - starts_[k]);
-  return most;
+  std::size_t maximum = 0;
+  for (std::size_t k = 0; k + 1 < starts_.size(); ++k) maximum = std::max(maximum, starts_[k + 1] - starts_[k]);
+  return maximum;
 }
 
-SortedPart::SortedPart(std::size_t largest) : sorted_(largest + kFew), starts_(largest + 2), cursors_(largest + 2) {}
+SortedBucket::SortedBucket(std::size_t largest)
+    : sorted_(largest + kFew), starts_(largest + 2), cursors_(largest + 2) {}
 
-void SortedPart::sort(std::span<const Item> items) {
+void SortedBucket::sort(std::span<const Item> items) {
   size_ = items.size();
   buckets_ = std::max<std::size_t>(1, size_ / kBucketSize);
   double high = size_ > 0 ? items[0].value : 0.0;

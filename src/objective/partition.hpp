@@ -18,23 +18,23 @@ struct Item {
   double payload;
 };
 
-/// A monotone map from numbers to about equally filled parts, from a sample: part 0 holds the least. Where the sample
-/// misleads, parts are uneven, never wrong.
-class PartMap {
+/// A monotone map from numbers to about equally filled buckets, from a sample: bucket 0 holds the least. Where the
+/// sample misleads, buckets are uneven, never wrong.
+class BucketMap {
  public:
-  PartMap(std::span<const double> values, std::span<const double> others, std::size_t parts);
+  BucketMap(std::span<const double> values, std::span<const double> others, std::size_t buckets);
 
-  [[nodiscard]] std::size_t parts() const { return parts_; }
+  [[nodiscard]] std::size_t buckets() const { return buckets_; }
 
-  [[nodiscard]] std::uint16_t part_of(double t) const {
+  [[nodiscard]] std::uint16_t bucket_of(double t) const {
     const double x = grid_.coordinate(t);
     const Cell& cell = cells_.data()[BinGrid::bin_of(x)];
-    const double part = cell.first + (x - cell.edge) * cell.slope;
-    return static_cast<std::uint16_t>(part < cell.last ? part : cell.last);
+    const double bucket = cell.first + (x - cell.edge) * cell.slope;
+    return static_cast<std::uint16_t>(bucket < cell.last ? bucket : cell.last);
   }
 
  private:
-  /// A bin of the grid, and the share of the parts that the sample puts there.
+  /// A bin of the grid, and the share of the buckets that the sample puts there.
   struct Cell {
     double edge;
     double slope;
@@ -42,21 +42,21 @@ class PartMap {
     double last;
   };
 
-  std::size_t parts_;
+  std::size_t buckets_;
   BinGrid grid_;
   std::vector<Cell> cells_;
 };
 
-/// Items dealt out to their parts, in the order they came: writing and reading them goes through as many streams as
-/// there are parts, and never jumps about in memory. What is left in the items' place can be collected in the original
-/// order. Lives in the workspace, in `slot` and the one after it.
+/// Items assigned to their buckets, in the order they came: writing and reading them goes through as many streams as
+/// there are buckets, and never jumps about in memory. What is left in the items' place can be collected in the
+/// original order. Lives in the workspace, in `slot` and the one after it.
 class Partition {
  public:
   /// Payloads may be empty: each is 1.
-  Partition(const PartMap& map, std::span<const double> values, std::span<const double> payloads, Workspace& workspace,
-            std::size_t slot);
+  Partition(const BucketMap& map, std::span<const double> values, std::span<const double> payloads,
+            Workspace& workspace, std::size_t slot);
 
-  [[nodiscard]] std::span<Item> part(std::size_t k) const {
+  [[nodiscard]] std::span<Item> bucket(std::size_t k) const {
     return items_.subspan(starts_[k], starts_[k + 1] - starts_[k]);
   }
   [[nodiscard]] std::size_t largest() const;
@@ -77,12 +77,12 @@ class Partition {
   std::vector<std::size_t> starts_;
 };
 
-/// The items of one part in ascending order, with the place of any number among them: sorted by a linear guess of the
+/// The items of one bucket in ascending order, with the place of any number among them: sorted by a linear guess of the
 /// place and a short walk.
-class SortedPart {
+class SortedBucket {
  public:
-  /// Memory for parts of up to `largest` items.
-  explicit SortedPart(std::size_t largest);
+  /// Memory for buckets of up to `largest` items.
+  explicit SortedBucket(std::size_t largest);
 
   void sort(std::span<const Item> items);
 

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "objective/gather.hpp"
+#include "objective/level_window.hpp"
 #include "objective/objectives.hpp"
 #include "objective/summary.hpp"
-#include "objective/window.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise::internal {
@@ -81,7 +81,7 @@ WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, doubl
   const double width_unit = p == 0 ? 1 / sums.weight : 1 / sums.width;
   const double ratio_unit = sums.ratio > 0 ? 1 / sums.ratio : 0;
   const double slope = entries.slope;
-  const double least = kLeastCurvature / sums.entries;
+  const double minimum = kMinCurvature / sums.entries;
   const bool streamed = entries.n * sizeof(double) >= kStreamedBytes;
   double width[kBlock];
   double ratio[kBlock];
@@ -101,7 +101,7 @@ WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, doubl
     for (std::size_t i = 0; i < n; ++i) {
       const double weight = entries.weights == nullptr ? 1.0 : entries.weights[first + i];
       const double curvature = p * width[i] * width_unit + 0.5 * (ratio[i] * ratio_unit + weight / sums.weight);
-      block[i] = slope * slope * (curvature > least ? curvature : least);
+      block[i] = slope * slope * (curvature > minimum ? curvature : minimum);
     }
     deliver(hessian, first, n);
   }
@@ -180,7 +180,7 @@ ScaleEntries ScaleObjective::make_entries(const ResidualRows& rows, MatrixView p
 std::span<const double> ScaleObjective::level_weights(const ResidualRows& rows, MatrixView parameters,
                                                       const ScaleEntries& entries, Workspace& workspace,
                                                       const Reducer& reducer) const {
-  if (!options_.window) return rows.weights;
+  if (!options_.level_window) return rows.weights;
   const std::size_t n = rows.residuals.size();
   const auto values = workspace.numbers(kValues, n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -189,9 +189,9 @@ std::span<const double> ScaleObjective::level_weights(const ResidualRows& rows, 
   }
   require_finite(std::log1p(std::accumulate(values.begin(), values.end(), 0.0)), rows, parameters);
   const auto ends = [&] {
-    if (reducer.workers() == 1) return window_ends(*options_.window, values, rows.weights, workspace);
+    if (reducer.workers() == 1) return window_ends(*options_.level_window, values, rows.weights, workspace);
     const BinGrid grid = choose_grid({values, rows.weights, values, {}}, reducer);
-    return summary_window_ends(*options_.window, values, rows.weights, grid, reducer);
+    return summary_window_ends(*options_.level_window, values, rows.weights, grid, reducer);
   }();
   const auto weighed = workspace.numbers(kLevelWeights, n);
   weigh_window(ends, values, rows.weights, weighed);
@@ -219,7 +219,7 @@ double ScaleObjective::evaluate(const ResidualRows& rows, MatrixView parameters,
                                 MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const {
   check_shapes(parameter_count(), rows, parameters, gradient, hessian);
   const std::size_t n = rows.residuals.size();
-  if (options_.window && reducer.workers() > 1 && exactly(options_, n, parameter_count(), reducer)) {
+  if (options_.level_window && reducer.workers() > 1 && exactly(options_, n, parameter_count(), reducer)) {
     return evaluate_gathered(*this, rows, parameters, gradient, hessian, workspace, reducer);
   }
   ScaleEntries entries = make_entries(rows, parameters, workspace);
@@ -259,7 +259,7 @@ void ScaleObjective::differentiate(const ScaleEntries& entries, const ScaleSums&
   if (hessian.empty()) return;
   form_.pull_back_curvature(entry_parameters, h_v, {}, {hessian.data(), entries.n, 1});
   // Where the scale does not move with the parameter, erc at g = 0, the curvature is 0.
-  for (double& h : std::span(hessian.data(), entries.n)) h = std::max(h, kLeastCurvature / sums.entries);
+  for (double& h : std::span(hessian.data(), entries.n)) h = std::max(h, kMinCurvature / sums.entries);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 #include <widthwise/objective.hpp>
 
+#include "objective/level_window.hpp"
 #include "objective/pair_sums.hpp"
-#include "objective/window.hpp"
 
 namespace widthwise::internal {
 

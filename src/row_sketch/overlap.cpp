@@ -20,13 +20,13 @@ using Classes = std::map<std::uint64_t, std::uint64_t>;
 double log_moment(std::uint64_t c, double theta, const std::vector<double>& log_factorial) {
   const auto n = static_cast<double>(c);
   const auto product = [n](std::uint64_t a) { return static_cast<double>(a) * (n - static_cast<double>(a)) / n; };
-  const double most = product(c / 2);
+  const double maximum = product(c / 2);
   double sum = 0;
   for (std::uint64_t a = 0; a <= c; ++a) {
     const double log_binomial = log_factorial[c] - log_factorial[a] - log_factorial[c - a] - n * std::log(2.0);
-    sum += std::exp(log_binomial + theta * (product(a) - most));
+    sum += std::exp(log_binomial + theta * (product(a) - maximum));
   }
-  return theta * most + std::log(sum);
+  return theta * maximum + std::log(sum);
 }
 
 /// Bound ln P(sum >= found), where the sum is of a (c - a) / c over contents of c rows, a ~ Binomial(c, 1/2), given the
@@ -46,7 +46,7 @@ double log_tail(const Classes& classes, double found) {
   // A sum of `rows` Bernoulli numbers has a variance of at most rows / 4, so it takes its mode with a probability of at
   // least 1 / sqrt(1 + 12 variance).
   const double given = std::log(1 + 3 * rows) / 2;
-  double least = 0;
+  double minimum = 0;
   constexpr double kFirst = 0x1p-8;
   constexpr double kLast = 0x1p20;
   const double step = std::sqrt(std::sqrt(2.0));
@@ -56,10 +56,10 @@ double log_tail(const Classes& classes, double found) {
     for (const auto& [c, contents] : classes) {
       exponent += static_cast<double>(contents) * log_moment(c, theta, log_factorial);
     }
-    if (exponent > least) break;
-    least = exponent;
+    if (exponent > minimum) break;
+    minimum = exponent;
   }
-  return std::min(0.0, least + given);
+  return std::min(0.0, minimum + given);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/train/team.hpp>
+#include <widthwise/train/communicator.hpp>
 
 #include "file.hpp"
 #include "model_file/texts.hpp"
@@ -58,8 +58,11 @@ States states_in(std::span<const std::byte> bytes, std::uint64_t fit) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(std::filesystem::path file, std::uint64_t fit, const Team* team)
-    : file_(std::move(file)), fit_(fit), writes_(team == nullptr || team->rank() == 0), kept_(Clock::now()) {
+Checkpoint::Checkpoint(std::filesystem::path file, std::uint64_t fit, const Communicator* communicator)
+    : file_(std::move(file)),
+      fit_(fit),
+      writes_(communicator == nullptr || communicator->rank() == 0),
+      kept_(Clock::now()) {
   const auto read = [&] {
     if (!writes_ || !std::filesystem::exists(file_)) return;
     const std::vector<std::byte> bytes = internal::read_file(file_);
@@ -69,14 +72,14 @@ Checkpoint::Checkpoint(std::filesystem::path file, std::uint64_t fit, const Team
       refuse(error.what());
     }
   };
-  if (team == nullptr) {
+  if (communicator == nullptr) {
     read();
     return;
   }
-  all_or_none(*team, read);
+  all_or_none(*communicator, read);
   // The others take the first worker's word for it.
-  const auto states = gather(*team, writes_ ? to_bytes(fit, states_) : std::vector<std::byte>());
-  const auto fits = gather(*team, std::as_bytes(std::span(&fit, 1)));
+  const auto states = gather(*communicator, writes_ ? to_bytes(fit, states_) : std::vector<std::byte>());
+  const auto fits = gather(*communicator, std::as_bytes(std::span(&fit, 1)));
   std::memcpy(&fit_, fits.front().data(), sizeof(fit_));
   if (!writes_) states_ = states_in(states.front(), fit_);
 }
@@ -87,9 +90,9 @@ std::span<const std::byte> Checkpoint::begin() {
 }
 
 bool Checkpoint::due() const {
-  constexpr auto kLeast = std::chrono::milliseconds(200);
+  constexpr auto kMin = std::chrono::milliseconds(200);
   const auto since = Clock::now() - kept_;
-  return writes_ && since >= kLeast && since >= 20 * cost_;
+  return writes_ && since >= kMin && since >= 20 * cost_;
 }
 
 void Checkpoint::keep(std::vector<std::byte> state) {

@@ -25,18 +25,20 @@ using internal::Splits;
 using internal::text_of;
 using internal::Workers;
 
-std::string FitOptions::text() const {
-  std::string all = "transform " + transform;
+std::string FitOptions::to_string() const {
+  std::string all = "transform " + score_transform;
   const auto add = [&](const char* name, const std::string& value) { all += std::string(", ") + name + " " + value; };
-  if (goal) add("goal", goal->text());
+  if (goal) add("goal", goal->to_string());
   if (sides) add("sides", *sides == Sides::kTwo ? "two" : "one");
-  if (window) add("window", window->lower.text() + " " + window->upper.text() + " " + text_of(window->outside));
-  for (const Level& level : levels) add("level", level.text());
-  if (!guarantee.is_marginal()) add("guarantee", guarantee.text());
-  add("calibration", text_of(calibration_share));
+  if (level_window)
+    add("window",
+        level_window->lower.to_string() + " " + level_window->upper.to_string() + " " + text_of(level_window->outside));
+  for (const Level& level : levels) add("level", level.to_string());
+  if (!guarantee.is_marginal()) add("guarantee", guarantee.to_string());
+  add("calibration", text_of(calibration_size));
   add("folds", std::to_string(folds));
-  add("hold", text_of(hold_share));
-  add("range", text_of(range.low) + " " + text_of(range.high));
+  add("hold", text_of(holdout_fraction));
+  add("range", text_of(outcome_range.low) + " " + text_of(outcome_range.high));
   if (may_be_exact) add("predictions", "may be exact");
   if (compare) add("other goals", "compared");
   add("seed", std::to_string(seed));
@@ -74,10 +76,10 @@ void compare(const Candidate& chosen, const Goals& goals, const Holdout& holdout
 }
 
 /// How the model was made, for its file.
-std::map<std::string, std::string> notes_of(const GoalPlan& goal, const FitTable& table, const BaseTrainer* base,
+std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitTable& table, const BaseTrainer* base,
                                             const LocalizerTrainer* localizer, const FitOptions& options,
                                             const Workers& workers) {
-  std::map<std::string, std::string> notes{{"goal", goal.goal.text()}, {"seed", std::to_string(options.seed)}};
+  std::map<std::string, std::string> notes{{"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}};
   workers.add_note(notes);
   if (internal::given_predictions(table).empty()) {
     notes["base"] = std::string(base->name());
@@ -89,9 +91,9 @@ std::map<std::string, std::string> notes_of(const GoalPlan& goal, const FitTable
   if (goal.objective == nullptr) return notes;
   notes["localizer"] = std::string(localizer->name());
   notes["localizer_engine"] = localizer->engine();
-  if (goal.window) {
-    notes["window"] = goal.window->lower.text() + ".." + goal.window->upper.text();
-    if (goal.window->outside > 0) notes["outside_window"] = text_of(goal.window->outside);
+  if (goal.level_window) {
+    notes["level_window"] = goal.level_window->lower.to_string() + ".." + goal.level_window->upper.to_string();
+    if (goal.level_window->outside > 0) notes["outside_level_window"] = text_of(goal.level_window->outside);
   }
   return notes;
 }
@@ -99,8 +101,8 @@ std::map<std::string, std::string> notes_of(const GoalPlan& goal, const FitTable
 }  // namespace
 
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& options, const ProgressCallback& progress, const Team* team) {
-  const Workers workers(team);
+              const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator) {
+  const Workers workers(communicator);
   Goals goals = internal::resolve_goals(options);
   internal::validate(table, base, localizer, options, goals.chosen, workers);
 
@@ -108,7 +110,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const FittingRows rows = internal::fit_base_model(table, splits, base, progress);
   FitReport report;
   report.fit_rows = splits.fitting_rows();
-  report.hold_rows = splits.holdout_rows();
+  report.holdout_rows = splits.holdout_rows();
   report.calibration_rows = splits.calibration_rows();
   report.base_error = internal::mean_error(rows, splits, workers);
   if (report.base_error == 0) {
@@ -128,7 +130,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .localizer = holdout.retrain(chosen),
                                 .rule = chosen.goal.rule,
                                 .unit = unit,
-                                .range = options.range,
+                                .outcome_range = options.outcome_range,
                                 .levels = options.levels,
                                 .calibration = {},
                                 .guarantee = options.guarantee,

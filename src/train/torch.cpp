@@ -45,7 +45,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Steps left out in a row, because something was not finite, before training gives up.
-constexpr std::size_t kMostBadSteps = 50;
+constexpr std::size_t kMaxBadSteps = 50;
 
 /// Rows evaluated at once when no gradient is wanted.
 constexpr std::int64_t kEvaluatedAtOnce = 8192;
@@ -263,13 +263,13 @@ class Training {
   }
 
   /// The objective over other rows; NaN where it is not finite.
-  class HoldOut {
+  class Holdout {
    public:
-    HoldOut(const Training& training, const TrainingRows& hold)
-        : x_(inputs_of(training.arrays_, hold.x)),
-          rows_(hold.residuals),
+    Holdout(const Training& training, const TrainingRows& holdout)
+        : x_(inputs_of(training.arrays_, holdout.x)),
+          rows_(holdout.residuals),
           objective_(training.batch_.objective),
-          outputs_(hold.x.rows() * objective_->parameter_count()) {}
+          outputs_(holdout.x.rows() * objective_->parameter_count()) {}
 
     double loss(const Training& training) {
       const MutableMatrixView outputs(outputs_.data(), rows_.residuals.size(), objective_->parameter_count());
@@ -321,7 +321,7 @@ class Training {
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotFinite) throw;
     }
-    if (++bad_steps_ < kMostBadSteps) return;
+    if (++bad_steps_ < kMaxBadSteps) return;
     throw Error(ErrorCode::kNotFinite, "net trainer: " + std::to_string(bad_steps_) +
                                            " batches in a row had a loss or a gradient that is not finite; choose a "
                                            "smaller learning_rate or clip, or a unit in which residuals are near 1");
@@ -358,51 +358,52 @@ class NetTrainer final : public LocalizerTrainer {
   [[nodiscard]] std::string_view name() const override { return "net"; }
   [[nodiscard]] std::string engine() const override { return "torch " TORCH_VERSION; }
 
-  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& hold, const Objective& objective,
+  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                               const ProgressCallback& progress) const override {
     internal::check_rows(rows, "training rows");
-    internal::check_rows(hold, "hold-out");
-    if (hold.x.columns() != rows.x.columns()) {
+    internal::check_rows(holdout, "hold-out");
+    if (holdout.x.columns() != rows.x.columns()) {
       throw Error(ErrorCode::kShapeMismatch, "net trainer: training rows have " + std::to_string(rows.x.columns()) +
-                                                 " columns but the hold-out has " + std::to_string(hold.x.columns()));
+                                                 " columns but the hold-out has " +
+                                                 std::to_string(holdout.x.columns()));
     }
     return with_library_errors([&] {
       const TrainingEnvironment environment(threads_for(rows));
       Reporter reporter(progress, "training the net", options_.max_epochs);
       Training training(rows, objective, options_, reporter);
-      Training::HoldOut hold_out(training, hold);
+      Training::Holdout holdout(training, holdout);
       // Nothing learnt is a result as well, and the best where widths do not depend on x.
       DenseNetArrays best = training.arrays();
-      double least = hold_out.loss(training);
-      std::size_t length = 0;
-      for (std::size_t done = 0; done < options_.max_epochs && done < length + options_.patience; ++done) {
+      double minimum = holdout.loss(training);
+      std::size_t iterations = 0;
+      for (std::size_t done = 0; done < options_.max_epochs && done < iterations + options_.patience; ++done) {
         training.epoch(done, options_.max_epochs);
-        const double loss = hold_out.loss(training);
-        if (loss < least || (std::isnan(least) && !std::isnan(loss))) {
+        const double loss = holdout.loss(training);
+        if (loss < minimum || (std::isnan(minimum) && !std::isnan(loss))) {
           best = training.arrays();
-          least = loss;
-          length = done + 1;
+          minimum = loss;
+          iterations = done + 1;
         }
         reporter.epoch_done(loss);
       }
-      return Trained{std::make_shared<const DenseNet>(std::move(best)), length, least};
+      return Trained{std::make_shared<const DenseNet>(std::move(best)), iterations, minimum};
     });
   }
 
   // The learning rate follows the schedule of train, so that the net passes the same stages and stops at the same one;
   // more rows make more steps of every epoch.
-  [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t length,
+  [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t iterations,
                                 const ProgressCallback& progress) const override {
     internal::check_rows(rows, "training rows");
     return with_library_errors([&] {
       const TrainingEnvironment environment(threads_for(rows));
-      Reporter reporter(progress, "training the net on all rows", length);
+      Reporter reporter(progress, "training the net on all rows", iterations);
       Training training(rows, objective, options_, reporter);
-      for (std::size_t done = 0; done < length; ++done) {
+      for (std::size_t done = 0; done < iterations; ++done) {
         training.epoch(done, options_.max_epochs);
         reporter.epoch_done(kNaN);
       }
-      return Trained{std::make_shared<const DenseNet>(training.arrays()), length, kNaN};
+      return Trained{std::make_shared<const DenseNet>(training.arrays()), iterations, kNaN};
     });
   }
 

@@ -70,15 +70,16 @@ Parameters common_parameters(const Options& options) {
 /// The parameters of a training that is done with others, or in parts: its random choices must not depend on what this
 /// process has done before.
 Parameters with_context(Parameters parameters, const TrainingContext& context) {
-  if (context.team != nullptr || context.checkpoint != nullptr) parameters.emplace_back("seed_per_iteration", "1");
+  if (context.communicator != nullptr || context.checkpoint != nullptr)
+    parameters.emplace_back("seed_per_iteration", "1");
   return parameters;
 }
 
 /// Do a round with the other workers, when there are any.
 template <class Round>
-void together(const TrainingContext& context, const Round& round) {
-  if (context.team != nullptr) {
-    context.team->together(round);
+void collectively(const TrainingContext& context, const Round& round) {
+  if (context.communicator != nullptr) {
+    context.communicator->collectively(round);
   } else {
     round();
   }
@@ -87,7 +88,7 @@ void together(const TrainingContext& context, const Round& round) {
 /// How far a training is, beside what the booster has learnt.
 struct Position {
   std::uint64_t round = 0;  ///< rounds done
-  std::uint64_t best_length = 0;
+  std::uint64_t best_iterations = 0;
   double best = std::numeric_limits<double>::infinity();
 };
 
@@ -119,7 +120,7 @@ class Course {
   void end_round(double loss) {
     if (loss < position_.best) {
       position_.best = loss;
-      position_.best_length = position_.round + 1;
+      position_.best_iterations = position_.round + 1;
     }
     end_round();
   }
@@ -185,14 +186,14 @@ class ObjectiveRows {
     float_hessian_.resize(n * outputs_);
     for (std::size_t i = 0; i < gradient_.size(); ++i) {
       float_gradient_[i] = static_cast<float>(total_rows_ * gradient_[i]);
-      float_hessian_[i] = static_cast<float>(std::max(total_rows_ * hessian_[i], kLeastHessian));
+      float_hessian_[i] = static_cast<float>(std::max(total_rows_ * hessian_[i], kMinHessian));
     }
     booster.update(matrix_, round, float_gradient_, float_hessian_, outputs_);
   }
 
  private:
   // Leaves divide by sums of Hessians: tiny ones would make extreme leaves.
-  static constexpr double kLeastHessian = 1e-3;
+  static constexpr double kMinHessian = 1e-3;
 
   void read_margins(const Booster& booster, bool training) {
     const auto margins = booster.margins(matrix_, training);
@@ -233,49 +234,50 @@ class TreeTrainer final : public LocalizerTrainer {
   [[nodiscard]] std::string_view name() const override { return "trees"; }
   [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
 
-  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& hold, const Objective& objective,
+  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                               const ProgressCallback& progress) const override {
     const std::vector<float> first = internal::first_outputs(rows.residuals, objective, reducer());
     const TrainingThreads threads(options_.threads, rows.x);
     ObjectiveRows fit = objective_rows(rows, first, threads);
-    ObjectiveRows check = objective_rows(hold, first, threads);
+    ObjectiveRows check = objective_rows(holdout, first, threads);
     Booster booster = make_booster({&fit.matrix(), &check.matrix()}, first.size(), threads);
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
-    while (at.round < options_.max_rounds && at.round < at.best_length + options_.patience) {
-      together(context_, [&] {
+    while (at.round < options_.max_rounds && at.round < at.best_iterations + options_.patience) {
+      collectively(context_, [&] {
         fit.step(booster, objective, at.round);
         course.end_round(check.loss(booster, objective));
       });
       report(progress, {"training trees", at.round, options_.max_rounds, at.best});
     }
     course.end();
-    return {forest_of(booster, rows, first, at.best_length), at.best_length, at.best};
+    return {trees_of(booster, rows, first, at.best_iterations), at.best_iterations, at.best};
   }
 
-  [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t length,
+  [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t iterations,
                                 const ProgressCallback& progress) const override {
     const std::vector<float> first = internal::first_outputs(rows.residuals, objective, reducer());
-    const auto rounds = static_cast<std::size_t>(std::lround(options_.retrain_factor * static_cast<double>(length)));
+    const auto rounds =
+        static_cast<std::size_t>(std::lround(options_.retrain_factor * static_cast<double>(iterations)));
     const TrainingThreads threads(options_.threads, rows.x);
     ObjectiveRows fit = objective_rows(rows, first, threads);
     Booster booster = make_booster({&fit.matrix()}, first.size(), threads);
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
     while (at.round < rounds) {
-      together(context_, [&] {
+      collectively(context_, [&] {
         fit.step(booster, objective, at.round);
         course.end_round();
       });
       report(progress, {"training trees on all rows", at.round, rounds, std::numeric_limits<double>::quiet_NaN()});
     }
     course.end();
-    return {forest_of(booster, rows, first, rounds), rounds, std::numeric_limits<double>::quiet_NaN()};
+    return {trees_of(booster, rows, first, rounds), rounds, std::numeric_limits<double>::quiet_NaN()};
   }
 
  private:
   [[nodiscard]] const Reducer& reducer() const {
-    return context_.team != nullptr ? static_cast<const Reducer&>(*context_.team) : single_;
+    return context_.communicator != nullptr ? static_cast<const Reducer&>(*context_.communicator) : single_;
   }
 
   [[nodiscard]] ObjectiveRows objective_rows(const TrainingRows& rows, std::span<const float> first,
@@ -290,11 +292,11 @@ class TreeTrainer final : public LocalizerTrainer {
     return {library_, matrices, parameters};
   }
 
-  static std::shared_ptr<const Forest> forest_of(const Booster& booster, const TrainingRows& rows,
-                                                 const std::vector<float>& first, std::size_t rounds) {
-    ForestArrays arrays = booster.forest(rows.x.columns(), first.size(), rounds);
+  static std::shared_ptr<const Trees> trees_of(const Booster& booster, const TrainingRows& rows,
+                                               const std::vector<float>& first, std::size_t rounds) {
+    TreeArrays arrays = booster.trees(rows.x.columns(), first.size(), rounds);
     arrays.base = first;
-    return std::make_shared<const Forest>(std::move(arrays));
+    return std::make_shared<const Trees>(std::move(arrays));
   }
 
   std::shared_ptr<const XgboostLibrary> library_;
@@ -316,7 +318,7 @@ class TreeBaseTrainer final : public BaseTrainer {
     parameters_.emplace_back("objective", "reg:absoluteerror");
   }
 
-  [[nodiscard]] std::string_view name() const override { return "xgboost"; }
+  [[nodiscard]] std::string_view name() const override { return "trees"; }
   [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
 
   [[nodiscard]] std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
@@ -330,14 +332,14 @@ class TreeBaseTrainer final : public BaseTrainer {
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
     while (at.round < options_.rounds) {
-      together(context_, [&] {
+      collectively(context_, [&] {
         booster.update(matrix, at.round);
         course.end_round();
       });
       report(progress, {stage, at.round, options_.rounds, std::numeric_limits<double>::quiet_NaN()});
     }
     course.end();
-    return std::make_shared<const Forest>(booster.forest(x.columns(), 1, options_.rounds));
+    return std::make_shared<const Trees>(booster.trees(x.columns(), 1, options_.rounds));
   }
 
  private:

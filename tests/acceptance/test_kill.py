@@ -36,7 +36,7 @@ def test_a_killed_command_leaves_the_old_file_or_the_new_one(command, program, r
             "y",
             "--prediction",
             "f",
-            "--transform",
+            "--score-transform",
             "identity",
             "--seed",
             str(seed),

@@ -23,7 +23,7 @@ NARROW = {"homes": 0.86, "concrete": 0.93, "facebook_1": 0.80, "casp": 0.84}
 EVEN = {"homes": 0.85, "facebook_1": 0.85}
 
 GOALS = {
-    "identity": ["--transform", "identity"],
+    "identity": ["--score-transform", "identity"],
     "narrow": ["--goal", "narrow"],
     "even": ["--goal", "even"],
 }

@@ -25,7 +25,7 @@ def table(rows, seed, missing=0.1):
         ["--prediction", "f", "--goal", "narrow"],
         ["--prediction", "f", "--goal", "even", "--two-sided"],
         ["--prediction", "f", "--localizer", "net"],
-        ["--base", "xgboost", "--exclude", "f"],
+        ["--base", "trees", "--exclude", "f"],
         ["--base", "knn", "--exclude", "f", "--goal", "narrow"],
     ],
     ids=["narrow", "even-two-sided", "net", "xgboost", "knn"],

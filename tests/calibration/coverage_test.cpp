@@ -65,7 +65,7 @@ TEST(CalibrationCoverage, IsExactlyTheRankShareOverAllChoicesOfTheTestRow) {
       for (std::size_t j = 0; j < levels.size(); ++j)
         covered[j] += scores[test] <= sorted.quantile(levels[j]) ? 1U : 0U;
     }
-    for (std::size_t j = 0; j < levels.size(); ++j) ASSERT_EQ(covered[j], levels[j].rank(n)) << levels[j].text();
+    for (std::size_t j = 0; j < levels.size(); ++j) ASSERT_EQ(covered[j], levels[j].rank(n)) << levels[j].to_string();
   }
 }
 
@@ -85,7 +85,7 @@ TEST(CalibrationCoverage, IsAtLeastTheRankShareWithTies) {
       for (std::size_t j = 0; j < levels.size(); ++j)
         covered[j] += scores[test] <= sorted.quantile(levels[j]) ? 1U : 0U;
     }
-    for (std::size_t j = 0; j < levels.size(); ++j) ASSERT_GE(covered[j], levels[j].rank(n)) << levels[j].text();
+    for (std::size_t j = 0; j < levels.size(); ++j) ASSERT_GE(covered[j], levels[j].rank(n)) << levels[j].to_string();
   }
 }
 
@@ -110,7 +110,7 @@ TEST(CalibrationCoverage, OfOneSideIsAtLeastTheRankShareOverAllChoicesOfTheTestR
           covered[j] += rows[test].above != below || rows[test].score <= q ? 1U : 0U;
         }
       }
-      for (std::size_t j = 0; j < levels.size(); ++j) ASSERT_GE(covered[j], levels[j].rank(n)) << levels[j].text();
+      for (std::size_t j = 0; j < levels.size(); ++j) ASSERT_GE(covered[j], levels[j].rank(n)) << levels[j].to_string();
     }
   }
 }

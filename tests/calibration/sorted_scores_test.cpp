@@ -52,7 +52,7 @@ TEST(SortedScores, GiveTheSameWithEqualWeightsAsWithout) {
       EXPECT_EQ(found.weighted(), weight != 1);
       for (const Level& level : levels) {
         ASSERT_EQ(found.quantile(level, 0, weight), expected.quantile(level))
-            << "weight " << weight << ", " << n << " rows, level " << level.text();
+            << "weight " << weight << ", " << n << " rows, level " << level.to_string();
         for (const bool below : {false, true}) {
           ASSERT_EQ(found.sided_quantile(level, below, 0, weight), expected.sided_quantile(level, below));
         }
@@ -102,13 +102,13 @@ TEST(SortedScores, AgreeWithIntegerArithmetic) {
   for (int repetition = 0; repetition < 300; ++repetition) {
     IntegerRows integers;
     const std::size_t n = 1 + random.below(60);
-    const std::uint64_t greatest = repetition % 3 == 0 ? 1 : repetition % 3 == 1 ? 5 : std::uint64_t{1} << 40U;
+    const std::uint64_t maximum = repetition % 3 == 0 ? 1 : repetition % 3 == 1 ? 5 : std::uint64_t{1} << 40U;
     for (std::size_t i = 0; i < n; ++i) {
       integers.rows.push_back({static_cast<double>(1 + random.below(30)), random.uniform() < 0.5,
-                               static_cast<double>(1 + random.below(greatest)), 0});
+                               static_cast<double>(1 + random.below(maximum)), 0});
     }
     const SortedScores sorted(calibration_of(integers.rows));
-    for (const std::uint64_t test_weight : {std::uint64_t{1}, std::uint64_t{3}, greatest}) {
+    for (const std::uint64_t test_weight : {std::uint64_t{1}, std::uint64_t{3}, maximum}) {
       for (const Level& level : levels) {
         ASSERT_EQ(sorted.quantile(level, 0, static_cast<double>(test_weight)),
                   integers.quantile(level, test_weight, [](const CalibrationRow& row) { return row.score; }));
@@ -140,7 +140,7 @@ TEST(SortedScores, AreExactForLevelsOfNineteenDigits) {
   ASSERT_EQ(static_cast<std::uint64_t>(test_weight), kTotal - kFirst - kUnits);
   for (std::uint64_t i = 0; i <= kUnits; ++i) {
     const Level level = Level::parse("0." + std::to_string(kFirst + i));
-    ASSERT_EQ(sorted.quantile(level, 0, test_weight), static_cast<double>(i)) << level.text();
+    ASSERT_EQ(sorted.quantile(level, 0, test_weight), static_cast<double>(i)) << level.to_string();
   }
 }
 

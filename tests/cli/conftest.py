@@ -102,7 +102,16 @@ def tables(tmp_path_factory):
         write(table, folder / f"{name}.csv")
         write(table, folder / f"{name}.parquet")
     probe = program(
-        "fit", "train.csv", "--target", "price", "--base", "knn", "--transform", "identity", "-o", "knn.safetensors"
+        "fit",
+        "train.csv",
+        "--target",
+        "price",
+        "--base",
+        "knn",
+        "--score-transform",
+        "identity",
+        "-o",
+        "knn.safetensors",
     )
     if "this build cannot read tables" in probe.err:
         pytest.skip("this build has no Arrow")

@@ -41,7 +41,7 @@ def test_commands_are_completed(widthwise):
 
 
 def test_options_of_a_command_are_completed(widthwise):
-    assert complete(widthwise, "fit", "--cal") == {"--calibration-share"}
+    assert complete(widthwise, "fit", "--cal") == {"--calibration-size"}
     assert {"--tolerance", "--rows", "--level"} <= complete(widthwise, "plan", "--")
 
 
@@ -56,7 +56,7 @@ def test_every_option_in_help_is_completed(widthwise):
 
 
 def test_values_of_an_option_are_completed(widthwise):
-    assert complete(widthwise, "fit", "--base", "") == {"xgboost", "knn"}
+    assert complete(widthwise, "fit", "--base", "") == {"trees", "knn"}
     assert complete(widthwise, "fit", "--goal", "") == {"even", "narrow"}
     assert complete(widthwise, "fit", "--localizer", "paper") == {"paper-net"}
     assert complete(widthwise, "completion", "") == {"bash", "zsh"}

@@ -75,7 +75,7 @@ def test_python_is_asked_only_when_xgboost_is_needed(homes, tmp_path):
     python.write_text(f"#!/bin/sh\necho asked > '{marker}'\n")
     environment = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
     knn = ["fit", "train.csv", "--target", "price", "--base", "knn", "-o", tmp_path / "x.safetensors"]
-    assert homes(*knn, "--transform", "identity", environment=environment).code == 0
+    assert homes(*knn, "--score-transform", "identity", environment=environment).code == 0
     predict = ["predict", "homes.safetensors", "fresh.csv", "-o", tmp_path / "intervals.csv"]
     for words in (predict, ["inspect", "homes.safetensors"], ["fit", "--help"]):
         assert homes(*words, environment=environment).code == 0

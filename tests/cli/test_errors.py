@@ -57,12 +57,12 @@ def test_a_misspelt_choice_suggests_the_nearest(homes):
         ("--goal", "2"),
         ("--goal", "eve"),
         ("--level", "1"),
-        ("--range", "5,1"),
-        ("--range", "5"),
-        ("--range", "x,1"),
-        ("--window", "0.9"),
-        ("--window", "0.9,0.8"),
-        ("--calibration-share", "1.5"),
+        ("--outcome-range", "5,1"),
+        ("--outcome-range", "5"),
+        ("--outcome-range", "x,1"),
+        ("--level-window", "0.9"),
+        ("--level-window", "0.9,0.8"),
+        ("--calibration-size", "1.5"),
         ("--folds", "-1"),
         ("--seed", "x"),
     ],
@@ -165,8 +165,8 @@ def test_what_the_cells_hold_is_bad_data_in_every_command(homes):
 
 def test_too_little_to_fit_is_bad_data(homes):
     write(make_table(3, 5), homes.folder / "three.csv")
-    fit = ["fit", "three.csv", "--target", "price", "-o", "x.safetensors", "--calibration-share", "0"]
-    homes.fails(DATA, *fit, "--base", "knn", "--transform", "identity")
+    fit = ["fit", "three.csv", "--target", "price", "-o", "x.safetensors", "--calibration-size", "0"]
+    homes.fails(DATA, *fit, "--base", "knn", "--score-transform", "identity")
     same = make_table(50, 5)
     write(same.set_column(5, "price", same["forecast"]), homes.folder / "exact.csv")
     message = homes.fails(DATA, "fit", "exact.csv", *FIT[2:], "-o", "x.safetensors")
@@ -189,7 +189,7 @@ def commands_that_write(output):
         (["track", "homes.safetensors", "test.csv", "-o", "out.csv", "--save", output], ["test.csv", "out.csv"]),
         (["calibrate", "homes.safetensors", "fresh.csv", "-o", output], ["fresh.csv"]),
         (["calibrate", "homes.safetensors", "fresh.csv", "--emit", output], ["fresh.csv", "homes.safetensors"]),
-        (["merge", "homes.safetensors", "one.part", "-o", output], ["one.part"]),
+        (["merge", "homes.safetensors", "one.shard", "-o", output], ["one.shard"]),
     ]
 
 
@@ -208,7 +208,7 @@ def test_no_command_overwrites_what_it_reads(tables, tmp_path, command):
     homes = Program(tmp_path)
     for name in ("train.csv", "test.csv", "fresh.csv", "homes.safetensors"):
         shutil.copy(tables / name, tmp_path / name)
-    homes.ok("calibrate", "homes.safetensors", "fresh.csv", "--emit", "one.part")
+    homes.ok("calibrate", "homes.safetensors", "fresh.csv", "--emit", "one.shard")
     (tmp_path / "out.csv").write_text("kept")
     for name in commands_that_write("")[command][1]:
         before = (tmp_path / name).read_bytes()
@@ -241,7 +241,7 @@ def test_two_outputs_that_are_one_file_are_refused(homes, tmp_path):
             for option in ("--folds", "--seed", "--threads", "--workers", "--rank", "--world", "--timeout")
         ),
         ("plan", "--rows"),
-        *(("track", option) for option in ("--window", "--batch-size", "--delay")),
+        *(("track", option) for option in ("--window-rows", "--batch-size", "--delay")),
     ],
 )
 def test_whole_numbers_are_neither_wrapped_nor_cut(homes, command, option):

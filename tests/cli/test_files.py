@@ -122,9 +122,9 @@ def test_no_row_of_concurrent_calibrations_is_lost(shared):
 
 def test_no_part_of_concurrent_merges_is_lost(shared):
     before = rows_seen(shared)
-    at_once(shared, lambda i: ["calibrate", "shared.safetensors", f"{i}.csv", "--emit", f"{i}.part"])
+    at_once(shared, lambda i: ["calibrate", "shared.safetensors", f"{i}.csv", "--emit", f"{i}.shard"])
     (shared.folder / "link.safetensors").symlink_to("shared.safetensors")
-    at_once(shared, lambda i: ["merge", ["shared.safetensors", "link.safetensors"][i % 2], f"{i}.part"])
+    at_once(shared, lambda i: ["merge", ["shared.safetensors", "link.safetensors"][i % 2], f"{i}.shard"])
     assert rows_seen(shared) == before + PROCESSES * ROWS
 
 

@@ -37,7 +37,7 @@ def wide(tables):
 
 
 def fit(option, *more):
-    return ["fit", "cv.csv", "--target", "y", option, "forecast", "--transform", "identity", *more]
+    return ["fit", "cv.csv", "--target", "y", option, "forecast", "--score-transform", "identity", *more]
 
 
 def coverage(file):
@@ -79,7 +79,7 @@ def test_one_kind_of_predictions_is_given(widthwise, wide):
     widthwise.folder = wide
     both = widthwise.fails(2, *fit("--cv-prediction"), "--prediction", "forecast", "-o", "no.safetensors")
     assert "give one of --prediction COL, predictions of the deployed model on rows it has not seen" in both
-    shared = widthwise.fails(2, *fit("--cv-prediction"), "--calibration-share", "0.2", "-o", "no.safetensors")
+    shared = widthwise.fails(2, *fit("--cv-prediction"), "--calibration-size", "0.2", "-o", "no.safetensors")
     assert "calibrate nothing; leave it out" in shared
     same = widthwise.fails(2, "fit", "cv.csv", "--target", "y", "--cv-prediction", "y", "-o", "no.safetensors")
     assert "--cv-prediction and --target name the same column" in same
@@ -89,15 +89,15 @@ def test_outcomes_outside_the_range_are_counted_and_named(widthwise, wide):
     widthwise.folder = wide
     y = read(wide / "cv.csv").column("y").to_numpy()
     bad = np.flatnonzero(y < 0)
-    complaint = widthwise.fails(1, *fit("--prediction", "--range", "0,"), "-o", "no.safetensors")
+    complaint = widthwise.fails(1, *fit("--prediction", "--outcome-range", "0,"), "-o", "no.safetensors")
     assert (
         f"cv.csv: 'y': {len(bad)} of 200 outcomes lie outside the outcome range (at least 0): row {bad[0] + 1}"
         in complaint
     )
-    assert "(outcome_range, --range)" in complaint
+    assert "(outcome_range, --outcome-range)" in complaint
 
     low = float(y.min())
-    assert widthwise(*fit("--prediction", f"--range={low!r},"), "-o", "ranged.safetensors").code == 0
+    assert widthwise(*fit("--prediction", f"--outcome-range={low!r},"), "-o", "ranged.safetensors").code == 0
     fresh = read(wide / "fresh.csv")
     outcomes = np.maximum(fresh.column("y").to_numpy(), low)
     outcomes[[3, 900]] = low - 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import read
 
-FIT = ["fit", "train.csv", "--target", "price", "--base", "knn", "--transform", "identity", "--threads", "1"]
+FIT = ["fit", "train.csv", "--target", "price", "--base", "knn", "--score-transform", "identity", "--threads", "1"]
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_fit_keeps_the_guarantee_in_the_model(homes, model):
     assert inside["guarantee"] == 0.95
     level = inside["levels"][0]
     # The 689th of 750: P(Bin(750, 0.9) >= 689) = 0.0471, and of 688 it is 0.0612.
-    assert (level["least_rows"], level["mean"]) == (29, pytest.approx(689 / 751))
+    assert (level["min_rows"], level["mean"]) == (29, pytest.approx(689 / 751))
     assert "training-conditional: coverage of at least the level for 95.0 % of calibration sets" in " ".join(
         homes.ok("inspect", model).out.split()
     )
@@ -66,7 +66,7 @@ def test_calibrate_keeps_the_guarantee_or_sets_another(homes, model, tmp_path):
 
 
 def test_merged_parts_keep_the_guarantee(homes, model, tmp_path):
-    part = tmp_path / "fresh.part"
+    part = tmp_path / "fresh.shard"
     homes.ok("calibrate", "knn.safetensors", "fresh.csv", "--emit", part)
     assert homes.ok("merge", model, part, "--json").json["guarantee"] == 0.95
     whole = tmp_path / "whole.safetensors"
@@ -82,7 +82,7 @@ def test_too_few_rows_are_said_to_be_too_few_for_the_guarantee(homes, model, tmp
 
 def test_plan_takes_the_guarantee(homes):
     answer = homes.ok("plan", "--rows", "1000", "--guarantee", "0.95", "--json").json
-    assert (answer["guarantee"], answer["least_rows"], answer["mean"]) == (0.95, 29, 916 / 1001)
+    assert (answer["guarantee"], answer["min_rows"], answer["mean"]) == (0.95, 29, 916 / 1001)
     text = " ".join(homes.ok("plan", "--rows", "1000", "--guarantee", "0.95").out.split())
     assert "at least 90 % of new outcomes in 95 % of calibrations" in text
     tolerance = homes.ok("plan", "--tolerance", "0.02", "--guarantee", "0.95", "--json").json

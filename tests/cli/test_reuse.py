@@ -28,11 +28,11 @@ def shuffled(homes, name, folder, rows=None):
 def test_rows_that_fitted_the_model_do_not_calibrate_it(homes, model, tmp_path):
     table = shuffled(homes, "train", tmp_path)
     before = model.read_bytes()
-    for more in ([], ["--replace"], ["--emit", tmp_path / "rows.part"]):
+    for more in ([], ["--replace"], ["--emit", tmp_path / "rows.shard"]):
         message = homes.fails(DATA, "calibrate", model, table, *more)
         assert f"{table.name}: 75% of these rows fitted the model" in message
         assert "Drop the rows that fitted the model" in message
-    assert model.read_bytes() == before and not (tmp_path / "rows.part").exists()
+    assert model.read_bytes() == before and not (tmp_path / "rows.shard").exists()
 
 
 def test_one_percent_of_rows_that_fitted_is_enough(homes, model, tmp_path):
@@ -55,23 +55,23 @@ def test_rows_of_the_calibration_set_do_not_calibrate_it_again(homes, model, tmp
 
 def test_merge_finds_rows_that_parts_have_in_common(homes, model, tmp_path):
     table = shuffled(homes, "fresh", tmp_path, rows=500)
-    homes.ok("calibrate", model, "fresh.csv", "--emit", tmp_path / "a.part")
-    homes.ok("calibrate", model, table, "--emit", tmp_path / "b.part")
-    message = homes.fails(DATA, "merge", model, tmp_path / "a.part", tmp_path / "b.part")
-    assert "b.part: 100% of these rows are already in the calibration set" in message
-    homes.ok("merge", model, tmp_path / "a.part")
-    assert "100% of these rows" in homes.fails(DATA, "merge", model, tmp_path / "b.part")
-    homes.ok("merge", model, tmp_path / "b.part", "--replace")
+    homes.ok("calibrate", model, "fresh.csv", "--emit", tmp_path / "a.shard")
+    homes.ok("calibrate", model, table, "--emit", tmp_path / "b.shard")
+    message = homes.fails(DATA, "merge", model, tmp_path / "a.shard", tmp_path / "b.shard")
+    assert "b.shard: 100% of these rows are already in the calibration set" in message
+    homes.ok("merge", model, tmp_path / "a.shard")
+    assert "100% of these rows" in homes.fails(DATA, "merge", model, tmp_path / "b.shard")
+    homes.ok("merge", model, tmp_path / "b.shard", "--replace")
 
 
 def test_merge_refuses_parts_of_rows_that_fitted(homes, model, tmp_path):
     # Emitted with a model that was fitted without these rows but has the same scores, like a program without sketches.
-    homes(*FIT, "--calibration-share", "0", "--no-compare", "-o", tmp_path / "all.safetensors")
+    homes(*FIT, "--calibration-size", "0", "--no-compare", "-o", tmp_path / "all.safetensors")
     train = read(homes.folder / "train.csv")
     for i in range(4):
         write(train.slice(20 * i, 20), tmp_path / f"{i}.csv")  # too few to be detected separately
-        homes.ok("calibrate", tmp_path / "all.safetensors", tmp_path / f"{i}.csv", "--emit", tmp_path / f"{i}.part")
-    parts = [tmp_path / f"{i}.part" for i in range(4)]
+        homes.ok("calibrate", tmp_path / "all.safetensors", tmp_path / f"{i}.csv", "--emit", tmp_path / f"{i}.shard")
+    parts = [tmp_path / f"{i}.shard" for i in range(4)]
     message = homes.fails(DATA, "merge", tmp_path / "all.safetensors", *parts)
     assert "100% of these rows fitted the model" in message
 

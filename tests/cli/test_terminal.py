@@ -108,7 +108,7 @@ def test_names_and_notes_of_a_model_reach_the_terminal_cleaned(widthwise):
     target, feature = "price\x1b[31m\nfake line", "\u202ea\u009b2J größe"
     table = make_table(400, 5).select(["a", "b", "forecast", "price"])
     write(table.rename_columns([feature, "b", "forecast", target]), widthwise.folder / "red\x1b[31m.csv")
-    fit = ["fit", "red\x1b[31m.csv", "--target", target, "--prediction", "forecast", "--transform", "identity"]
+    fit = ["fit", "red\x1b[31m.csv", "--target", target, "--prediction", "forecast", "--score-transform", "identity"]
     shown = [
         widthwise(*fit, "-o", "odd.safetensors"),
         widthwise("inspect", "odd.safetensors"),

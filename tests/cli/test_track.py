@@ -66,12 +66,12 @@ def test_the_first_interval_is_that_of_the_calibration(homes, stream):
 
 @pytest.mark.parametrize("method", ["adaptive", "decaying"])
 def test_two_tables_one_after_the_other_are_as_one(homes, stream, tmp_path, method):
-    options = [*LEVELS, "--method", method, "--window", "300"]
+    options = [*LEVELS, "--method", method, "--window-rows", "300"]
     whole, one, two = (tmp_path / f"{name}.safetensors" for name in ("whole", "one", "two"))
     homes.ok("track", "homes.safetensors", "stream.csv", *options, "-o", tmp_path / "whole.csv", "--save", whole)
     homes.ok("track", "homes.safetensors", "stream_1.csv", *options, "-o", tmp_path / "1.csv", "--save", one)
     report = homes.ok("track", one, "stream_2.csv", "-o", tmp_path / "2.csv", "--save", two, "--json").json
-    assert (report["observed"], report["levels"][0]["rows"], report["window"]) == (3500, 6000, 300)
+    assert (report["observed"], report["levels"][0]["rows"], report["window_rows"]) == (3500, 6000, 300)
     parts = pa.concat_tables([read(tmp_path / "1.csv"), read(tmp_path / "2.csv")])
     assert parts.equals(read(tmp_path / "whole.csv"))
     states = [homes.ok("inspect", file, "--json").json["online"] for file in (whole, two)]
@@ -94,7 +94,7 @@ def test_a_model_is_changed_only_where_it_is_saved(homes, stream, tmp_path):
     assert "stream_1.csv: the model has already observed these rows" in message
     restarted = homes.ok("track", copy, "stream_1.csv", "--restart", "-o", tmp_path / "out.csv", "--json").json
     assert restarted["levels"][0]["rows"] == 2500
-    for option, value in [("--level", "0.8"), ("--method", "decaying"), ("--step", "0.1"), ("--window", "50")]:
+    for option, value in [("--level", "0.8"), ("--method", "decaying"), ("--step", "0.1"), ("--window-rows", "50")]:
         message = homes.fails(2, "track", copy, "stream_2.csv", option, value, "-o", tmp_path / "out.csv")
         assert message.startswith(f"widthwise track: {option}: ") and "--restart" in message
     homes.ok("track", copy, "stream_2.csv", "--level", "0.9", "--step", "0.005", "-o", tmp_path / "out.csv")
@@ -220,9 +220,9 @@ def test_rows_are_issued_in_the_morning_and_observed_in_the_evening(homes, strea
         (2, ["--observe"], "--observe makes no intervals; leave --output out"),
         (2, ["--step", "0"], "expected a step above 0 and up to 10, found 0"),
         (2, ["--step", "much"], "--step: 'much' is not a number"),
-        (2, ["--window", "0"], "expected a window of 1 to 1,000,000 rows, found 0"),
-        (2, ["--window", "99999999"], "expected a window of 1 to 1,000,000 rows"),
-        (2, ["--window", "5"], "a window of 5 rows is too short for level 0.9, which needs 9 rows"),
+        (2, ["--window-rows", "0"], "expected a window of 1 to 1,000,000 rows, found 0"),
+        (2, ["--window-rows", "99999999"], "expected a window of 1 to 1,000,000 rows"),
+        (2, ["--window-rows", "5"], "a window of 5 rows is too short for level 0.9, which needs 9 rows"),
         (2, ["--method", "adaptiv"], "did you mean 'adaptive'?"),
         (2, ["--columns", "nothing"], "no column 'nothing'"),
     ],

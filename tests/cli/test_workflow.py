@@ -166,17 +166,17 @@ def test_a_level_that_needs_more_rows_is_a_warning_that_says_how_many(homes):
 
 
 def test_an_uncalibrated_model_is_told_apart(homes):
-    outcome = homes(*FIT, "--calibration-share", "0", "--no-compare", "-o", "raw.safetensors")
+    outcome = homes(*FIT, "--calibration-size", "0", "--no-compare", "-o", "raw.safetensors")
     assert outcome.code == 0 and "the model is not calibrated, so its intervals are infinite" in outcome.err
     homes.ok("calibrate", "raw.safetensors", "fresh.csv")
     assert homes.ok("inspect", "raw.safetensors", "--json").json["calibration"]["rows_seen"] == 2000
 
 
 def test_the_range_cuts_intervals(homes):
-    least = min(read(homes.folder / "train.csv")["price"].to_pylist())
-    homes(*FIT, "--range", f"{least!r},", "--no-compare", "-o", "cut.safetensors")
+    minimum = min(read(homes.folder / "train.csv")["price"].to_pylist())
+    homes(*FIT, "--outcome-range", f"{minimum!r},", "--no-compare", "-o", "cut.safetensors")
     homes.ok("predict", "cut.safetensors", "test.csv", "--level", "0.99", "-o", "cut.csv")
-    assert min(read(homes.folder / "cut.csv")["lower_0.99"].to_pylist()) == least
+    assert min(read(homes.folder / "cut.csv")["lower_0.99"].to_pylist()) == minimum
 
 
 def test_missing_features_are_fine(homes):

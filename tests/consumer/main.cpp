@@ -17,7 +17,7 @@ int main() {
   const widthwise::ConformalRule rule(widthwise::make_transform("identity"));
   widthwise::Calibration calibration;
   rule.calibrate(calibration, {predictions, {nullptr, predictions.size(), 0}}, outcomes, 0);
-  const widthwise::Predictor predictor(rule, calibration);
+  const widthwise::ConformalPredictor predictor(rule, calibration);
   const widthwise::Interval interval = predictor.interval(10, {}, 0.9);
   std::printf("[%.3f, %.3f]\n", interval.lower, interval.upper);
   return interval.lower <= 1 && interval.lower > 0.999 && interval.upper >= 19 && interval.upper < 19.001 ? 0 : 1;

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from teams import Apart, Here, write_table
+from workers import Apart, Here, write_table
 
 
 @pytest.fixture(params=["one address", "an address each"])

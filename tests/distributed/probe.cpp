@@ -1,4 +1,4 @@
-// A worker of a team, for the tests of several processes:
+// one of several workers, for the tests of several processes:
 //   probe evaluate HOST:PORT RANK WORLD ROWS TRANSFORM exact|auto FILE   loss and gradient of its rows, as doubles
 //   probe train    HOST:PORT RANK WORLD ROWS TRANSFORM ROUNDS            what a round sends and takes, as JSON
 // Every worker makes the same problem and takes its part of the rows.
@@ -29,14 +29,14 @@ struct Place {
   std::size_t count;
 };
 
-Place place_of(std::size_t rows, const TeamOptions& options) {
+Place place_of(std::size_t rows, const CommunicatorOptions& options) {
   const std::size_t first = rows * options.rank / options.workers;
   return {first, rows * (options.rank + 1) / options.workers - first};
 }
 
-TeamOptions options_of(const std::vector<std::string>& arguments) {
+CommunicatorOptions options_of(const std::vector<std::string>& arguments) {
   const std::string& address = arguments[0];
-  TeamOptions options;
+  CommunicatorOptions options;
   options.host = address.substr(0, address.find(':'));
   options.port = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
   options.rank = std::stoul(arguments[1]);
@@ -53,7 +53,7 @@ std::unique_ptr<const Objective> objective_of(const std::string& transform, Pair
 }
 
 void evaluate(const std::vector<std::string>& arguments) {
-  const TeamOptions options = options_of(arguments);
+  const CommunicatorOptions options = options_of(arguments);
   const std::size_t n = std::stoul(arguments[3]);
   const auto objective = objective_of(arguments[4], arguments[5] == "exact" ? PairMethod::kExact : PairMethod::kAuto);
   const std::size_t columns = objective->parameter_count();
@@ -68,15 +68,15 @@ void evaluate(const std::vector<std::string>& arguments) {
   const auto [first, count] = place_of(n, options);
   std::vector<double> gradient(count * columns);
   Workspace workspace;
-  const auto team = join_team(XgboostLibrary::load(), options);
+  const auto communicator = join_workers(XgboostLibrary::load(), options);
   const double loss = objective->evaluate({std::span(residuals).subspan(first, count)},
                                           {parameters.data() + first * columns, count, columns},
-                                          {gradient.data(), count, columns}, {}, workspace, *team);
+                                          {gradient.data(), count, columns}, {}, workspace, *communicator);
   std::ofstream out(arguments[6], std::ios::binary);
   out.write(reinterpret_cast<const char*>(&loss), sizeof(loss));
   out.write(reinterpret_cast<const char*>(gradient.data()),
             static_cast<std::streamsize>(gradient.size() * sizeof(double)));
-  std::cout << team->bytes_shared() << "\n";
+  std::cout << communicator->bytes_shared() << "\n";
 }
 
 /// Bytes that this machine has sent to itself.
@@ -90,7 +90,7 @@ std::uint64_t loopback_bytes() {
 }
 
 void train(const std::vector<std::string>& arguments) {
-  const TeamOptions options = options_of(arguments);
+  const CommunicatorOptions options = options_of(arguments);
   const auto [first, count] = place_of(std::stoul(arguments[3]), options);
   const std::size_t rounds = std::stoul(arguments[5]);
   constexpr std::size_t kInputs = 5;
@@ -102,13 +102,13 @@ void train(const std::vector<std::string>& arguments) {
     residuals.push_back((0.5 + x[i * kInputs]) * random.normal());
   }
   const auto library = XgboostLibrary::load();
-  const auto team = join_team(library, options);
+  const auto communicator = join_workers(library, options);
   TreeOptions trees;
   trees.threads = 1;
   trees.retrain_factor = 1;
   trees.subsample = 1;
   trees.column_sample = 1;
-  const auto trainer = make_tree_trainer(library, trees, {.team = team.get()});
+  const auto trainer = make_tree_trainer(library, trees, {.communicator = communicator.get()});
   const auto objective = objective_of(arguments[4], PairMethod::kAuto);
   const TrainingRows rows{{x.data(), count, kInputs}, {residuals}};
   struct Cost {
@@ -116,13 +116,13 @@ void train(const std::vector<std::string>& arguments) {
     double seconds;
   };
   const auto cost_of = [&](std::size_t length) -> Cost {
-    const std::uint64_t bytes = team->bytes_shared();
+    const std::uint64_t bytes = communicator->bytes_shared();
     const std::uint64_t network = loopback_bytes();
     const auto start = std::chrono::steady_clock::now();
     (void)trainer->retrain(rows, *objective, length, {});
     double barrier = 0;
-    team->sum({&barrier, 1});
-    return {team->bytes_shared() - bytes, loopback_bytes() - network,
+    communicator->sum({&barrier, 1});
+    return {communicator->bytes_shared() - bytes, loopback_bytes() - network,
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
   };
   // What comes once, the bins of the features above all, is in both trainings.

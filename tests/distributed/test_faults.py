@@ -10,11 +10,11 @@ import time
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
-from teams import FULL, Here, fit_words, write_table
+from workers import FULL, Here, fit_words, write_table
 
 KILLS = 25 if FULL else 3  # for each goal
 LOST = 3  # the exit code
-TIMEOUT = 10  # seconds; a worker that dies while the team meets is missed only then
+TIMEOUT = 10  # seconds; a worker that dies while the workers meets is missed only then
 
 
 class Fit:
@@ -192,7 +192,7 @@ def tracker(address, rank=0):
         ([*tracker("127.0.0.1:9091", rank=2), "--private-network"], "--rank: there is no worker 2 of 2"),
         (tracker("127.0.0.1:9091"), "if only trusted programs can reach their ports, add --private-network"),
         (["--rank", "1"], "--rank requires --tracker"),
-        (["--workers", "2", "--transform", "mixture"], "the transform mixture has to see all rows at once"),
+        (["--workers", "2", "--score-transform", "mixture"], "the transform mixture has to see all rows at once"),
     ],
 )
 def test_what_cannot_be_is_said_at_once(options, complaint, table, tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from programs import required_path, run_program
 from pyarrow import csv, parquet
-from teams import FULL, fit_words, run_team
+from workers import FULL, fit_words, run_workers
 
 ROUNDS = ["--goal", "narrow", "--no-compare", "--threads", "1"]
 
@@ -19,7 +19,7 @@ def test_all_workers_write_the_same_model(world, network, table, tmp_path):
         output = tmp_path / f"model-{rank}.safetensors"
         return fit_words(table, *ROUNDS, *team, "-o", output)
 
-    run_team(network, world, words)
+    run_workers(network, world, words)
     models = [(tmp_path / f"model-{rank}.safetensors").read_bytes() for rank in range(world)]
     assert all(model == models[0] for model in models)
     assert not list(tmp_path.glob("*.checkpoint"))
@@ -80,7 +80,7 @@ def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
         target,
         "--base",
         "xgboost",
-        "--transform",
+        "--score-transform",
         "identity",
         "-o",
         tmp_path / "base",
@@ -96,13 +96,13 @@ def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
     def mean_width(*workers):
         model = tmp_path / "model"
         run_program("fit", tmp_path / "fit.parquet", "--target", target, "--prediction", "prediction", "--goal", goal,
-            "--no-compare", "--calibration-share", 0, *workers, "-o", model)  # fmt: skip
+            "--no-compare", "--calibration-size", 0, *workers, "-o", model)  # fmt: skip
         run_program("calibrate", model, tmp_path / "calibrate.parquet")
         return run_program("evaluate", model, tmp_path / "test.parquet", "--json")["levels"][0]["mean_width"]
 
-    # A team deals rows by their numbers, a process alone by a shuffle: other rows are held out.
+    # A worker deals rows by their numbers, a process alone by a shuffle: other rows are held out.
     alone, dealt = mean_width(), mean_width("--workers", 1)
-    print(f"\ncasp, {goal}: mean width {alone:.4f} by a process alone, {dealt:.4f} by a team of one")
+    print(f"\ncasp, {goal}: mean width {alone:.4f} by a process alone, {dealt:.4f} by several workers of one")
     assert dealt < 1.005 * alone
     for world in (2, 4):
         together = mean_width("--workers", world)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from teams import fit_words
+from workers import fit_words
 
 LISTENING = "0A"
 NOBODY = 65534

@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 from programs import required_path
-from teams import FULL, Here, run_team
+from workers import FULL, Here, run_workers
 
 ROWS = 20_000
 
@@ -18,7 +18,7 @@ def evaluated(network, world, transform, method, tmp_path):
         file = tmp_path / f"{world}-{rank}"
         return [required_path("WIDTHWISE_PROBE"), "evaluate", address, rank, world, ROWS, transform, method, file]
 
-    sent = [int(out) for out in run_team(network, world, words)]
+    sent = [int(out) for out in run_workers(network, world, words)]
     parts = [np.fromfile(tmp_path / f"{world}-{rank}") for rank in range(world)]
     assert all(part[0] == parts[0][0] for part in parts), "every worker has the same loss"
     return parts[0][0], np.concatenate([part[1:] for part in parts]), max(sent)
@@ -28,12 +28,12 @@ def evaluated(network, world, transform, method, tmp_path):
 @pytest.mark.parametrize("transform", ["exp", "linear", "density", "affine"])
 def test_loss_and_gradient_are_those_of_one_process(transform, world, network, tmp_path):
     loss, gradient, _ = evaluated(Here(), 1, transform, "exact", tmp_path)
-    (tmp_path / "team").mkdir()
-    team_loss, team_gradient, sent = evaluated(network, world, transform, "auto", tmp_path / "team")
-    # A team sends a summary of the values of density and affine; the sums of the others are exact.
+    (tmp_path / "workers").mkdir()
+    loss_of_workers, gradient_of_workers, sent = evaluated(network, world, transform, "auto", tmp_path / "workers")
+    # A worker sends a summary of the values of density and affine; the sums of the others are exact.
     tolerance = 1e-12 if transform in ("exp", "linear") else 1e-3
-    assert abs(np.exp(team_loss - loss) - 1) < tolerance
-    assert np.linalg.norm(team_gradient - gradient) < tolerance * np.linalg.norm(gradient)
+    assert abs(np.exp(loss_of_workers - loss) - 1) < tolerance
+    assert np.linalg.norm(gradient_of_workers - gradient) < tolerance * np.linalg.norm(gradient)
     assert sent <= (200 if tolerance == 1e-12 else 65_536)
 
 

@@ -90,7 +90,7 @@ Calibration calibrate(const Options& options, const Columns& columns) {
   return whole;
 }
 
-std::vector<double> intervals(const Options& options, const Predictor& predictor, const PredictionRows& rows) {
+std::vector<double> intervals(const Options& options, const ConformalPredictor& predictor, const PredictionRows& rows) {
   const std::size_t m = options.test_rows;
   const std::size_t k = options.levels.size();
   std::vector<double> lower(m * k);
@@ -112,7 +112,7 @@ std::vector<double> intervals(const Options& options, const Predictor& predictor
 }
 
 std::vector<double> repetition(const Options& options, const Columns& columns) {
-  const Predictor predictor(options.rule, calibrate(options, columns), options.guarantee);
+  const ConformalPredictor predictor(options.rule, calibrate(options, columns), options.guarantee);
   const std::size_t n = options.calibration_rows;
   const std::size_t m = options.test_rows;
   const PredictionRows rows = columns.view(options.rule, n, m);

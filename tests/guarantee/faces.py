@@ -40,8 +40,8 @@ def below_quantiles(quantiles, y, levels):
 
 def not_surprising(p_values, levels, n):
     """Whether p-values (..., m) of n calibration rows exceed 1 - level; they are multiples of 1 / (n + 1)."""
-    least = (1 - np.asarray(levels)) * (n + 1)
-    return p_values[..., None] * (n + 1) > least + 1e-6
+    minimum = (1 - np.asarray(levels)) * (n + 1)
+    return p_values[..., None] * (n + 1) > minimum + 1e-6
 
 
 def repeated(calibration, test, one):
@@ -297,7 +297,7 @@ class CommandLine:
         with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
             model = Path(folder, "model.safetensors")
             if self.path != "fit":
-                self.fit(fit, model, "--calibration-share", "0")
+                self.fit(fit, model, "--calibration-size", "0")
             work = [
                 pool.submit(self.one, Path(folder, str(r)), model, calibration[r], test[r], levels)
                 for r in range(len(test))
@@ -312,7 +312,18 @@ class CommandLine:
         table = model.with_suffix(".csv")
         write_table(rows, table)
         goal = [] if self.transform == "identity" else ["--goal", self.goal]
-        words = ["fit", table, "--target", "y", "--transform", self.transform, *goal, "--threads", 1, "--no-compare"]
+        words = [
+            "fit",
+            table,
+            "--target",
+            "y",
+            "--score-transform",
+            self.transform,
+            *goal,
+            "--threads",
+            1,
+            "--no-compare",
+        ]
         self.run(*words, *options, *self.predictions(), "-o", model)
 
     def predictions(self):
@@ -330,12 +341,12 @@ class CommandLine:
     def calibrated(self, folder, model, rows):
         out = folder / "calibrated.safetensors"
         if self.path == "fit":
-            self.fit(rows, out, "--calibration-share", self.calibration_size / len(rows))
+            self.fit(rows, out, "--calibration-size", self.calibration_size / len(rows))
         elif self.path == "merge":
             shards = []
             for i, shard in enumerate(np.array_split(np.arange(len(rows)), 2)):
                 write_table(rows[shard], folder / f"{i}.csv", id=shard)
-                shards.append(folder / f"{i}.part")
+                shards.append(folder / f"{i}.shard")
                 self.run("calibrate", model, folder / f"{i}.csv", "--key", "id", "--emit", shards[-1])
             self.run("merge", model, *shards, "-o", out)
         else:
@@ -401,7 +412,7 @@ class TrackedStream(Stream):
         command = CommandLine()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            command.fit(fit, folder / "model.safetensors", "--calibration-share", "0")
+            command.fit(fit, folder / "model.safetensors", "--calibration-size", "0")
             model = command.calibrated(folder, folder / "model.safetensors", calibration)
             write_table(stream, folder / "stream.csv")
             words = ["--level", ",".join(map(str, levels)), "-o", folder / "out.csv"]

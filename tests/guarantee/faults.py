@@ -122,7 +122,7 @@ FAULTS = [
     _in_library("p-value without the new row", "`SortedScores::p_value`", "C++ p_values, heavy, n = 19"),
     _in_library("group mix-up", "`SortedScores::find`", "C++ groups, heavy"),
     _in_library("weights ignored", "`SortedScores::rank_rows`", "C++ weights, heavy, n = 30"),
-    _in_library("rounding down", "half-widths in predictor.cpp", "C++ identity squared one, rounded, n = 20"),
+    _in_library("rounding down", "half-widths in conformal_predictor.cpp", "C++ identity squared one, rounded, n = 20"),
     _in_library("sketch instead of exact quantile", "`SortedScores::rank_rows`", "C++ exp, heavy, n = 1,000"),
     _in_library(
         "lower side from the upper parameters", "`Predictor::intervals`", "C++ density absolute two, heavy, n = 11"

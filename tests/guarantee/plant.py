@@ -21,17 +21,17 @@ FAULTS = [
         ' (planted::is("rank off by one") ? 1 : 0);',
     ),
     (
-        "src/predictor.cpp",
+        "src/conformal_predictor.cpp",
         "f[i] - to_residual(kScore, below[i])",
         "f[i] - planted::rounding * to_residual(kScore, below[i])",
     ),
     (
-        "src/predictor.cpp",
+        "src/conformal_predictor.cpp",
         "f[i] + to_residual(kScore, above[i])",
         "f[i] + planted::rounding * to_residual(kScore, above[i])",
     ),
     (
-        "src/predictor.cpp",
+        "src/conformal_predictor.cpp",
         "rule.transform().inverses(quantiles, side_parameters(rule, rows, false, first, count)",
         "rule.transform().inverses(quantiles,"
         ' side_parameters(rule, rows, planted::is("lower side from the upper parameters"), first, count)',

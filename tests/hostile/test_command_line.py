@@ -24,16 +24,16 @@ def commands(tmp_path_factory):
     for name, content in inputs.tables().items():
         (folder / name).write_bytes(content)
     csv.write_csv(inputs.good_table(200, seed=9), folder / "train.csv")
-    fit = ["fit", "train.csv", "--target", "y", "--transform", "identity"]
+    fit = ["fit", "train.csv", "--target", "y", "--score-transform", "identity"]
     for arguments in (
         [*fit, "--prediction", "p", "-o", "m.safetensors"],
         [*fit, "--base", "knn", "--exclude", "p", "-o", "knn.safetensors"],
-        ["calibrate", "m.safetensors", "more.csv", "--emit", "good.part"],
+        ["calibrate", "m.safetensors", "more.csv", "--emit", "good.shard"],
         ["track", "m.safetensors", "more.csv", "-o", "tracked.csv", "--save", "tracked.safetensors"],
     ):
         done = run(*arguments)
         assert done.code == 0, done
-    model, part = ((folder / name).read_bytes() for name in ("m.safetensors", "good.part"))
+    model, part = ((folder / name).read_bytes() for name in ("m.safetensors", "good.shard"))
     for name, content in inputs.models(model, part).items():
         (folder / name).write_bytes(content)
     inputs.odd_files(folder)
@@ -45,7 +45,7 @@ def commands(tmp_path_factory):
 # ---- tables, given to every command that reads one
 
 TABLE_COMMANDS = {
-    "fit": "fit {} --target y --prediction p --transform identity -o OUT.safetensors",
+    "fit": "fit {} --target y --prediction p --score-transform identity -o OUT.safetensors",
     "predict": "predict m.safetensors {} -o OUT.csv",
     "calibrate": "calibrate m.safetensors {} -o OUT.safetensors",
     "evaluate": "evaluate m.safetensors {}",
@@ -170,7 +170,7 @@ MODEL_COMMANDS = [
     "predict {} good.csv -o OUT.csv",
     "calibrate {} more.csv -o OUT.safetensors",
     "evaluate {} more.csv",
-    "merge {} good.part -o OUT.safetensors",
+    "merge {} good.shard -o OUT.safetensors",
     "track {} more.csv -o OUT.csv",
 ]
 MODELS = {
@@ -217,12 +217,12 @@ def model_cases():
 
 NUMBERS = ["-1", "0", "nan", "inf", "1e400", "''", "abc", "18446744073709551616", "1.5", "0x10", "' 1'"]
 # For each option: the values it accepts, and its command.
-FIT = "fit good.csv --target y --prediction p --transform identity -o OUT.safetensors"
+FIT = "fit good.csv --target y --prediction p --score-transform identity -o OUT.safetensors"
 OPTIONS = {
-    "--calibration-share": (FIT, {"0"}),
+    "--calibration-size": (FIT, {"0"}),
     "--seed": (FIT, {"0"}),
     "--threads": (FIT, {"0"}),
-    "--folds": ("fit good.csv --target y --base knn --exclude p --transform identity -o OUT.safetensors", set()),
+    "--folds": ("fit good.csv --target y --base knn --exclude p --score-transform identity -o OUT.safetensors", set()),
     "--guarantee": (FIT, set()),
     "--level": (FIT, set()),
     "--goal": ("fit good.csv --target y --prediction p -o OUT.safetensors", None),
@@ -231,7 +231,7 @@ OPTIONS = {
     "--confidence": ("plan --rows 100", set()),
     "--batch-size": ("track m.safetensors more.csv -o OUT.csv", set()),
     "--delay": ("track m.safetensors more.csv -o OUT.csv", {"0"}),
-    "--window": ("track m.safetensors more.csv -o OUT.csv", set()),
+    "--window-rows": ("track m.safetensors more.csv -o OUT.csv", set()),
     "--step": ("track m.safetensors more.csv -o OUT.csv", {"1.5"}),
 }
 
@@ -260,7 +260,7 @@ CASES = [
     ("fit good.csv --target y -o OUT", USAGE, "--prediction COL"),
     ("fit good.csv --target y --prediction p --base knn -o OUT", USAGE, "give one of"),
     ("fit good.csv --target y --prediction p --cv-prediction p -o OUT", USAGE, "give one of"),
-    ("fit good.csv --target y --cv-prediction p --calibration-share 0.5 -o OUT", USAGE, "--calibration-share"),
+    ("fit good.csv --target y --cv-prediction p --calibration-size 0.5 -o OUT", USAGE, "--calibration-size"),
     ("fit good.csv --target z --prediction p -o OUT", USAGE, "good.csv: no column 'z'"),
     ("fit one_column.csv --target y --prediction p -o OUT", USAGE, "one_column.csv: no column 'y'"),
     ("fit good.csv --target '' --prediction p -o OUT", USAGE, "no column ''"),
@@ -277,37 +277,45 @@ CASES = [
     ("fit good.csv --target y --prediction p --goal wide -o OUT", USAGE, "goal: 'wide'"),
     ("fit good.csv --target y --prediction p --goal 1.5 -o OUT", USAGE, "0 to 1"),
     ("fit good.csv --target y --prediction p --goal nan -o OUT", USAGE, "0 to 1"),
-    ("fit good.csv --target y --prediction p --transform square -o OUT", USAGE, "--transform"),
-    ("fit good.csv --target y --prediction p --transform affine --goal even -o OUT", USAGE, "affine"),
+    ("fit good.csv --target y --prediction p --score-transform square -o OUT", USAGE, "--score-transform"),
+    ("fit good.csv --target y --prediction p --score-transform affine --goal even -o OUT", USAGE, "affine"),
     ("fit good.csv --target y --base forest -o OUT", USAGE, "--base"),
     ("fit good.csv --target y --prediction p --localizer magic -o OUT", USAGE, "--localizer"),
     ("fit good.csv --target y --prediction p --one-sided --two-sided -o OUT", USAGE, "--two-sided"),
-    ("fit good.csv --target y --prediction p --range 5,1 -o OUT", USAGE, "--range"),
-    ("fit good.csv --target y --prediction p --range a,b -o OUT", USAGE, "--range"),
-    ("fit good.csv --target y --prediction p --range nan,1 -o OUT", USAGE, "--range"),
-    ("fit good.csv --target y --prediction p --range 1 -o OUT", USAGE, "--range"),
-    ("fit good.csv --target y --prediction p --range 0,1 -o OUT", DATA, "outside the outcome range"),
-    ("fit good.csv --target y --prediction p --window 0.9,0.8 -o OUT", USAGE, "window"),
-    ("fit good.csv --target y --prediction p --window 0.9 -o OUT", USAGE, "--window"),
-    ("fit good.csv --target y --prediction p --level 0.9,0.9 --transform identity -o OUT", DONE, OK),
-    ("fit good.csv --target y --prediction p --level 0.95,0.5 --transform identity -o OUT", DONE, OK),
-    ("fit good.csv --target y --prediction p --level 0.9, --transform identity -o OUT", USAGE, "--level"),
-    ("fit good.csv --target y --prediction p --level 90 --transform identity -o OUT", USAGE, "--level"),
-    ("fit good.csv --target y --prediction p --level 90% --transform identity -o OUT", USAGE, "--level"),
-    ("fit good.csv --target y --prediction p --level 0,9 --transform identity -o OUT", USAGE, "--level"),
-    ("fit good.csv --target y --prediction p --transform identity --workers 2 -o OUT", USAGE, "Parquet"),
+    ("fit good.csv --target y --prediction p --outcome-range 5,1 -o OUT", USAGE, "--outcome-range"),
+    ("fit good.csv --target y --prediction p --outcome-range a,b -o OUT", USAGE, "--outcome-range"),
+    ("fit good.csv --target y --prediction p --outcome-range nan,1 -o OUT", USAGE, "--outcome-range"),
+    ("fit good.csv --target y --prediction p --outcome-range 1 -o OUT", USAGE, "--outcome-range"),
+    ("fit good.csv --target y --prediction p --outcome-range 0,1 -o OUT", DATA, "outside the outcome range"),
+    ("fit good.csv --target y --prediction p --level-window 0.9,0.8 -o OUT", USAGE, "window"),
+    ("fit good.csv --target y --prediction p --level-window 0.9 -o OUT", USAGE, "--window-rows"),
+    ("fit good.csv --target y --prediction p --level 0.9,0.9 --score-transform identity -o OUT", DONE, OK),
+    ("fit good.csv --target y --prediction p --level 0.95,0.5 --score-transform identity -o OUT", DONE, OK),
+    ("fit good.csv --target y --prediction p --level 0.9, --score-transform identity -o OUT", USAGE, "--level"),
+    ("fit good.csv --target y --prediction p --level 90 --score-transform identity -o OUT", USAGE, "--level"),
+    ("fit good.csv --target y --prediction p --level 90% --score-transform identity -o OUT", USAGE, "--level"),
+    ("fit good.csv --target y --prediction p --level 0,9 --score-transform identity -o OUT", USAGE, "--level"),
+    ("fit good.csv --target y --prediction p --score-transform identity --workers 2 -o OUT", USAGE, "Parquet"),
     ("fit good.parquet --target y --base knn --workers 2 -o OUT", USAGE, "--base knn trains in one process"),
-    ("fit good.csv good.csv --target y --prediction p --transform identity -o OUT", DATA, "given twice"),
-    ("fit good.csv one_column.csv --target y --prediction p --transform identity -o OUT", DATA, "one_column.csv: no"),
+    ("fit good.csv good.csv --target y --prediction p --score-transform identity -o OUT", DATA, "given twice"),
     (
-        "fit good.csv missing.csv --target y --prediction p --transform identity -o OUT",
+        "fit good.csv one_column.csv --target y --prediction p --score-transform identity -o OUT",
+        DATA,
+        "one_column.csv: no",
+    ),
+    (
+        "fit good.csv missing.csv --target y --prediction p --score-transform identity -o OUT",
         DATA,
         "missing.csv: there is no",
     ),
     ("fit good.csv --target y --prediction p --xgboost missing.so -o OUT", USAGE, "missing.so"),
     ("fit good.csv --target y --prediction p --xgboost good.csv -o OUT", USAGE, "good.csv"),
-    ("fit constant.csv --target y --base knn --exclude p --transform identity -o OUT", DATA, "nothing to predict"),
-    ("fit tiny.csv --target y --prediction p --transform identity -o OUT", DATA, "too small for floating point"),
+    (
+        "fit constant.csv --target y --base knn --exclude p --score-transform identity -o OUT",
+        DATA,
+        "nothing to predict",
+    ),
+    ("fit tiny.csv --target y --prediction p --score-transform identity -o OUT", DATA, "too small for floating point"),
     ("fit large_outcome.csv --target y --base knn --exclude p -o OUT", DATA, "'y' is 1e+39"),
     ("fit header.csv --target y --base knn -o OUT", DATA, "rows"),
     # outputs
@@ -347,10 +355,10 @@ CASES = [
     ("merge m.safetensors", USAGE, "PART"),
     ("merge m.safetensors good.csv -o OUT", DATA, "good.csv: "),
     ("merge m.safetensors m.safetensors -o OUT", DATA, "a model, not a part"),
-    ("merge m.safetensors missing.part -o OUT", DATA, "missing.part: "),
+    ("merge m.safetensors missing.shard -o OUT", DATA, "missing.shard: "),
     ("merge m.safetensors folder.csv -o OUT", DATA, "folder.csv: "),
-    ("merge m.safetensors good.part good.part -o OUT", DATA, "counted twice"),
-    ("merge knn.safetensors good.part -o OUT", DATA, "scores of another model"),
+    ("merge m.safetensors good.shard good.shard -o OUT", DATA, "counted twice"),
+    ("merge knn.safetensors good.shard -o OUT", DATA, "scores of another model"),
     ("merge m.safetensors cut_by_one.safetensors -o OUT", DATA, "cut_by_one.safetensors: "),
     ("track m.safetensors good.csv", USAGE, "--output"),
     ("track m.safetensors good.csv --observe -o OUT.csv", USAGE, "--observe"),

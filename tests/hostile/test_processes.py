@@ -14,9 +14,9 @@ from pyarrow import csv
 
 MOMENTS = 40 if FULL else 2  # moments at which each command is stopped, per signal
 COMMANDS = {
-    "fit": "fit large.csv --target y --prediction p --transform identity -o out.safetensors",
+    "fit": "fit large.csv --target y --prediction p --score-transform identity -o out.safetensors",
     "calibrate": "calibrate m.safetensors large.csv",
-    "merge": "merge m.safetensors large.part",
+    "merge": "merge m.safetensors large.shard",
     "predict": "predict m.safetensors large.csv -o out.csv",
     "track": "track m.safetensors large.csv -o out.csv --save m.safetensors",
     "evaluate": "evaluate m.safetensors large.csv",
@@ -32,8 +32,8 @@ def files(tmp_path_factory):
     for name, rows in (("train.csv", 200), ("large.csv", 20_000)):
         csv.write_csv(inputs.good_table(rows, seed=rows).drop_columns(["city"]), folder / name)
     for arguments in (
-        "fit train.csv --target y --prediction p --transform identity -o m.safetensors",
-        "calibrate m.safetensors large.csv --emit large.part",
+        "fit train.csv --target y --prediction p --score-transform identity -o m.safetensors",
+        "calibrate m.safetensors large.csv --emit large.shard",
     ):
         assert run(*arguments.split()).code == 0
     yield folder, run

@@ -189,7 +189,7 @@ CASES = [
     (lambda w: w.stream(method="magic"), ValueError, "magic"),
     (lambda w: w.stream(step=-1), ValueError, "step"),
     (lambda w: w.stream(step=nan), ValueError, "step"),
-    (lambda w: w.stream(window=0), ValueError, "window"),
+    (lambda w: w.stream(window_rows=0), ValueError, "window"),
     (lambda w: w.stream().observe(w.X, w.y, w.p), ValueError, "no batch is pending"),
     (lambda w: w.stream().predict_interval(w.X[:0], w.p[:0]), ValueError, "no rows"),
     (lambda w: w.stream().drop(3), ValueError, "batch 3"),

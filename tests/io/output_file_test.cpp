@@ -105,11 +105,11 @@ TEST_F(TableOutput, SaysOfAFullDiskWhatTheSystemSays) {
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   for (const char* const name : kNames) {
     // From the first bytes on, and in the middle.
-    for (const rlim_t most : {rlim_t{0}, rlim_t{50'000}}) {
+    for (const rlim_t maximum : {rlim_t{0}, rlim_t{50'000}}) {
       with_text(name, "old");
       const std::size_t before = entries();
       rlimit limit = old_limit;
-      limit.rlim_cur = most;
+      limit.rlim_cur = maximum;
       ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
       const std::string message = refusal(name);
       ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old_limit), 0);

@@ -56,7 +56,7 @@ class Load:
         self.tables = tables(self.X)
         self.right = [predictor.predict_interval(self.X, self.f)[1] for predictor in self.predictors]
         self.live = 0, self.predictors[0]  # the model served, and its number
-        self.online = OnlinePredictor(self.predictors[0], window=500)
+        self.online = OnlinePredictor(self.predictors[0], window_rows=500)
         self.calibration = Calibration(capacity=5000)
         self.folder = Path(folder)
         self.stop = False

@@ -231,7 +231,7 @@ def test_spark_gives_the_librarys_intervals(spark, predictor, table, parquet, tm
 
 
 @pytest.mark.cluster
-def test_spark_calibrates_to_the_same_bytes_however_rows_are_dealt_out(spark, predictor, table, parquet):
+def test_spark_calibrates_to_the_same_bytes_however_rows_are_split(spark, predictor, table, parquet):
     spark_module = pytest.importorskip("widthwise.spark")
     whole = bytes_of(calibrated_alone(predictor, table))
     frame = spark.read.parquet(str(parquet))
@@ -302,7 +302,7 @@ def test_dask_gives_the_librarys_intervals(client, predictor, table, partitions)
 
 
 @pytest.mark.cluster
-def test_dask_calibrates_to_the_same_bytes_however_rows_are_dealt_out(client, predictor, table):
+def test_dask_calibrates_to_the_same_bytes_however_rows_are_split(client, predictor, table):
     dask_module = pytest.importorskip("widthwise.dask")
     import dask.dataframe
 

@@ -205,7 +205,7 @@ WHOLE_NUMBERS = {
     "capacity": lambda value, _: Calibration(capacity=value),
     "first_row": lambda value, _: Calibration().add([1.0], first_row=value),
     "group": lambda value, _: Calibration().add([1.0], groups=[0]).quantile(0.5, group=value),
-    "window": lambda value, predictor: OnlinePredictor(predictor, window=value),
+    "window_rows": lambda value, predictor: OnlinePredictor(predictor, window_rows=value),
     "batch": lambda value, predictor: OnlinePredictor(predictor).observe(X, Y, F, batch=value),
     "batch ": lambda value, predictor: OnlinePredictor(predictor).drop(value),
     "batch_size": lambda value, predictor: OnlinePredictor(predictor).track(X, Y, F, batch_size=value),

@@ -263,10 +263,10 @@ def test_narrow_trains_for_the_levels_asked_for(rows):
 
     assert notes()["window"] == "0.8..0.99"
     assert notes(confidence_level=[0.8, 0.95])["window"] == "0.7..0.995"
-    assert notes(window=(0.5, 0.9))["window"] == "0.5..0.9"
-    assert "window" not in notes(window="all")
+    assert notes(level_window=(0.5, 0.9))["level_window"] == "0.5..0.9"
+    assert "level_window" not in notes(level_window="all")
     with pytest.raises(ValueError, match="expected 'all' or two levels"):
-        Localizer(window="none")
+        Localizer(level_window="none")
 
 
 def test_two_sides_are_taken_where_errors_are_skewed(rows):

@@ -145,7 +145,7 @@ def test_a_batch_must_be_pending(predictor, stream):
 
 def test_the_first_intervals_are_the_predictors(predictor, stream):
     for method in ("adaptive", "decaying"):
-        online = OnlinePredictor(predictor, [0.9, 0.5], method=method, window=5000)
+        online = OnlinePredictor(predictor, [0.9, 0.5], method=method, window_rows=5000)
         _, first = online.predict_interval(stream.X, stream.y_pred)
         _, fixed = predictor.predict_interval(stream.X, stream.y_pred, confidence_level=[0.9, 0.5])
         np.testing.assert_array_equal(first, fixed)
@@ -163,7 +163,7 @@ def test_outcomes_that_are_missing_teach_nothing(predictor, stream):
 
 def test_a_file_goes_on_where_it_ended(predictor, stream, tmp_path, program):
     file = tmp_path / "stream.safetensors"
-    online = OnlinePredictor(predictor, 0.9, window=500)
+    online = OnlinePredictor(predictor, 0.9, window_rows=500)
     online.track(stream.X[:3000], stream.y[:3000], stream.y_pred[:3000])
     online.save(file)
     expected = online.track(stream.X[3000:], stream.y[3000:], stream.y_pred[3000:])
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_said(predictor, stream, tmp_path):
     with pytest.raises(ValueError, match="expected a step"):
         OnlinePredictor(predictor, step=0)
     with pytest.raises(ValueError, match="window of 5 rows is too short for level 0.9"):
-        OnlinePredictor(predictor, 0.9, window=5)
+        OnlinePredictor(predictor, 0.9, window_rows=5)
     with pytest.raises(ValueError, match="adaptive or decaying"):
         OnlinePredictor(predictor, method="fixed")
     with pytest.raises(ValueError, match="y_pred"):

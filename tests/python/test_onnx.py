@@ -143,7 +143,7 @@ def write_file(path, texts, arrays):
     return path
 
 
-# ---- forests
+# ---- trees
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -348,7 +348,9 @@ def net_file(folder, *options, shift=0.0):
     return file
 
 
-@pytest.mark.parametrize("options", [["--goal", "even"], ["--goal", "narrow", "--two-sided", "--range", "-9.6,"]])
+@pytest.mark.parametrize(
+    "options", [["--goal", "even"], ["--goal", "narrow", "--two-sided", "--outcome-range", "-9.6,"]]
+)
 def test_a_network_of_the_command_line(tmp_path, options):
     # So far from 0 that single precision is not enough for x.
     shift = 1.7e9
@@ -443,9 +445,9 @@ def test_nearest_neighbours_are_refused():
     X, y, _ = FIT
     localizer = Localizer(transform="identity", n_jobs=1)
     table = _tables.read(np.nan_to_num(X))[0]
-    localizer._fit(table, y, None, target="y", prediction="", base="knn", calibration_share=0.25)
+    localizer._fit(table, y, None, target="y", prediction="", base="knn", calibration_size=0.25)
     message = refusal(Predictor._of(localizer._model))
-    assert "nearest neighbours" in message and "xgboost" in message and "predictions of your own" in message
+    assert "nearest neighbours" in message and "trees" in message and "predictions of your own" in message
 
 
 def test_what_is_not_a_calibrated_model_is_refused(tmp_path, even):

@@ -146,7 +146,7 @@ def test_the_command_is_installed(program):
 
 def test_the_command_fits_with_this_pythons_xgboost(program, rows, tmp_path):
     rows.frame().assign(y=rows.y).to_csv(tmp_path / "rows.csv", index=False)
-    done = program("fit", "rows.csv", "--target", "y", "--base", "xgboost", "-o", "m.safetensors", cwd=tmp_path)
+    done = program("fit", "rows.csv", "--target", "y", "--base", "trees", "-o", "m.safetensors", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     predictor = widthwise.Predictor.load(tmp_path / "m.safetensors")
     assert predictor.features == ["size", "age", "noise"]

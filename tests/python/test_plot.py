@@ -69,7 +69,7 @@ def test_a_display_is_drawn_from_a_regressor_and_again_elsewhere(display, model,
     assert shown.figure_ is shown.ax_.figure
     assert shown.ax_.get_xlabel()
     assert shown.ax_.get_ylabel()
-    assert shown.in_words.endswith(".")
+    assert shown.summary.endswith(".")
     figure, (left, right) = plt.subplots(1, 2)
     assert shown.plot(right) is shown
     assert shown.ax_ is right
@@ -173,7 +173,7 @@ def test_rows_stand_in_the_order_of_their_predictions(model, fresh):
     assert np.all(np.diff(display.y_pred[display.shown_]) >= 0)
     places = np.array(display.intervals_.get_segments())[:, 0, 0]
     np.testing.assert_allclose(np.diff(places), 1 / 250)
-    assert "Widths grow with the prediction" in display.in_words
+    assert "Widths grow with the prediction" in display.summary
 
 
 def test_the_sample_is_like_all_rows():
@@ -187,8 +187,8 @@ def test_the_sample_is_like_all_rows():
     np.testing.assert_allclose(
         np.quantile(x[display.shown_], [0.25, 0.5, 0.75]), np.quantile(x, [0.25, 0.5, 0.75]), rtol=0.02
     )
-    assert "400 of 100,000 rows" in display.in_words
-    assert "Widths are much the same at both ends of income" in display.in_words
+    assert "400 of 100,000 rows" in display.summary
+    assert "Widths are much the same at both ends of income" in display.summary
     assert len(display.plot(rows=10).shown_) == 10
 
 
@@ -267,9 +267,9 @@ def test_coverage_that_is_too_low_is_marked(model, fresh):
     below = display.coverage < display.expected_low
     assert below.sum() > 20
     np.testing.assert_array_equal(marked.get_xdata(), display.levels[below])
-    assert f"at {below.sum()} of 40 levels" in display.in_words
+    assert f"at {below.sum()} of 40 levels" in display.summary
     easier = CoverageDisplay.from_estimator(model, fresh.X, model.predict(fresh.X))
-    assert "these rows are easier than those of the calibration" in easier.in_words
+    assert "these rows are easier than those of the calibration" in easier.summary
 
 
 def test_levels_that_the_calibration_cannot_promise_are_left_out(model, fresh):
@@ -281,7 +281,7 @@ def test_levels_that_the_calibration_cannot_promise_are_left_out(model, fresh):
     assert "infinite above 96.77 %" in texts(display)
     none = CoverageDisplay.from_estimator(small, fresh.X, fresh.y, confidence_level=0.99)
     assert len(none.levels) == 0
-    assert "too few calibration rows" in none.in_words
+    assert "too few calibration rows" in none.summary
 
 
 def test_coverage_of_arrays_has_a_band_when_calibration_rows_are_known():
@@ -291,11 +291,11 @@ def test_coverage_of_arrays_has_a_band_when_calibration_rows_are_known():
     display = CoverageDisplay.from_predictions(y, intervals, levels)
     np.testing.assert_allclose(display.coverage, levels, atol=2e-3)
     assert display.expected_low is None
-    assert "1,001 rows" in display.in_words
+    assert "1,001 rows" in display.summary
     display = CoverageDisplay.from_predictions(y, intervals[:, :, :1], 0.5, calibration_rows=99)
     bars = display.ax_.collections[0].get_segments()
     np.testing.assert_allclose(bars[0][:, 1], [display.expected_low[0], display.expected_high[0]])
-    assert "stays inside the band" in display.in_words
+    assert "stays inside the band" in display.summary
     known = CoverageDisplay(levels=levels, covered=[500, 900], rows=1001, calibration_rows=99, too_low=[0.9])
     assert known.below.tolist() == [False, True]  # the result of an evaluation does not change
 
@@ -319,7 +319,7 @@ def test_one_width_for_all_is_one_part():
     bounds = np.stack([y_pred - 0.3, y_pred + 0.3], axis=1)  # widths that differ only by rounding
     display = ConditionalCoverageDisplay.from_predictions(y_pred, bounds, 0.9)
     assert len(display.parts) == 1
-    assert "one kind" in display.in_words
+    assert "one kind" in display.summary
 
 
 def test_parts_below_the_level_are_marked(model, fresh):
@@ -331,16 +331,16 @@ def test_parts_below_the_level_are_marked(model, fresh):
     found = _core.coverage_by_feature(lower, upper, y, values, 10, 0.9, calibration_rows)
     np.testing.assert_equal(display.parts, found)
     assert display.labels[-1] == "missing"
-    assert display.below.tolist() == [part["weak"] for part in found]
-    assert all(part["coverage"]["high"] < 0.9 for part in found if part["weak"])
+    assert display.below.tolist() == [bin_["weak"] for bin_ in found]
+    assert all(bin_["coverage"]["high"] < 0.9 for bin_ in found if bin_["weak"])
     assert display.below[8:10].all()
     assert not display.below[:7].any()
     drawn = {container.get_label(): container for container in display.ax_.containers}
     np.testing.assert_allclose(
         drawn["below the level"].lines[0].get_xdata(),
-        [part["coverage"]["share"] for part, below in zip(found, display.below, strict=True) if below],
+        [bin_["coverage"]["share"] for bin_, below in zip(found, display.below, strict=True) if below],
     )
-    assert f"{display.below.sum()} of 11 parts lie below the level" in display.in_words
+    assert f"{display.below.sum()} of 11 bins lie below the level" in display.summary
 
 
 @pytest.mark.parametrize(
@@ -388,11 +388,11 @@ def test_infinite_widths_are_counted_and_not_drawn():
     display = WidthDisplay.from_predictions(bounds, y=np.zeros(100), y_pred=np.zeros(100))
     assert (len(display.widths), display.infinite, display.one_width) == (60, 40, None)
     assert "40 of 100 are infinite" in texts(display)
-    assert "40 of 100 are infinite" in display.in_words
+    assert "40 of 100 are infinite" in display.summary
     bars = next(patch for patch in display.ax_.patches if isinstance(patch, mpl.patches.StepPatch))
     assert math.isclose(bars.get_data().values.sum(), 0.6)
     nothing = WidthDisplay.from_predictions([[-np.inf, np.inf]] * 3)
-    assert nothing.in_words == "All 3 intervals are infinite."
+    assert nothing.summary == "All 3 intervals are infinite."
 
 
 def test_few_rows_much_wider_than_all_others_share_the_last_bar():
@@ -420,12 +420,12 @@ def test_the_frontier_of_a_fit_is_its_report(model):
     line = next(line for line in display.ax_.lines if line.get_label() == "goals")
     assert line.get_xdata().tolist() == [report["other"]["mean_width"], report["chosen"]["mean_width"]]
     assert "narrow" in texts(display)
-    assert "the goal 0.85 covers 88.0 % (83.0 % to 92.0 %)" in display.in_words
+    assert "the goal 0.85 covers 88.0 % (83.0 % to 92.0 %)" in display.summary
     # This hold-out is too small: no figure.
     assert model.fit_report_["chosen"]["worst_slab"] is None
     few = FrontierDisplay.from_report(model)
     assert "infinite or not known: narrow, 0.85, one width" in texts(few)
-    assert "too few" in few.in_words
+    assert "too few" in few.summary
     with pytest.raises(ValueError, match="use from_fits"):
         FrontierDisplay.from_report(model.predictor_)
 

@@ -103,7 +103,7 @@ def test_widths_follow_the_noise(model, fresh):
     known = ~np.isnan(fresh.X[:, 0])
     assert np.corrcoef(width[known], fresh.scale[known])[0, 1] > 0.8
     assert model.fit_report_["chosen"]["mean_width"] < model.fit_report_["fixed"]["mean_width"]
-    assert "narrower than one width" in model.fit_report_["in_words"]
+    assert "narrower than one width" in model.fit_report_["summary"]
 
 
 class Watching(RegressorMixin, BaseEstimator):

@@ -94,7 +94,7 @@ def test_valid_intervals(page, model, fresh):
     assert page.verdict in text
     for level in page.evaluation["levels"]:
         assert f"{100 * level['coverage']['share']:.1f} %" in text
-    assert model.fit_report_["in_words"] in text
+    assert model.fit_report_["summary"] in text
     assert "0.85, where 0 is narrow and 1 is even" in text
     assert "made by the model itself" in text
     for heading in ("In numbers", "In pictures", "Where coverage holds", "What was fitted", "What the guarantee means"):
@@ -227,7 +227,7 @@ def test_what_the_test_finds_is_what_is_said(one_width, fresh):
 def marks_of(page):
     """The number of bins marked in the pictures of a page; a cross in a legend means at least one."""
     captions = re.findall(r"<figcaption[^>]*>(.*?)</figcaption>", page.html, flags=re.DOTALL)
-    counts = [re.search(r"; (one part lies|(\d+) of \d+ parts lie) below the level by more", text) for text in captions]
+    counts = [re.search(r"; (one bin lies|(\d+) of \d+ bins lie) below the level by more", text) for text in captions]
     return sum(int(found[2] or 1) for found in counts if found)
 
 
@@ -239,8 +239,8 @@ def test_headline_table_and_pictures_agree(page, weak_page):
         assert ("are weak" in Page(made.html).text) == weak
     level = weak_page.evaluation["levels"][0]
     kinds = [place["kind"] for place in level["weak_places"]["found"]]
-    shown = [*level["by_width"], *(part for one in level["by_feature"] for part in one["parts"])]
-    assert sum(part["weak"] for part in shown) == marks_of(weak_page) <= sum(k not in ("range", "slab") for k in kinds)
+    shown = [*level["by_width"], *(bin_ for one in level["by_feature"] for bin_ in one["bins"])]
+    assert sum(bin_["weak"] for bin_ in shown) == marks_of(weak_page) <= sum(k not in ("range", "slab") for k in kinds)
 
 
 def test_exchangeable_groups_are_valid_and_groups_that_differ_are_named(rows):
@@ -259,7 +259,7 @@ def test_exchangeable_groups_are_valid_and_groups_that_differ_are_named(rows):
     assert len(level["by_group"]) == 100
     harder = np.where(groups < 3, new.y_pred + 20 * (new.y - new.y_pred), new.y)
     found = predictor.evaluate(new.frame(), harder, new.y_pred, groups=groups)["levels"][0]
-    assert [part["low"] for part in found["by_group"] if part["weak"]] == [0, 1, 2]
+    assert [bin_["low"] for bin_ in found["by_group"] if bin_["weak"]] == [0, 1, 2]
     made = report(predictor, new.frame(), harder, y_pred=new.y_pred, groups=groups)
     assert made.verdict.startswith("The intervals cover less than expected: those of 90 % contain 90.6 %")
 

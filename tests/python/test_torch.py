@@ -184,7 +184,7 @@ def test_a_unit_divides_residuals_by_a_power_of_two() -> None:
 
 
 def test_a_loss_can_be_pickled_copied_and_saved() -> None:
-    loss = WidthLoss(0.5, two_sided=True, window=(0.8, 0.95), unit=4)
+    loss = WidthLoss(0.5, two_sided=True, level_window=(0.8, 0.95), unit=4)
     parameters, residuals = batch(loss)
     file = io.BytesIO()
     torch.save(loss, file)

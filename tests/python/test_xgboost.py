@@ -105,7 +105,7 @@ def test_the_whole_way_gives_valid_intervals(goal: Any, two_sided: bool) -> None
 def test_training_here_is_training_in_the_library(goal: str) -> None:
     """Equal settings and rounds give the same loss on new rows, up to the sampling of rows and columns."""
     fit, fresh = rows(2000, 1), rows(4000, 2)
-    library = Localizer(goal=goal, window="all", two_sided=False, n_jobs=1).fit(*fit)
+    library = Localizer(goal=goal, level_window="all", two_sided=False, n_jobs=1).fit(*fit)
     objective = WidthObjective(goal)
     booster = train(objective, training_matrix(*fit), round(1.15 * library.fit_report_["chosen"]["length"]))
     here = Localizer.from_booster(booster, objective, *fit)
@@ -171,7 +171,7 @@ def test_the_metric_is_in_the_unit_of_the_rows_that_trained() -> None:
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
 def test_an_objective_travels(dumps: Any) -> None:
     matrix = training_matrix(*rows(100, 9))
-    objective = WidthObjective("narrow", two_sided=True, window=(0.5, 0.95))
+    objective = WidthObjective("narrow", two_sided=True, level_window=(0.5, 0.95))
     parameters = np.random.default_rng(0).normal(size=(100, objective.parameter_count))
     expected = objective(parameters, matrix)
     for other in (pickle.loads(dumps(objective)), copy.deepcopy(objective), copy.copy(objective)):

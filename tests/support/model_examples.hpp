@@ -13,12 +13,12 @@
 
 #include <widthwise/dense_net.hpp>
 #include <widthwise/error.hpp>
-#include <widthwise/forest.hpp>
+#include <widthwise/knn.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/nearest_neighbours.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/track.hpp>
+#include <widthwise/trees.hpp>
 
 #include "support/numbers.hpp"
 
@@ -28,10 +28,10 @@ namespace widthwise::examples {
 inline float small_float(Random& random) { return static_cast<float>(0.5 * random.normal()); }
 
 /// Complete trees.
-inline std::shared_ptr<const RowFunction> forest(std::uint32_t inputs, std::uint32_t outputs, std::uint32_t trees,
-                                                 std::uint32_t depth, std::uint64_t seed) {
+inline std::shared_ptr<const RowFunction> trees(std::uint32_t inputs, std::uint32_t outputs, std::uint32_t trees,
+                                                std::uint32_t depth, std::uint64_t seed) {
   Random random(seed);
-  ForestArrays arrays;
+  TreeArrays arrays;
   arrays.inputs = inputs;
   for (std::uint32_t i = 0; i < outputs; ++i) arrays.base.push_back(small_float(random));
   const std::uint32_t splits = (1U << depth) - 1;
@@ -49,7 +49,7 @@ inline std::shared_ptr<const RowFunction> forest(std::uint32_t inputs, std::uint
       arrays.missing_left.push_back(split && random.below(2) == 1 ? 1 : 0);
     }
   }
-  return std::make_shared<Forest>(std::move(arrays));
+  return std::make_shared<Trees>(std::move(arrays));
 }
 
 inline std::vector<double> numbers(std::size_t n, double centre, double scale, Random& random) {
@@ -77,13 +77,13 @@ inline std::shared_ptr<const RowFunction> net(std::uint32_t inputs, std::uint32_
   return std::make_shared<DenseNet>(std::move(arrays));
 }
 
-inline std::shared_ptr<const RowFunction> neighbours(std::uint32_t inputs, std::size_t rows, std::uint64_t seed) {
+inline std::shared_ptr<const RowFunction> knn(std::uint32_t inputs, std::size_t rows, std::uint64_t seed) {
   Random random(seed);
-  return std::make_shared<NearestNeighbours>(NeighbourArrays{.neighbours = 3,
-                                                             .centre = numbers(inputs, 0, 1, random),
-                                                             .scale = std::vector<double>(inputs, 2.0),
-                                                             .points = numbers(rows * inputs, 0, 1, random),
-                                                             .values = numbers(rows, 0, 1, random)});
+  return std::make_shared<Knn>(KnnArrays{.neighbours = 3,
+                                         .centre = numbers(inputs, 0, 1, random),
+                                         .scale = std::vector<double>(inputs, 2.0),
+                                         .points = numbers(rows * inputs, 0, 1, random),
+                                         .values = numbers(rows, 0, 1, random)});
 }
 
 inline std::vector<std::string> names(std::size_t n) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <widthwise/predictor.hpp>
+#include <widthwise/conformal_predictor.hpp>
 #include <widthwise/score.hpp>
 #include <widthwise/transform.hpp>
 

@@ -45,7 +45,7 @@ struct Sample {
             {std::span(residuals).subspan(first, count)}};
   }
   [[nodiscard]] TrainingRows training() const { return rows(0, residuals.size() * 3 / 4); }
-  [[nodiscard]] TrainingRows hold() const {
+  [[nodiscard]] TrainingRows holdout() const {
     const std::size_t first = residuals.size() * 3 / 4;
     return rows(first, residuals.size() - first);
   }
@@ -127,23 +127,23 @@ TEST_P(NetTrainerLearns, HowTheSizeOfErrorsDependsOnX) {
   const Sample sample(4000);
   const auto objective = width_objective(GetParam().transform, GetParam().evenness);
   const std::size_t columns = objective->parameter_count();
-  const TrainingRows hold = sample.hold();
-  const auto trained = make_net_trainer(quick())->train(sample.training(), hold, *objective, {});
+  const TrainingRows holdout = sample.holdout();
+  const auto trained = make_net_trainer(quick())->train(sample.training(), holdout, *objective, {});
 
   // The truth as parameters: e^-g = 1 / s for exp (g = -log s), g = log s for the others, with the offset log s of an
   // exponential density. What the best possible loss gains over one width for all, training must gain to 85 %.
-  std::vector<double> truth(hold.x.rows() * columns);
-  const std::vector<double> log_scales(sample.log_scales.end() - static_cast<std::ptrdiff_t>(hold.x.rows()),
+  std::vector<double> truth(holdout.x.rows() * columns);
+  const std::vector<double> log_scales(sample.log_scales.end() - static_cast<std::ptrdiff_t>(holdout.x.rows()),
                                        sample.log_scales.end());
   for (std::size_t i = 0; i < truth.size(); ++i) truth[i] = GetParam().sign * log_scales[i / columns];
-  const double untrained = loss_of(*objective, hold, std::vector<double>(truth.size()));
-  const double best = loss_of(*objective, hold, truth);
+  const double untrained = loss_of(*objective, holdout, std::vector<double>(truth.size()));
+  const double best = loss_of(*objective, holdout, truth);
   ASSERT_LT(best, untrained - 0.05);
   EXPECT_LT(trained.loss, untrained - 0.85 * (untrained - best));
-  const std::vector<double> parameters = outputs_of(*trained.function, hold.x);
-  EXPECT_NEAR(loss_of(*objective, hold, parameters), trained.loss, 1e-5);
+  const std::vector<double> parameters = outputs_of(*trained.function, holdout.x);
+  EXPECT_NEAR(loss_of(*objective, holdout, parameters), trained.loss, 1e-5);
   EXPECT_GT(GetParam().sign * correlation(every(parameters, 0, columns), log_scales), 0.95);
-  EXPECT_GT(trained.length, 0U);
+  EXPECT_GT(trained.iterations, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transforms, NetTrainerLearns,
@@ -153,9 +153,9 @@ INSTANTIATE_TEST_SUITE_P(Transforms, NetTrainerLearns,
 TEST(NetTrainer, LearnsTheScaleOfErcAlthoughItsGradientIsZeroAtZero) {
   const Sample sample(3000);
   const auto objective = width_objective("erc", 1);
-  const auto trained = make_net_trainer(quick())->train(sample.training(), sample.hold(), *objective, {});
+  const auto trained = make_net_trainer(quick())->train(sample.training(), sample.holdout(), *objective, {});
   std::vector<double> log_scales;
-  for (const double g : outputs_of(*trained.function, sample.hold().x)) log_scales.push_back(std::log(g * g + 0.01));
+  for (const double g : outputs_of(*trained.function, sample.holdout().x)) log_scales.push_back(std::log(g * g + 0.01));
   EXPECT_GT(correlation(log_scales, std::vector<double>(sample.log_scales.begin() + 2250, sample.log_scales.end())),
             0.9);
 }
@@ -167,8 +167,8 @@ TEST(NetTrainer, LearnsTheTwoSidesApart) {
   }
   const auto objective = width_objective("exp", 1, Sides::kTwo);
   ASSERT_EQ(objective->parameter_count(), 2U);
-  const auto trained = make_net_trainer(quick())->train(sample.training(), sample.hold(), *objective, {});
-  const std::vector<double> parameters = outputs_of(*trained.function, sample.hold().x);
+  const auto trained = make_net_trainer(quick())->train(sample.training(), sample.holdout(), *objective, {});
+  const std::vector<double> parameters = outputs_of(*trained.function, sample.holdout().x);
   const std::vector<double> log_scales(sample.log_scales.begin() + 3000, sample.log_scales.end());
   EXPECT_GT(correlation(every(parameters, 0, 2), log_scales), 0.9);
   EXPECT_LT(correlation(every(parameters, 1, 2), log_scales), -0.9);
@@ -190,11 +190,11 @@ TEST(NetTrainer, SeesMissingValuesConstantColumnsAndInfinities) {
   }
   const MatrixView all(x.data(), n, columns);
   const TrainingRows training{all.slice(0, 2250), sample.training().residuals};
-  const TrainingRows hold{all.slice(2250, 750), sample.hold().residuals};
+  const TrainingRows holdout{all.slice(2250, 750), sample.holdout().residuals};
   const auto objective = width_objective("exp", 1);
-  const auto trained = make_net_trainer(quick())->train(training, hold, *objective, {});
-  EXPECT_LT(trained.loss, loss_of(*objective, hold, std::vector<double>(750)) - 0.05);
-  EXPECT_GT(-correlation(outputs_of(*trained.function, hold.x),
+  const auto trained = make_net_trainer(quick())->train(training, holdout, *objective, {});
+  EXPECT_LT(trained.loss, loss_of(*objective, holdout, std::vector<double>(750)) - 0.05);
+  EXPECT_GT(-correlation(outputs_of(*trained.function, holdout.x),
                          std::vector<double>(sample.log_scales.begin() + 2250, sample.log_scales.end())),
             0.85);
 }
@@ -209,8 +209,8 @@ TEST(NetTrainer, LearnsFromRowsThatCountAndOnlyFromThose) {
   TrainingRows training = sample.training();
   training.residuals.weights = weights;
   const auto objective = width_objective("exp", 1);
-  const auto trained = make_net_trainer(quick())->train(training, sample.hold(), *objective, {});
-  EXPECT_LT(trained.loss, loss_of(*objective, sample.hold(), std::vector<double>(750)) - 0.05);
+  const auto trained = make_net_trainer(quick())->train(training, sample.holdout(), *objective, {});
+  EXPECT_LT(trained.loss, loss_of(*objective, sample.holdout(), std::vector<double>(750)) - 0.05);
 }
 
 TEST(NetTrainer, LearnsWhenMostResidualsAreZero) {
@@ -223,13 +223,13 @@ TEST(NetTrainer, LearnsWhenMostResidualsAreZero) {
     NetOptions options = quick();
     options.batch_size = 16;
     options.max_epochs = 3;
-    const auto trained = make_net_trainer(options)->train(sample.training(), sample.hold(), *objective, {});
+    const auto trained = make_net_trainer(options)->train(sample.training(), sample.holdout(), *objective, {});
     EXPECT_TRUE(std::isfinite(trained.loss)) << transform;
   }
   std::fill(sample.residuals.begin(), sample.residuals.end(), 0);
   const auto trained =
-      make_net_trainer(quick())->train(sample.training(), sample.hold(), *width_objective("exp", 1), {});
-  EXPECT_EQ(trained.length, 0U);
+      make_net_trainer(quick())->train(sample.training(), sample.holdout(), *width_objective("exp", 1), {});
+  EXPECT_EQ(trained.iterations, 0U);
   EXPECT_EQ(trained.loss, -kInfinity);
 }
 
@@ -244,7 +244,7 @@ TEST(NetTrainer, MakesTheSameBytesOfTheSameSeedAndOthersOfAnother) {
     options.seed = seed;
     const auto trainer = make_net_trainer(options);
     const auto trained = again ? trainer->retrain(sample.training(), *objective, 3, {})
-                               : trainer->train(sample.training(), sample.hold(), *objective, {});
+                               : trainer->train(sample.training(), sample.holdout(), *objective, {});
     std::vector<std::uint32_t> bits;
     for (const DenseLayer& layer : dynamic_cast<const DenseNet&>(*trained.function).arrays().layers) {
       for (const float weight : layer.weights) bits.push_back(std::bit_cast<std::uint32_t>(weight));
@@ -262,9 +262,9 @@ TEST(NetTrainer, BeginsWithNearlyTheSameOutputsForAllRows) {
   for (const char* transform : {"exp", "density", "affine", "erc", "mixture"}) {
     const auto objective = width_objective(transform);
     const auto untrained = make_net_trainer(NetOptions())->retrain(sample.training(), *objective, 0, {});
-    EXPECT_EQ(untrained.length, 0U);
+    EXPECT_EQ(untrained.iterations, 0U);
     EXPECT_TRUE(std::isnan(untrained.loss));
-    const std::vector<double> outputs = outputs_of(*untrained.function, sample.hold().x);
+    const std::vector<double> outputs = outputs_of(*untrained.function, sample.holdout().x);
     for (const double output : outputs) EXPECT_LT(std::abs(output - std::round(output)), 0.1) << transform;
   }
 }
@@ -277,14 +277,14 @@ TEST(NetTrainer, StopsWhenTheHoldOutGetsNoBetterAndKeepsTheBest) {
   options.max_epochs = 500;
   options.patience = 7;
   std::vector<double> losses;
-  const auto trained = make_net_trainer(options)->train(sample.training(), sample.hold(), *width_objective("exp", 1),
+  const auto trained = make_net_trainer(options)->train(sample.training(), sample.holdout(), *width_objective("exp", 1),
                                                         [&](const Progress& progress) {
                                                           EXPECT_EQ(progress.total, 500U);
                                                           if (progress.done > losses.size())
                                                             losses.push_back(progress.loss);
                                                           return true;
                                                         });
-  EXPECT_EQ(losses.size(), trained.length + 7);
+  EXPECT_EQ(losses.size(), trained.iterations + 7);
   for (const double loss : losses) EXPECT_GE(loss, trained.loss);
 }
 
@@ -292,10 +292,10 @@ TEST(NetTrainer, RetrainsOnTheSameRowsToTheSameNet) {
   const Sample sample(4000);
   const auto objective = width_objective("exp", 1);
   const auto trainer = make_net_trainer(quick());
-  const auto trained = trainer->train(sample.training(), sample.hold(), *objective, {});
-  const auto again = trainer->retrain(sample.training(), *objective, trained.length, {});
-  EXPECT_EQ(again.length, trained.length);
-  EXPECT_EQ(outputs_of(*again.function, sample.hold().x), outputs_of(*trained.function, sample.hold().x));
+  const auto trained = trainer->train(sample.training(), sample.holdout(), *objective, {});
+  const auto again = trainer->retrain(sample.training(), *objective, trained.iterations, {});
+  EXPECT_EQ(again.iterations, trained.iterations);
+  EXPECT_EQ(outputs_of(*again.function, sample.holdout().x), outputs_of(*trained.function, sample.holdout().x));
 }
 
 TEST(NetTrainer, IsCancelledByItsCallbackWhereverItIs) {
@@ -306,7 +306,7 @@ TEST(NetTrainer, IsCancelledByItsCallbackWhereverItIs) {
     std::size_t count = 0;
     const auto callback = [&](const Progress&) { return ++count < calls; };
     expect_error(ErrorCode::kCancelled, "cancelled",
-                 [&] { (void)trainer->train(sample.training(), sample.hold(), *objective, callback); });
+                 [&] { (void)trainer->train(sample.training(), sample.holdout(), *objective, callback); });
     EXPECT_EQ(count, calls);
     count = 0;
     expect_error(ErrorCode::kCancelled, "cancelled",
@@ -335,9 +335,9 @@ TEST(NetTrainer, LeavesTheFloatingPointEnvironmentAsItWas) {
   const Sample sample(200);
   NetOptions options = quick();
   options.max_epochs = 1;
-  (void)make_net_trainer(options)->train(sample.training(), sample.hold(), *width_objective("exp", 1), {});
-  volatile double least = std::numeric_limits<double>::min();
-  EXPECT_GT(least / 4, 0) << "denormal numbers are flushed to zero";
+  (void)make_net_trainer(options)->train(sample.training(), sample.holdout(), *width_objective("exp", 1), {});
+  volatile double minimum = std::numeric_limits<double>::min();
+  EXPECT_GT(minimum / 4, 0) << "denormal numbers are flushed to zero";
 }
 
 TEST(NetTrainer, RunsThePaperPreset) {
@@ -353,9 +353,9 @@ TEST(NetTrainer, RunsThePaperPreset) {
   few.max_epochs = 10;
   const auto objective = width_objective("exp");
   const auto trainer = make_net_trainer(few);
-  const auto trained = trainer->train(sample.training(), sample.hold(), *objective, {});
-  EXPECT_LT(trained.loss, loss_of(*objective, sample.hold(), std::vector<double>(200)));
-  EXPECT_EQ(trainer->retrain(sample.rows(0, 800), *objective, trained.length, {}).length, trained.length);
+  const auto trained = trainer->train(sample.training(), sample.holdout(), *objective, {});
+  EXPECT_LT(trained.loss, loss_of(*objective, sample.holdout(), std::vector<double>(200)));
+  EXPECT_EQ(trainer->retrain(sample.rows(0, 800), *objective, trained.iterations, {}).iterations, trained.iterations);
 }
 
 TEST(NetTrainer, NamesItselfAndItsEngine) {
@@ -384,7 +384,7 @@ TEST(NetTrainer, ComputesWhatDenseNetComputes) {
   const auto objective = width_objective("affine");
   NetOptions options;
   options.max_epochs = 4;
-  const auto trained = make_net_trainer(options)->train(sample.training(), sample.hold(), *objective, {});
+  const auto trained = make_net_trainer(options)->train(sample.training(), sample.holdout(), *objective, {});
   std::vector<double> x = sample.x;
   x[0] = kNaN;
   x[1] = kInfinity;
@@ -411,7 +411,7 @@ TEST(NetTrainer, LeavesOutBatchesThatAreNotFinite) {
     return loss;
   });
   const auto trained = make_net_trainer(options)->retrain(sample.training(), objective, 20, {});
-  const std::vector<double> outputs = outputs_of(*trained.function, sample.hold().x);
+  const std::vector<double> outputs = outputs_of(*trained.function, sample.holdout().x);
   EXPECT_NEAR(std::accumulate(outputs.begin(), outputs.end(), 0.0) / 250, 1, 0.1);
 }
 
@@ -419,7 +419,7 @@ TEST(NetTrainer, GivesUpWithAdviceWhenNoBatchIsFinite) {
   const Sample sample(4000);
   const OddObjective objective([](std::size_t, double) { return kNaN; });
   expect_error(ErrorCode::kNotFinite, "learning_rate",
-               [&] { (void)make_net_trainer(quick())->train(sample.training(), sample.hold(), objective, {}); });
+               [&] { (void)make_net_trainer(quick())->train(sample.training(), sample.holdout(), objective, {}); });
 }
 
 TEST(NetTrainer, PassesOnOtherErrorsOfTheObjective) {
@@ -427,15 +427,16 @@ TEST(NetTrainer, PassesOnOtherErrorsOfTheObjective) {
   const OddObjective objective(
       [](std::size_t, double) -> double { throw Error(ErrorCode::kInvalidArgument, "not today"); });
   expect_error(ErrorCode::kInvalidArgument, "not today",
-               [&] { (void)make_net_trainer(quick())->train(sample.training(), sample.hold(), objective, {}); });
+               [&] { (void)make_net_trainer(quick())->train(sample.training(), sample.holdout(), objective, {}); });
 }
 
 TEST(NetTrainer, RefusesRowsThatNothingCanBeLearntFrom) {
   const Sample sample(100);
   const auto objective = width_objective("exp");
   const auto trainer = make_net_trainer(quick());
-  const auto refuse = [&](ErrorCode code, const std::string& part, const TrainingRows& rows, const TrainingRows& hold) {
-    expect_error(code, part, [&] { (void)trainer->train(rows, hold, *objective, {}); });
+  const auto refuse = [&](ErrorCode code, const std::string& part, const TrainingRows& rows,
+                          const TrainingRows& holdout) {
+    expect_error(code, part, [&] { (void)trainer->train(rows, holdout, *objective, {}); });
   };
   const TrainingRows good = sample.training();
   TrainingRows bad = good;

@@ -46,7 +46,7 @@ TEST_F(PassiveWaitingTest, HoldsMoreThreadsThanProcessorsAndEndsThem) {
   const auto processors = static_cast<std::size_t>(CPU_COUNT(&mask));
   {
     const PassiveWaiting waiting(2);
-    // Two threads that train are a team of this thread and another.
+    // Two threads that train are several workers of this thread and another.
     EXPECT_GT(threads_of_this_process() - before_ + 1, processors);
   }
   EXPECT_TRUE(falls_to(before_));

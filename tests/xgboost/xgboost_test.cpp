@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/forest.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/train/xgboost.hpp>
+#include <widthwise/trees.hpp>
 
 #include "support/errors.hpp"
 #include "support/noisy_rows.hpp"
@@ -64,16 +64,16 @@ TEST(XgboostLibrary, ThatIsNotXgboostIsAPlainError) {
 // --- the same numbers
 // -------------------------------------------------------------------------------------------------------
 
-/// The greatest difference between core's forest and XGBoost's own margins, relative to the size of the margins, and
+/// The greatest difference between core's trees and XGBoost's own margins, relative to the size of the margins, and
 /// how many are the same to the last bit.
 void expect_same_numbers(const Booster& booster, std::size_t outputs, std::size_t rounds) {
   const NoisyRows rows(100'000, 77);
   const TrainingMatrix matrix(library(), rows.view(), 1);
   const auto margins = booster.margins(matrix, false);
   ASSERT_EQ(margins.size(), rows.rows() * outputs);
-  const Forest forest(booster.forest(rows.columns, outputs, rounds));
+  const Trees trees(booster.trees(rows.columns, outputs, rounds));
   std::vector<double> ours(margins.size());
-  forest.evaluate(rows.view(), {ours.data(), rows.rows(), outputs});
+  trees.evaluate(rows.view(), {ours.data(), rows.rows(), outputs});
   std::size_t same = 0;
   for (std::size_t i = 0; i < ours.size(); ++i) {
     const auto theirs = static_cast<double>(margins[i]);
@@ -144,27 +144,27 @@ std::string one_tree(const std::string& more = "") {
       "split_conditions": [3.5, -1, 2], "default_left": [1, 0, 0]}]}}}})";
 }
 
-TEST(ReadForest, GivesTheTreesOfASavedModel) {
-  const auto forest = read_forest(saved(one_tree()));
-  EXPECT_EQ(forest->inputs(), 2U);
-  EXPECT_EQ(forest->outputs(), 1U);
+TEST(ReadTrees, GivesTheTreesOfASavedModel) {
+  const auto trees = read_trees(saved(one_tree()));
+  EXPECT_EQ(trees->inputs(), 2U);
+  EXPECT_EQ(trees->outputs(), 1U);
   for (const auto& [x, expected] : {std::pair{3.0, -0.5}, std::pair{3.5, 2.5}, std::pair{std::nan(""), -0.5}}) {
     const std::vector<double> row{0, x};
     double out = 0;
-    forest->evaluate({row.data(), 1, 2}, {&out, 1, 1});
+    trees->evaluate({row.data(), 1, 2}, {&out, 1, 1});
     EXPECT_EQ(out, expected) << x;
   }
 }
 
-TEST(ReadForest, RefusesWhatIsNotAForestOfPlainTrees) {
+TEST(ReadTrees, RefusesWhatIsNotAForestOfPlainTrees) {
   const auto message = [](const std::vector<std::byte>& bytes) {
-    return message_of([&] { static_cast<void>(read_forest(bytes)); }, ErrorCode::kBadData);
+    return message_of([&] { static_cast<void>(read_trees(bytes)); }, ErrorCode::kBadData);
   };
   EXPECT_NE(message(saved(one_tree(R"("categories": [3], )"))).find("categories"), std::string::npos);
   EXPECT_NE(message(saved(R"({"learner": {}})")).find("not a model of trees"), std::string::npos);
   std::vector<std::byte> bytes = saved(one_tree());
-  for (std::size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_FALSE(message({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)}).empty());
+  for (std::size_t iterations = 0; iterations < bytes.size(); ++iterations) {
+    EXPECT_FALSE(message({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(iterations)}).empty());
   }
 }
 
@@ -172,9 +172,9 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 
-TEST(ReadForest, RefusesATreeWithACycleAndMoreOutputsThanAnybodyTrains) {
+TEST(ReadTrees, RefusesATreeWithACycleAndMoreOutputsThanAnybodyTrains) {
   const auto message = [](const std::string& json) {
-    return message_of([&] { static_cast<void>(read_forest(saved(json))); }, ErrorCode::kBadData);
+    return message_of([&] { static_cast<void>(read_trees(saved(json))); }, ErrorCode::kBadData);
   };
   const std::string cycle = replaced(one_tree(), R"("left_children": [1, -1, -1])", R"("left_children": [0, -1, -1])");
   EXPECT_NE(message(cycle).find("two parents"), std::string::npos);
@@ -203,47 +203,48 @@ class TreeTraining : public testing::TestWithParam<Case> {};
 TEST_P(TreeTraining, FindsHowTheErrorDependsOnTheRow) {
   const Case c = GetParam();
   const NoisyRows rows(6000, 1);
-  const NoisyRows hold(1500, 2);
+  const NoisyRows holdout(1500, 2);
   const auto objective = objective_of(c);
   const auto trainer = make_tree_trainer(library(), {.max_rounds = 300, .threads = 1});
   std::size_t reports = 0;
-  const Trained trained = trainer->train(rows.training(), hold.training(), *objective, [&](const Progress& progress) {
-    EXPECT_EQ(progress.done, ++reports);
-    return true;
-  });
+  const Trained trained =
+      trainer->train(rows.training(), holdout.training(), *objective, [&](const Progress& progress) {
+        EXPECT_EQ(progress.done, ++reports);
+        return true;
+      });
   const std::size_t outputs = objective->parameter_count();
   EXPECT_EQ(trained.function->outputs(), outputs);
-  EXPECT_LE(trained.length, reports);
+  EXPECT_LE(trained.iterations, reports);
 
-  // The loss reported is that of the forest handed out, and better than no localizer by what s(x) is worth.
-  std::vector<double> parameters(hold.rows() * outputs);
+  // The loss reported is that of the trees handed out, and better than no localizer by what s(x) is worth.
+  std::vector<double> parameters(holdout.rows() * outputs);
   const auto loss = [&] {
-    return objective->evaluate({hold.residuals, {}}, {parameters.data(), hold.rows(), outputs});
+    return objective->evaluate({holdout.residuals, {}}, {parameters.data(), holdout.rows(), outputs});
   };
   const double untrained = loss();  // the same for any constant
-  trained.function->evaluate(hold.view(), {parameters.data(), hold.rows(), outputs});
+  trained.function->evaluate(holdout.view(), {parameters.data(), holdout.rows(), outputs});
   EXPECT_NEAR(loss(), trained.loss, 1e-6);
   EXPECT_LT(trained.loss, untrained - 0.03);
 
   // exp is A e^g, so g falls where errors grow; the others carry log s itself. Two-sided, the lower side comes first.
   std::vector<double> found;
-  for (std::size_t i = 0; i < hold.rows(); ++i) found.push_back(parameters[i * outputs]);
+  for (std::size_t i = 0; i < holdout.rows(); ++i) found.push_back(parameters[i * outputs]);
   // erc carries the square root of s^2.
   const double sign = std::string_view(c.transform) == "exp" ? -1 : 1;
-  EXPECT_GT(sign * correlation(found, hold.log_scale), 0.9);
+  EXPECT_GT(sign * correlation(found, holdout.log_scale), 0.9);
 }
 
 TEST_P(TreeTraining, GivesTheSameForestForTheSameSeed) {
   const NoisyRows rows(2000, 1);
-  const NoisyRows hold(500, 2);
+  const NoisyRows holdout(500, 2);
   const auto objective = objective_of(GetParam());
-  const auto forest = [&](std::uint64_t seed) {
+  const auto trees = [&](std::uint64_t seed) {
     const auto trainer = make_tree_trainer(library(), {.max_rounds = 30, .threads = 1, .seed = seed});
-    const auto trained = trainer->train(rows.training(), hold.training(), *objective, {});
-    return dynamic_cast<const Forest&>(*trained.function).arrays().value;
+    const auto trained = trainer->train(rows.training(), holdout.training(), *objective, {});
+    return dynamic_cast<const Trees&>(*trained.function).arrays().value;
   };
-  EXPECT_EQ(forest(1), forest(1));
-  EXPECT_NE(forest(1), forest(2));
+  EXPECT_EQ(trees(1), trees(1));
+  EXPECT_NE(trees(1), trees(2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Goals, TreeTraining,
@@ -261,8 +262,8 @@ TEST(TreeTrainer, RetrainsALittleLonger) {
   const NoisyRows rows(2000, 1);
   const auto objective = objective_of({"affine", 0, Sides::kOne});
   const auto trained = make_tree_trainer(library(), {.threads = 1})->retrain(rows.training(), *objective, 100, {});
-  EXPECT_EQ(trained.length, 115U);
-  EXPECT_EQ(dynamic_cast<const Forest&>(*trained.function).trees(), 230U);
+  EXPECT_EQ(trained.iterations, 115U);
+  EXPECT_EQ(dynamic_cast<const Trees&>(*trained.function).trees(), 230U);
 }
 
 TEST(TreeTrainer, StopsWhenToldTo) {
@@ -303,7 +304,7 @@ void expect_to_go_on(
   std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
   std::ranges::replace(name, '/', '-');
   const auto file = std::filesystem::path(testing::TempDir()) / (name + ".checkpoint");
-  const auto leaves = [](const RowFunction& function) { return dynamic_cast<const Forest&>(function).arrays().value; };
+  const auto leaves = [](const RowFunction& function) { return dynamic_cast<const Trees&>(function).arrays().value; };
   std::filesystem::remove(file);
   Checkpoint undisturbed(file, 1, nullptr);
   const auto expected = leaves(*train(undisturbed, {}));
@@ -364,9 +365,9 @@ constexpr bool kMeasures = true;
 #endif
 
 /// 300 trees of depth 4 on 20 columns, as full as such trees get.
-class SlowForestSpeed : public testing::Test {
+class SlowTreesSpeed : public testing::Test {
  protected:
-  SlowForestSpeed() : rows_(20'000, 5, 19), matrix_(library(), rows_.view(), 1) {
+  SlowTreesSpeed() : rows_(20'000, 5, 19), matrix_(library(), rows_.view(), 1) {
     matrix_.set_labels(std::vector<double>(rows_.rows(), 0.0));
     const TrainingMatrix* const matrices[] = {&matrix_};
     booster_ = std::make_unique<Booster>(
@@ -385,7 +386,7 @@ class SlowForestSpeed : public testing::Test {
   std::unique_ptr<Booster> booster_;
 };
 
-TEST_F(SlowForestSpeed, ASingleRowOfALoadedModelTakesAtMostTenMicroseconds) {
+TEST_F(SlowTreesSpeed, ASingleRowOfALoadedModelTakesAtMostTenMicroseconds) {
   if (!kMeasures) GTEST_SKIP() << "measures an optimised build only";
   std::vector<std::string> features;
   for (std::size_t j = 0; j + 1 < rows_.columns; ++j) features.push_back("x" + std::to_string(j));
@@ -395,7 +396,7 @@ TEST_F(SlowForestSpeed, ASingleRowOfALoadedModelTakesAtMostTenMicroseconds) {
   for (std::uint64_t i = 0; i < 1000; ++i) calibration.add(i, {.score = random.uniform()});
   const Model trained(ModelParts{.features = features,
                                  .prediction = "f",
-                                 .localizer = std::make_shared<const Forest>(booster_->forest(rows_.columns, 1, 300)),
+                                 .localizer = std::make_shared<const Trees>(booster_->trees(rows_.columns, 1, 300)),
                                  .rule = rule,
                                  .calibration = std::move(calibration)});
   const Model model = deserialise(serialise(trained));
@@ -416,9 +417,9 @@ TEST_F(SlowForestSpeed, ASingleRowOfALoadedModelTakesAtMostTenMicroseconds) {
   EXPECT_LE(best, 10e-6);
 }
 
-TEST_F(SlowForestSpeed, AMillionRowsTakeNoLongerThanInXgboostItself) {
+TEST_F(SlowTreesSpeed, AMillionRowsTakeNoLongerThanInXgboostItself) {
   if (!kMeasures) GTEST_SKIP() << "measures an optimised build only";
-  const Forest forest(booster_->forest(rows_.columns, 1, 300));
+  const Trees trees(booster_->trees(rows_.columns, 1, 300));
   const NoisyRows rows(1'000'000, 9, 19);
   std::vector<double> out(rows.rows());
   double best = kInfinity;
@@ -426,7 +427,7 @@ TEST_F(SlowForestSpeed, AMillionRowsTakeNoLongerThanInXgboostItself) {
     // A matrix that it has seen before XGBoost would answer from memory.
     const TrainingMatrix matrix(library(), rows.view(), 1);
     const double theirs = seconds([&] { static_cast<void>(booster_->margins(matrix, false)); });
-    const double ours = seconds([&] { forest.evaluate(rows.view(), {out.data(), out.size(), 1}); });
+    const double ours = seconds([&] { trees.evaluate(rows.view(), {out.data(), out.size(), 1}); });
     std::cout << "a million rows, one thread: core " << ours << " s, XGBoost " << theirs << " s, ratio "
               << ours / theirs << '\n';
     best = std::min(best, ours / theirs);

@@ -11,20 +11,20 @@
 
 namespace widthwise {
 
-class Team;
+class Communicator;
 
 /// What a fit has trained so far, in a file, so that the same fit goes on from there after it was stopped. A fit trains
 /// several things one after the other, always in the same order: each is known by its number.
 ///
-/// The first worker of a team has the file; the others are told what was in it. The file is replaced whole. It has a
+/// The first of several workers has the file; the others are told what was in it. The file is replaced whole. It has a
 /// checksum and is checked like a model file before it is used; what another fit has left is not used.
 /// Thread safety: none.
 class Checkpoint {
  public:
-  /// `fit` tells fits apart: the data, the columns, the options. All workers of a team (null: there is only this
+  /// `fit` tells fits apart: the data, the columns, the options. All workers (null: there is only this
   /// process) construct theirs together. Throws kBadData when the file is damaged or no checkpoint, naming the file to
   /// delete.
-  Checkpoint(std::filesystem::path file, std::uint64_t fit, const Team* team);
+  Checkpoint(std::filesystem::path file, std::uint64_t fit, const Communicator* communicator);
 
   /// Begin the next training; return the state that was last kept of it, empty when there is none. Valid until keep.
   [[nodiscard]] std::span<const std::byte> begin();

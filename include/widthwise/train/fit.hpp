@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include <widthwise/conformal_predictor.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/objective.hpp>
-#include <widthwise/predictor.hpp>
+#include <widthwise/train/communicator.hpp>
 #include <widthwise/train/progress.hpp>
-#include <widthwise/train/team.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {
@@ -39,7 +39,7 @@ class Goal {
   /// Read "even", "narrow" or a number.
   [[nodiscard]] static Goal parse(std::string_view text);
 
-  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] const std::string& to_string() const { return text_; }
   [[nodiscard]] double evenness() const { return evenness_; }
   [[nodiscard]] bool is_narrow() const { return text_ == "narrow"; }
 
@@ -51,17 +51,18 @@ class Goal {
 };
 
 /// A goal with the rule and the objective that serve it.
-struct GoalPlan {
+struct ResolvedGoal {
   Goal goal;
   ConformalRule rule;
-  std::shared_ptr<const Objective> objective;  ///< null when the transform has no parameters to train
-  std::optional<LevelWindow> window = {};      ///< levels that training focuses on; empty: all alike
+  std::shared_ptr<const Objective> objective;    ///< null when the transform has no parameters to train
+  std::optional<LevelWindow> level_window = {};  ///< levels that training focuses on; empty: all alike
 };
 
 /// No goal: Goal::by_default(), or narrow with a transform that has no evenness. The transform auto is exp, or affine
 /// for the goal narrow. Throws kInvalidArgument for a goal that the transform cannot serve.
-[[nodiscard]] GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform,
-                                 Sides sides = Sides::kOne, const std::optional<LevelWindow>& window = std::nullopt);
+[[nodiscard]] ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& transform,
+                                        Sides sides = Sides::kOne,
+                                        const std::optional<LevelWindow>& window = std::nullopt);
 
 /// The unit for residuals of this typical size, the mean |y - f(x)|: the power of two nearest to it, so that dividing
 /// by it rounds nothing.
@@ -69,24 +70,24 @@ struct GoalPlan {
 
 struct FitOptions {
   std::optional<Goal> goal = std::nullopt;  ///< empty: Goal::by_default(), or narrow with a transform without evenness
-  std::string transform = "auto";           ///< auto: exp, or affine for the goal narrow; else a name of make_transform
+  std::string score_transform = "auto";     ///< auto: exp, or affine for the goal narrow; else a name of make_transform
   /// Empty: one, or for the goal narrow two if that is narrower on the hold-out by more than chance.
   std::optional<Sides> sides = std::nullopt;
   /// Levels to train for; empty: for the goal narrow LevelWindow::around(levels), else all alike.
-  std::optional<LevelWindow> window = std::nullopt;
+  std::optional<LevelWindow> level_window = std::nullopt;
   std::vector<Level> levels = {0.9};  ///< what the model predicts when nobody says
   Guarantee guarantee = {};           ///< of the model's intervals
   /// Of the rows, set aside at random for the calibration; 0 for none. Rows with cv_predictions never calibrate.
-  double calibration_share = 0.25;
-  std::size_t folds = 5;      ///< of cross-fitting the base model
-  double hold_share = 0.2;    ///< of the fitting rows, for early stopping and the report
-  OutcomeRange range = {};    ///< what is known of y; an outcome outside is an error
-  bool may_be_exact = false;  ///< the predictions are known to be out of sample, even if all equal their outcome
-  bool compare = true;        ///< also train the other end of the dial, for the report
+  double calibration_size = 0.25;
+  std::size_t folds = 5;            ///< of cross-fitting the base model
+  double holdout_fraction = 0.2;    ///< of the fitting rows, for early stopping and the report
+  OutcomeRange outcome_range = {};  ///< what is known of y; an outcome outside is an error
+  bool may_be_exact = false;        ///< the predictions are known to be out of sample, even if all equal their outcome
+  bool compare = true;              ///< also train the other end of the dial, for the report
   std::uint64_t seed = 0;
 
   /// All of it in words: equal for equal options.
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string to_string() const;
 };
 
 /// A table to fit. Without predictions a base model is trained; of the two kinds one may be given.
@@ -110,18 +111,18 @@ struct FitTable {
 /// other, both ways.
 struct GoalReport {
   std::string goal;
-  std::string transform;
+  std::string score_transform;
   double mean_width = 0;
   double coverage = 0;
   std::optional<Proportion> worst_slab = {};  ///< coverage in the worst slab; empty when too few rows measure it
   double infinite = 0;                        ///< share of infinite intervals
   double empty = 0;                           ///< share of empty conformal sets, returned as the prediction alone
-  std::size_t length = 0;
+  std::size_t iterations = 0;
 };
 
 struct FitReport {
   std::uint64_t fit_rows = 0;
-  std::uint64_t hold_rows = 0;
+  std::uint64_t holdout_rows = 0;
   std::uint64_t calibration_rows = 0;
   GoalReport chosen;
   std::optional<GoalReport> other;  ///< the other end of the dial
@@ -130,7 +131,7 @@ struct FitReport {
   std::vector<std::string> warnings;
 
   /// What the goal chosen costs and gives beside one width for all rows and the other end of the dial.
-  [[nodiscard]] std::string in_words() const;
+  [[nodiscard]] std::string summary() const;
 };
 
 struct FitResult {
@@ -142,12 +143,12 @@ struct FitResult {
 /// localizer on out-of-sample residuals, calibrate. No fit ever sees a calibration row.
 /// `base` is needed when the table has no predictions, `localizer` when the transform has parameters.
 ///
-/// With a team, the table holds the rows of this worker, row numbers are unique over all of them, and the trainers are
-/// of the same team (TrainingContext). All workers get the same model, to the last bit. Which rows calibrate, which are
-/// held out and which fold a row is in follow from its number, whoever holds it.
+/// With several workers, the table holds the rows of this worker, row numbers are unique over all of them, and the
+/// trainers are of the same communicator (TrainingContext). All workers get the same model, to the last bit. Which rows
+/// calibrate, which are held out and which fold a row is in follow from its number, whoever holds it.
 [[nodiscard]] FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                             const FitOptions& options, const ProgressCallback& progress = {},
-                            const Team* team = nullptr);
+                            const Communicator* communicator = nullptr);
 
 /// Compare the residuals that trained with those of rows that are to calibrate: the one-sided Smirnov distances in both
 /// directions, with the bound that chance exceeds with a probability of at most `failure`.

@@ -23,8 +23,8 @@ struct TrainingRows {
 /// A localizer, and how it came about.
 struct Trained {
   std::shared_ptr<const RowFunction> function;
-  std::size_t length = 0;  ///< rounds or epochs of training it holds
-  double loss = 0;         ///< of the objective over the hold-out at that length; NaN without one
+  std::size_t iterations = 0;  ///< rounds or epochs of training it holds
+  double loss = 0;             ///< of the objective over the hold-out at that length; NaN without one
 };
 
 /// Fits g so that an objective is least: the one thing a training engine has to do here.
@@ -42,12 +42,12 @@ class LocalizerTrainer {
   /// Name and version of the engine, for the model file's notes: "xgboost 3.2.0".
   [[nodiscard]] virtual std::string engine() const = 0;
 
-  /// Train on `rows`, keeping the length at which the objective over `hold` was least.
-  [[nodiscard]] virtual Trained train(const TrainingRows& rows, const TrainingRows& hold, const Objective& objective,
+  /// Train on `rows`, keeping the iterations at which the objective over `holdout` was least.
+  [[nodiscard]] virtual Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                                       const ProgressCallback& progress) const = 0;
 
-  /// Train on all rows, as long as `length` says for this many rows more: what train found, made a little longer.
-  [[nodiscard]] virtual Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t length,
+  /// Train on all rows, as long as `iterations` says for this many rows more: what train found, made a little longer.
+  [[nodiscard]] virtual Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t iterations,
                                         const ProgressCallback& progress) const = 0;
 };
 

@@ -9,10 +9,10 @@
 #include <span>
 #include <string>
 
-#include <widthwise/forest.hpp>
 #include <widthwise/train/checkpoint.hpp>
-#include <widthwise/train/team.hpp>
+#include <widthwise/train/communicator.hpp>
 #include <widthwise/train/trainer.hpp>
+#include <widthwise/trees.hpp>
 
 namespace widthwise {
 
@@ -43,8 +43,8 @@ class XgboostLibrary {
   std::unique_ptr<Functions> functions_;
 };
 
-/// Where the processes of a team meet.
-struct TeamOptions {
+/// Where workers meet.
+struct CommunicatorOptions {
   std::string host = "127.0.0.1";  ///< address of the first worker, which introduces the others to each other
   std::uint16_t port = 0;
   std::size_t rank = 0;  ///< of this worker, from 0
@@ -57,17 +57,17 @@ struct TeamOptions {
   std::function<void(const std::string&)> stuck;
 };
 
-/// Join the team of all processes that call this with the same options but their rank; return when all are there. While
-/// the team lives, all that XGBoost does in this process is done by all workers together. One team a process. SIGPIPE
-/// is ignored from then on, unless the process handles it. Workers listen on every network interface and accept anyone:
-/// use it in a private network only (SECURITY.md). Throws kLostWorker, saying who was waited for where, after
-/// the timeout.
-[[nodiscard]] std::unique_ptr<const Team> join_team(std::shared_ptr<const XgboostLibrary> library,
-                                                    const TeamOptions& options);
+/// Join the communicator of all processes that call this with the same options but their rank; return when all are
+/// there. While the communicator lives, all that XGBoost does in this process is done by all workers together. One
+/// communicator per process. SIGPIPE is ignored from then on, unless the process handles it. Workers listen on every
+/// network interface and accept anyone: use it in a private network only (SECURITY.md). Throws kLostWorker, saying who
+/// was waited for where, after the timeout.
+[[nodiscard]] std::unique_ptr<const Communicator> join_workers(std::shared_ptr<const XgboostLibrary> library,
+                                                               const CommunicatorOptions& options);
 
 /// What trainers need to train as one of several, or to go on with what was begun. Borrowed.
 struct TrainingContext {
-  const Team* team = nullptr;
+  const Communicator* communicator = nullptr;
   Checkpoint* checkpoint = nullptr;
 };
 
@@ -86,7 +86,7 @@ struct TreeOptions {
   std::uint64_t seed = 0;
 };
 
-/// Train forests on any objective of this library.
+/// Train trees on any objective of this library.
 [[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_tree_trainer(std::shared_ptr<const XgboostLibrary> library,
                                                                         const TreeOptions& options = {},
                                                                         const TrainingContext& context = {});
@@ -103,13 +103,13 @@ struct TreeBaseOptions {
   std::uint64_t seed = 0;
 };
 
-/// Train forests that predict the median of y: what symmetric intervals are narrowest around.
+/// Train trees that predict the median of y: what symmetric intervals are narrowest around.
 [[nodiscard]] std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
                                                                         const TreeBaseOptions& options = {},
                                                                         const TrainingContext& context = {});
 
 /// Read the trees of a model that XGBoost saved as UBJSON (Booster.save_raw in Python): a localizer that somebody
-/// trained with their own loop. Needs no XGBoost. Throws kBadData, saying why, for what is not a forest of plain trees.
-[[nodiscard]] std::shared_ptr<const Forest> read_forest(std::span<const std::byte> saved);
+/// trained with their own loop. Needs no XGBoost. Throws kBadData, saying why, for what is not plain trees.
+[[nodiscard]] std::shared_ptr<const Trees> read_trees(std::span<const std::byte> saved);
 
 }  // namespace widthwise

@@ -22,18 +22,18 @@ def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, 
     """The whole page, which needs nothing else."""
     pictures = Pictures(rows, verdict.level, evaluation)
     overview = pictures.of_all_rows(model)
-    by_parts = pictures.by_parts()
+    by_bins = pictures.by_bins()
     main = [_head(title, verdict), _tiles(verdict.level, rows), _numbers(evaluation)]
     if overview:
         main.append(_section("In pictures", _gallery(overview), f"Intervals of {level_text(verdict.level['level'])}."))
-    if by_parts:
+    if by_bins:
         note = (
-            f"Marked parts lie below the level by the test of this page: {_test_text(verdict.level)} Bars are 95 %"
-            " confidence intervals of each part alone, so some lie below the level by chance."
+            f"Marked bins lie below the level by the test of this page: {_test_text(verdict.level)} Bars are 95 %"
+            " confidence intervals of each bin alone, so some lie below the level by chance."
         )
         if len(pictures.features) < len(rows.table.names):
-            note += f" Of {len(rows.table.names)} features, these have the parts of lowest coverage."
-        main.append(_section("Where coverage holds", _gallery(by_parts), note))
+            note += f" Of {len(rows.table.names)} features, these have the bins of lowest coverage."
+        main.append(_section("Where coverage holds", _gallery(by_bins), note))
     main += [
         _section("What was fitted", _fitted(rows, model)),
         _section("What the guarantee means", _guarantee(verdict, rows)),
@@ -160,7 +160,7 @@ def _fitted(rows: ModelRows, model: Any) -> str:
     if fit_report:
         facts.append(("Mean error out of sample", number(fit_report["base_error"])))
     listed = "".join(f"<dt>{html.escape(a)}</dt><dd>{html.escape(b)}</dd>" for a, b in facts)
-    words = f"<p>On rows held out when it was fitted: {html.escape(fit_report['in_words'])}</p>" if fit_report else ""
+    words = f"<p>On rows held out when it was fitted: {html.escape(fit_report['summary'])}</p>" if fit_report else ""
     return f'<dl class="facts">{listed}</dl>{words}'
 
 

@@ -34,7 +34,7 @@ class Pictures:
     ----------
     rows : ModelRows
     level : dict
-        Of the evaluation, whose parts and marks are drawn.
+        Of the evaluation, whose bins and marks are drawn.
     evaluation : Evaluation
         With the verdict on every level.
     """
@@ -88,7 +88,7 @@ class Pictures:
         if not self._infinite and self._evaluated["weak_places"]["tested"]:
             name = width_name(target)
             tenths = ConditionalCoverageDisplay(
-                parts=self._evaluated["by_width"], confidence_level=self._level, name=name
+                bins=self._evaluated["by_width"], confidence_level=self._level, name=name
             )
             found.append(self._figure("Coverage by width", tenths.plot))
         fit_report = getattr(model, "fit_report_", None)
@@ -96,21 +96,21 @@ class Pictures:
             found.append(self._figure("Narrow or even", lambda ax: FrontierDisplay.from_report(model, ax=ax)))
         return found
 
-    def by_parts(self) -> list[str]:
+    def by_bins(self) -> list[str]:
         """Coverage by group, and by ranges of the features with the lowest coverage."""
         evaluated, level, found = self._evaluated, self._level, []
         if self._infinite or not evaluated["weak_places"]["tested"]:
             return []
         if evaluated["by_group"]:
             # The marked groups first, so that none is left out of the picture.
-            order = sorted(evaluated["by_group"], key=lambda part: (not part["weak"], float(part["coverage"]["share"])))
-            parts = sorted(order[:_GROUPS_SHOWN], key=lambda part: float(part["coverage"]["share"]))
-            labels = [f"{part['low']:.0f}" for part in parts]
-            groups = ConditionalCoverageDisplay(parts=parts, confidence_level=level, name="group", labels=labels)
+            order = sorted(evaluated["by_group"], key=lambda bin_: (not bin_["weak"], float(bin_["coverage"]["share"])))
+            bins = sorted(order[:_GROUPS_SHOWN], key=lambda bin_: float(bin_["coverage"]["share"]))
+            labels = [f"{bin_['low']:.0f}" for bin_ in bins]
+            groups = ConditionalCoverageDisplay(bins=bins, confidence_level=level, name="group", labels=labels)
             found.append(self._figure("Coverage by group, the lowest first", groups.plot))
         for feature, cut in zip(self.features, evaluated["by_feature"], strict=True):
             name = f"prediction of {self._rows.model.target}" if cut["feature"] is None else feature
-            ranges = ConditionalCoverageDisplay(parts=cut["parts"], confidence_level=level, name=name)
+            ranges = ConditionalCoverageDisplay(bins=cut["bins"], confidence_level=level, name=name)
             found.append(self._figure(f"Coverage by {self._called(cut['feature'])}", ranges.plot))
         return found
 
@@ -137,7 +137,7 @@ class Pictures:
             colours = {_INK: "currentColor", good(): "var(--good)", bad(): "var(--bad)"}
         return (
             f'<figure><h3 id="{name}-heading">{html.escape(heading)}</h3>{_inline(out.getvalue(), name, colours)}'
-            f'<figcaption id="{name}-caption">{html.escape(display.in_words)}</figcaption></figure>'
+            f'<figcaption id="{name}-caption">{html.escape(display.summary)}</figcaption></figure>'
         )
 
 

@@ -110,7 +110,7 @@ def _too_low(levels: list[dict[str, Any]], tested: int, core: _core.Model, model
 
 def _infinite(levels: list[dict[str, Any]], core: _core.Model) -> Verdict:
     level = min(levels, key=lambda one: float(one["level"]))
-    have, need = core.calibration_rows, _core.least_rows(level["level"], core.guarantee)
+    have, need = core.calibration_rows, _core.min_rows(level["level"], core.guarantee)
     takes = f"the level {level_text(level['level'])} takes {counted(need, 'calibration row')}"
     found = "per group" if have >= need else f"and there {'is' if have == 1 else 'are'} {have:,}"
     headline = f"The intervals are infinite: {takes}{' ' if have >= need else ', '}{found}."
@@ -120,15 +120,15 @@ def _infinite(levels: list[dict[str, Any]], core: _core.Model) -> Verdict:
 
 def _advice_to_add_rows(levels: list[dict[str, Any]], core: _core.Model) -> list[str]:
     have = core.calibration_rows
-    greatest = max(float(level["level"]) for level in levels)
-    need = _core.least_rows(greatest, core.guarantee)
+    maximum = max(float(level["level"]) for level in levels)
+    need = _core.min_rows(maximum, core.guarantee)
     if have >= need:
         return [f"Calibrate every group with at least {counted(need, 'row')} that nothing was fitted on."]
     lacking = need - have
     attainable = level_text(math.floor(1e4 * _core.greatest_level(have, core.guarantee)) / 1e4)
     return [
         f"Add at least {counted(lacking, 'calibration row')}, that nothing was fitted on, for the level"
-        f" {level_text(greatest)}; or ask for a level of at most {attainable}, which {counted(have, 'row')} allow."
+        f" {level_text(maximum)}; or ask for a level of at most {attainable}, which {counted(have, 'row')} allow."
     ]
 
 

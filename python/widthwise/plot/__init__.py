@@ -2,7 +2,7 @@
 
 Each display is made from a model and rows it has not seen (``from_estimator``), or from plain arrays
 (``from_predictions``), whatever made the intervals. It keeps what it shows, can be drawn again (``plot(ax)``), and says
-in sentences what there is to see (``in_words``).
+in sentences what there is to see (``summary``).
 
 >>> from widthwise.plot import IntervalDisplay                                               # doctest: +SKIP
 >>> IntervalDisplay.from_estimator(model, X_test, y_test, feature="sqft_living")             # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Coverage at every level, and coverage by parts of the rows."""
+"""Coverage at every level, and coverage by bins of the rows."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class CoverageDisplay(Display):
         return self
 
     @property
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """What there is to see, in sentences."""
         k, below = len(self.levels), self.below
         if not k:
@@ -252,21 +252,21 @@ class CoverageDisplay(Display):
 
 
 class ConditionalCoverageDisplay(Display):
-    """Coverage by parts of the rows, by width or by ranges of a feature, with 95 % confidence bars.
+    """Coverage by bins of the rows, by width or by ranges of a feature, with 95 % confidence bars.
 
     Make it with `from_estimator`, `from_predictions` or `from_evaluation`. The level is a line: even coverage keeps it
-    in every part. Parts below the level by more than chance are marked, by a test that allows for the number of parts:
+    in every bin. Bins below the level by more than chance are marked, by a test that allows for the number of bins:
     with even coverage, any mark appears with a probability of at most 1 %.
 
     Attributes
     ----------
-    parts : list of dict
+    bins : list of dict
         As in ``Evaluation["levels"][j]["by_width"]``: ``low``, ``high``, ``coverage`` (``share``, ``low``, ``high``,
         ``trials``) and ``mean_width``.
     labels : list of str
         The ranges as shown.
     below : array of bool
-        Parts that are marked.
+        Bins that are marked.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -276,7 +276,7 @@ class ConditionalCoverageDisplay(Display):
     >>> x = np.linspace(0, 1, 2000)
     >>> y = (0.5 + x) * np.random.default_rng(0).normal(size=2000)
     >>> intervals = np.multiply.outer(np.ones(2000), [-1.7, 1.7])     # one width for all
-    >>> display = ConditionalCoverageDisplay.from_predictions(y, intervals, 0.9, by=x, name="x", parts=5)
+    >>> display = ConditionalCoverageDisplay.from_predictions(y, intervals, 0.9, by=x, name="x", bins=5)
     >>> display.labels
     ['0.0 to 0.2', '0.2 to 0.4', '0.4 to 0.6', '0.6 to 0.8', '0.8 to 1.0']
     >>> display.below.tolist()
@@ -284,13 +284,13 @@ class ConditionalCoverageDisplay(Display):
     """
 
     def __init__(
-        self, *, parts: Sequence[dict[str, Any]], confidence_level: float, name: str, labels: list[str] | None = None
+        self, *, bins: Sequence[dict[str, Any]], confidence_level: float, name: str, labels: list[str] | None = None
     ) -> None:
-        self.parts = list(parts)
+        self.bins = list(bins)
         self.confidence_level = confidence_level
         self.name = name
-        self.labels = labels or range_labels([part["low"] for part in parts], [part["high"] for part in parts])
-        self.below = np.array([part["weak"] for part in parts], dtype=bool)
+        self.labels = labels or range_labels([bin_["low"] for bin_ in bins], [bin_["high"] for bin_ in bins])
+        self.below = np.array([bin_["weak"] for bin_ in bins], dtype=bool)
 
     @classmethod
     @with_shared
@@ -304,10 +304,10 @@ class ConditionalCoverageDisplay(Display):
         y_pred: Any = None,
         confidence_level: float | None = None,
         groups: Any = None,
-        parts: int = 10,
+        bins: int = 10,
         ax: Axes | None = None,
     ) -> ConditionalCoverageDisplay:
-        """Draw the coverage of a model by parts of rows it has not seen.
+        """Draw the coverage of a model by bins of rows it has not seen.
 
         Parameters
         ----------
@@ -315,7 +315,7 @@ class ConditionalCoverageDisplay(Display):
         by : str or int, optional
             Name or place of a feature that widths depend on, or ``"prediction"``; by default the width of the interval.
         {confidence_level}
-        parts : int, default=10
+        bins : int, default=10
             Ranges of a feature, of as many rows each; equal values stay together, so there may be fewer. Of widths
             there are ten.
         """
@@ -331,7 +331,7 @@ class ConditionalCoverageDisplay(Display):
             by=values,
             name=name,
             target_name=rows.model.target,
-            parts=parts,
+            bins=bins,
             calibration_rows=rows.model.calibration_rows,
             ax=ax,
         )
@@ -346,7 +346,7 @@ class ConditionalCoverageDisplay(Display):
         by: Any = None,
         name: str | None = None,
         target_name: str | None = None,
-        parts: int = 10,
+        bins: int = 10,
         calibration_rows: int | None = None,
         ax: Axes | None = None,
     ) -> ConditionalCoverageDisplay:
@@ -361,7 +361,7 @@ class ConditionalCoverageDisplay(Display):
             Values of a feature, NaN where missing; by default the width of the interval.
         name, target_name : str, optional
             What `by` and `y` are called.
-        parts : int, default=10
+        bins : int, default=10
         calibration_rows : int, optional
             How many rows calibrated the intervals; without, coverage is compared with the level itself.
         ax : matplotlib axes, optional
@@ -370,12 +370,12 @@ class ConditionalCoverageDisplay(Display):
         lower, upper = bounds_of(intervals, len(outcomes))
         if by is None:
             name = name or width_name(target_name or _tables.name_of(y, "y"))
-            found = _core.coverage_by_width(lower, upper, outcomes, parts, confidence_level, calibration_rows)
+            found = _core.coverage_by_width(lower, upper, outcomes, bins, confidence_level, calibration_rows)
         else:
             name = name or _tables.name_of(by, "x")
             values = _tables.numbers(by, "by", len(outcomes))
-            found = _core.coverage_by_feature(lower, upper, outcomes, values, parts, confidence_level, calibration_rows)
-        return cls(parts=found, confidence_level=confidence_level, name=name).plot(ax)
+            found = _core.coverage_by_feature(lower, upper, outcomes, values, bins, confidence_level, calibration_rows)
+        return cls(bins=found, confidence_level=confidence_level, name=name).plot(ax)
 
     @classmethod
     def from_evaluation(
@@ -386,16 +386,16 @@ class ConditionalCoverageDisplay(Display):
         wanted = next(iter(levels)) if confidence_level is None else confidence_level
         if wanted not in levels:
             raise ValueError(f"the evaluation has no level {wanted:g}; it has {', '.join(f'{a:g}' for a in levels)}")
-        parts = levels[wanted]["by_width"]
-        return cls(parts=parts, confidence_level=wanted, name=width_name(target_name)).plot(ax)
+        bins = levels[wanted]["by_width"]
+        return cls(bins=bins, confidence_level=wanted, name=width_name(target_name)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ConditionalCoverageDisplay:
-        """Draw it, the first part at the top, and return this display."""
+        """Draw it, the first bin at the top, and return this display."""
         ax = self._begin(ax, grid="x")
-        share = np.array([part["coverage"]["share"] for part in self.parts])
-        low = np.array([part["coverage"]["low"] for part in self.parts])
-        high = np.array([part["coverage"]["high"] for part in self.parts])
-        place = np.arange(len(self.parts))
+        share = np.array([bin_["coverage"]["share"] for bin_ in self.bins])
+        low = np.array([bin_["coverage"]["low"] for bin_ in self.bins])
+        high = np.array([bin_["coverage"]["high"] for bin_ in self.bins])
+        place = np.arange(len(self.bins))
         for chosen, colour, marker, label in (
             (~self.below, good(), "o", "95 % confidence"),
             (self.below, bad(), "X", "below the level"),
@@ -413,7 +413,7 @@ class ConditionalCoverageDisplay(Display):
                 )
         level = self.confidence_level
         ax.axvline(level, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=f"level {level_text(level)}")
-        ax.set_ylim(len(self.parts) - 0.4, -0.6)
+        ax.set_ylim(len(self.bins) - 0.4, -0.6)
         ax.set_yticks(place, self.labels)
         ax.tick_params(axis="y", length=0)
         left, right = min(float(low.min()), level), 1.0
@@ -425,21 +425,21 @@ class ConditionalCoverageDisplay(Display):
         return self
 
     @property
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """What there is to see, in sentences."""
-        if len(self.parts) == 1:
+        if len(self.bins) == 1:
             return f"All rows are of one kind: {self.name} is {self.labels[0]}."
-        order = np.argsort([part["coverage"]["share"] for part in self.parts])
-        worst, best = self.parts[order[0]], self.parts[order[-1]]
+        order = np.argsort([bin_["coverage"]["share"] for bin_ in self.bins])
+        worst, best = self.bins[order[0]], self.bins[order[-1]]
         spread = (
             f"Coverage goes from {percent(worst['coverage']['share'])} where it is {self.labels[order[0]]}, to"
             f" {percent(best['coverage']['share'])} where it is {self.labels[order[-1]]}"
         )
         count = int(self.below.sum())
         if not count:
-            return f"{spread}; no part lies below the level by more than chance."
-        parts = "one part lies" if count == 1 else f"{count} of {len(self.parts)} parts lie"
-        return f"{spread}; {parts} below the level by more than chance."
+            return f"{spread}; no bin lies below the level by more than chance."
+        bins = "one bin lies" if count == 1 else f"{count} of {len(self.bins)} bins lie"
+        return f"{spread}; {bins} below the level by more than chance."
 
 
 def width_name(target_name: str) -> str:

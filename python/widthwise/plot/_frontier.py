@@ -218,7 +218,7 @@ class FrontierDisplay(Display):
         return self
 
     @property
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """What there is to see, in sentences."""
         known = [point for point in self.points if np.isfinite(point.worst_slab)]
         if not known:

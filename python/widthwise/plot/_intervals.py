@@ -204,7 +204,7 @@ class IntervalDisplay(Display):
         return self
 
     @property
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """What there is to see, in sentences."""
         n, above = len(self.y), float(np.mean(self.y > self.upper))
         sentences = [
@@ -269,22 +269,22 @@ class IntervalDisplay(Display):
         plain_numbers(ax.xaxis)
         if known.all():
             return x
-        least, greatest = float(x[known].min()), float(x[known].max())
-        gap = 0.06 * ((greatest - least) or 1.0)
+        minimum, maximum = float(x[known].min()), float(x[known].max())
+        gap = 0.06 * ((maximum - minimum) or 1.0)
         place = np.where(known, x, 0.0)
-        place[~known] = greatest + 2 * gap + self._side_by_side(np.zeros(int((~known).sum())), gap)
-        ax.axvspan(greatest + gap, greatest + 3 * gap, color=ink(), alpha=0.06, linewidth=0)
-        note(ax, "missing", x=greatest + 2 * gap, y=0.01, transform=ax.get_xaxis_transform(), ha="center", va="bottom")
+        place[~known] = maximum + 2 * gap + self._side_by_side(np.zeros(int((~known).sum())), gap)
+        ax.axvspan(maximum + gap, maximum + 3 * gap, color=ink(), alpha=0.06, linewidth=0)
+        note(ax, "missing", x=maximum + 2 * gap, y=0.01, transform=ax.get_xaxis_transform(), ha="center", va="bottom")
         return place
 
     @staticmethod
     def _side_by_side(slot: Floats, width: float) -> Floats:
         """Rows of one slot spread over its width."""
         place = slot.copy()
-        most = max(np.unique(slot, return_counts=True)[1])
+        maximum = max(np.unique(slot, return_counts=True)[1])
         for value in np.unique(slot):
             rows = np.flatnonzero(slot == value)
-            place[rows] += width * (np.arange(len(rows)) - (len(rows) - 1) / 2) / max(most, 2)
+            place[rows] += width * (np.arange(len(rows)) - (len(rows) - 1) / 2) / max(maximum, 2)
         return place
 
     @staticmethod
@@ -292,6 +292,6 @@ class IntervalDisplay(Display):
         """Limits that hold everything finite."""
         together = np.concatenate(values)
         together = together[np.isfinite(together)]
-        least, greatest = float(together.min()), float(together.max())
-        margin = 0.04 * ((greatest - least) or abs(greatest) or 1.0)
-        return least - margin, greatest + margin
+        minimum, maximum = float(together.min()), float(together.max())
+        margin = 0.04 * ((maximum - minimum) or abs(maximum) or 1.0)
+        return minimum - margin, maximum + margin

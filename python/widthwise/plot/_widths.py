@@ -144,7 +144,7 @@ class WidthDisplay(Display):
         return self
 
     @property
-    def in_words(self) -> str:
+    def summary(self) -> str:
         """What there is to see, in sentences."""
         total = len(self.widths) + self.infinite
         if not len(self.widths):
@@ -166,11 +166,11 @@ class WidthDisplay(Display):
     def _edges(self) -> Floats:
         """The ends of the bars: one bar for one width, which rounding may blur."""
         shown = np.minimum(self.widths, self._end())
-        least, greatest = float(shown.min()), float(shown.max())
-        if greatest - least <= 1e-9 * greatest:
-            reach = 0.05 * greatest or 0.5
-            return np.array([least - reach, greatest + reach])
-        return np.linspace(least, greatest, 1 + min(40, max(8, round(len(shown) ** 0.5))))
+        minimum, maximum = float(shown.min()), float(shown.max())
+        if maximum - minimum <= 1e-9 * maximum:
+            reach = 0.05 * maximum or 0.5
+            return np.array([minimum - reach, maximum + reach])
+        return np.linspace(minimum, maximum, 1 + min(40, max(8, round(len(shown) ** 0.5))))
 
     def _end(self) -> float:
         """Where the last bar ends: at the widest row, unless few rows are much wider than all others."""

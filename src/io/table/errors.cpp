@@ -5,7 +5,7 @@
 namespace widthwise::internal {
 namespace {
 
-std::string clipped(std::string_view text, std::size_t most) {
+std::string clipped(std::string_view text, std::size_t maximum) {
   std::string result;
   bool space = false;
   for (const char letter : text) {
@@ -13,7 +13,7 @@ std::string clipped(std::string_view text, std::size_t most) {
       space = !result.empty();
       continue;
     }
-    if (result.size() >= most) return result + "...";
+    if (result.size() >= maximum) return result + "...";
     if (space) result += ' ';
     space = false;
     result += letter;

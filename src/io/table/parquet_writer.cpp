@@ -21,8 +21,8 @@ namespace widthwise::internal {
 namespace {
 
 /// A row group is in memory until it is full.
-constexpr std::int64_t kMostRowsInGroup = 1 << 17;
-constexpr std::int64_t kMostBytesInGroup = std::int64_t{1} << 27;
+constexpr std::int64_t kMaxRowsInGroup = 1 << 17;
+constexpr std::int64_t kMaxBytesInGroup = std::int64_t{1} << 27;
 
 arrow::Compression::type best_compression() {
   for (const auto codec : {arrow::Compression::ZSTD, arrow::Compression::SNAPPY}) {
@@ -46,7 +46,7 @@ class ParquetWriter final : public FileTableWriter {
     }
     schema_ = arrow::schema(std::move(fields));
     parquet::WriterProperties::Builder properties;
-    properties.compression(best_compression())->max_row_group_length(kMostRowsInGroup)->enable_page_checksum();
+    properties.compression(best_compression())->max_row_group_length(kMaxRowsInGroup)->enable_page_checksum();
     for (const std::shared_ptr<arrow::Field>& field : schema_->fields()) {
       // Measured numbers hardly repeat: looking for those that do takes most of the time and saves no bytes.
       if (arrow::is_floating(field->type()->id())) properties.disable_dictionary(field->name());
@@ -70,7 +70,7 @@ class ParquetWriter final : public FileTableWriter {
     for (std::size_t j = 0; j < added_numbers.columns(); ++j) columns.push_back(column_of(added_numbers, j));
     const auto batch = arrow::RecordBatch::Make(schema_, rows.num_rows(), std::move(columns));
     const std::int64_t bytes = value_of(arrow::util::ReferencedBufferSize(*batch), ErrorCode::kBadData, file());
-    if (bytes_in_group_ + bytes > kMostBytesInGroup && bytes_in_group_ > 0) {
+    if (bytes_in_group_ + bytes > kMaxBytesInGroup && bytes_in_group_ > 0) {
       check(writer_->NewBufferedRowGroup(), ErrorCode::kFile, file());
       bytes_in_group_ = 0;
     }

@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t kRowsAtOnce = 256;
 
 constexpr std::uintmax_t kSampleBytes = 65'536;
-constexpr std::size_t kMostNamesListed = 8;
+constexpr std::size_t kMaxNamesListed = 8;
 
 std::uint64_t fingerprint_of(const std::filesystem::path& file, std::uintmax_t size) {
   std::ifstream in(file, std::ios::binary);
@@ -88,10 +88,10 @@ std::size_t FileTableReader::index_of(const std::string& name) const {
     message += "; did you mean " + in_quotes(nearest) + "?";
   } else {
     message += "; there are ";
-    for (std::size_t i = 0; i < std::min(names.size(), kMostNamesListed); ++i) {
+    for (std::size_t i = 0; i < std::min(names.size(), kMaxNamesListed); ++i) {
       message += (i == 0 ? "" : ", ") + in_quotes(names[i]);
     }
-    if (names.size() > kMostNamesListed) message += " and " + std::to_string(names.size() - kMostNamesListed) + " more";
+    if (names.size() > kMaxNamesListed) message += " and " + std::to_string(names.size() - kMaxNamesListed) + " more";
   }
   refuse(ErrorCode::kInvalidArgument, file_, message);
 }

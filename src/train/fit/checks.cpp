@@ -8,7 +8,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/transform.hpp>
 
-#include "predictor/outcomes_outside.hpp"
+#include "conformal_predictor/outcomes_outside.hpp"
 #include "printable.hpp"
 #include "text.hpp"
 #include "train/fit/splits.hpp"
@@ -84,13 +84,13 @@ void check_shapes(const FitTable& table) {
 }
 
 void check_options(const FitOptions& options) {
-  if (!(options.calibration_share >= 0 && options.calibration_share < 1)) {
+  if (!(options.calibration_size >= 0 && options.calibration_size < 1)) {
     throw Error(ErrorCode::kInvalidArgument,
-                "fit: calibration_share is " + text_of(options.calibration_share) + ", expected 0 to less than 1");
+                "fit: calibration_size is " + text_of(options.calibration_size) + ", expected 0 to less than 1");
   }
-  if (!(options.hold_share > 0 && options.hold_share < 1)) {
+  if (!(options.holdout_fraction > 0 && options.holdout_fraction < 1)) {
     throw Error(ErrorCode::kInvalidArgument,
-                "fit: hold_share is " + text_of(options.hold_share) + ", expected between 0 and 1");
+                "fit: holdout_fraction is " + text_of(options.holdout_fraction) + ", expected between 0 and 1");
   }
   if (options.levels.empty() || options.levels.size() > kMaxLevels) {
     throw Error(ErrorCode::kInvalidArgument, "fit: expected 1 to " + std::to_string(kMaxLevels) + " levels, found " +
@@ -135,7 +135,7 @@ void check_rows(double rows, bool trains) {
 }  // namespace
 
 void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& options, const GoalPlan& goal, const Workers& workers) {
+              const FitOptions& options, const ResolvedGoal& goal, const Workers& workers) {
   const bool trains_localizer = goal.objective != nullptr;
   workers.all_or_none([&] {
     check_shapes(table);
@@ -143,9 +143,9 @@ void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTra
       throw Error(ErrorCode::kInvalidArgument, "fit: expected predictions or a base model, found neither");
     }
     check_options(options);
-    check_values(table, options.range, base != nullptr || trains_localizer);
+    check_values(table, options.outcome_range, base != nullptr || trains_localizer);
   });
-  workers.check_alike(table.x.rows(), columns_of(table), options.text());
+  workers.check_alike(table.x.rows(), columns_of(table), options.to_string());
   const std::string transform(goal.rule.transform().name());
   if (!workers.alone() && trains_localizer && goal.rule.transform().affine_form() == nullptr) {
     throw Error(ErrorCode::kInvalidArgument,

@@ -10,7 +10,7 @@ namespace widthwise::internal {
 
 /// Check the input of a fit on all workers before anything is done with it.
 void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& options, const GoalPlan& goal, const Workers& workers);
+              const FitOptions& options, const ResolvedGoal& goal, const Workers& workers);
 
 /// The mean error is 0: throw unless every residual (n) is.
 void check_rounded_to_zero(std::span<const double> residuals, const Workers& workers);

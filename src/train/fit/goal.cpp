@@ -35,11 +35,11 @@ Goal Goal::parse(std::string_view text) {
   return evenness(*value);
 }
 
-// --- GoalPlan
+// --- ResolvedGoal
 // --------------------------------------------------------------------------------------------------------------
 
-GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform, Sides sides,
-                   const std::optional<LevelWindow>& window) {
+ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& transform, Sides sides,
+                          const std::optional<LevelWindow>& level_window) {
   const bool automatic = transform == "auto";
   const Goal wish = goal.value_or(Goal::by_default());
   const std::shared_ptr<const Transform> phi =
@@ -50,15 +50,15 @@ GoalPlan plan_goal(const std::optional<Goal>& goal, const std::string& transform
   const bool has_evenness = form != nullptr && !form->has_offset();
   if (!has_evenness && goal && !goal->is_narrow()) {
     throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(phi->name()) +
-                                                 " is for the goal narrow; for " + goal->text() +
+                                                 " is for the goal narrow; for " + goal->to_string() +
                                                  " leave the transform out, or use exp");
   }
   const Goal served = has_evenness ? wish : Goal::narrow();
   WidthOptions width;
   width.sides = sides;
   width.evenness = has_evenness ? served.evenness() : 0;
-  if (window && window->outside < 1) width.window = window;
-  return {served, rule, make_width_objective(phi, Score::kAbsolute, width), width.window};
+  if (level_window && level_window->outside < 1) width.level_window = level_window;
+  return {served, rule, make_width_objective(phi, Score::kAbsolute, width), width.level_window};
 }
 
 double unit_near(double typical_residual) {
@@ -71,30 +71,30 @@ double unit_near(double typical_residual) {
 
 namespace {
 
-GoalPlan plan_with(const FitOptions& options, const std::optional<Goal>& goal, const std::string& transform,
-                   Sides sides) {
-  GoalPlan plan = plan_goal(goal, transform, sides, options.window);
-  if (options.window || !plan.goal.is_narrow() || options.levels.empty()) return plan;
+ResolvedGoal resolve_with(const FitOptions& options, const std::optional<Goal>& goal, const std::string& transform,
+                          Sides sides) {
+  ResolvedGoal resolved = resolve_goal(goal, transform, sides, options.level_window);
+  if (options.level_window || !resolved.goal.is_narrow() || options.levels.empty()) return resolved;
   // Which goal is served shows only now: a transform may have no other than narrow.
-  return plan_goal(goal, transform, sides, LevelWindow::around(options.levels));
+  return resolve_goal(goal, transform, sides, LevelWindow::around(options.levels));
 }
 
 }  // namespace
 
 internal::Goals internal::resolve_goals(const FitOptions& options) {
   const Sides sides = options.sides.value_or(Sides::kOne);
-  Goals goals{.chosen = plan_with(options, options.goal, options.transform, sides),
+  Goals goals{.chosen = resolve_with(options, options.goal, options.score_transform, sides),
               .two_sided = std::nullopt,
-              .fixed = plan_with(options, options.goal, "identity", sides),
+              .fixed = resolve_with(options, options.goal, "identity", sides),
               .other = std::nullopt};
-  const GoalPlan& chosen = goals.chosen;
+  const ResolvedGoal& chosen = goals.chosen;
   if (chosen.objective == nullptr) return goals;
   // A root-finder for every row (mixture) is too slow to train twice.
   if (!options.sides && chosen.goal.is_narrow() && chosen.rule.transform().affine_form() != nullptr) {
-    goals.two_sided = plan_with(options, options.goal, options.transform, Sides::kTwo);
+    goals.two_sided = resolve_with(options, options.goal, options.score_transform, Sides::kTwo);
   }
   if (options.compare) {
-    goals.other = plan_with(options, chosen.goal.is_narrow() ? Goal::even() : Goal::narrow(), "auto", sides);
+    goals.other = resolve_with(options, chosen.goal.is_narrow() ? Goal::even() : Goal::narrow(), "auto", sides);
   }
   return goals;
 }

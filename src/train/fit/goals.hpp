@@ -8,10 +8,10 @@ namespace widthwise::internal {
 
 /// The goals that one fit trains.
 struct Goals {
-  GoalPlan chosen;
-  std::optional<GoalPlan> two_sided;  ///< the chosen goal with two sides, when the hold-out is to choose
-  GoalPlan fixed;                     ///< one width for all rows
-  std::optional<GoalPlan> other;      ///< the other end of the dial, when it is to be compared
+  ResolvedGoal chosen;
+  std::optional<ResolvedGoal> two_sided;  ///< the chosen goal with two sides, when the hold-out is to choose
+  ResolvedGoal fixed;                     ///< one width for all rows
+  std::optional<ResolvedGoal> other;      ///< the other end of the dial, when it is to be compared
 };
 
 /// Throws kInvalidArgument for a goal that the transform cannot serve.

@@ -17,7 +17,7 @@ Holdout::Holdout(const FittingRows& rows, double unit, const Splits& splits, con
     : trainer_(trainer),
       progress_(progress),
       level_(options.levels.front()),
-      range_{options.range.low / unit, options.range.high / unit},
+      range_{options.outcome_range.low / unit, options.outcome_range.high / unit},
       unit_(unit),
       seed_(stream_seed(options.seed, Stream::kReport)),
       all_x_(rows.x.all()) {
@@ -61,7 +61,7 @@ void Holdout::sample_report_rows(const FittingRows& rows, const Splits& splits, 
   }
 }
 
-Candidate Holdout::try_out(const GoalPlan& goal) const {
+Candidate Holdout::try_out(const ResolvedGoal& goal) const {
   const std::size_t n = report_outcomes_.size();
   const std::size_t columns = all_x_.columns();
   std::vector<double> values(n * goal.rule.parameter_count());
@@ -72,9 +72,9 @@ Candidate Holdout::try_out(const GoalPlan& goal) const {
     trained.function->evaluate({report_rows_.data(), n, columns, columns + 1}, parameters);
   }
   GoalReport report = measure(goal.rule, parameters);
-  report.goal = goal.objective == nullptr ? "fixed" : goal.goal.text();
-  report.transform = goal.rule.transform().name();
-  report.length = trained.length;
+  report.goal = goal.objective == nullptr ? "fixed" : goal.goal.to_string();
+  report.score_transform = goal.rule.transform().name();
+  report.iterations = trained.iterations;
   return {goal, std::move(report), std::move(trained)};
 }
 
@@ -92,7 +92,7 @@ std::vector<Interval> Holdout::intervals(const ConformalRule& rule, MatrixView p
       const std::size_t row = order[i];
       calibration.add(i, {.score = scores[row], .above = report_outcomes_[row] > report_predictions_[row]});
     }
-    const Predictor predictor(rule, std::move(calibration));
+    const ConformalPredictor predictor(rule, std::move(calibration));
     for (std::size_t i = 1 - half; i < n; i += 2) {
       const std::size_t row = order[i];
       const auto own = parameters.columns() == 0 ? std::span<const double>() : parameters.row(row);
@@ -129,7 +129,8 @@ GoalReport Holdout::measure(const ConformalRule& rule, MatrixView parameters) co
 std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) const {
   const auto& objective = candidate.goal.objective;
   if (objective == nullptr) return nullptr;
-  return trainer_->retrain({all_x_, {all_residuals_, {}}}, *objective, candidate.trained.length, progress_).function;
+  return trainer_->retrain({all_x_, {all_residuals_, {}}}, *objective, candidate.trained.iterations, progress_)
+      .function;
 }
 
 }  // namespace widthwise::internal

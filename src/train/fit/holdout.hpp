@@ -14,7 +14,7 @@ namespace widthwise::internal {
 
 /// A localizer trained without the hold-out, and what its intervals are like there.
 struct Candidate {
-  GoalPlan goal;
+  ResolvedGoal goal;
   GoalReport report;
   Trained trained;
 };
@@ -28,7 +28,7 @@ class Holdout {
           const LocalizerTrainer* trainer, const ProgressCallback& progress);
 
   /// Train for a goal without the hold-out, and measure the result on the hold-out.
-  [[nodiscard]] Candidate try_out(const GoalPlan& goal) const;
+  [[nodiscard]] Candidate try_out(const ResolvedGoal& goal) const;
 
   /// Train the candidate's goal on all fitting rows, for as many iterations; null when the goal trains nothing.
   [[nodiscard]] std::shared_ptr<const RowFunction> retrain(const Candidate& candidate) const;

@@ -25,9 +25,9 @@ RowSplitter::Split calibration_split(const RowSplitter& table, double share, std
 
 Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& workers)
     : Splits(splitter_of(table, workers),
-             calibration_split(splitter_of(table, workers),
-                               table.cv_predictions.empty() ? options.calibration_share : 0, options.seed)) {
-  holdout_ = fitting_.splitter.split(options.hold_share, 1, stream_seed(options.seed, Stream::kHoldout));
+             calibration_split(splitter_of(table, workers), table.cv_predictions.empty() ? options.calibration_size : 0,
+                               options.seed)) {
+  holdout_ = fitting_.splitter.split(options.holdout_fraction, 1, stream_seed(options.seed, Stream::kHoldout));
   if (given_predictions(table).empty()) {
     folds_ = fitting_.splitter.folds(options.folds, stream_seed(options.seed, Stream::kFolds));
   }

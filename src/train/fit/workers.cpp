@@ -12,7 +12,7 @@ namespace widthwise::internal {
 namespace {
 
 /// The numbers of all workers, by rank.
-std::vector<double> gathered(const Team& communicator, std::span<const double> own) {
+std::vector<double> gathered(const Communicator& communicator, std::span<const double> own) {
   std::vector<double> all;
   for (const auto& bytes : gather(communicator, std::as_bytes(own))) {
     const std::size_t before = all.size();

@@ -11,7 +11,7 @@
 
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/random.hpp>
-#include <widthwise/train/team.hpp>
+#include <widthwise/train/communicator.hpp>
 
 namespace widthwise::internal {
 
@@ -32,7 +32,7 @@ namespace widthwise::internal {
 class Workers {
  public:
   /// Without a communicator (null) this process fits alone.
-  explicit Workers(const Team* communicator) : communicator_(communicator) {}
+  explicit Workers(const Communicator* communicator) : communicator_(communicator) {}
 
   [[nodiscard]] bool alone() const { return communicator_ == nullptr; }
 
@@ -69,7 +69,7 @@ class Workers {
   void add_note(std::map<std::string, std::string>& notes) const;
 
  private:
-  const Team* communicator_;
+  const Communicator* communicator_;
 };
 
 }  // namespace widthwise::internal

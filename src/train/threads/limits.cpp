@@ -111,19 +111,19 @@ double quota_of(const fs::path& folder, bool unified) {
 }  // namespace
 
 std::optional<std::size_t> cgroup_processors(const fs::path& root) {
-  double least = kNoQuota;
+  double minimum = kNoQuota;
   for (const Mount& mount : mounts_in(root / "proc/self/mountinfo")) {
     const fs::path point = root / fs::path(mount.point).relative_path();
     const fs::path group = below_mount(group_in(root / "proc/self/cgroup", mount.unified), mount.root);
     fs::path folder = point;
-    least = std::min(least, quota_of(folder, mount.unified));
+    minimum = std::min(minimum, quota_of(folder, mount.unified));
     for (const fs::path& level : group) {
       folder /= level;
-      least = std::min(least, quota_of(folder, mount.unified));
+      minimum = std::min(minimum, quota_of(folder, mount.unified));
     }
   }
-  if (least == kNoQuota) return std::nullopt;
-  return static_cast<std::size_t>(std::ceil(least));
+  if (minimum == kNoQuota) return std::nullopt;
+  return static_cast<std::size_t>(std::ceil(minimum));
 }
 
 std::optional<std::size_t> openmp_threads(const char* variable) {

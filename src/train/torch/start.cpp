@@ -28,30 +28,30 @@ NetOptions NetOptions::paper() {
 namespace internal {
 namespace {
 
-constexpr std::size_t kFewestBatches = 20;
+constexpr std::size_t kMinBatches = 20;
 constexpr std::size_t kSmallestBatch = 16;
-constexpr std::size_t kMostLayers = 100;
-constexpr std::size_t kMostWidth = std::size_t{1} << 16;
+constexpr std::size_t kMaxLayers = 100;
+constexpr std::size_t kMaxWidth = std::size_t{1} << 16;
 
 /// Of the last layer's weights, against those that would keep the size of what goes in.
 constexpr double kFirstOutputs = 0.01;
 
 void set_centre_and_scale(MatrixView x, std::size_t column, double& centre, double& scale) {
-  double least = std::numeric_limits<double>::infinity();
-  double greatest = -least;
+  double minimum = std::numeric_limits<double>::infinity();
+  double maximum = -minimum;
   std::size_t count = 0;
   for (std::size_t i = 0; i < x.rows(); ++i) {
     const double value = x(i, column);
     if (!std::isfinite(value)) continue;
-    least = std::min(least, value);
-    greatest = std::max(greatest, value);
+    minimum = std::min(minimum, value);
+    maximum = std::max(maximum, value);
     ++count;
   }
-  centre = count == 0 ? 0 : least;
+  centre = count == 0 ? 0 : minimum;
   scale = 1;
-  if (count == 0 || least == greatest) return;
+  if (count == 0 || minimum == maximum) return;
   // In units of the greatest size, so that no square overflows.
-  const double unit = std::max(std::abs(least), std::abs(greatest));
+  const double unit = std::max(std::abs(minimum), std::abs(maximum));
   double sum = 0;
   double squares = 0;
   for (std::size_t i = 0; i < x.rows(); ++i) {
@@ -76,8 +76,8 @@ void check_options(const NetOptions& options) {
     }
   };
   const auto finite_and_positive = [](double x) { return x > 0 && std::isfinite(x); };
-  expect(options.layers <= kMostLayers, "at most 100 layers", std::to_string(options.layers));
-  expect(options.width >= 1 && options.width <= kMostWidth, "a width from 1 to 65536", std::to_string(options.width));
+  expect(options.layers <= kMaxLayers, "at most 100 layers", std::to_string(options.layers));
+  expect(options.width >= 1 && options.width <= kMaxWidth, "a width from 1 to 65536", std::to_string(options.width));
   expect(options.batch_size >= 1, "a batch_size of 1 or more", std::to_string(options.batch_size));
   expect(finite_and_positive(options.learning_rate), "a positive learning_rate", text_of(options.learning_rate));
   expect(options.weight_decay >= 0 && std::isfinite(options.weight_decay), "a weight_decay of 0 or more",
@@ -124,7 +124,7 @@ std::vector<std::size_t> counting_rows(const ResidualRows& rows) {
 }
 
 std::size_t batch_count(std::size_t n, const NetOptions& options) {
-  const std::size_t size = std::min(options.batch_size, std::max(n / kFewestBatches, kSmallestBatch));
+  const std::size_t size = std::min(options.batch_size, std::max(n / kMinBatches, kSmallestBatch));
   return std::max<std::size_t>(n / size, 1);
 }
 

@@ -125,8 +125,8 @@ std::vector<std::byte> Booster::save() const {
 }
 
 void Booster::load(std::span<const std::byte> saved) {
-  // XGBoost trusts what it loads; read_forest does not.
-  (void)read_forest(saved);
+  // XGBoost trusts what it loads; read_trees does not.
+  (void)read_trees(saved);
   // With nothing left of the booster there was, which remembers its base_score: that of a single output, where what is
   // loaded has one for each.
   free();
@@ -138,8 +138,8 @@ void Booster::load(std::span<const std::byte> saved) {
   }
 }
 
-ForestArrays Booster::forest(std::size_t inputs, std::size_t outputs, std::size_t rounds) const {
-  return read_trees(save(), inputs, outputs, rounds * outputs);
+TreeArrays Booster::trees(std::size_t inputs, std::size_t outputs, std::size_t rounds) const {
+  return read_tree_arrays(save(), inputs, outputs, rounds * outputs);
 }
 
 }  // namespace widthwise::internal

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <widthwise/forest.hpp>
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/trees.hpp>
 
 #include "train/xgboost/library.hpp"
 
@@ -55,12 +55,12 @@ class Booster {
   [[nodiscard]] std::span<const float> margins(const TrainingMatrix& matrix, bool training) const;
 
   /// What it has learnt so far, as UBJSON, and the way back: load goes on with what another booster of the same
-  /// parameters saved. Throws kBadData for bytes that are not a forest of plain trees.
+  /// parameters saved. Throws kBadData for bytes that are not plain trees.
   [[nodiscard]] std::vector<std::byte> save() const;
   void load(std::span<const std::byte> saved);
 
   /// The trees of the first `rounds` rounds, for `outputs` outputs.
-  [[nodiscard]] ForestArrays forest(std::size_t inputs, std::size_t outputs, std::size_t rounds) const;
+  [[nodiscard]] TreeArrays trees(std::size_t inputs, std::size_t outputs, std::size_t rounds) const;
 
  private:
   void create();

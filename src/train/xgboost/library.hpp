@@ -47,7 +47,7 @@ struct XgboostLibrary::Functions {
   /// XGBoost's own words on what went wrong last: without the time and the place in its source, and without the stack.
   [[nodiscard]] std::string last_error() const;
 
-  /// Throw them unless the status is 0: as kLostWorker where a team is the trouble, else as kInvalidArgument.
+  /// Throw them unless the status is 0: as kLostWorker where the network is the trouble, else as kInvalidArgument.
   void check(int status, const std::string& what) const;
 };
 

@@ -38,7 +38,7 @@ std::vector<float> base_scores(const std::string& text, std::size_t outputs) {
 }
 
 /// Append one tree of XGBoost's, renumbered so that children come after their parents and no place is left empty.
-void append_tree(const Json& tree, ForestArrays& out) {
+void append_tree(const Json& tree, TreeArrays& out) {
   const auto& left = tree.at("left_children");
   const auto& right = tree.at("right_children");
   const auto& feature = tree.at("split_indices");
@@ -87,9 +87,9 @@ auto with_learner(std::span<const std::byte> saved, const Use& use) {
   }
 }
 
-ForestArrays trees_of(const Json& learner, std::size_t inputs, std::size_t outputs, std::size_t trees) {
+TreeArrays trees_of(const Json& learner, std::size_t inputs, std::size_t outputs, std::size_t trees) {
   const Json& model = learner.at("gradient_booster").at("model");
-  ForestArrays arrays;
+  TreeArrays arrays;
   arrays.inputs = static_cast<std::uint32_t>(inputs);
   arrays.base = base_scores(learner.at("learner_model_param").at("base_score").get<std::string>(), outputs);
   const std::size_t count = std::min(model.at("trees").size(), trees);
@@ -102,12 +102,12 @@ ForestArrays trees_of(const Json& learner, std::size_t inputs, std::size_t outpu
 
 }  // namespace
 
-ForestArrays internal::read_trees(std::span<const std::byte> saved, std::size_t inputs, std::size_t outputs,
-                                  std::size_t trees) {
+TreeArrays internal::read_tree_arrays(std::span<const std::byte> saved, std::size_t inputs, std::size_t outputs,
+                                      std::size_t trees) {
   return with_learner(saved, [&](const Json& learner) { return trees_of(learner, inputs, outputs, trees); });
 }
 
-std::shared_ptr<const Forest> read_forest(std::span<const std::byte> saved) {
+std::shared_ptr<const Trees> read_trees(std::span<const std::byte> saved) {
   return with_learner(saved, [](const Json& learner) {
     const Json& parameters = learner.at("learner_model_param");
     const std::size_t outputs = std::max(number(parameters, "num_target", 1), number(parameters, "num_class", 0));
@@ -115,7 +115,7 @@ std::shared_ptr<const Forest> read_forest(std::span<const std::byte> saved) {
       throw Error(ErrorCode::kBadData, "XGBoost: its model has " + std::to_string(outputs) +
                                            " outputs; expected at most " + std::to_string(kMaxOutputs));
     }
-    return std::make_shared<const Forest>(
+    return std::make_shared<const Trees>(
         trees_of(learner, number(parameters, "num_feature", 0), outputs, std::numeric_limits<std::size_t>::max()));
   });
 }

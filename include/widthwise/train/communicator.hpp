@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <widthwise/reducer.hpp>
+
+namespace widthwise {
+
+/// Processes that fit one model together, each on rows of its own. All call the same methods in the same order; what
+/// they get is the same on all of them, to the last bit. A process that is gone is an error of kLostWorker on the
+/// others.
+/// Thread safety: none; one thread of each process.
+class Communicator : public Reducer {
+ public:
+  /// Make these bytes those of the worker `root`. Every worker calls it with the same length.
+  virtual void broadcast(std::span<std::byte> bytes, std::size_t root) const = 0;
+
+  /// Call an engine that by itself does its work with the other workers, and may wait for them.
+  virtual void collectively(const std::function<void()>& call) const { call(); }
+
+  /// Bytes that this worker has put into sum and broadcast so far.
+  [[nodiscard]] virtual std::uint64_t bytes_shared() const = 0;
+};
+
+/// The bytes of every worker, by rank.
+[[nodiscard]] std::vector<std::vector<std::byte>> gather(const Communicator& communicator,
+                                                         std::span<const std::byte> own);
+
+/// The text of every worker, by rank.
+[[nodiscard]] std::vector<std::string> gather_texts(const Communicator& communicator, std::string_view own);
+
+/// Do something that may fail on some workers only, such as reading a file: it then fails on all. The worker where it
+/// failed throws its own error, the others one of the same code that names the worker and its error.
+void all_or_none(const Communicator& communicator, const std::function<void()>& work);
+
+}  // namespace widthwise

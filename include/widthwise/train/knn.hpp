@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <widthwise/train/trainer.hpp>
+
+namespace widthwise {
+
+/// The base model of the paper  [paper, Experiments].
+struct KnnOptions {
+  std::vector<std::size_t> candidates = {2, 4, 8, 16, 32};  ///< k, chosen by the absolute error over a hold-out
+  double holdout_fraction = 0.2;
+  std::size_t max_rows = 1000;  ///< rows remembered, chosen at random; 0 for all
+  std::uint64_t seed = 0;
+};
+
+[[nodiscard]] std::unique_ptr<const BaseTrainer> make_knn_trainer(const KnnOptions& options = {});
+
+}  // namespace widthwise

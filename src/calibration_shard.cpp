@@ -1,0 +1,117 @@
+#include <widthwise/calibration_shard.hpp>
+
+#include <string>
+#include <utility>
+
+#include <widthwise/error.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/version.hpp>
+
+#include "file.hpp"
+#include "model_file/texts.hpp"
+#include "safetensors.hpp"
+
+// Format 1. Texts: "calibration_part", the format, which models do not have; "widthwise", the version that wrote it;
+// "scores_of", a number. Array: "calibration".
+// Format 2: the same, and the array "sketch".
+// Format 3: the same, where "sketch" may be absent, and the text "checksum" (safetensors.hpp). Every shard is written
+// so.
+namespace widthwise {
+namespace {
+
+using internal::SafetensorsReader;
+using internal::SafetensorsWriter;
+
+constexpr std::uint64_t kFormatWithSketch = 2;
+constexpr std::uint64_t kShardFormat = 3;
+constexpr const char* kFormatText = "calibration_part";
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
+
+std::uint64_t format_of(std::span<const std::byte> bytes) {
+  // Before anything else is read, which may look different in a later format.
+  const auto texts = SafetensorsReader::texts_of(bytes);
+  const auto format = texts.find(kFormatText);
+  if (format == texts.end()) {
+    refuse(texts.contains("widthwise") ? "a model, not a shard of a calibration"
+                                       : "a safetensors file, but not a shard of a calibration");
+  }
+  const std::uint64_t number = internal::count_of(format->second, kFormatText);
+  if (number > kShardFormat) {
+    refuse("format " + format->second + " of shards is newer than this program (" + std::to_string(kShardFormat) +
+           "); update widthwise");
+  }
+  if (number == 0) refuse("format 0 does not exist");
+  return number;
+}
+
+CalibrationShard read_shard(std::span<const std::byte> bytes, const std::string& where) {
+  try {
+    const std::uint64_t format = format_of(bytes);
+    SafetensorsReader reader =
+        format < kShardFormat ? SafetensorsReader(bytes) : SafetensorsReader::sealed(bytes, "; make the shard again");
+    (void)reader.take_text(kFormatText);
+    (void)reader.take_text("widthwise");
+    CalibrationShard shard;
+    shard.scores_of = internal::count_of(reader.take_text("scores_of"), "scores_of");
+    shard.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
+    if (format == kFormatWithSketch || (format == kShardFormat && reader.has("sketch")))
+      shard.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
+    reader.expect_nothing_left();
+    return shard;
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kBadData, where + ": " + internal::harmless(error.what()));
+  }
+}
+
+}  // namespace
+
+CalibrationShard CalibrationShard::of(const Model& model) {
+  return {.scores_of = score_fingerprint(model), .calibration = Calibration(model.parts().calibration.options())};
+}
+
+CalibrationShard CalibrationShard::in(const Model& model) {
+  return {.scores_of = score_fingerprint(model),
+          .calibration = model.parts().calibration,
+          .sketch = model.parts().calibration_sketch};
+}
+
+void merge_shard(CalibrationShard& into, const CalibrationShard& shard, const Model& model) {
+  if (shard.scores_of != score_fingerprint(model)) {
+    refuse("these are scores of another model; make the shard again with this one");
+  }
+  const Calibration::Options& expected = into.calibration.options();
+  const Calibration::Options& found = shard.calibration.options();
+  if (found.capacity != expected.capacity || found.seed != expected.seed) {
+    refuse("expected a sample of capacity " + std::to_string(expected.capacity) + " and seed " +
+           std::to_string(expected.seed) + " as the model's, found capacity " + std::to_string(found.capacity) +
+           " and seed " + std::to_string(found.seed));
+  }
+  if (shard.calibration.weighted()) refuse("the shard has weights; the calibration of a model has none");
+  RowSketch sketch = into.sketch;
+  sketch.merge(shard.sketch);
+  into.calibration.merge(shard.calibration);
+  into.sketch = std::move(sketch);
+}
+
+std::vector<std::byte> serialise_shard(const CalibrationShard& shard) {
+  SafetensorsWriter writer;
+  writer.put_text(kFormatText, std::to_string(kShardFormat));
+  writer.put_text("widthwise", kVersion);
+  writer.put_text("scores_of", std::to_string(shard.scores_of));
+  writer.put("calibration", shard.calibration.serialise());
+  if (!shard.sketch.empty()) writer.put("sketch", shard.sketch.serialise());
+  return std::move(writer).finish_sealed();
+}
+
+CalibrationShard deserialise_shard(std::span<const std::byte> bytes) { return read_shard(bytes, "deserialise_shard"); }
+
+void save_shard(const CalibrationShard& shard, const std::filesystem::path& file) {
+  internal::write_file_atomically(file, serialise_shard(shard));
+}
+
+CalibrationShard load_shard(const std::filesystem::path& file) {
+  return read_shard(internal::read_file(file), file.string());
+}
+
+}  // namespace widthwise

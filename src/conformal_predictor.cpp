@@ -1,0 +1,370 @@
+#include <widthwise/conformal_predictor.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <widthwise/error.hpp>
+
+#include "text.hpp"
+#include "vector_math.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::kBlock;
+
+void expect_size(std::string_view what, std::size_t found, std::size_t expected) {
+  if (found == expected) return;
+  throw Error(ErrorCode::kShapeMismatch, "ConformalPredictor: " + std::to_string(expected) + " predictions but " +
+                                             std::to_string(found) + " " + std::string(what));
+}
+
+void check_rows(const ConformalRule& rule, const PredictionRows& rows) {
+  const std::size_t n = rows.predictions.size();
+  const std::size_t columns = rule.parameter_count();
+  if (columns > 0 && (rows.parameters.rows() != n || rows.parameters.columns() != columns)) {
+    throw Error(ErrorCode::kShapeMismatch, "ConformalPredictor: parameters are " +
+                                               std::to_string(rows.parameters.rows()) + " x " +
+                                               std::to_string(rows.parameters.columns()) + ", expected " +
+                                               std::to_string(n) + " x " + std::to_string(columns));
+  }
+  if (!rows.groups.empty()) expect_size("groups", rows.groups.size(), n);
+  if (!rows.test_weights.empty()) expect_size("test weights", rows.test_weights.size(), n);
+}
+
+/// The parameters of one side, for `count` rows from `first`; an empty matrix of that many rows when there are none.
+MatrixView side_parameters(const ConformalRule& rule, const PredictionRows& rows, bool above, std::size_t first,
+                           std::size_t count) {
+  const std::size_t columns = rule.transform().parameter_count();
+  if (columns == 0) return {nullptr, count, 0};
+  const std::size_t offset = above && rule.sides() == Sides::kTwo ? columns : 0;
+  return {rows.parameters.data() + first * rows.parameters.stride() + offset, count, columns, rows.parameters.stride()};
+}
+
+// Half-widths from scores, and bounds from half-widths. What cannot be computed, because a prediction or parameter is
+// NaN, is not bounded: no comparison with NaN holds, so the first selection of each loop takes the end of the range.
+
+template <Score kScore>
+[[gnu::always_inline]] inline void bounds_of(const double* f, const double* below, const double* above, std::size_t n,
+                                             const OutcomeRange& range, double* lower, double* upper) {
+  const double low = range.low;
+  const double high = range.high;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double bound = f[i] - to_residual(kScore, below[i]);
+    const double inside = bound > low ? bound : low;
+    lower[i] = inside < high ? inside : high;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double bound = f[i] + to_residual(kScore, above[i]);
+    const double inside = bound < high ? bound : high;
+    upper[i] = inside > low ? inside : low;
+  }
+}
+
+WIDTHWISE_VECTORISED void absolute_bounds(const double* f, const double* below, const double* above, std::size_t n,
+                                          const OutcomeRange& range, double* lower, double* upper) {
+  bounds_of<Score::kAbsolute>(f, below, above, n, range, lower, upper);
+}
+
+WIDTHWISE_VECTORISED void squared_bounds(const double* f, const double* below, const double* above, std::size_t n,
+                                         const OutcomeRange& range, double* lower, double* upper) {
+  bounds_of<Score::kSquared>(f, below, above, n, range, lower, upper);
+}
+
+/// Both bounds of n rows at one level, from f (n) and the inverse scores of each side (n; the same array when
+/// one-sided).
+void write_bounds(Score score, const double* f, const double* below, const double* above, std::size_t n,
+                  const OutcomeRange& range, double* lower, double* upper) {
+  switch (score) {
+    case Score::kAbsolute:
+      absolute_bounds(f, below, above, n, range, lower, upper);
+      break;
+    case Score::kSquared:
+      squared_bounds(f, below, above, n, range, lower, upper);
+      break;
+    case Score::kLog:
+      bounds_of<Score::kLog>(f, below, above, n, range, lower, upper);
+      break;
+  }
+}
+
+void check_range(const OutcomeRange& range) {
+  if (range.low <= range.high) return;
+  throw Error(ErrorCode::kInvalidArgument, "ConformalPredictor: the range of outcomes is empty: [" +
+                                               internal::text_of(range.low) + ", " + internal::text_of(range.high) +
+                                               "]");
+}
+
+void check_bounds(const PredictionRows& rows, std::size_t k, const MutableMatrixView& lower,
+                  const MutableMatrixView& upper, const OutcomeRange& range) {
+  check_range(range);
+  const std::size_t n = rows.predictions.size();
+  for (const MutableMatrixView& out : {lower, upper}) {
+    if (out.rows() != n || out.columns() != k) {
+      throw Error(ErrorCode::kShapeMismatch, "ConformalPredictor: bounds are " + std::to_string(out.rows()) + " x " +
+                                                 std::to_string(out.columns()) + ", expected " + std::to_string(n) +
+                                                 " rows x " + std::to_string(k) + " levels");
+    }
+  }
+}
+
+/// Rows whose intervals at k levels are made at a time.
+std::size_t block_rows(std::size_t k) { return std::max<std::size_t>(1, kBlock / k); }
+
+/// Write the intervals of n > 0 rows at k > 0 levels. quantiles_of(first, count) gives the quantiles of some rows
+/// (count x k), valid until the next call.
+template <class QuantilesOf>
+void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std::size_t k, MutableMatrixView lower,
+                     MutableMatrixView upper, const OutcomeRange& range, const QuantilesOf& quantiles_of) {
+  const std::size_t n = rows.predictions.size();
+  const std::size_t block = block_rows(k);
+  const bool two_sided = rule.sides() == Sides::kTwo;
+  std::vector<double> below(block * k);
+  std::vector<double> above(two_sided ? block * k : 0);
+  std::vector<double> repeated(k);
+
+  // One level goes to the outputs a block at a time, past the cache when they are too large for it.
+  const bool by_block = k == 1 && lower.contiguous() && upper.contiguous();
+  const bool streamed = by_block && n * sizeof(double) >= internal::kStreamedBytes;
+  std::vector<double> block_bounds(streamed ? 2 * block : 0);
+
+  for (std::size_t first = 0; first < n; first += block) {
+    const std::size_t count = std::min(block, n - first);
+    const MatrixView quantiles = quantiles_of(first, count);
+    rule.transform().inverses(quantiles, side_parameters(rule, rows, false, first, count), {below.data(), count, k});
+    if (two_sided) {
+      rule.transform().inverses(quantiles, side_parameters(rule, rows, true, first, count), {above.data(), count, k});
+    }
+    const double* upper_scores = two_sided ? above.data() : below.data();
+    const double* f = rows.predictions.data() + first;
+    if (streamed) {
+      write_bounds(rule.score(), f, below.data(), upper_scores, count, range, block_bounds.data(),
+                   block_bounds.data() + block);
+      internal::stream_out(block_bounds.data(), count, lower.data() + first);
+      internal::stream_out(block_bounds.data() + block, count, upper.data() + first);
+    } else if (by_block) {
+      write_bounds(rule.score(), f, below.data(), upper_scores, count, range, lower.data() + first,
+                   upper.data() + first);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::fill(repeated.begin(), repeated.end(), f[i]);
+        write_bounds(rule.score(), repeated.data(), below.data() + i * k, upper_scores + i * k, k, range,
+                     lower.row(first + i).data(), upper.row(first + i).data());
+      }
+    }
+  }
+  if (streamed) internal::end_streaming();
+}
+
+}  // namespace
+
+// --- ConformalRule
+// --------------------------------------------------------------------------------------------------------
+
+ConformalRule::ConformalRule(std::shared_ptr<const Transform> transform, Score score, Sides sides)
+    : transform_(std::move(transform)), score_(score), sides_(sides) {
+  if (transform_ == nullptr) throw Error(ErrorCode::kInvalidArgument, "ConformalRule: no transform given");
+  if (score_ == Score::kLog && !transform_->takes_negative_scores()) {
+    throw Error(ErrorCode::kInvalidArgument, "ConformalRule: " + std::string(transform_->name()) +
+                                                 " needs positive scores; use the squared or absolute score");
+  }
+}
+
+std::size_t ConformalRule::parameter_count() const {
+  return transform_->parameter_count() * (sides_ == Sides::kTwo ? 2 : 1);
+}
+
+bool ConformalRule::may_be_empty() const {
+  const AffineForm* form = transform_->affine_form();
+  return form != nullptr && form->has_offset();
+}
+
+void ConformalRule::scores(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+  check_rows(*this, rows);
+  const std::size_t n = rows.predictions.size();
+  expect_size("outcomes", outcomes.size(), n);
+  expect_size("places for scores", out.size(), n);
+  const std::size_t columns = transform_->parameter_count();
+  std::vector<double> own(sides_ == Sides::kTwo ? kBlock * columns : 0);
+  double residual_scores[kBlock];
+  for (std::size_t first = 0; first < n; first += kBlock) {
+    const std::size_t count = std::min(kBlock, n - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      residual_scores[i] = to_score(score_, std::abs(outcomes[first + i] - rows.predictions[first + i]));
+    }
+    MatrixView parameters = side_parameters(*this, rows, false, first, count);
+    if (sides_ == Sides::kTwo) {
+      const MatrixView upper = side_parameters(*this, rows, true, first, count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const bool above = outcomes[first + i] > rows.predictions[first + i];
+        std::copy_n((above ? upper : parameters).row(i).data(), columns, own.data() + i * columns);
+      }
+      parameters = {own.data(), count, columns};
+    }
+    transform_->values({residual_scores, count}, parameters, out.subspan(first, count));
+  }
+}
+
+void ConformalRule::half_widths(MatrixView scores, MatrixView parameters, MutableMatrixView lower,
+                                MutableMatrixView upper) const {
+  const std::size_t n = scores.rows();
+  if (parameters.columns() != parameter_count()) {
+    throw Error(ErrorCode::kShapeMismatch, "half_widths: " + std::to_string(parameters.columns()) +
+                                               " columns of parameters, expected " + std::to_string(parameter_count()));
+  }
+  expect_size("rows of parameters", parameters.rows(), n);
+  for (const bool above : {false, true}) {
+    const MutableMatrixView& out = above ? upper : lower;
+    expect_size("rows of half-widths", out.rows(), n);
+    expect_size("columns of half-widths", out.columns(), scores.columns());
+    transform_->inverses(scores, side_parameters(*this, {{}, parameters}, above, 0, n), out);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (double& a : out.row(i)) {
+        a = std::isnan(a) ? std::numeric_limits<double>::infinity() : to_residual(score_, a);
+      }
+    }
+  }
+}
+
+void ConformalRule::intervals(const PredictionRows& rows, MatrixView scores, MutableMatrixView lower,
+                              MutableMatrixView upper, const OutcomeRange& range) const {
+  check_rows(*this, rows);
+  expect_size("rows of scores", scores.rows(), rows.predictions.size());
+  const std::size_t k = scores.columns();
+  check_bounds(rows, k, lower, upper, range);
+  if (scores.rows() == 0 || k == 0) return;
+  write_intervals(*this, rows, k, lower, upper, range,
+                  [&](std::size_t first, std::size_t count) { return scores.slice(first, count); });
+}
+
+void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,
+                              RowNumbers numbers) const {
+  const std::size_t n = rows.predictions.size();
+  numbers.check(n, "calibrate");
+  std::vector<double> values(n);
+  scores(rows, outcomes, values);
+  const auto above = std::make_unique_for_overwrite<bool[]>(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (std::isnan(values[i])) {
+      throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(numbers[i]) +
+                                             " has no score: its outcome is " + internal::text_of(outcomes[i]) +
+                                             ", its prediction " + internal::text_of(rows.predictions[i]) +
+                                             "; drop such rows from calibration and test alike, or impute them");
+    }
+    above[i] = outcomes[i] > rows.predictions[i];
+  }
+  calibration.add(numbers, values, {above.get(), n}, rows.test_weights, rows.groups);
+}
+
+// --- ConformalPredictor
+// ------------------------------------------------------------------------------------------------------------
+
+ConformalPredictor::ConformalPredictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee)
+    : rule_(std::move(rule)), calibration_(std::move(calibration)), sorted_(calibration_, guarantee) {}
+
+void ConformalPredictor::check(const PredictionRows& rows) const {
+  check_rows(rule_, rows);
+  if (calibration_.grouped() && rows.groups.empty() && !rows.predictions.empty()) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "ConformalPredictor: the calibration has groups, but the rows to predict have none: give each row's group");
+  }
+  if (!calibration_.grouped() && !rows.groups.empty() && calibration_.rows_seen() > 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "ConformalPredictor: the rows to predict have groups, but the calibration has none, so no group has a "
+                "coverage of "
+                "its own: calibrate with groups, or leave them out here");
+  }
+  if (sorted_.weighted() && rows.test_weights.empty() && !rows.predictions.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "ConformalPredictor: the calibration has weights, but the rows to predict have none: give each row's "
+                "likelihood ratio");
+  }
+}
+
+void ConformalPredictor::intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,
+                                   MutableMatrixView upper, const OutcomeRange& range, WhenTooFew when_too_few) const {
+  check(rows);
+  check_bounds(rows, levels.size(), lower, upper, range);
+  const std::size_t n = rows.predictions.size();
+  const std::size_t k = levels.size();
+  if (n == 0 || k == 0) return;
+
+  // Without groups and weights all rows share their quantiles: one row of them, with a stride of 0.
+  const bool shared = rows.groups.empty() && rows.test_weights.empty();
+  std::vector<double> quantiles(shared ? k : block_rows(k) * k);
+  if (shared) {
+    for (std::size_t j = 0; j < k; ++j) quantiles[j] = sorted_.quantile(levels[j], 0, std::nullopt, when_too_few);
+  }
+  write_intervals(rule_, rows, k, lower, upper, range, [&](std::size_t first, std::size_t count) {
+    for (std::size_t i = 0; i < count && !shared; ++i) {
+      const std::int64_t group = rows.groups.empty() ? 0 : rows.groups[first + i];
+      const double weight = rows.test_weights.empty() ? 1.0 : rows.test_weights[first + i];
+      for (std::size_t j = 0; j < k; ++j) {
+        quantiles[i * k + j] = sorted_.quantile(levels[j], group, weight, when_too_few);
+      }
+    }
+    return MatrixView(quantiles.data(), count, k, shared ? 0 : k);
+  });
+}
+
+Interval ConformalPredictor::interval(double prediction, std::span<const double> parameters, const Level& level,
+                                      const OutcomeRange& range) const {
+  const PredictionRows row{{&prediction, 1}, {parameters.data(), 1, parameters.size()}};
+  check(row);
+  check_range(range);
+  const double q = sorted_.quantile(level);
+  double inverse[2] = {0, 0};
+  for (const bool above : {false, true}) {
+    rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, row, above, 0, 1),
+                               {&inverse[above ? 1 : 0], 1, 1});
+  }
+  Interval result;
+  write_bounds(rule_.score(), &prediction, &inverse[0], &inverse[1], 1, range, &result.lower, &result.upper);
+  return result;
+}
+
+void ConformalPredictor::p_values(const PredictionRows& rows, std::span<const double> outcomes,
+                                  std::span<double> out) const {
+  check(rows);
+  rule_.scores(rows, outcomes, out);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = sorted_.p_value(out[i], rows.groups.empty() ? 0 : rows.groups[i],
+                             rows.test_weights.empty() ? 1.0 : rows.test_weights[i]);
+  }
+}
+
+void ConformalPredictor::quantiles(const PredictionRows& rows, std::span<const Level> probabilities,
+                                   MutableMatrixView out, const OutcomeRange& range) const {
+  check(rows);
+  check_range(range);
+  const std::size_t n = rows.predictions.size();
+  if (out.rows() != n || out.columns() != probabilities.size()) {
+    throw Error(ErrorCode::kShapeMismatch, "ConformalPredictor: quantiles are " + std::to_string(out.rows()) + " x " +
+                                               std::to_string(out.columns()) + ", expected " + std::to_string(n) +
+                                               " rows x " + std::to_string(probabilities.size()) + " probabilities");
+  }
+  const Level half(0.5);
+  for (std::size_t j = 0; j < probabilities.size(); ++j) {
+    const bool upper = probabilities[j] >= half;
+    const Level level = upper ? probabilities[j] : probabilities[j].complement();
+    std::optional<double> shared;
+    if (rows.groups.empty() && rows.test_weights.empty()) shared = sorted_.sided_quantile(level, upper);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double q = shared ? *shared
+                              : sorted_.sided_quantile(level, upper, rows.groups.empty() ? 0 : rows.groups[i],
+                                                       rows.test_weights.empty() ? 1.0 : rows.test_weights[i]);
+      double a = 0;
+      rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, rows, upper, i, 1), {&a, 1, 1});
+      Interval bounds;
+      write_bounds(rule_.score(), &rows.predictions[i], &a, &a, 1, range, &bounds.lower, &bounds.upper);
+      out(i, j) = upper ? bounds.upper : bounds.lower;
+    }
+  }
+}
+
+}  // namespace widthwise

@@ -1,0 +1,199 @@
+#include <widthwise/knn.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nanoflann.hpp>
+#include <string>
+#include <utility>
+
+#include <widthwise/error.hpp>
+
+#include "knn/bounds.hpp"
+#include "row_function/checks.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::kFarthest;
+using internal::kNearest;
+
+// The search tree splits by these columns only; beyond them a distance is worth more than one more split. Together with
+// the bounds of the points it limits how deep the tree, built by halving boxes, can be made by any file: about 180
+// halvings from kFarthest to the smallest gap between two points, for each column.
+constexpr std::size_t kTreeColumns = 16;
+constexpr std::size_t kLeafRows = 10;
+constexpr std::size_t kMaxRows = std::size_t{1} << 31U;
+constexpr std::size_t kMaxInputs = std::size_t{1} << 24U;
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, "Knn: " + what); }
+
+std::string of_column(const char* what, std::size_t column) {
+  return std::string(what) + " of column " + std::to_string(column);
+}
+
+void check(const KnnArrays& arrays) {
+  const std::size_t inputs = arrays.centre.size();
+  const std::size_t rows = arrays.values.size();
+  const auto found = [](std::size_t count) { return ", found " + std::to_string(count); };
+  if (inputs > kMaxInputs) refuse("expected at most " + std::to_string(kMaxInputs) + " inputs" + found(inputs));
+  if (arrays.scale.size() != inputs) {
+    refuse("expected as many scales as centres, " + std::to_string(inputs) + found(arrays.scale.size()));
+  }
+  if (rows == 0 || rows > kMaxRows) refuse("expected from 1 to " + std::to_string(kMaxRows) + " rows" + found(rows));
+  if (arrays.points.size() != rows * inputs) {
+    refuse("expected points of " + std::to_string(rows) + " x " + std::to_string(inputs) + " numbers" +
+           found(arrays.points.size()));
+  }
+  if (arrays.neighbours == 0 || arrays.neighbours > rows) {
+    refuse("expected from 1 to " + std::to_string(rows) + " neighbours, one for each row" + found(arrays.neighbours));
+  }
+  for (std::size_t j = 0; j < inputs; ++j) {
+    if (!std::isfinite(arrays.centre[j])) refuse(of_column("the centre", j) + " is not finite");
+    if (!(arrays.scale[j] > 0) || !std::isfinite(arrays.scale[j])) {
+      refuse(of_column("the scale", j) + " is not positive and finite");
+    }
+  }
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (!std::isfinite(arrays.values[i])) refuse("row " + std::to_string(i) + ": the value is not finite");
+    for (std::size_t j = 0; j < inputs; ++j) {
+      const double size = std::abs(arrays.points[i * inputs + j]);
+      const bool good = size == 0 || (size >= kNearest && size <= kFarthest);
+      if (!good) {
+        refuse("row " + std::to_string(i) + ": column " + std::to_string(j) +
+               " is not 0 and its size is not from 1e-30 to 1e6");
+      }
+    }
+  }
+}
+
+/// The remembered points, as the search tree asks for them.
+struct Points {
+  const std::vector<double>& numbers;
+  std::size_t rows;
+  std::size_t columns;
+
+  [[nodiscard]] std::size_t kdtree_get_point_count() const { return rows; }
+  [[nodiscard]] double kdtree_get_pt(std::size_t row, std::size_t column) const {
+    return numbers[row * columns + column];
+  }
+  template <class Box>
+  bool kdtree_get_bbox(Box& /*box*/) const {
+    return false;
+  }
+};
+
+/// Squared distances over all columns, those that the tree does not know as well.
+struct SquaredDistance {
+  using ElementType = double;
+  using DistanceType = double;
+  const Points& points;
+
+  explicit SquaredDistance(const Points& all) : points(all) {}
+
+  // NOLINTNEXTLINE(readability-identifier-naming): the tree's name for it
+  [[nodiscard]] double evalMetric(const double* x, std::size_t row, std::size_t /*tree_columns*/) const {
+    const double* point = points.numbers.data() + row * points.columns;
+    double sum = 0;
+    for (std::size_t j = 0; j < points.columns; ++j) sum += (x[j] - point[j]) * (x[j] - point[j]);
+    return sum;
+  }
+  template <class A, class B>
+  [[nodiscard]] double accum_dist(A a, B b, std::size_t /*column*/) const {
+    return (a - b) * (a - b);
+  }
+};
+
+using SearchTree = nanoflann::KDTreeSingleIndexAdaptor<SquaredDistance, Points, -1, std::uint32_t>;
+
+/// The k nearest rows so far, in the form that the search tree asks for; the earlier row first at the same distance.
+class Nearest {
+ public:
+  explicit Nearest(std::size_t k) { rows_.reserve(k + 1); }
+
+  void clear(std::size_t k) {
+    k_ = k;
+    rows_.clear();
+  }
+
+  [[nodiscard]] bool full() const { return rows_.size() == k_; }
+
+  // NOLINTNEXTLINE(readability-identifier-naming): the tree's name for it
+  bool addPoint(double distance, std::uint32_t row) {
+    const std::pair entry(distance, row);
+    if (full() && rows_.back() < entry) return true;
+    rows_.insert(std::upper_bound(rows_.begin(), rows_.end(), entry), entry);
+    if (rows_.size() > k_) rows_.pop_back();
+    return true;
+  }
+
+  /// The tree passes over what is not below this, so it is just above: an earlier row at the same distance counts.
+  // NOLINTNEXTLINE(readability-identifier-naming): the tree's name for it
+  [[nodiscard]] double worstDist() const {
+    constexpr double kMax = std::numeric_limits<double>::max();
+    return full() ? std::nextafter(rows_.back().first, kMax) : kMax;
+  }
+
+  [[nodiscard]] const std::vector<std::pair<double, std::uint32_t>>& rows() const { return rows_; }
+
+ private:
+  std::size_t k_ = 0;
+  std::vector<std::pair<double, std::uint32_t>> rows_;
+};
+
+}  // namespace
+
+struct Knn::Tree {
+  KnnArrays arrays;
+  Points points;
+  std::unique_ptr<SearchTree> search;  ///< none without columns: all rows are as near
+
+  explicit Tree(KnnArrays from)
+      : arrays(std::move(from)), points{arrays.points, arrays.values.size(), arrays.centre.size()} {
+    if (points.columns == 0) return;
+    search = std::make_unique<SearchTree>(static_cast<int>(std::min(points.columns, kTreeColumns)), points,
+                                          nanoflann::KDTreeSingleIndexAdaptorParams(kLeafRows));
+    search->buildIndex();
+  }
+
+  void find(const double* x, Nearest& nearest) const {
+    nearest.clear(arrays.neighbours);
+    if (!search) {
+      for (std::uint32_t row = 0; row < arrays.neighbours; ++row) nearest.addPoint(0, row);
+      return;
+    }
+    nanoflann::SearchParams parameters;
+    // The tree's own bounds on distances are rounded; looking a little farther keeps the result exact.
+    parameters.eps = -1e-6F;
+    search->findNeighbors(nearest, x, parameters);
+  }
+};
+
+Knn::Knn(KnnArrays arrays) {
+  check(arrays);
+  tree_ = std::make_unique<const Tree>(std::move(arrays));
+}
+
+Knn::~Knn() = default;
+
+const KnnArrays& Knn::arrays() const { return tree_->arrays; }
+std::size_t Knn::inputs() const { return tree_->points.columns; }
+
+void Knn::evaluate(MatrixView x, MutableMatrixView out) const {
+  internal::check_shapes("Knn::evaluate", *this, x, out);
+  const KnnArrays& arrays = tree_->arrays;
+  std::vector<double> scaled(inputs());
+  Nearest nearest(arrays.neighbours);
+  for (std::size_t row = 0; row < x.rows(); ++row) {
+    for (std::size_t j = 0; j < scaled.size(); ++j) {
+      scaled[j] = internal::standardised(x(row, j), arrays.centre[j], arrays.scale[j]);
+    }
+    tree_->find(scaled.data(), nearest);
+    // Shares are added, not values: their sum cannot overflow.
+    double mean = 0;
+    for (const auto& [distance, neighbour] : nearest.rows()) mean += arrays.values[neighbour] / arrays.neighbours;
+    out(row, 0) = mean;
+  }
+}
+
+}  // namespace widthwise

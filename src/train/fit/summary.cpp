@@ -1,0 +1,60 @@
+#include <cmath>
+
+#include <widthwise/train/fit.hpp>
+
+#include "text.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::percent;
+using internal::percent_range;
+
+/// Whether both have a mean width, and the first is not 0.
+bool comparable(const GoalReport& report, const GoalReport& other) {
+  return std::isfinite(report.mean_width / other.mean_width);
+}
+
+/// How the mean width of `report` compares to that of another: "17 % narrower".
+std::string width_against(const GoalReport& report, const GoalReport& other) {
+  const double ratio = report.mean_width / other.mean_width;
+  const std::string change = percent(std::abs(1 - ratio), 0);
+  if (change == "0 %") return "as wide";
+  return change + (ratio < 1 ? " narrower" : " wider");
+}
+
+}  // namespace
+
+std::string FitReport::summary() const {
+  if (chosen.goal == "fixed") return "All intervals have one width: nothing was learnt of where errors are large.";
+  const auto worst = [](const GoalReport& goal) {
+    const Proportion& slab = *goal.worst_slab;
+    return percent(slab.share).append(" (").append(percent_range(slab.low, slab.high)).append(")");
+  };
+  const bool slab_known = chosen.worst_slab && fixed.worst_slab;
+  std::string text;
+  if (comparable(chosen, fixed)) {
+    const std::string against = width_against(chosen, fixed);
+    text = "These intervals are " + against + (against == "as wide" ? " as" : " than") +
+           " one width for all rows, on average" + (slab_known ? ", and cover " : "");
+  } else {
+    text = "The mean width cannot be compared with that of one width for all rows: one of them is infinite or 0";
+    if (slab_known) text += ". These intervals cover ";
+  }
+  if (slab_known) text += worst(chosen) + " where coverage is worst, instead of " + worst(fixed);
+  text += ".";
+  if (chosen.empty > 0) {
+    text.append(" ").append(percent(chosen.empty));
+    text.append(" of the intervals are empty: no value conforms, and the prediction alone is returned.");
+  }
+  if (chosen.infinite > 0) text.append(" ").append(percent(chosen.infinite)).append(" of the intervals are infinite.");
+  if (!other) return text;
+  if (!comparable(*other, chosen)) {
+    return text + " The mean width of the goal " + other->goal + " cannot be compared with it.";
+  }
+  text += " The goal " + other->goal + " would make them " + width_against(*other, chosen);
+  if (slab_known && other->worst_slab) text += " and cover " + worst(*other) + " there";
+  return text + ".";
+}
+
+}  // namespace widthwise

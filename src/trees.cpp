@@ -1,0 +1,470 @@
+#include <widthwise/trees.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <widthwise/error.hpp>
+
+#include "row_function/checks.hpp"
+#include "row_function/scratch.hpp"
+#include "vector_math.hpp"
+
+namespace widthwise {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Far beyond any honest model; numbers of nodes and columns then fit 32 bits, twice over.
+constexpr std::size_t kMaxNodes = std::size_t{1} << 30U;
+constexpr std::size_t kMaxInputs = std::size_t{1} << 24U;
+constexpr std::size_t kMaxOutputs = std::size_t{1} << 16U;
+
+// What a row passes on its way through all trees: it bounds the time that a row takes. Boosted trees pass a few
+// thousand.
+constexpr std::uint64_t kMaxSplitsOfRow = 1'000'000;
+
+// Trees up to this depth are filled up to complete ones. One level more doubles the comparisons of a row.
+constexpr std::uint32_t kMaxLevels = 6;
+
+// Blocks are multiples of as many rows as the widest vectors hold, so that no loop has a remainder.
+constexpr std::size_t kGroup = 16;
+constexpr std::size_t kMaxBlockRows = 256;
+constexpr std::size_t kBlockNumbers =
+    6144;  // of the columns and sums of a block: 24 kB, which stay in the first-level cache
+
+// A single row of this many columns, each in both forms, needs no allocation.
+constexpr std::size_t kStackColumns = 513;
+
+// Fewer rows than this do not pay for a block, most of which would be empty.
+constexpr std::size_t kFewRows = 8;
+
+// ---- checks
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, "Trees: " + what); }
+
+[[noreturn]] void refuse_node(std::size_t tree, std::size_t node, const std::string& what) {
+  refuse("tree " + std::to_string(tree) + ", node " + std::to_string(node) + ": " + what);
+}
+
+void check_sizes(const TreeArrays& arrays) {
+  const auto check = [](const char* name, std::size_t found, std::size_t expected, const char* as) {
+    if (found == expected) return;
+    refuse(std::string("expected as many ") + name + " as " + as + ", " + std::to_string(expected) + ", found " +
+           std::to_string(found));
+  };
+  const auto check_max = [](const char* name, std::size_t found, std::size_t maximum) {
+    if (found > maximum) {
+      refuse("expected at most " + std::to_string(maximum) + " " + name + ", found " + std::to_string(found));
+    }
+  };
+  const std::size_t nodes = arrays.feature.size();
+  check_max("inputs", arrays.inputs, kMaxInputs);
+  check_max("outputs", arrays.base.size(), kMaxOutputs);
+  check_max("nodes", nodes, kMaxNodes);
+  if (arrays.base.empty()) refuse("expected at least one output, found an empty base");
+  check("output_of", arrays.output_of.size(), arrays.roots.size(), "roots");
+  check("value", arrays.value.size(), nodes, "feature");
+  check("left", arrays.left.size(), nodes, "feature");
+  check("right", arrays.right.size(), nodes, "feature");
+  check("missing_left", arrays.missing_left.size(), nodes, "feature");
+  for (std::size_t i = 0; i < arrays.base.size(); ++i) {
+    if (!std::isfinite(arrays.base[i])) refuse("base of output " + std::to_string(i) + " is not finite");
+  }
+}
+
+void check_roots(const TreeArrays& arrays) {
+  const std::size_t nodes = arrays.feature.size();
+  if (arrays.roots.empty() && nodes != 0) refuse(std::to_string(nodes) + " nodes but no root");
+  for (std::size_t tree = 0; tree < arrays.roots.size(); ++tree) {
+    const std::size_t root = arrays.roots[tree];
+    if (tree == 0 && root != 0) refuse("tree 0: expected the root at node 0, found " + std::to_string(root));
+    if (tree > 0 && root <= arrays.roots[tree - 1]) {
+      refuse("tree " + std::to_string(tree) + ": root " + std::to_string(root) + " is not after root " +
+             std::to_string(arrays.roots[tree - 1]) + " of the tree before");
+    }
+    if (root >= nodes) {
+      refuse("tree " + std::to_string(tree) + ": root " + std::to_string(root) + " is not one of the " +
+             std::to_string(nodes) + " nodes");
+    }
+    if (arrays.output_of[tree] >= arrays.base.size()) {
+      refuse("tree " + std::to_string(tree) + ": output " + std::to_string(arrays.output_of[tree]) +
+             " is not one of the " + std::to_string(arrays.base.size()) + " outputs");
+    }
+  }
+}
+
+/// Check that the nodes first..last-1 are one tree.
+void check_tree(const TreeArrays& arrays, std::size_t tree, std::size_t first, std::size_t last) {
+  std::vector<std::uint8_t> has_parent(last - first);
+  for (std::size_t node = first; node < last; ++node) {
+    // Parents come first, so a node's own parent has been seen by now.
+    if (node != first && has_parent[node - first] == 0) refuse_node(tree, node, "no node before it has it as a child");
+    if (!std::isfinite(arrays.value[node])) refuse_node(tree, node, "the value is not finite");
+    if (arrays.missing_left[node] > 1) {
+      refuse_node(tree, node, "expected missing_left 0 or 1, found " + std::to_string(arrays.missing_left[node]));
+    }
+    const std::int32_t feature = arrays.feature[node];
+    if (feature == -1) {
+      if (arrays.left[node] != 0 || arrays.right[node] != 0) refuse_node(tree, node, "a leaf with children");
+      continue;
+    }
+    if (feature < -1 || static_cast<std::uint32_t>(feature) >= arrays.inputs) {
+      refuse_node(
+          tree, node,
+          "feature " + std::to_string(feature) + " is not one of the " + std::to_string(arrays.inputs) + " inputs");
+    }
+    for (const std::size_t child : {arrays.left[node], arrays.right[node]}) {
+      if (child <= node || child >= last) {
+        refuse_node(tree, node, "child " + std::to_string(child) + " is not after its parent and in the same tree");
+      }
+      if (std::exchange(has_parent[child - first], 1) != 0) {
+        refuse_node(tree, node, "child " + std::to_string(child) + " has two parents");
+      }
+    }
+  }
+}
+
+// ---- layout
+
+/// x < threshold goes left. `column` is a place among the columns of Layout.
+struct Split {
+  float threshold;
+  std::uint32_t column;
+};
+
+/// A node of a deep tree, whose children stand side by side. A leaf is its own child and has a threshold of NaN: no x
+/// is at least that, so a walk that came to a leaf stays there.
+struct Node {
+  float threshold;
+  std::uint32_t column;
+  std::uint32_t left;
+  float leaf;  ///< what a leaf adds
+
+  [[nodiscard]] std::uint32_t next(float x) const { return left + static_cast<std::uint32_t>(x >= threshold); }
+};
+
+struct Tree {
+  std::uint32_t output;
+  std::uint32_t levels;  ///< of splits
+  std::size_t first;     ///< among the splits of a complete tree, or among the nodes of a deep one
+  std::size_t leaves;    ///< the first one of a complete tree
+
+  [[nodiscard]] bool complete() const { return levels <= kMaxLevels; }
+};
+
+/// A column of x as splits see it: single precision, a missing value on the side it goes to.
+struct Column {
+  std::uint32_t feature;
+  bool missing_left;
+
+  [[nodiscard]] float value(double x) const {
+    return std::isnan(x) ? (missing_left ? -kInfinity : kInfinity) : static_cast<float>(x);
+  }
+};
+
+}  // namespace
+
+/// The trees in the order that evaluation reads it. Thresholds are finite, so an infinity in place of a missing value
+/// goes where the value should.
+struct Trees::Layout {
+  std::vector<Column> columns;  ///< those that are compared, ascending by feature
+  std::vector<Tree> trees;
+  std::vector<Split> splits;  ///< of complete trees, 2^levels - 1 each, level by level
+  std::vector<float> leaves;  ///< of complete trees, 2^levels each
+  std::vector<Node> nodes;    ///< of deep trees, level by level
+
+  explicit Layout(const TreeArrays& arrays);
+
+  void add_complete(const TreeArrays& arrays, std::uint32_t root, Tree tree);
+  void add_deep(const TreeArrays& arrays, std::uint32_t root, Tree tree);
+  [[nodiscard]] std::uint32_t column_of(const TreeArrays& arrays, std::size_t node) const;
+};
+
+namespace {
+
+std::uint32_t column_key(std::uint32_t feature, bool missing_left) { return 2 * feature + (missing_left ? 1 : 0); }
+
+}  // namespace
+
+Trees::Layout::Layout(const TreeArrays& arrays) {
+  const std::size_t count = arrays.feature.size();
+  std::vector<std::uint32_t> keys;
+  std::vector<std::uint32_t> depth(count);
+  for (std::size_t node = 0; node < count; ++node) {
+    if (arrays.feature[node] < 0) continue;
+    keys.push_back(column_key(static_cast<std::uint32_t>(arrays.feature[node]), arrays.missing_left[node] != 0));
+    depth[arrays.left[node]] = depth[arrays.right[node]] = depth[node] + 1;
+  }
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  for (const std::uint32_t key : keys) columns.push_back({key / 2, key % 2 != 0});
+  std::uint64_t splits_of_row = 0;
+  for (std::size_t i = 0; i < arrays.roots.size(); ++i) {
+    const std::uint32_t root = arrays.roots[i];
+    const std::size_t last = i + 1 < arrays.roots.size() ? arrays.roots[i + 1] : count;
+    const auto of = [&](std::size_t node) { return depth.begin() + static_cast<std::ptrdiff_t>(node); };
+    const Tree tree{
+        .output = arrays.output_of[i], .levels = *std::max_element(of(root), of(last)), .first = 0, .leaves = 0};
+    splits_of_row += tree.levels;
+    if (splits_of_row > kMaxSplitsOfRow) {
+      refuse("tree " + std::to_string(i) + ": a row passes " + std::to_string(splits_of_row) +
+             " splits up to here; expected at most " + std::to_string(kMaxSplitsOfRow));
+    }
+    tree.complete() ? add_complete(arrays, root, tree) : add_deep(arrays, root, tree);
+  }
+}
+
+std::uint32_t Trees::Layout::column_of(const TreeArrays& arrays, std::size_t node) const {
+  const std::uint32_t key =
+      column_key(static_cast<std::uint32_t>(arrays.feature[node]), arrays.missing_left[node] != 0);
+  const auto place = std::lower_bound(columns.begin(), columns.end(), key, [](const Column& column, std::uint32_t k) {
+    return column_key(column.feature, column.missing_left) < k;
+  });
+  return static_cast<std::uint32_t>(place - columns.begin());
+}
+
+void Trees::Layout::add_complete(const TreeArrays& arrays, std::uint32_t root, Tree tree) {
+  tree.first = splits.size();
+  tree.leaves = leaves.size();
+  const std::size_t count = (std::size_t{1} << tree.levels) - 1;
+  std::vector<std::uint32_t> at(2 * count + 1);  // place in the complete tree -> node
+  at[0] = root;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t node = at[i];
+    if (arrays.feature[node] < 0) {
+      // Below a leaf: whatever is compared, the leaf comes out. The root's column is at hand.
+      splits.push_back({0, splits[tree.first].column});
+      at[2 * i + 1] = at[2 * i + 2] = node;
+    } else {
+      splits.push_back({arrays.value[node], column_of(arrays, node)});
+      at[2 * i + 1] = arrays.left[node];
+      at[2 * i + 2] = arrays.right[node];
+    }
+  }
+  for (std::size_t i = count; i < at.size(); ++i) leaves.push_back(arrays.value[at[i]]);
+  trees.push_back(tree);
+}
+
+void Trees::Layout::add_deep(const TreeArrays& arrays, std::uint32_t root, Tree tree) {
+  tree.first = nodes.size();
+  std::vector<std::uint32_t> queue{root};  // its places are the places of the nodes
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    const std::uint32_t node = queue[i];
+    if (arrays.feature[node] < 0) {
+      nodes.push_back({std::numeric_limits<float>::quiet_NaN(), 0, static_cast<std::uint32_t>(i), arrays.value[node]});
+    } else {
+      nodes.push_back({arrays.value[node], column_of(arrays, node), static_cast<std::uint32_t>(queue.size()), 0});
+      queue.push_back(arrays.left[node]);
+      queue.push_back(arrays.right[node]);
+    }
+  }
+  trees.push_back(tree);
+}
+
+namespace {
+
+// ---- one row
+
+/// Return what a complete tree adds for a row. Without a branch that depends on x, so that several trees are on their
+/// way at once.
+float complete_leaf(const Tree& tree, const Split* splits, const float* leaves, const float* x) {
+  std::size_t place = 0;
+  for (std::uint32_t level = 0; level < tree.levels; ++level) {
+    place = 2 * place + 1 + static_cast<std::size_t>(x[splits[place].column] >= splits[place].threshold);
+  }
+  return leaves[place + 1 - (std::size_t{1} << tree.levels)];
+}
+
+float deep_leaf(const Node* nodes, const float* x) {
+  std::uint32_t place = 0;
+  for (std::uint32_t next = nodes[0].next(x[nodes[0].column]); next != place;) {
+    place = next;
+    next = nodes[place].next(x[nodes[place].column]);
+  }
+  return nodes[place].leaf;
+}
+
+// ---- blocks of rows
+
+/// A block of rows, column by column.
+struct Block {
+  const float* values;  ///< columns of Layout x stride
+  std::size_t rows;     ///< a multiple of kGroup
+  std::size_t stride;
+  float* sums;  ///< outputs x stride
+};
+
+/// The splits and leaves of a complete tree, in registers as far as they fit.
+template <std::size_t kLevels>
+struct CompleteTree {
+  static constexpr std::size_t kLeaves = std::size_t{1} << kLevels;
+  const float* x[kLeaves];
+  float threshold[kLeaves];
+  float leaf[kLeaves];
+
+  /// Choose among the leaves below a split: both sides choose, then the comparison says which of them it is.
+  template <std::size_t kSplit>
+  [[gnu::always_inline]] [[nodiscard]] float choose(std::size_t row) const {
+    if constexpr (kSplit + 1 >= kLeaves) {
+      return leaf[kSplit + 1 - kLeaves];
+    } else {
+      const float left = choose<2 * kSplit + 1>(row);
+      const float right = choose<2 * kSplit + 2>(row);
+      return x[kSplit][row] < threshold[kSplit] ? left : right;
+    }
+  }
+};
+
+/// Add what a complete tree gives for every row of a block: all comparisons, whatever way a row takes, as vector code.
+template <std::size_t kLevels>
+[[gnu::always_inline]] inline void add_complete(const Split* splits, const float* leaves, const Block& block,
+                                                float* sums) {
+  CompleteTree<kLevels> tree;
+  for (std::size_t i = 0; i + 1 < tree.kLeaves; ++i) {
+    tree.x[i] = block.values + splits[i].column * block.stride;
+    tree.threshold[i] = splits[i].threshold;
+  }
+  for (std::size_t i = 0; i < tree.kLeaves; ++i) tree.leaf[i] = leaves[i];
+#if !defined(__clang__)  // which has no such pragma, and no vector clones either
+#pragma GCC ivdep
+#endif
+  for (std::size_t row = 0; row < block.rows; ++row) sums[row] += tree.template choose<0>(row);
+}
+
+/// The same by a walk, eight rows on their way at once. Not for the vector clones: gathers are slower than loads here.
+[[gnu::noinline]] void add_deep(const Node* nodes, std::size_t levels, const Block& block, float* sums) {
+  constexpr std::size_t kWalkers = 8;
+  constexpr std::size_t kSteps = 8;  // between two looks whether all have arrived
+  for (std::size_t first = 0; first < block.rows; first += kWalkers) {
+    const float* x = block.values + first;
+    std::uint32_t place[kWalkers] = {};
+    std::uint32_t moved = 1;
+    for (std::size_t left = levels; left > 0 && moved != 0;) {
+      const std::size_t steps = std::min(kSteps, left);
+      for (std::size_t step = 0; step < steps; ++step) {
+        moved = 0;
+        for (std::size_t i = 0; i < kWalkers; ++i) {
+          const Node& node = nodes[place[i]];
+          const std::uint32_t next = node.next(x[node.column * block.stride + i]);
+          moved |= next ^ place[i];
+          place[i] = next;
+        }
+      }
+      left -= steps;
+    }
+    for (std::size_t i = 0; i < kWalkers; ++i) sums[first + i] += nodes[place[i]].leaf;
+  }
+}
+
+WIDTHWISE_VECTORISED void add_trees(std::span<const Tree> trees, const Split* splits, const float* leaves,
+                                    const Node* nodes, const Block& block) {
+  for (const Tree& tree : trees) {
+    float* sums = block.sums + tree.output * block.stride;
+    if (!tree.complete()) {
+      add_deep(nodes + tree.first, tree.levels, block, sums);
+      continue;
+    }
+    const Split* const s = splits + tree.first;
+    const float* const l = leaves + tree.leaves;
+    switch (tree.levels) {
+      case 0:
+        add_complete<0>(s, l, block, sums);
+        break;
+      case 1:
+        add_complete<1>(s, l, block, sums);
+        break;
+      case 2:
+        add_complete<2>(s, l, block, sums);
+        break;
+      case 3:
+        add_complete<3>(s, l, block, sums);
+        break;
+      case 4:
+        add_complete<4>(s, l, block, sums);
+        break;
+      case 5:
+        add_complete<5>(s, l, block, sums);
+        break;
+      default:
+        add_complete<kMaxLevels>(s, l, block, sums);
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+Trees::Trees(TreeArrays arrays) : arrays_(std::move(arrays)) {
+  check_sizes(arrays_);
+  check_roots(arrays_);
+  for (std::size_t tree = 0; tree < trees(); ++tree) {
+    check_tree(arrays_, tree, arrays_.roots[tree],
+               tree + 1 < trees() ? arrays_.roots[tree + 1] : arrays_.feature.size());
+  }
+  layout_ = std::make_unique<const Layout>(arrays_);
+}
+
+Trees::~Trees() = default;
+
+const TreeArrays& Trees::arrays() const { return arrays_; }
+std::size_t Trees::trees() const { return arrays_.roots.size(); }
+std::size_t Trees::inputs() const { return arrays_.inputs; }
+std::size_t Trees::outputs() const { return arrays_.base.size(); }
+
+void Trees::evaluate(MatrixView x, MutableMatrixView out) const {
+  internal::check_shapes("Trees::evaluate", *this, x, out);
+  x.rows() < kFewRows ? evaluate_rows(x, out) : evaluate_blocks(x, out);
+}
+
+void Trees::evaluate_rows(const MatrixView& x, const MutableMatrixView& out) const {
+  const Layout& layout = *layout_;
+  const internal::Scratch<float, 2 * kStackColumns> values(layout.columns.size());
+  const internal::Scratch<float, 64> sums(outputs());
+  for (std::size_t row = 0; row < x.rows(); ++row) {
+    for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+      values[i] = layout.columns[i].value(x(row, layout.columns[i].feature));
+    }
+    std::copy(arrays_.base.begin(), arrays_.base.end(), sums.data());
+    for (const Tree& tree : layout.trees) {
+      sums[tree.output] += tree.complete() ? complete_leaf(tree, layout.splits.data() + tree.first,
+                                                           layout.leaves.data() + tree.leaves, values.data())
+                                           : deep_leaf(layout.nodes.data() + tree.first, values.data());
+    }
+    for (std::size_t j = 0; j < outputs(); ++j) out(row, j) = static_cast<double>(sums[j]);
+  }
+}
+
+void Trees::evaluate_blocks(const MatrixView& x, const MutableMatrixView& out) const {
+  const Layout& layout = *layout_;
+  const std::size_t columns = layout.columns.size();
+  const std::size_t fitting = kBlockNumbers / (columns + outputs()) / kGroup * kGroup;
+  const std::size_t needed = (x.rows() + kGroup - 1) / kGroup * kGroup;
+  const std::size_t stride = std::min(std::clamp(fitting, kGroup, kMaxBlockRows), needed);
+  // Rows past the last one of the last block hold what the block before left there, or 0.
+  std::vector<float> values(columns * stride);
+  std::vector<float> sums(outputs() * stride);
+  for (std::size_t first = 0; first < x.rows(); first += stride) {
+    const std::size_t rows = std::min(stride, x.rows() - first);
+    for (std::size_t i = 0; i < columns; ++i) {
+      const Column column = layout.columns[i];
+      float* to = values.data() + i * stride;
+      const double* from = x.data() + first * x.stride() + column.feature;
+      for (std::size_t row = 0; row < rows; ++row) to[row] = column.value(from[row * x.stride()]);
+    }
+    for (std::size_t j = 0; j < outputs(); ++j) std::fill_n(sums.data() + j * stride, stride, arrays_.base[j]);
+    add_trees(layout.trees, layout.splits.data(), layout.leaves.data(), layout.nodes.data(),
+              {.values = values.data(),
+               .rows = (rows + kGroup - 1) / kGroup * kGroup,
+               .stride = stride,
+               .sums = sums.data()});
+    for (std::size_t j = 0; j < outputs(); ++j) {
+      for (std::size_t row = 0; row < rows; ++row) out(first + row, j) = static_cast<double>(sums[j * stride + row]);
+    }
+  }
+}
+
+}  // namespace widthwise

@@ -1,0 +1,153 @@
+#include <widthwise/calibration_shard.hpp>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/model_file.hpp>
+
+#include "support/bit_flips.hpp"
+#include "support/errors.hpp"
+#include "support/model_examples.hpp"
+
+namespace widthwise {
+namespace {
+
+Model model_of(std::uint64_t seed) {
+  return Model(ModelParts{.features = examples::names(3),
+                          .target = "y",
+                          .base = examples::trees(3, 1, 5, 2, seed),
+                          .localizer = examples::trees(4, 1, 6, 2, seed + 1),
+                          .rule = ConformalRule(make_transform("exp"))});
+}
+
+void expect_refusal(const std::function<void()>& action, const std::string& shard) {
+  const std::string message = message_of(action, ErrorCode::kBadData);
+  EXPECT_NE(message.find(shard), std::string::npos) << message;
+}
+
+CalibrationShard part_of(const Model& model, const examples::Table& table, std::size_t first, std::size_t count) {
+  CalibrationShard shard = CalibrationShard::of(model);
+  std::vector<std::uint64_t> keys;
+  for (std::size_t i = first; i < first + count; ++i) keys.push_back(mix_bits(i));
+  model.calibrate(shard.calibration, {.x = table.matrix().slice(first, count)},
+                  std::span(table.y).subspan(first, count), keys);
+  model.sketch(shard.sketch, {.x = table.matrix().slice(first, count)}, std::span(table.y).subspan(first, count));
+  return shard;
+}
+
+TEST(CalibrationShard, AnyPartitionAndOrderGivesTheSameBytes) {
+  const Model model = model_of(1);
+  const examples::Table table(1000, 3, 2);
+  CalibrationShard whole = CalibrationShard::in(model);
+  merge_shard(whole, part_of(model, table, 0, 1000), model);
+  CalibrationShard dealt = CalibrationShard::in(model);
+  for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{600, 400}, {0, 0}, {0, 1}, {1, 599}}) {
+    merge_shard(dealt, deserialise_shard(serialise_shard(part_of(model, table, first, count))), model);
+  }
+  EXPECT_EQ(serialise_shard(dealt), serialise_shard(whole));
+}
+
+TEST(CalibrationShard, FilesAreReadAsTheyWereWritten) {
+  const Model model = model_of(1);
+  const CalibrationShard shard = part_of(model, examples::Table(50, 3, 2), 0, 50);
+  const auto file = std::filesystem::temp_directory_path() / ("part-" + std::to_string(::getpid()));
+  save_shard(shard, file);
+  const CalibrationShard read = load_shard(file);
+  std::filesystem::remove(file);
+  EXPECT_EQ(read.scores_of, shard.scores_of);
+  EXPECT_EQ(read.calibration, shard.calibration);
+  EXPECT_EQ(read.sketch, shard.sketch);
+}
+
+TEST(CalibrationShard, OfAnotherModelIsRefused) {
+  const examples::Table table(50, 3, 2);
+  const Model model = model_of(1);
+  CalibrationShard into = CalibrationShard::of(model);
+  expect_refusal([&] { merge_shard(into, part_of(model_of(3), table, 0, 50), model); }, "scores of another model");
+  CalibrationShard other = CalibrationShard::of(model);
+  other.calibration = Calibration({.capacity = 5, .seed = 1});
+  expect_refusal([&] { merge_shard(into, other, model); }, "found capacity 5 and seed 1");
+  EXPECT_EQ(into.calibration.rows_seen(), 0U);
+}
+
+TEST(CalibrationShard, DamagedBytesAreRefused) {
+  const std::vector<std::byte> bytes = serialise_shard(part_of(model_of(1), examples::Table(50, 3, 2), 0, 50));
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THROW((void)deserialise_shard(std::span(bytes).first(size)), Error) << size;
+  }
+  expect_flips_are_refused(bytes, [](const auto& changed) { (void)deserialise_shard(changed); });
+  std::vector<std::byte> changed = bytes;
+  changed.back() ^= std::byte{1};
+  expect_refusal([&] { (void)deserialise_shard(changed); }, "deserialise_shard: damaged: checksum mismatch (stored ");
+  expect_refusal([&] { (void)deserialise_shard(changed); }, "; make the shard again");
+}
+
+TEST(CalibrationShard, MayHaveNoSketch) {
+  const Model model = model_of(1);
+  CalibrationShard shard = part_of(model, examples::Table(50, 3, 2), 0, 50);
+  shard.sketch = RowSketch();
+  EXPECT_TRUE(deserialise_shard(serialise_shard(shard)).sketch.empty());
+}
+
+/// The shard of golden/part-*.safetensors: format 1 has no sketch.
+CalibrationShard golden_shard(int format) {
+  CalibrationShard shard = part_of(model_of(1), examples::Table(20, 3, 2), 0, 20);
+  if (format == 1) shard.sketch = RowSketch();
+  return shard;
+}
+
+std::filesystem::path golden_file(int format) {
+  return std::filesystem::path(WIDTHWISE_TEST_FOLDER) / "golden" / ("part-" + std::to_string(format) + ".safetensors");
+}
+
+/// Written once, when the format was new, and never again: it stands for the files that people have.
+TEST(CalibrationShard, DISABLED_WriteTheGoldenFileOfFormat3) { save_shard(golden_shard(3), golden_file(3)); }
+
+TEST(CalibrationShard, TheGoldenFilesAreReadIndefinitely) {
+  for (const int format : {1, 2, 3}) {
+    const CalibrationShard read = load_shard(golden_file(format));
+    EXPECT_EQ(read.scores_of, golden_shard(format).scores_of) << format;
+    EXPECT_EQ(read.calibration, golden_shard(format).calibration) << format;
+    EXPECT_EQ(read.sketch, golden_shard(format).sketch) << format;
+  }
+}
+
+TEST(CalibrationShard, ModelsAndPartsAreToldApart) {
+  const Model model = model_of(1);
+  expect_refusal([&] { (void)deserialise_shard(serialise(model)); }, "a model, not a shard");
+  expect_refusal([&] { (void)deserialise(serialise_shard(CalibrationShard::of(model))); }, "not a widthwise model");
+}
+
+TEST(ScoreFingerprint, ChangesWithWhatScoresDependOnAndWithNothingElse) {
+  const Model model = model_of(1);
+  const std::uint64_t fingerprint = score_fingerprint(model);
+  EXPECT_EQ(score_fingerprint(examples::calibrated(model, examples::Table(50, 3, 2))), fingerprint);
+  EXPECT_EQ(score_fingerprint(deserialise(serialise(model))), fingerprint);
+  const auto changed = [&](const auto& change) {
+    ModelParts parts = model.parts();
+    change(parts);
+    return score_fingerprint(Model(std::move(parts)));
+  };
+  EXPECT_EQ(changed([](ModelParts& parts) {
+              parts.notes["by"] = "someone";
+              parts.levels = {0.5};
+              parts.outcome_range.low = 0;
+              parts.fit_rows = 7;
+            }),
+            fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.unit = 2; }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.target = "z"; }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.features[0] = "z"; }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.base = examples::trees(3, 1, 5, 2, 9); }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.localizer = examples::trees(4, 1, 6, 2, 9); }), fingerprint);
+  EXPECT_NE(changed([](ModelParts& parts) { parts.rule = ConformalRule(make_transform("linear")); }), fingerprint);
+}
+
+}  // namespace
+}  // namespace widthwise
