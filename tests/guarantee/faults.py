@@ -125,7 +125,9 @@ FAULTS = [
     _in_library("rounding down", "half-widths in conformal_predictor.cpp", "C++ identity squared one, rounded, n = 20"),
     _in_library("sketch instead of exact quantile", "`SortedScores::rank_rows`", "C++ exp, heavy, n = 1,000"),
     _in_library(
-        "lower side from the upper parameters", "`Predictor::intervals`", "C++ density absolute two, heavy, n = 11"
+        "lower side from the upper parameters",
+        "`ConformalPredictor::intervals`",
+        "C++ density absolute two, heavy, n = 11",
     ),
     _in_library(
         "training-conditional guarantee ignored",
