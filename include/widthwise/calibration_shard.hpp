@@ -11,38 +11,37 @@
 
 namespace widthwise {
 
-/// Scores of some rows on their way to the model that gave them: what one of many machines makes of its rows.
+/// The scores of some of the calibration rows of a model, computed on one of several machines.
 ///
-/// Each machine adds its rows to `calibration`, by Model::calibrate and under keys that no other row has; whoever has
-/// the model merges the shards. The result is the same to the byte however the rows were split, and in whatever
-/// order the shards come.
+/// Each machine adds its rows to `calibration` with Model::calibrate and unique keys. The shards are then merged into
+/// the model. The result is byte-identical for any partition of the rows and any order of the shards.
 struct CalibrationShard {
   std::uint64_t scores_of = 0;  ///< score_fingerprint of the model
   Calibration calibration = {};
-  RowSketch sketch = RowSketch();  ///< of the rows; empty when they are not known
+  RowSketch sketch = RowSketch();  ///< of the rows; empty if unknown
 
-  /// A shard without rows, of this model's scores and with the options of its calibration.
+  /// An empty shard for the scores of this model, with the options of its calibration.
   [[nodiscard]] static CalibrationShard of(const Model& model);
 
-  /// The rows that calibrate the model already, as a shard.
+  /// The current calibration rows of the model, as a shard.
   [[nodiscard]] static CalibrationShard in(const Model& model);
 };
 
-/// Merge a shard into another one of this model. Throws kBadData for scores of another model, or a shard that was made
-/// with other options. Rows that come twice under one key are found when the calibration is read, see Calibration; rows
-/// that fitted the model or are already there under other keys, by require_new_rows.
+/// Merge a shard into another shard of this model. Throws kBadData for scores of another model or a shard with other
+/// options. Duplicate keys are detected when the calibration is read, see Calibration. require_new_rows detects rows
+/// that fitted the model or are already present with other keys.
 void merge_shard(CalibrationShard& into, const CalibrationShard& shard, const Model& model);
 
-/// The bytes of a shard: a safetensors file. Equal shards give equal bytes.
+/// Serialise a shard as a safetensors file. Equal shards give equal bytes.
 [[nodiscard]] std::vector<std::byte> serialise_shard(const CalibrationShard& shard);
 
-/// Read them back; nothing in the bytes is trusted, as for a model file. Throws kBadData, saying what is wrong.
+/// Read the bytes of a shard, which are validated like a model file. Throws kBadData with the problem found.
 [[nodiscard]] CalibrationShard deserialise_shard(std::span<const std::byte> bytes);
 
-/// Write a shard so that `file` is at every moment the old one or the new one, whole. Throws kFile.
+/// Write a shard atomically. Throws kFile.
 void save_shard(const CalibrationShard& shard, const std::filesystem::path& file);
 
-/// Throws kFile when the file cannot be read, kBadData when it is not a shard; both begin with the file's name.
+/// Throws kFile if the file cannot be read, and kBadData if it is not a valid shard; messages begin with the file name.
 [[nodiscard]] CalibrationShard load_shard(const std::filesystem::path& file);
 
 }  // namespace widthwise

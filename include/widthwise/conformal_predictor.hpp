@@ -13,8 +13,8 @@
 
 namespace widthwise {
 
-/// What is known of y beforehand; intervals are cut to it. A y inside the range that the uncut interval contains, the
-/// cut one contains too. A y outside is in no interval: Model::calibrate, Model::check_outcomes and fit refuse it.
+/// The known range of y. Intervals are clipped to it, which does not change coverage of outcomes inside the range. An
+/// outcome outside is in no interval; Model::calibrate, Model::check_outcomes and fit throw an error for it.
 struct OutcomeRange {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -28,16 +28,16 @@ struct Interval {
 /// n rows to predict or to score.
 struct PredictionRows {
   std::span<const double> predictions;        ///< f(x) (n)
-  MatrixView parameters;                      ///< g(x) (n x P, or n x 2P when two-sided, lower side first)
-  std::span<const std::int64_t> groups = {};  ///< n, or empty when the calibration has no groups
-  std::span<const double> test_weights = {};  ///< n likelihood ratios, or empty when the calibration has no weights
+  MatrixView parameters;                      ///< g(x) (n x P, or n x 2P for two sides, lower side first)
+  std::span<const std::int64_t> groups = {};  ///< n, or empty if the calibration has no groups
+  std::span<const double> test_weights = {};  ///< n likelihood ratios, or empty if the calibration has no weights
 };
 
-/// How residuals and parameters become scores, and quantiles of scores become half-widths.
-/// Invariant: the transform can take the score. Thread safety: full; immutable.
+/// Maps residuals and parameters to scores, and quantiles of scores to half-widths.
+/// Invariant: the transform supports the score. Thread safety: full; immutable.
 class ConformalRule {
  public:
-  /// Throws kInvalidArgument when the transform needs positive scores and the score is the log.
+  /// Throws kInvalidArgument if the transform needs positive scores and the score is the log.
   explicit ConformalRule(std::shared_ptr<const Transform> transform, Score score = Score::kAbsolute,
                          Sides sides = Sides::kOne);
 
@@ -48,26 +48,25 @@ class ConformalRule {
   /// Columns of PredictionRows::parameters.
   [[nodiscard]] std::size_t parameter_count() const;
 
-  /// True when the scores of a row may all lie above a quantile, because the transform adds an offset that depends on
-  /// the row. Then its conformal set is empty, both half-widths are 0, and the prediction alone is returned.
+  /// Whether conformal sets can be empty: the transform adds an offset per row, so all scores of a row may lie above
+  /// the quantile. Both half-widths are then 0, and the interval is the prediction itself.
   [[nodiscard]] bool may_be_empty() const;
 
-  /// Write the transformed scores B of rows with outcomes y (n) to out (n). NaN where an input is NaN.
+  /// Write the transformed scores B of rows with outcomes y (n) to out (n). NaN if an input is NaN.
   void scores(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
-  /// Write the distances from f(x) to the bounds that m scores of each of n rows give: scores, lower and upper (n x m),
-  /// parameters (n x parameter_count()). Rounded up, and infinite where an input is NaN.
+  /// Write the distances from f(x) to the bounds for m scores per row: scores, lower and upper (n x m), parameters
+  /// (n x parameter_count()). Rounded up; infinite if an input is NaN.
   void half_widths(MatrixView scores, MatrixView parameters, MutableMatrixView lower, MutableMatrixView upper) const;
 
-  /// Write the intervals that k scores of each of n rows give: scores, lower and upper are n x k. A score of +infinity
-  /// is the whole range, one of -infinity the prediction alone. Groups and weights do not matter. No allocation per
-  /// row.
+  /// Write the intervals for k scores per row: scores, lower and upper are n x k. A score of +infinity gives the whole
+  /// range, -infinity the prediction itself. Groups and weights are ignored. No allocation per row.
   void intervals(const PredictionRows& rows, MatrixView scores, MutableMatrixView lower, MutableMatrixView upper,
                  const OutcomeRange& range = {}) const;
 
-  /// Add n rows that nothing was fitted on to a calibration, with their numbers. PredictionRows::test_weights holds the
-  /// rows' likelihood ratios here. Throws kNotFinite, naming the row, when a score is NaN, and kInvalidArgument for
-  /// rows with groups when the calibration has none, or the other way round.
+  /// Add n rows, which nothing was fitted on, to a calibration, with their numbers. PredictionRows::test_weights holds
+  /// the likelihood ratios of the rows. Throws kNotFinite, with the row, if a score is NaN, and kInvalidArgument for
+  /// rows with groups and a calibration without groups, or the reverse.
   void calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,
                  RowNumbers numbers) const;
 
@@ -77,9 +76,9 @@ class ConformalRule {
   Sides sides_;
 };
 
-/// Intervals f(x) - D_lower, f(x) + D_upper with D = the residual of phi^-1(q; g(x)), from a calibration.
-/// Invariant: y with B <= q lies inside, rounding included; a row that cannot be bounded (NaN prediction or parameters,
-/// group not seen, too few rows) gets an infinite interval.
+/// Intervals f(x) - D_lower to f(x) + D_upper from a calibration, where D is the residual of phi^-1(q; g(x)).
+/// Invariant: every y with B <= q lies inside, also after rounding. A row without a finite bound (NaN prediction or
+/// parameters, unknown group, too few rows) gets an infinite interval.
 /// Thread safety: full; immutable.
 class ConformalPredictor {
  public:
@@ -99,18 +98,17 @@ class ConformalPredictor {
   [[nodiscard]] Interval interval(double prediction, std::span<const double> parameters, const Level& level,
                                   const OutcomeRange& range = {}) const;
 
-  /// Write p-values of outcomes y (n) to out (n): small where y would surprise. 1 where the score is NaN.
-  /// Marginal, whatever the guarantee.
+  /// Write p-values of outcomes y (n) to out (n). 1 if the score is NaN. p-values are always marginal.
   void p_values(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
-  /// Write quantiles of the predictive distribution at k probabilities: out is n x k. Conservative away from the
-  /// middle: y lies below a quantile of t >= 0.5 with probability >= t, above one of t < 0.5 with probability >= 1 - t.
+  /// Write quantiles of the predictive distribution at k probabilities: out is n x k. They are conservative: y lies
+  /// below the quantile of t >= 0.5 with probability >= t, and above that of t < 0.5 with probability >= 1 - t.
   void quantiles(const PredictionRows& rows, std::span<const Level> probabilities, MutableMatrixView out,
                  const OutcomeRange& range = {}) const;
 
  private:
-  /// Throw unless the rows fit the rule, and have groups where the calibration has them and only there, and weights
-  /// where it has them.
+  /// Throw unless the rows match the rule, have groups exactly if the calibration has them, and have weights if the
+  /// calibration has them.
   void check(const PredictionRows& rows) const;
 
   ConformalRule rule_;

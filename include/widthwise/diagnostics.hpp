@@ -11,45 +11,45 @@
 
 namespace widthwise {
 
-/// Intervals of n rows at one level, beside what happened.
+/// Intervals of n rows at one level, with the outcomes.
 struct IntervalRows {
   std::span<const double> lower;     ///< n; -infinity allowed
   std::span<const double> upper;     ///< n; +infinity allowed
   std::span<const double> outcomes;  ///< y (n), finite
-  /// f(x) (n) where a conformal set may be empty (ConformalRule::may_be_empty): then the interval is the prediction
-  /// alone. Without predictions no interval counts as empty.
+  /// f(x) (n) if conformal sets may be empty (ConformalRule::may_be_empty); the interval of an empty set is the
+  /// prediction itself. Without predictions, no interval counts as empty.
   std::span<const double> predictions = {};
 };
 
-/// A share of rows, with its Clopper-Pearson interval.
+/// A proportion of rows with its Clopper-Pearson interval.
 struct Proportion {
   std::uint64_t successes = 0;
   std::uint64_t trials = 0;
-  double share = 0;  ///< successes / trials; NaN when there are no trials
-  double low = 0;    ///< ends of the interval of the confidence asked for (default 0.95)
+  double share = 0;  ///< successes / trials; NaN if there are no trials
+  double low = 0;    ///< bounds of the confidence interval (default confidence 0.95)
   double high = 1;
 };
 
-/// confidence strictly between 0 and 1; at most 10^10 trials.
+/// Compute a proportion. confidence is strictly between 0 and 1; at most 10^10 trials.
 [[nodiscard]] Proportion proportion(std::uint64_t successes, std::uint64_t trials, double confidence = 0.95);
 
-/// Coverage and width of one part of the rows.
+/// Coverage and width of one bin of the rows.
 struct Bin {
-  double low = 0;   ///< the bin's least value, or its group's number (exact to 2^53)
-  double high = 0;  ///< and its greatest
+  double low = 0;   ///< smallest value in the bin, or the number of the group (exact up to 2^53)
+  double high = 0;  ///< largest value in the bin
   Proportion coverage;
-  double mean_width = 0;  ///< +infinity when any interval is infinite
-  bool weak = false;      ///< coverage lies below the level by the test of `evaluate`, which sets this
+  double mean_width = 0;  ///< +infinity if any interval is infinite
+  bool weak = false;      ///< whether the test of `evaluate` finds coverage below the level
 };
 
-/// Everything about n intervals of one level.
+/// Summary statistics of n intervals of one level.
 struct IntervalSummary {
   Proportion coverage;
   double mean_width = 0;
   double median_width = 0;
-  std::uint64_t infinite = 0;  ///< intervals without a finite bound on some side
-  std::uint64_t empty = 0;     ///< empty conformal sets, returned as the prediction alone
-  std::uint64_t inside = 0;    ///< outcomes inside their interval and on none of its bounds, rounding apart
+  std::uint64_t infinite = 0;  ///< intervals with an infinite bound on at least one side
+  std::uint64_t empty = 0;     ///< empty conformal sets, whose interval is the prediction itself
+  std::uint64_t inside = 0;    ///< outcomes strictly inside their interval, up to rounding
   double interval_score = 0;   ///< mean of width + (2 / alpha) distance outside (Gneiting and Raftery 2007)
 };
 
@@ -58,49 +58,49 @@ struct IntervalSummary {
 /// Coverage of each group, ascending by group number.
 [[nodiscard]] std::vector<Bin> coverage_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups);
 
-/// Coverage by equal bins of the interval width: even coverage keeps the level in every bin. Equal widths stay in
-/// one bin, as do widths that only the rounding of their bounds tells apart, so there may be fewer bins than asked
-/// for. Each bin ends at the place between different widths that is nearest to an equal count.
+/// Coverage by bins of the interval width with about equal counts; even coverage has the level in every bin. Rows of
+/// equal width, or of widths that differ only by rounding, stay in one bin, so there may be fewer bins than requested.
+/// Each bin ends at the boundary between different widths that is nearest to an equal count.
 [[nodiscard]] std::vector<Bin> coverage_by_width(const IntervalRows& rows, std::size_t bins = 10);
 
-/// The same by the values of one feature; rows with NaN there form a last part of their own, low and high NaN.
+/// Coverage by bins of one feature; rows with NaN form a separate last bin, whose low and high are NaN.
 [[nodiscard]] std::vector<Bin> coverage_by_feature(const IntervalRows& rows, std::span<const double> feature,
                                                    std::size_t bins = 10);
 
 struct WorstSlabOptions {
-  double min_share = 0.1;  ///< slabs hold at least this share of the rows that choose them, in (0, 1]
+  double min_share = 0.1;  ///< smallest share of the search rows in a slab, in (0, 1]
   std::size_t directions = 1000;
   std::uint64_t seed = 0;
 };
 
 /// A slab {x: low <= <direction, x> <= high} and the coverage in it.
 struct WorstSlab {
-  Proportion coverage;            ///< on the half of the rows that did not choose the slab; few rows may leave it empty
-  double search_coverage = 0;     ///< on the half that did; lower by selection
-  std::vector<double> direction;  ///< of length 1, in the units of the features given
+  Proportion coverage;            ///< on the half of the rows not used for the search; may have no trials for few rows
+  double search_coverage = 0;     ///< on the search half; biased downwards by selection
+  std::vector<double> direction;  ///< unit vector, in the units of the given features
   double low = 0;
   double high = 0;
   std::vector<std::size_t> measured = {};  ///< numbers of the rows that `coverage` counts
 };
 
-/// The rows that choose slabs and those that measure them: the two halves of n rows in random order.
+/// The rows for the search of slabs and for their measurement: two random halves of n rows.
 struct SlabHalves {
   std::vector<std::size_t> search;
   std::vector<std::size_t> measure;
 };
 
-/// How worst_slab and weakest_slab split n rows.
+/// Split n rows as worst_slab and weakest_slab do.
 [[nodiscard]] SlabHalves slab_halves(std::size_t n, std::uint64_t seed = 0);
 
-/// Find the slab of lowest coverage over random directions on one half of the rows, and measure it on the other
-/// (Cauchois, Gupta and Duchi 2021). features (n x d), which the caller standardises. For each direction the
-/// search over all slabs of at least the least share is exact but for rows within single precision of a slab's ends, in
-/// O(n) after sorting; the slab returned is measured in double. NaN features count as 0; others are at most 1e30.
-/// Throws kTooFewRows for a single row.
+/// Find the slab with the lowest coverage over random directions on one half of the rows, and measure it on the other
+/// (Cauchois, Gupta and Duchi 2021). The caller standardises the features (n x d). For each direction, the search over
+/// all slabs with at least min_share of the rows takes O(n) after sorting. It is exact except for rows within single
+/// precision of the ends of a slab; the returned slab is measured in double precision. NaN features count as 0; others
+/// are at most 1e30. Throws kTooFewRows for a single row.
 [[nodiscard]] WorstSlab worst_slab(const IntervalRows& rows, MatrixView features, const WorstSlabOptions& options = {});
 
-/// Give every column mean 0 and deviation 1: the features for worst_slab, which treats columns alike. What is not
-/// finite becomes 0, the middle. Row-major, n x d.
+/// Standardise every column to mean 0 and deviation 1, for worst_slab. Values that are not finite become 0, the mean.
+/// Row-major, n x d.
 [[nodiscard]] std::vector<double> standardised(MatrixView features);
 
 /// A range of one feature, low <= x <= high, and the coverage in it.
@@ -108,16 +108,16 @@ struct FeatureSlab {
   std::size_t feature = 0;
   double low = 0;
   double high = 0;
-  bool reaches_min = false;                ///< no row that chose the range lies below it
-  bool reaches_greatest = false;           ///< and none above
-  Proportion coverage = {};                ///< on the half of the rows that did not choose the range
-  double search_coverage = 0;              ///< on the half that did; lower by selection
+  bool reaches_min = false;                ///< no search row lies below the range
+  bool reaches_greatest = false;           ///< no search row lies above the range
+  Proportion coverage = {};                ///< on the half of the rows not used for the search
+  double search_coverage = 0;              ///< on the search half; biased downwards by selection
   std::vector<std::size_t> measured = {};  ///< numbers of the rows that `coverage` counts
 };
 
-/// The same along one feature at a time, which a person can read: the range of lowest coverage among those of at least
-/// options.min_share of the rows. features (n x d) need no standardising; rows without a finite value there are in no
-/// range, and options.directions says nothing. Empty when no feature has enough finite values.
+/// Find the range of a single feature with the lowest coverage, among ranges with at least options.min_share of the
+/// rows. Such a range is easier to interpret than a slab. features (n x d) need not be standardised. Rows without a
+/// finite value are in no range, and options.directions is ignored. Empty if no feature has enough finite values.
 [[nodiscard]] std::optional<FeatureSlab> weakest_slab(const IntervalRows& rows, MatrixView features,
                                                       const WorstSlabOptions& options = {});
 

@@ -17,78 +17,78 @@
 
 namespace widthwise {
 
-/// Whether measured coverage is what exchangeable rows would show, given the sizes of calibration and test.
+/// Whether measured coverage is consistent with exchangeable rows, given the sizes of calibration and test set.
 enum class Verdict {
   kValid,
   kTooLow,    ///< not valid on these rows
-  kTooHigh,   ///< valid, and wider than needed
+  kTooHigh,   ///< valid, but wider than necessary
   kInfinite,  ///< too few calibration rows for the level: every interval is infinite
 };
 
 /// "valid", "too low", "too high", "infinite".
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 
-/// Probability that the verdicts on exchangeable rows are all "valid", at least. Levels that are evaluated together
-/// share the rest.
+/// Minimum probability that all verdicts on exchangeable rows are "valid". Levels that are evaluated together share the
+/// error rate.
 inline constexpr double kVerdictConfidence = 0.99;
 
-/// Probability that any place is called weak when coverage is the same everywhere, at most, over all places of all
-/// levels that are evaluated together.
+/// Maximum probability that any place is called weak if coverage is the same everywhere, over all places of all levels
+/// that are evaluated together.
 inline constexpr double kWeakPlaceError = 0.01;
 
-/// Fewer test rows are not searched for weak places.
+/// Minimum number of test rows for the search of weak places.
 inline constexpr std::size_t kMinSearchRows = 100;
 
-/// Fewer rows in a bin are not tested.
+/// Minimum number of rows of a tested bin.
 inline constexpr std::size_t kMinBinRows = 20;
 
-/// The coverage of a searched slab or range is reported when at least this many rows measure it.
+/// Minimum number of measured rows to report the coverage of a searched slab or range.
 inline constexpr std::size_t kMinSlabRows = 50;
 
-/// Features whose coverage by bins is kept: those with the least p-values.
+/// Number of features whose coverage by bins is kept: those with the smallest p-values.
 inline constexpr std::size_t kMaxFeaturesKept = 4;
 
 /// The calibration score that bounds the rows of one group: the rank-th smallest of `rows`.
 struct GroupRank {
   std::int64_t group = 0;
   std::uint64_t rows = 0;
-  std::uint64_t rank = 1;  ///< above `rows` when intervals are infinite
+  std::uint64_t rank = 1;  ///< above `rows` if intervals are infinite
 };
 
-/// The calibration behind the intervals of n rows at one level.
+/// The calibration ranks of the intervals of n rows at one level.
 struct CalibrationRanks {
-  std::vector<GroupRank> groups = {};             ///< each once; rows of any other group have infinite intervals
-  std::span<const std::int64_t> row_groups = {};  ///< n, or empty when all rows belong to groups.front()
-  std::uint64_t min_rows = 0;                     ///< calibration rows per group that make intervals finite
+  std::vector<GroupRank> groups = {};             ///< distinct; rows of any other group have infinite intervals
+  std::span<const std::int64_t> row_groups = {};  ///< n, or empty if all rows belong to groups.front()
+  std::uint64_t min_rows = 0;                     ///< calibration rows per group needed for finite intervals
 
-  /// One quantile of so many scores for all rows.
+  /// One quantile of this many scores for all rows.
   [[nodiscard]] static CalibrationRanks of_rows(const Level& level, std::uint64_t rows,
                                                 const Guarantee& guarantee = {});
 
-  /// The quantiles that a calibration gives rows of these groups (n, or empty).
+  /// The ranks of a calibration for rows of these groups (n, or empty).
   [[nodiscard]] static CalibrationRanks of(const Calibration& calibration, const Level& level,
                                            std::span<const std::int64_t> row_groups = {},
                                            const Guarantee& guarantee = {});
 };
 
-/// The coverage that exchangeable rows would show: n of them, bounded by these quantiles.
+/// The expected coverage of n exchangeable rows with these quantiles.
 [[nodiscard]] CoverageSpread expected_coverage(const CalibrationRanks& calibration, std::size_t n, double confidence);
 
-/// Rows to search for places of low coverage: all of them, or a random sample when they are many.
+/// Rows to search for places of low coverage: all rows, or a random sample of many rows.
 struct SearchRows {
   std::span<const std::size_t> rows;         ///< m numbers of rows
-  MatrixView features;                       ///< m x d, as they are; NaN is a missing value
+  MatrixView features;                       ///< m x d, unscaled; NaN is a missing value
   std::span<const double> predictions = {};  ///< f(x) (m), searched like a feature; or empty
 };
 
-/// Rows that the search of `evaluate` takes a second or so over; a sample of more tells no more.
+/// Number of rows that the search of `evaluate` processes in about a second; a larger sample adds little.
 inline constexpr std::size_t kMaxSearchRows = 50'000;
 
 struct EvaluationOptions {
-  std::size_t levels = 1;  ///< evaluated together, each with its share of the error rates
+  std::size_t levels = 1;  ///< number of levels evaluated together, which share the error rates
 };
 
-/// What tells the rows of a place from the others.
+/// How the rows of a place are defined.
 enum class PlaceKind {
   kRange,       ///< the range of one feature where coverage is lowest
   kFeature,     ///< one of the bins of a feature
@@ -101,11 +101,11 @@ enum class PlaceKind {
 /// "range", "feature", "group", "prediction", "width", "slab".
 [[nodiscard]] std::string_view name_of(PlaceKind kind);
 
-/// Rows whose coverage lies below the level by more than chance.
+/// Rows whose coverage is significantly below the level.
 struct WeakPlace {
   PlaceKind kind = PlaceKind::kFeature;
-  std::size_t feature = 0;  ///< of kRange and kFeature
-  double low = 0;           ///< NaN for the rows without a value
+  std::size_t feature = 0;  ///< for kRange and kFeature
+  double low = 0;           ///< NaN for rows with a missing value
   double high = 0;
   bool reaches_min = false;
   bool reaches_greatest = false;
@@ -115,45 +115,45 @@ struct WeakPlace {
 
 /// Coverage by bins of one feature.
 struct FeatureBins {
-  std::size_t feature = 0;  ///< the number of features stands for the prediction
+  std::size_t feature = 0;  ///< index of the feature; the number of features means the prediction
   std::vector<Bin> bins = {};
 };
 
-/// Everything about intervals of one level: cost, validity, and places where coverage is lower.
+/// The evaluation of intervals of one level: width, validity, and places with low coverage.
 ///
-/// Every claim about places comes from one test with a family-wise error of kWeakPlaceError: the marks of bins, of the
-/// searched range and of the slab, and `weak_places` agree by construction.
+/// All statements about places come from one test with a family-wise error of kWeakPlaceError, so the marks of bins, of
+/// the searched range and of the slab agree with `weak_places`.
 struct LevelEvaluation {
   Level level;
   IntervalSummary intervals;
-  CoverageSpread expected;                 ///< of the measured coverage, at `confidence`
-  double confidence = kVerdictConfidence;  ///< of this level's verdict
+  CoverageSpread expected;                 ///< expected range of the measured coverage, at `confidence`
+  double confidence = kVerdictConfidence;  ///< confidence of the verdict of this level
   Verdict verdict = Verdict::kValid;
-  std::string summary;                 ///< the verdict, with what to do
+  std::string summary;                 ///< the verdict, with advice
   std::optional<WorstSlab> slab;       ///< over random directions of standardised features; empty for few rows
-  std::optional<FeatureSlab> weakest;  ///< along one feature, for people; empty for few rows
+  std::optional<FeatureSlab> weakest;  ///< range of one feature; empty for few rows
   bool slab_is_weak = false;
-  bool range_is_weak = false;  ///< of `weakest`
+  bool range_is_weak = false;  ///< whether `weakest` is weak
   std::vector<Bin> by_width = {};
-  std::vector<Bin> by_group = {};            ///< when rows have groups
-  std::vector<FeatureBins> by_feature = {};  ///< of features with the least p-values first
-  std::uint64_t places_tested = 0;           ///< 0 when rows are too few to tell
-  std::vector<WeakPlace> weak_places = {};   ///< those that are easiest to act on first
+  std::vector<Bin> by_group = {};            ///< if rows have groups
+  std::vector<FeatureBins> by_feature = {};  ///< by ascending p-value
+  std::uint64_t places_tested = 0;           ///< 0 if there are too few rows
+  std::vector<WeakPlace> weak_places = {};   ///< the most actionable ones first
 };
 
-/// Evaluate n intervals of a calibrated model. Throws as summarise does.
+/// Evaluate n intervals of a calibrated model. Throws like summarise.
 [[nodiscard]] LevelEvaluation evaluate(const IntervalRows& rows, const Level& level,
                                        const CalibrationRanks& calibration, const SearchRows& search,
                                        const EvaluationOptions& options = {});
 
 /// Set Bin::weak where coverage lies below the level, with a family-wise error of kWeakPlaceError over these bins
-/// (Holm). Coverage is compared with what `calibration_rows` rows give, or with the level itself without a number.
+/// (Holm). Coverage is compared with its law for `calibration_rows` rows, or with the level itself if it is empty.
 void mark_weak(std::span<Bin> bins, const Level& level, std::optional<std::uint64_t> calibration_rows);
 
-/// The range as people say it: "sqft_living is at least 4,000". `name` is the feature's.
+/// Describe the range: "sqft_living is at least 4,000". `name` is the name of the feature.
 [[nodiscard]] std::string summary(const FeatureSlab& slab, std::string_view name);
 
-/// The same for any place: "grade is 10 to 13", "group is 3". The slab is named by the features that weigh most.
+/// Describe any place: "grade is 10 to 13", "group is 3". A slab is described by the features with the largest weights.
 [[nodiscard]] std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation,
                                   std::span<const std::string> features);
 

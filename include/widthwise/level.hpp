@@ -8,21 +8,22 @@
 
 namespace widthwise {
 
-/// The most levels of one model or one command: every row has two bounds for each.
+/// Maximum number of levels of one model or one command; every row has two bounds per level.
 inline constexpr std::size_t kMaxLevels = 1000;
 
-/// A confidence level, strictly between 0 and 1, held exactly as the decimal a person wrote: 0.9 is 9/10, not the
-/// double 0.90000000000000002. Ranks computed from it are exact, so 0.9 of 9 + 1 rows is 9 and never 10.
+/// A confidence level, strictly between 0 and 1, stored exactly as the decimal that was written: 0.9 is 9/10, not the
+/// double 0.90000000000000002. Ranks computed from it are exact: for level 0.9 and 9 rows the rank is 9 and never 10.
 class Level {
  public:
-  /// Take the shortest decimal that reads back as this double: Level(0.9) is 9/10. Throws kInvalidArgument outside
-  /// (0, 1), and when that decimal has more than 19 digits after the point.
+  /// Use the shortest decimal that reads back as this double: Level(0.9) is 9/10. Throws kInvalidArgument outside
+  /// (0, 1), and if that decimal has more than 19 digits after the point.
   Level(double value);  // NOLINT(google-explicit-constructor): a level is written as a number
 
-  /// Read a decimal such as "0.95", ".5" or "1e-3"; at most 19 digits after the point, trailing zeros aside.
+  /// Parse a decimal such as "0.95", ".5" or "1e-3" with at most 19 digits after the point, not counting trailing
+  /// zeros.
   [[nodiscard]] static Level parse(std::string_view text);
 
-  /// 1 - level, exactly: from a level to its alpha and back.
+  /// 1 - level, computed exactly.
   [[nodiscard]] Level complement() const { return {denominator_ - numerator_, denominator_}; }
 
   [[nodiscard]] std::uint64_t numerator() const { return numerator_; }
@@ -34,8 +35,8 @@ class Level {
   /// The decimal, in full and without trailing zeros: "0.95".
   [[nodiscard]] std::string to_string() const;
 
-  /// Return ceil((n + 1) level), the rank of the calibration score that bounds the interval. It is n + 1 when n rows
-  /// are too few for the level: then no finite interval is valid. Exact for every n.
+  /// Return ceil((n + 1) level), the rank of the calibration score that bounds the interval. It is n + 1 if n rows are
+  /// too few for the level, in which case no finite interval is valid. Exact for every n.
   [[nodiscard]] std::uint64_t rank(std::uint64_t n) const;
 
   /// The smallest n with rank(n) <= n.

@@ -6,8 +6,8 @@
 
 namespace widthwise {
 
-/// Borrowed row-major matrix: `rows` rows of `columns` numbers, each row `stride` numbers after the one before.
-/// Thread safety: as that of the memory it points to.
+/// Borrowed row-major matrix: `rows` rows of `columns` numbers; consecutive rows are `stride` numbers apart.
+/// Thread safety: that of the memory it refers to.
 template <class T>
 class BasicMatrixView {
  public:
@@ -17,10 +17,10 @@ class BasicMatrixView {
   constexpr BasicMatrixView(T* data, std::size_t rows, std::size_t columns, std::size_t stride)
       : data_(data), rows_(rows), columns_(columns), stride_(stride) {}
 
-  /// A span is a matrix of one column: the form of a one-parameter transform.
+  /// View a span as a matrix with one column, for transforms with one parameter.
   static constexpr BasicMatrixView column(std::span<T> values) { return {values.data(), values.size(), 1}; }
 
-  /// A view that may write is a view that may read.
+  /// Convert a mutable view to a const view.
   constexpr operator BasicMatrixView<const T>() const  // NOLINT(google-explicit-constructor)
     requires(!std::is_const_v<T>)
   {

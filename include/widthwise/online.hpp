@@ -14,14 +14,14 @@
 
 namespace widthwise {
 
-/// How intervals follow a stream. Numbered for ever: files hold them.
+/// How the quantile is updated. The numbers are stored in files and never change.
 enum class OnlineMethod {
-  /// Move the level (Gibbs and Candes 2021): a miss lowers the rate of misses aimed at, alpha_t, a hit raises it,
-  /// alpha_{t+1} = alpha_t + step (alpha - err_t), and q is the quantile of that rate in a window of recent scores.
-  /// Follows drift for ever.
+  /// Adapt the level (Gibbs and Candes 2021): a miss lowers the target miss rate alpha_t, and a hit raises it,
+  /// alpha_{t+1} = alpha_t + step (alpha - err_t). q is the quantile of that rate in a window of recent scores.
+  /// Tracks drift indefinitely.
   kAdaptive = 0,
-  /// Move q itself by steps that shrink (Angelopoulos, Barber and Bates 2024): q_{t+1} = q_t + eta_t (err_t - alpha).
-  /// Settles when the stream does, and is the slower to follow the longer it has run.
+  /// Move q itself with decreasing steps (Angelopoulos, Barber and Bates 2024): q_{t+1} = q_t + eta_t (err_t - alpha).
+  /// Converges on a stable stream, and reacts more slowly the longer it has run.
   kDecaying = 1,
 };
 
@@ -33,64 +33,64 @@ enum class OnlineMethod {
 struct OnlineOptions {
   OnlineMethod method = OnlineMethod::kAdaptive;
 
-  /// How far one miss moves the level, in (0, 10], or default_step of each level. Divided by delay / 20 when outcomes
-  /// come more than 20 rows late, so that no batch moves the level further than 20 rows would.
+  /// Step of the level per miss, in (0, 10]; empty: default_step of each level. Divided by delay / 20 if outcomes are
+  /// more than 20 rows late, so that a batch moves the level no further than 20 rows would.
   std::optional<double> step = std::nullopt;
 
-  /// Recent rows that quantiles are taken of (when adaptive) and that recent coverage counts, from 1 to 1,000,000. A
-  /// thousand rows know a level of 0.9 to a point and hold up to level 0.999; older rows say little of a stream that
-  /// drifts. Quantiles are taken of 10 delays when that is more: one batch may not be like the next.
+  /// Number of recent rows for the quantiles (adaptive method) and for the recent coverage, from 1 to 1,000,000. A
+  /// thousand rows estimate a level of 0.9 to a percentage point and support levels up to 0.999; older rows say little
+  /// about a drifting stream. Quantiles use 10 mean delays if that is more, because one batch may differ from the next.
   std::uint64_t window_rows = 1000;
 };
 
-/// The step of a level when nobody says. When adaptive, a twentieth of alpha (or of the level, if that is less): 0.005
-/// at level 0.9, as the authors have it. The level forgets its past in some 200 rows and does not wander off to where
-/// intervals are infinite, as the same step would at level 0.99. When decaying, the factor of (t + 100)^-0.6 in the
-/// same unit of probability, 1: the less it is, the longer a change is felt, and more makes q restless without need.
+/// The default step of a level. Adaptive: a twentieth of alpha (or of the level, if that is smaller), which is 0.005 at
+/// level 0.9 as in the paper. The level then has a memory of about 200 rows. A constant step of 0.005 would often make
+/// intervals infinite at level 0.99. Decaying: 1, the factor of (t + 100)^-0.6 in units of probability; smaller values
+/// react more slowly to a change, larger ones make q fluctuate.
 [[nodiscard]] double default_step(OnlineMethod method, const Level& level);
 
-/// How often intervals of one level covered, over all rows observed and over the last `window_rows` of them.
+/// Coverage of the intervals of one level, over all observed rows and over the last `window_rows` of them.
 struct OnlineCoverage {
   std::uint64_t rows = 0;
-  std::uint64_t covered = 0;        ///< rows whose outcome lies in the interval that was issued
-  std::uint64_t covered_fixed = 0;  ///< what the calibration that was started from would have covered, left as it was
+  std::uint64_t covered = 0;        ///< rows whose outcome lies in the issued interval
+  std::uint64_t covered_fixed = 0;  ///< rows that the initial calibration would have covered
   std::uint64_t recent_rows = 0;
   std::uint64_t recent_covered = 0;
 };
 
-/// A batch of rows that intervals were issued for and whose outcomes are still to come.
+/// A batch of rows with issued intervals whose outcomes are not yet observed.
 struct PendingBatch {
   std::uint64_t number = 0;
   std::uint64_t rows = 0;
 };
 
-/// A calibration for rows that come in the order of time and need not be exchangeable: the quantiles q of the next
-/// rows, at some levels, move with every outcome so that the share of misses tends to 1 - level whatever happens.
+/// A calibration for rows in time order, which need not be exchangeable: the quantiles q of the next rows are updated
+/// after every outcome, so that the share of misses tends to 1 - level for every sequence of outcomes.
 ///
-/// Rows are issued in batches, of one row or many; all rows of a batch get the quantiles in force. Outcomes are
-/// observed later, by the number of the batch, in any order and in as many calls as there are; each is scored against
-/// the quantiles that its batch was issued with. Rows that are never observed count for nothing.
+/// Rows are issued in batches of one or more rows; all rows of a batch use the current quantiles. Outcomes are observed
+/// later, by batch number, in any order and in any number of calls. Each outcome is scored against the quantiles with
+/// which its batch was issued. Rows that are never observed do not count.
 ///
-/// The delay of a row is the number of rows issued from the first of its batch until its outcome is observed: 1 row by
-/// row, b in batches of b rows observed before the next is issued. The guarantee is about the long run and holds for
-/// every sequence of scores and every order of outcomes (docs/mathematics.md): after T rows observed with delays of at
-/// most d, with alpha = 1 - level and s = step min(1, 20 / d),
+/// The delay of a row is the number of rows issued from the first row of its batch until its outcome is observed: 1 row
+/// by row, b in batches of b rows that are observed before the next batch. The long-run guarantee holds for every
+/// sequence of scores and every order of outcomes (docs/mathematics.md): after T observed rows with delays of at most
+/// d, with alpha = 1 - level and s = step min(1, 20 / d),
 ///   adaptive:  alpha T - (1 - alpha) / s - alpha d <= misses <= alpha T + alpha / s + (1 - alpha) d
 ///   decaying:  |misses - alpha T| <= (b - a + eta_1 d) / eta_T   for scores in [a, b]
-/// A miss is a score above q; when alpha_t >= 1 the set {B <= q} is empty, q is -infinity and every row is one. What
-/// intervals report of that set is the prediction itself, so they may cover more, never less.
+/// A miss is a score above q. If alpha_t >= 1, the set {B <= q} is empty, q is -infinity and every row is a miss. The
+/// interval of an empty set is the prediction itself, so intervals may cover more than the bound counts, never less.
 ///
-/// Invariant: the state is a function of the calibration, the options and the calls of issue, observe and drop, in
-/// order; splitting a call of observe into several of the same batch changes nothing.
+/// Invariant: the state depends only on the calibration, the options and the sequence of calls of issue, observe and
+/// drop; splitting a call of observe into several calls for the same batch changes nothing.
 /// Thread safety: const methods may run concurrently; the others need exclusive access.
 class OnlineCalibration {
  public:
-  /// Batches that may be pending; the oldest is dropped when there are more.
+  /// Maximum number of pending batches; the oldest is dropped if there are more.
   static constexpr std::size_t kMaxPendingBatches = 100'000;
 
-  /// Begin with a model's calibration: a sample of its scores fills the window, its quantiles are the first.
-  /// Throws kInvalidArgument for options or levels that cannot be, and for a calibration with groups or weights;
-  /// kTooFewRows when the decaying method has no finite quantile to begin with.
+  /// Start from the calibration of a model: a sample of its scores fills the window, and its quantiles are the initial
+  /// ones. Throws kInvalidArgument for invalid options or levels and for a calibration with groups or weights, and
+  /// kTooFewRows if the decaying method has no finite initial quantile.
   OnlineCalibration(const Calibration& calibration, std::vector<Level> levels, const OnlineOptions& options = {});
 
   [[nodiscard]] const std::vector<Level>& levels() const { return levels_; }
@@ -98,58 +98,58 @@ class OnlineCalibration {
   [[nodiscard]] double step(std::size_t j) const { return states_[j].step; }
   [[nodiscard]] std::uint64_t window_rows() const { return window_rows_; }
 
-  /// Rows observed.
+  /// Number of observed rows.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
 
-  /// Rows issued, and the number that the next batch will have.
+  /// Number of issued rows, which is also the number of the next batch.
   [[nodiscard]] std::uint64_t rows_issued() const { return issued_; }
 
-  /// Rows issued whose outcomes are still to come.
+  /// Number of issued rows whose outcomes are not yet observed.
   [[nodiscard]] std::uint64_t rows_pending() const;
 
   /// The mean delay of recent rows, weighted by age over `window_rows` rows; 0 before the first outcome.
   [[nodiscard]] double delay() const { return delay_; }
 
-  /// The greatest delay so far: the d of the guarantee.
+  /// The largest delay so far: d in the guarantee.
   [[nodiscard]] std::uint64_t longest_delay() const { return longest_delay_; }
 
-  /// The q of the next row at level j: +infinity for the whole line, -infinity for the prediction alone.
+  /// The q of the next row at level j: +infinity for the whole real line, -infinity for the prediction itself.
   [[nodiscard]] double quantile(std::size_t j) const;
 
-  /// The same for all k levels, to out (k).
+  /// Write the q of the next row at all k levels to out (k).
   void quantiles(std::span<double> out) const;
 
-  /// The rate of misses that level j aims at next, alpha_t: 1 - level when decaying.
+  /// The target miss rate alpha_t of the next row at level j; 1 - level for the decaying method.
   [[nodiscard]] double miss_rate(std::size_t j) const;
 
-  /// Record that `rows` rows, at least 1, are given intervals at the quantiles in force. Returns the batch's number:
-  /// rows issued before it.
+  /// Record that `rows` rows, at least 1, get intervals at the current quantiles. Returns the number of the batch,
+  /// which is the number of rows issued before it.
   std::uint64_t issue(std::uint64_t rows);
 
-  /// Batches with outcomes still to come, oldest first.
+  /// Batches with outcomes not yet observed, oldest first.
   [[nodiscard]] std::vector<PendingBatch> pending() const;
 
-  /// Write the k quantiles that a pending batch was issued with to out (k). Throws kInvalidArgument when it is not
-  /// pending.
+  /// Write the k quantiles with which a pending batch was issued to out (k). Throws kInvalidArgument if the batch is
+  /// not pending.
   void issued_quantiles(std::uint64_t batch, std::span<double> out) const;
 
-  /// Learn the scores B of n rows of a batch, all or some of those pending. `covered` (n x k) says whether each outcome
-  /// lies in the interval issued at each level, 1 or 0; without it, whether the score is not above the quantile.
-  /// Throws kInvalidArgument when the batch has fewer rows pending, kNotFinite for NaN; then nothing is learnt.
+  /// Record the scores B of n rows of a batch, all or some of its pending rows. `covered` (n x k) is 1 if the outcome
+  /// lies in the interval issued at each level, else 0; by default, whether the score is at most the quantile. Throws
+  /// kInvalidArgument if the batch has fewer pending rows, and kNotFinite for NaN; the state is then unchanged.
   void observe(std::uint64_t batch, std::span<const double> scores, std::span<const std::uint8_t> covered = {});
 
-  /// Issue one row and observe it at once. O(window) at worst, moves of memory. Throws kNotFinite for NaN.
+  /// Issue one row and observe it immediately. O(window_rows) memory moves at worst. Throws kNotFinite for NaN.
   void observe(double score);
 
-  /// Give up the outcomes that are pending of a batch. Throws kInvalidArgument when it is not pending.
+  /// Drop the pending rows of a batch. Throws kInvalidArgument if it is not pending.
   void drop(std::uint64_t batch);
 
   [[nodiscard]] OnlineCoverage coverage(std::size_t j) const;
 
-  /// The bytes of this state, with a checksum: equal for equal states.
+  /// Serialise the state, with a checksum; equal states give equal bytes.
   [[nodiscard]] std::vector<std::byte> serialise() const;
 
-  /// Read them back; throws kBadData, saying what is wrong, for anything serialise cannot have written.
+  /// Read the bytes of serialise. Throws kBadData with the problem found if they are invalid.
   [[nodiscard]] static OnlineCalibration deserialise(std::span<const std::byte> bytes);
 
   friend bool operator==(const OnlineCalibration& a, const OnlineCalibration& b) {
@@ -159,19 +159,19 @@ class OnlineCalibration {
  private:
   struct LevelState {
     double step = 0;
-    double fixed = 0;  // the quantile of the calibration that was started from
-    double q = 0;      // of the next row; when decaying
-    double scale = 0;  // scores for one unit of probability, near the level; when decaying
+    double fixed = 0;  // quantile of the initial calibration
+    double q = 0;      // quantile of the next row; decaying method
+    double scale = 0;  // change of the score per unit of probability near the level; decaying method
     std::uint64_t misses = 0;
     std::uint64_t misses_fixed = 0;
-    std::uint64_t covered = 0;        // rows inside their intervals as issued
-    std::deque<std::uint8_t> recent;  // 1 for a row outside
+    std::uint64_t covered = 0;        // rows inside their issued intervals
+    std::deque<std::uint8_t> recent;  // 1 for a miss
     std::uint64_t recent_outside = 0;
 
     void note(bool is_covered, std::uint64_t window_rows);
   };
 
-  /// A set {B <= q}, or none at all.
+  /// A set {B <= q}, possibly empty.
   struct IssuedLevel {
     double q = 0;
     bool empty = false;
@@ -202,11 +202,11 @@ class OnlineCalibration {
   std::uint64_t rows_ = 0;
   std::uint64_t issued_ = 0;
   double delay_ = 0;
-  double slowest_ = 0;  // the greatest delay_ so far
+  double slowest_ = 0;  // the largest delay_ so far
   std::uint64_t longest_delay_ = 0;
   std::vector<Level> levels_;
-  std::vector<LevelState> states_;           // one a level
-  std::deque<double> scores_;                // the window, oldest first; when adaptive
+  std::vector<LevelState> states_;           // one per level
+  std::deque<double> scores_;                // the window, oldest first; adaptive method
   std::vector<double> sorted_;               // the same, ascending
   std::map<std::uint64_t, Issued> pending_;  // by number
 };

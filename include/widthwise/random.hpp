@@ -8,16 +8,16 @@
 
 namespace widthwise {
 
-/// Mix 64 bits so that close inputs give unrelated outputs (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
-/// A bijection: different inputs always give different outputs.
+/// Mix 64 bits so that similar inputs give unrelated outputs (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
+/// This is a bijection: different inputs always give different outputs.
 [[nodiscard]] constexpr std::uint64_t mix_bits(std::uint64_t z) {
   z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
   z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
   return z ^ (z >> 31U);
 }
 
-/// Portable generator: the same seed gives the same numbers on any platform and compiler, which the distributions of
-/// the standard library do not promise.
+/// Portable generator: the same seed gives the same numbers on every platform and compiler, which the distributions of
+/// the standard library do not guarantee.
 class Random {
  public:
   explicit constexpr Random(std::uint64_t seed) : state_(mix_bits(seed + 0x9e3779b97f4a7c15U)) {}
@@ -32,14 +32,14 @@ class Random {
 
   /// An integer in [0, bound), each equally likely; bound must be positive.
   constexpr std::uint64_t below(std::uint64_t bound) {
-    // The numbers under `reject` would make the small remainders more likely than the others.
+    // Reject numbers below `reject`, which would make small remainders more likely.
     const std::uint64_t reject = (0 - bound) % bound;
     std::uint64_t draw = bits();
     while (draw < reject) draw = bits();
     return draw % bound;
   }
 
-  /// A standard normal number, by the polar method.
+  /// A standard normal number, computed with the polar method.
   double normal() {
     double x = 0;
     double y = 0;

@@ -5,7 +5,7 @@
 
 namespace widthwise {
 
-/// Borrowed function of one number: two pointers, no allocation. Must not outlive the callable it was made from.
+/// Borrowed function of one number: two pointers, no allocation. Must not outlive the callable it refers to.
 class ScalarFunction {
  public:
   template <std::invocable<double> F>
@@ -20,11 +20,11 @@ class ScalarFunction {
   double (*call_)(const void*, double);
 };
 
-/// Return the positive a at which an increasing function reaches `target`, rounded up: at every greater double the
-/// function lies above the target. 0 when it lies above everywhere, +infinity when it lies nowhere above.
+/// Return the positive a at which an increasing function reaches `target`, rounded up: the function is above the target
+/// at every larger double. Returns 0 if the function is above the target everywhere, and +infinity if nowhere.
 ///
-/// The search runs on log a, outwards from `guess` (positive) until the answer is bracketed, then by TOMS 748: about
-/// ten evaluations whether the answer is 1e-12 or 1e12.
+/// The search runs on log a, outwards from `guess` (positive) until the root is bracketed, then with TOMS 748. It takes
+/// about ten evaluations, whether the root is 1e-12 or 1e12.
 [[nodiscard]] double invert_increasing(ScalarFunction function, double target, double guess);
 
 }  // namespace widthwise

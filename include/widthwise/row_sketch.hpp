@@ -11,8 +11,8 @@
 
 namespace widthwise {
 
-/// Content hashes of rows: a 64-bit number per row from its features, each under the name of its column, and its
-/// outcome. The order of the columns does not matter, -0 equals 0 and all NaN are equal.
+/// Content hashes of rows: a 64-bit number per row, computed from its features, each with its column name, and its
+/// outcome. The order of the columns does not matter, -0 equals 0, and all NaN are equal.
 /// Thread safety: full; immutable.
 class RowHasher {
  public:
@@ -26,16 +26,16 @@ class RowHasher {
   std::vector<std::uint64_t> keys_;
 };
 
-/// A set of rows by their content hashes, in bounded memory: the `capacity` smallest distinct hashes, with the number
-/// of rows of each (bottom-k sketch; Broder 1997). A function of the multiset of rows alone: neither their order nor
-/// the way they were split and merged changes it.
+/// A set of rows by content hash, in bounded memory: the `capacity` smallest distinct hashes, each with its number of
+/// rows (bottom-k sketch; Broder 1997). It depends only on the multiset of rows, not on their order or on how they were
+/// split and merged.
 ///
 /// Invariant: every row whose hash is at most limit() is counted.
 class RowSketch {
  public:
   static constexpr std::size_t kCapacity = std::size_t{1} << 18U;
 
-  /// A distinct hash and the number of rows that have it.
+  /// A distinct hash and its number of rows.
   struct Entry {
     std::uint64_t hash = 0;
     std::uint64_t count = 0;
@@ -54,17 +54,17 @@ class RowSketch {
   void merge(const RowSketch& other);
 
   [[nodiscard]] bool empty() const { return rows_ == 0; }
-  /// Rows added, whether their hashes are kept or not.
+  /// Number of rows added, including those whose hashes are not kept.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
-  /// The greatest hash that is counted: 2^64 - 1 unless there were more distinct rows than the capacity.
+  /// The largest counted hash: 2^64 - 1 unless there were more distinct rows than the capacity.
   [[nodiscard]] std::uint64_t limit() const { return settled().limit_; }
-  /// The hashes kept, ascending.
+  /// The kept hashes, ascending.
   [[nodiscard]] std::vector<Entry> entries() const { return settled().entries_; }
 
   /// The sketch as bytes with a checksum. Equal sketches give equal bytes.
   [[nodiscard]] std::vector<std::byte> serialise() const;
-  /// Read the bytes back, trusting nothing. Throws kBadData, saying what is wrong.
+  /// Read the bytes back and validate them in full. Throws kBadData with the problem found.
   [[nodiscard]] static RowSketch deserialise(std::span<const std::byte> bytes);
 
   friend bool operator==(const RowSketch& a, const RowSketch& b) {
@@ -83,25 +83,25 @@ class RowSketch {
   std::size_t settled_ = 0;
 };
 
-/// How many of some rows coincide with rows seen before, and whether chance explains it.
+/// The number of new rows that coincide with known rows, and a test whether this is more than chance.
 ///
-/// Of the rows with the smallest hashes, each distinct content v occurs a_v times among the known rows and b_v times
-/// among the others, c_v = a_v + b_v in all. If the two samples are independent, of any two distributions, then given
-/// the c_v the sum of a_v b_v / c_v is stochastically at most what a_v ~ Binomial(c_v, 1/2) gives: rows that repeat in
-/// the population repeat within each sample, too, and not only between them. Copies make the sum larger.
-/// docs/mathematics.md has the proof, the bound and what it can find.
+/// Among the rows with the smallest hashes, let each distinct content v occur a_v times among the known rows and b_v
+/// times among the new rows, c_v = a_v + b_v in total. If the two samples are independent, from any two distributions,
+/// then given the c_v the sum of a_v b_v / c_v is stochastically at most that of a_v ~ Binomial(c_v, 1/2): rows that
+/// repeat in the population repeat within each sample as well as between them. Copies make the sum larger.
+/// docs/mathematics.md has the proof, the bound and the power.
 struct RowOverlap {
-  std::uint64_t rows = 0;      ///< of the others, counted
-  std::uint64_t seen = 0;      ///< of these, rows that coincide with a known row each
-  double log_probability = 0;  ///< bound on the natural logarithm of the probability of such an overlap by chance
+  std::uint64_t rows = 0;      ///< number of new rows that are counted
+  std::uint64_t seen = 0;      ///< number of these that coincide with a known row
+  double log_probability = 0;  ///< bound on the log-probability of such an overlap by chance
 
-  /// Share of the rows that coincide with known rows; 0 when there are none.
+  /// Share of the new rows that coincide with known rows; 0 if there are no rows.
   [[nodiscard]] double share() const;
-  /// The overlap is more than chance: false alarms are rarer than 1e-9.
+  /// Whether the overlap is more than chance, with a false-alarm rate below 1e-9.
   [[nodiscard]] bool found() const;
 };
 
-/// Compare rows with those known. A cost of the capacity, whatever the number of rows.
+/// Compare new rows with known rows. The cost depends on the capacity, not on the number of rows.
 [[nodiscard]] RowOverlap overlap(const RowSketch& known, const RowSketch& others);
 
 }  // namespace widthwise

@@ -7,22 +7,22 @@
 
 namespace widthwise {
 
-/// How a residual r = |y - f(x)| becomes the conformity score A  [paper, Prediction intervals].
+/// The conformity score A of a residual r = |y - f(x)|  [paper, Prediction intervals].
 enum class Score {
-  kSquared,   ///< A = r^2, the paper's
+  kSquared,   ///< A = r^2, as in the paper
   kAbsolute,  ///< A = r
-  kLog,       ///< A = log r^2; scores range over the whole line, so no set is ever empty
+  kLog,       ///< A = log r^2; scores cover the whole real line, so no set is ever empty
 };
 
-/// How many sides an interval has that are learnt apart.
+/// The number of sides of an interval that are trained separately.
 enum class Sides {
   kOne,  ///< one half-width for both sides: f(x) +- D
-  kTwo,  ///< the sign of the residual chooses the lower or the upper side's parameters
+  kTwo,  ///< the sign of the residual selects the parameters of the lower or the upper side
 };
 
 /// Return the score of a residual r >= 0.
 ///
-/// Squaring loses residuals under 1e-154 to zero; they are given the smallest normal score instead, so that the
+/// Squaring would round residuals below 1e-154 to zero. They get the smallest normal score instead, so that the
 /// interval of that score still contains them.
 [[nodiscard]] inline double to_score(Score score, double residual) {
   switch (score) {
@@ -36,11 +36,11 @@ enum class Sides {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Return the greatest residual whose score is at most a; 0 when there is none, as the set {r: A(r) <= a} is empty
-/// then and the point prediction alone is reported (docs/mathematics.md).
+/// Return the largest residual whose score is at most a. If there is none, the set {r: A(r) <= a} is empty; return 0,
+/// so that the interval is the point prediction (docs/mathematics.md).
 ///
-/// Rounded up: to_score(score, r) <= a implies r <= to_residual(score, a) in floating point too. With tied
-/// residuals a bound one unit in the last place too small would lose all of them.
+/// The result is rounded up: to_score(score, r) <= a implies r <= to_residual(score, a) in floating point as well. With
+/// tied residuals, a bound that is too small by one unit in the last place would exclude all of them.
 [[nodiscard]] inline double to_residual(Score score, double a) {
   constexpr double kUp = 1 + 4 * std::numeric_limits<double>::epsilon();
   switch (score) {

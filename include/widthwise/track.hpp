@@ -10,19 +10,19 @@
 
 namespace widthwise {
 
-/// When the outcomes of a table's rows are known.
+/// When the outcomes of the rows of a table become known.
 struct TrackOptions {
-  /// Rows that are issued together, at least 1; their outcomes are observed after the last of them is issued.
+  /// Number of rows issued together, at least 1; their outcomes are observed after the last of them is issued.
   std::uint64_t batch_size = 1;
 
-  /// Batches that are issued in between before the outcomes of a batch are observed.
+  /// Number of further batches issued before the outcomes of a batch are observed.
   std::uint64_t delay = 0;
 };
 
-/// Follows a stream whose outcomes are at hand, as a service would have that learnt of them only when the options say:
-/// each row gets its interval from the outcomes known when its batch was issued.
+/// Simulates a service on a stream whose outcomes are already known: outcomes become available as the options specify,
+/// and each row gets its interval from the outcomes available when its batch is issued.
 ///
-/// A row without a score, for want of an outcome (NaN) or a prediction, gets its interval and is not recorded.
+/// A row without a score, because the outcome (NaN) or the prediction is missing, gets an interval and is not recorded.
 /// The model and the online calibration must outlive the tracker. Thread safety: none.
 class Tracker {
  public:
@@ -32,15 +32,15 @@ class Tracker {
   Tracker(const Tracker&) = delete;
   Tracker& operator=(const Tracker&) = delete;
 
-  /// Of the next n rows in the order of time, with outcomes y (n), write f(x) and the intervals issued at the k levels
-  /// of the online calibration (n x k each). A batch goes on from one call to the next.
+  /// Write f(x) and the issued intervals of the next n rows in time order, with outcomes y (n), at the k levels of the
+  /// online calibration (n x k each). Batches continue across calls.
   void track(const ModelRows& rows, std::span<const double> outcomes, std::span<double> predictions,
              MutableMatrixView lower, MutableMatrixView upper);
 
-  /// End the batch, whatever its size: the rows after this are another.
+  /// End the current batch; the following rows start a new one.
   void end_batch();
 
-  /// End the batch and observe all outcomes that are still to come.
+  /// End the current batch and observe all remaining outcomes.
   void finish();
 
  private:

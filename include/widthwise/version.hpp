@@ -6,7 +6,7 @@
 
 namespace widthwise {
 
-/// The version of the headers a program was compiled with.
+/// The version of the headers with which a program was compiled.
 inline constexpr const char* kVersion = "0.1.0";
 
 }  // namespace widthwise

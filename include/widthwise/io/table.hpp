@@ -13,20 +13,20 @@
 
 namespace widthwise {
 
-/// What a column holds, as far as this library is concerned.
+/// The kind of a column.
 enum class ColumnKind {
   kNumber,  ///< integers, floating point, decimals, booleans
-  kOther,   ///< text, dates, lists: carried along, never computed with
+  kOther,   ///< text, dates, lists: copied to the output, never computed with
 };
 
-/// Of a CSV file the kind is found from its first megabyte; a column that is empty there counts as one of numbers.
+/// In a CSV file, the kind is inferred from the first megabyte; a column that is empty there counts as numeric.
 struct ColumnInfo {
   std::string name;
   ColumnKind kind = ColumnKind::kNumber;
 };
 
-/// Some rows of a table. The numbers asked for, and the rows as they were, for a writer to carry along. Reading into
-/// one again needs no new memory for the numbers unless there are more of them. Thread safety: none.
+/// A batch of rows of a table: the selected numbers, and the original columns for a writer. Reading into a batch again
+/// reuses its memory for the numbers unless there are more of them. Thread safety: none.
 class TableBatch {
  public:
   TableBatch();
@@ -34,15 +34,15 @@ class TableBatch {
   TableBatch(TableBatch&&) noexcept;
   TableBatch& operator=(TableBatch&&) noexcept;
 
-  /// The columns that TableReader::select named, in that order; a null is NaN. Valid until the next read into this.
+  /// The columns of TableReader::select, in that order; a null is NaN. Valid until the next read into this batch.
   [[nodiscard]] MatrixView numbers() const;
   [[nodiscard]] std::size_t rows() const;
 
-  /// The column that TableReader::select_key named, as 64 bits a row; empty when there is none. Valid until the next
-  /// read into this.
+  /// The column of TableReader::select_key, as 64 bits per row; empty if there is none. Valid until the next read into
+  /// this batch.
   [[nodiscard]] std::span<const std::uint64_t> keys() const;
 
-  /// The number of the batch's first row in its file.
+  /// The position of the first row of the batch in the file.
   [[nodiscard]] std::uint64_t first_row() const;
 
   struct State;
@@ -53,28 +53,28 @@ class TableBatch {
   std::unique_ptr<State> state_;
 };
 
-/// Some of the row groups that a Parquet file is made of.
+/// A range of row groups of a Parquet file.
 struct RowGroups {
   std::size_t first = 0;
   std::size_t count = 0;
 };
 
 struct ReadOptions {
-  std::size_t batch_rows = 65'536;  ///< rows a batch at most
-  bool threads = true;              ///< decode in parallel, on Arrow's pool of threads, which the whole process shares
-  std::optional<RowGroups> row_groups = std::nullopt;  ///< of a Parquet file; empty: all
+  std::size_t batch_rows = 65'536;  ///< maximum number of rows per batch
+  bool threads = true;              ///< decode in parallel, on Arrow's thread pool, which the whole process shares
+  std::optional<RowGroups> row_groups = std::nullopt;  ///< of a Parquet file; empty for all
 };
 
-/// Reads a table batch by batch in constant memory. The name's ending tells the format: .csv, .csv.gz (with a header
-/// line, cells separated by commas, in quotes where needed), .parquet or .pq.
+/// Reads a table batch by batch in constant memory. The file extension determines the format: .csv, .csv.gz (with a
+/// header line, cells separated by commas, in quotes where needed), .parquet or .pq.
 ///
-/// In CSV, an empty cell, NA, NaN and null (in any case) are missing; true is 1 and false is 0. Whatever a column
-/// begins with, it may go on with integers, decimals or text; only text in a column selected for numbers is an error.
+/// In CSV, an empty cell, NA, NaN and null (in upper or lower case) are missing; true is 1 and false is 0. A column may
+/// mix integers, decimals and text; only text in a column selected for numbers is an error.
 /// Messages count rows from 1, without the header.
-/// Thread safety: none; one reader, one thread.
+/// Thread safety: none.
 class TableReader {
  public:
-  /// Throws kInvalidArgument for another ending, kFile when the file cannot be read, kBadData when it is not a table.
+  /// Throws kInvalidArgument for another extension, kFile if the file cannot be read, kBadData if it is not a table.
   [[nodiscard]] static std::unique_ptr<TableReader> open(const std::filesystem::path& file,
                                                          const ReadOptions& options = {});
   TableReader() = default;
@@ -85,53 +85,51 @@ class TableReader {
   [[nodiscard]] virtual const std::vector<ColumnInfo>& columns() const = 0;
   [[nodiscard]] virtual bool has_column(const std::string& name) const = 0;
 
-  /// Choose the columns that TableBatch::numbers gives. Once, before the first read. Throws kInvalidArgument for a
-  /// column that is not there, suggesting the nearest name, and kBadData for one that is not of numbers.
-  /// Columns in `carried` are kept for a writer as they are, also those that are read as numbers too. No others are
-  /// read.
+  /// Select the columns of TableBatch::numbers. Call once, before the first read. Throws kInvalidArgument for a missing
+  /// column, with the most similar name, and kBadData for a column that is not numeric. Columns in `carried` are also
+  /// kept unchanged for a writer, including those that are read as numbers. No other columns are read.
   virtual void select(std::vector<std::string> numbers, std::vector<std::string> carried) = 0;
 
-  /// Choose the column that TableBatch::keys gives: whole numbers, as they are and never rounded to floating point.
-  /// Negative ones are their two's complement. Once, before select. Throws kInvalidArgument for a column that is not
-  /// there and kBadData for one that cannot hold whole numbers; `next` throws kBadData, naming the row, for a cell that
-  /// is missing or not one.
+  /// Select the column of TableBatch::keys: integers, never rounded to floating point. Negative ones are stored as
+  /// two's complement. Call once, before select. Throws kInvalidArgument for a missing column and kBadData for a column
+  /// that cannot hold integers; `next` throws kBadData, with the row, for a cell that is missing or not an integer.
   virtual void select_key(const std::string& column) = 0;
 
-  /// Read the next rows; false at the end. Throws kBadData, naming the file, the row where known and the column, for
-  /// what cannot be read as a number.
+  /// Read the next rows; false at the end. Throws kBadData, with the file, the column and if known the row, for a cell
+  /// that is not a number.
   virtual bool next(TableBatch& batch) = 0;
 
-  /// Rows to read where the file tells (Parquet).
+  /// Number of rows to read, if the file contains it (Parquet).
   [[nodiscard]] virtual std::optional<std::uint64_t> rows() const = 0;
 
-  /// Row groups in the file; none where the format has no such parts (CSV).
+  /// Number of row groups in the file; empty if the format has none (CSV).
   [[nodiscard]] virtual std::optional<std::size_t> row_groups() const { return std::nullopt; }
 
   /// The share of the file read so far, in [0, 1].
   [[nodiscard]] virtual double progress() const = 0;
 
-  /// A number that tells files apart by content: the same for a copy under another name, different for other rows.
-  /// From the size and 64 kB each at the beginning, middle and end: a change elsewhere that keeps the size is not seen.
+  /// A fingerprint of the contents: equal for a copy with another name, different for other rows. It is computed from
+  /// the size and 64 kB each at the beginning, middle and end; changes elsewhere that keep the size are not detected.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
 };
 
-/// Writes a table; the name's ending tells the format, as for TableReader. Rows go to a temporary file beside it,
-/// .<name>.<random>.tmp, that close() renames: the file is the old one or the new one, whole. Without close() nothing
-/// is left behind, unless the process is killed.
+/// Writes a table; the file extension determines the format, as for TableReader. Writing is atomic: rows go to a
+/// temporary file next to it, .<name>.<random>.tmp, which close() renames. Without close() no file is left, unless the
+/// process is killed.
 ///
-/// What a carried column becomes:
+/// Conversion of carried columns:
 /// - CSV to CSV: the same text in every cell, in quotes only where needed.
 /// - Parquet to Parquet: the same type and values.
 /// - Parquet to CSV: numbers as the shortest text that reads back the same, nulls as empty cells.
-/// - CSV to Parquet: booleans, 64-bit integers or floating point where all cells are such or missing; otherwise text,
-///   with empty cells as nulls. Integers with leading zeros stay text. To be sure of the types, opening the writer
-///   reads the CSV file once from beginning to end.
+/// - CSV to Parquet: booleans, 64-bit integers or floating point if all cells are of that type or missing; otherwise
+///   text, with empty cells as nulls. Integers with leading zeros stay text. To determine the types, opening the writer
+///   reads the whole CSV file once.
 /// Thread safety: none.
 class TableWriter {
  public:
-  /// Carry the `carried` columns of the reader's batches along, before the columns of numbers named here. After
-  /// TableReader::select. Throws kInvalidArgument when two columns have one name or a column cannot be held in the
-  /// format, kFile when the file cannot be made.
+  /// Write the `carried` columns of the reader's batches, followed by the numeric columns named here. Call after
+  /// TableReader::select. Throws kInvalidArgument if two columns have the same name or the format cannot hold a column,
+  /// and kFile if the file cannot be created.
   [[nodiscard]] static std::unique_ptr<TableWriter> open(const std::filesystem::path& file, const TableReader& from,
                                                          std::vector<std::string> added);
   TableWriter() = default;
@@ -139,9 +137,9 @@ class TableWriter {
   TableWriter& operator=(const TableWriter&) = delete;
   virtual ~TableWriter() = default;
 
-  /// `added`: the batch's rows x the columns named at opening; infinities are written as such, NaN too.
+  /// Write a batch with `added`: rows of the batch x columns named at opening, including infinities and NaN.
   virtual void write(const TableBatch& batch, MatrixView added) = 0;
-  /// Once, after the last rows. Throws kFile when the file cannot be written; then it is as it was.
+  /// Call once, after the last rows. Throws kFile if the file cannot be written; an existing file is then unchanged.
   virtual void close() = 0;
 };
 
@@ -154,7 +152,7 @@ struct NumberTable {
   [[nodiscard]] MatrixView view() const { return {values.data(), rows, columns}; }
 };
 
-/// Read all rows of the columns selected. For tables that fit memory; throws kBadData for those that do not.
+/// Read all rows of the selected columns. Throws kBadData for tables that do not fit in memory.
 [[nodiscard]] NumberTable read_numbers(TableReader& reader);
 
 }  // namespace widthwise
