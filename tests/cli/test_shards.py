@@ -1,4 +1,4 @@
-"""Calibration in shards: any partition and order of the rows gives the same model, and what does not fit is refused."""
+"""Calibration in shards: any partition and order of the rows gives the same model; mismatched shards are errors."""
 
 import shutil
 
@@ -12,10 +12,10 @@ USAGE, DATA = 2, 1
 
 @pytest.fixture
 def folder(homes, tmp_path):
-    """The program in a folder with a copy of the model and rows with keys, whole and in shards."""
+    """The program in a folder with a copy of the model and rows with keys, as one table and in shards."""
     shutil.copy(homes.folder / "homes.safetensors", tmp_path / "homes.safetensors")
     table = make_table(1000, 12)
-    # Beyond 2^53, where neighbours are one double; negative ones, too.
+    # Keys beyond 2^53, where adjacent integers round to the same double, and negative keys.
     keys = (np.random.default_rng(0).permutation(1000) - 500).astype(np.int64) + np.int64(1 << 62)
     keys[::7] *= -1
     table = table.append_column("id", pa.array(keys))

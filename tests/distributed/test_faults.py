@@ -14,7 +14,7 @@ from workers import FULL, Here, fit_words, write_table
 
 KILLS = 25 if FULL else 3  # for each goal
 LOST = 3  # the exit code
-TIMEOUT = 10  # seconds; a worker that dies while the workers meets is missed only then
+TIMEOUT = 10  # seconds; a worker that dies while the workers connect is noticed only then
 
 
 class Fit:
@@ -64,7 +64,7 @@ def test_a_killed_worker_stops_the_others_and_the_same_command_goes_on(goal, tmp
         if kill % 2 == 0:
             while not checkpoint.exists() and fit.processes[0].poll() is None:
                 time.sleep(0.001)
-            if resumed:  # the first comes at once: a fit ends soon after its checkpoint
+            if resumed:  # no delay for the first, because a fit ends soon after its checkpoint
                 time.sleep(duration * draw.uniform(0, 0.4))
         else:
             time.sleep(duration * draw.uniform(0.05, 0.95))

@@ -100,7 +100,7 @@ def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
         run_program("calibrate", model, tmp_path / "calibrate.parquet")
         return run_program("evaluate", model, tmp_path / "test.parquet", "--json")["levels"][0]["mean_width"]
 
-    # A worker deals rows by their numbers, a process alone by a shuffle: other rows are held out.
+    # Several workers split rows by their numbers, a single process by a shuffle, so other rows are held out.
     alone, dealt = mean_width(), mean_width("--workers", 1)
     print(f"\ncasp, {goal}: mean width {alone:.4f} by a process alone, {dealt:.4f} by several workers of one")
     assert dealt < 1.005 * alone

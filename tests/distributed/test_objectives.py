@@ -30,7 +30,7 @@ def test_loss_and_gradient_are_those_of_one_process(transform, world, network, t
     loss, gradient, _ = evaluated(Here(), 1, transform, "exact", tmp_path)
     (tmp_path / "workers").mkdir()
     loss_of_workers, gradient_of_workers, sent = evaluated(network, world, transform, "auto", tmp_path / "workers")
-    # A worker sends a summary of the values of density and affine; the sums of the others are exact.
+    # For density and affine, workers send a summary of the values; the sums of the other transforms are exact.
     tolerance = 1e-12 if transform in ("exp", "linear") else 1e-3
     assert abs(np.exp(loss_of_workers - loss) - 1) < tolerance
     assert np.linalg.norm(gradient_of_workers - gradient) < tolerance * np.linalg.norm(gradient)

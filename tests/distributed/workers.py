@@ -1,4 +1,4 @@
-"""Teams of processes for the tests: on one address, and on one address each.
+"""Worker processes for the tests, on one address or on separate addresses.
 
 WIDTHWISE_FULL=1 runs the long forms.
 """
@@ -16,13 +16,13 @@ FULL = bool(os.environ.get("WIDTHWISE_FULL"))
 
 
 def fit_words(*words):
-    """The command that fits column y by column f, with further words, as texts."""
+    """The arguments of a fit of column y with predictions in column f, and further arguments, as strings."""
     program = required_path("WIDTHWISE_PROGRAM")
     return [str(word) for word in [program, "fit", "--target", "y", "--prediction", "f", *words]]
 
 
 class Here:
-    """All workers on this machine's own address."""
+    """All workers on the address of this machine."""
 
     def address(self):
         with socket.socket() as free:
@@ -34,7 +34,7 @@ class Here:
 
 
 class Apart:
-    """Each worker in a network namespace of its own, with an address of its own, joined by a bridge."""
+    """Each worker in its own network namespace with its own address, connected by a bridge."""
 
     PREFIX = f"ww{os.getpid() % 10000}"
 
@@ -76,7 +76,7 @@ class Apart:
 
 
 def run_workers(network, world, words_of, timeout=300):
-    """Run one process for each rank; return what each printed. words_of(rank, address) are its words."""
+    """Run one process per rank; return their outputs. words_of(rank, address) are the arguments of a process."""
     address = network.address()
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     processes = [network.start(rank, words_of(rank, address), **pipes) for rank in range(world)]
