@@ -64,10 +64,10 @@ class OffsetObjective final : public Objective {
                           const Reducer& reducer) const;
   void differentiate(const LevelEvaluation& evaluation, MutableMatrixView gradient, MutableMatrixView hessian) const;
   /// Derivatives in (v, c) of the entries of the rows from `first` to `end`.
-  void gradient_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
-                   double* d_c) const;
-  void hessian_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
-                  double* d_c) const;
+  void gradient_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* __restrict d_v,
+                   double* __restrict d_c) const;
+  void hessian_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* __restrict d_v,
+                  double* __restrict d_c) const;
 
   std::shared_ptr<const Transform> transform_;
   const AffineForm& form_;
@@ -199,8 +199,8 @@ void OffsetObjective::differentiate(const LevelEvaluation& evaluation, MutableMa
   }
 }
 
-void OffsetObjective::gradient_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
-                                  double* d_c) const {
+void OffsetObjective::gradient_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end,
+                                  double* __restrict d_v, double* __restrict d_c) const {
   const ResidualRows& rows = evaluation.entries.rows;
   const std::size_t first_entry = first * sides();
   const std::size_t count = (end - first) * sides();
@@ -226,8 +226,8 @@ void OffsetObjective::gradient_of(const LevelEvaluation& evaluation, std::size_t
 
 /// The Hessian's diagonal that trained well, in units that follow the data: residuals and scales count relative to
 /// their means, and far ones are held.
-void OffsetObjective::hessian_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end, double* d_v,
-                                 double* d_c) const {
+void OffsetObjective::hessian_of(const LevelEvaluation& evaluation, std::size_t first, std::size_t end,
+                                 double* __restrict d_v, double* __restrict d_c) const {
   const auto held = [](double ratio) { return std::clamp(ratio, 0.05, 20.0); };
   const ResidualRows& rows = evaluation.entries.rows;
   const std::size_t first_entry = first * sides();
