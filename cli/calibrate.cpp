@@ -15,8 +15,8 @@
 
 #include "calibration_report.hpp"
 #include "command.hpp"
-#include "conformal_predictor/outcomes_outside.hpp"
 #include "options.hpp"
+#include "outcomes_outside.hpp"
 #include "output.hpp"
 #include "tables.hpp"
 

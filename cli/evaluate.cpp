@@ -16,8 +16,8 @@
 #include <widthwise/seen_rows.hpp>
 
 #include "command.hpp"
-#include "conformal_predictor/outcomes_outside.hpp"
 #include "options.hpp"
+#include "outcomes_outside.hpp"
 #include "output.hpp"
 #include "tables.hpp"
 

@@ -10,7 +10,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "conformal_predictor/outcomes_outside.hpp"
+#include "outcomes_outside.hpp"
 #include "output.hpp"
 #include "progress_bar.hpp"
 #include "tables.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <widthwise/error.hpp>
 
-#include "dense_net/standardise.hpp"
+#include "dense_net_inputs.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "diagnostics/bins.hpp"
 #include "diagnostics/rows.hpp"
-#include "evaluation/place_test.hpp"
+#include "evaluation_places.hpp"
 #include "printable.hpp"
 #include "text.hpp"
 

@@ -9,8 +9,8 @@
 
 #include <widthwise/error.hpp>
 
-#include "knn/bounds.hpp"
-#include "row_function/checks.hpp"
+#include "knn_bounds.hpp"
+#include "row_function_checks.hpp"
 
 namespace widthwise {
 namespace {

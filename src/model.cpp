@@ -9,9 +9,9 @@
 
 #include <widthwise/error.hpp>
 
-#include "conformal_predictor/outcomes_outside.hpp"
 #include "observed_rows.hpp"
-#include "row_function/scratch.hpp"
+#include "outcomes_outside.hpp"
+#include "scratch.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
 

@@ -11,7 +11,7 @@
 #include <widthwise/error.hpp>
 
 #include "checksum.hpp"
-#include "safetensors/strict_sax.hpp"
+#include "safetensors_sax.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <widthwise/error.hpp>
 
-#include "row_function/checks.hpp"
-#include "row_function/scratch.hpp"
+#include "row_function_checks.hpp"
+#include "scratch.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "train/threads/limits.hpp"
+#include "train/engines/threads/limits.hpp"
 
 namespace widthwise {
 namespace {

@@ -6,7 +6,7 @@
 #include <widthwise/train/xgboost.hpp>
 
 #include "bindings.hpp"
-#include "conformal_predictor/outcomes_outside.hpp"
+#include "outcomes_outside.hpp"
 #include "table.hpp"
 
 namespace widthwise::python {

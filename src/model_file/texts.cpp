@@ -6,7 +6,7 @@
 #include <widthwise/error.hpp>
 
 #include "printable.hpp"
-#include "safetensors/strict_sax.hpp"
+#include "safetensors_sax.hpp"
 #include "text.hpp"
 
 namespace widthwise::internal {

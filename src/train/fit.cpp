@@ -13,7 +13,7 @@
 #include "train/fit/holdout.hpp"
 #include "train/fit/residual_quantiles.hpp"
 #include "train/fit/splits.hpp"
-#include "train/fit/workers.hpp"
+#include "train/workers/workers.hpp"
 
 namespace widthwise {
 

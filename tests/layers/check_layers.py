@@ -7,6 +7,8 @@ layer comes first:
     error.hpp               a public header, include/widthwise/error.hpp
     src/vector_math.hpp     a private header that belongs to no public one
     transform.hpp           owns src/transform.cpp and everything in src/transform/
+    knn.hpp                 owns src/knn.cpp and src/knn_bounds.hpp, whose name begins like its own
+    train/knn.hpp           owns src/train/engines/knn.cpp, and so in every folder of ROOMS
 
 A header may include only headers above it. The files it owns may also include it and each other.
 version.hpp (below everything) and widthwise.hpp (above everything) are not listed.
@@ -27,6 +29,7 @@ DOCUMENT = "ARCHITECTURE.md"
 PUBLIC = "include/widthwise/"
 PRIVATE = "src/"
 PROGRAMS = ("cli/", "python/src/", "bench/")
+ROOMS = ("src/train/engines", "src/train/workers", "src/train/fit")
 LOWEST = "version.hpp"
 HIGHEST = "widthwise.hpp"
 FENCE = "```"
@@ -124,12 +127,23 @@ class Layers:
         if file in self.line_of:
             return file
         stem = file[len(PRIVATE) :].rsplit(".", 1)[0]
-        while stem:
-            for header in (f"{PRIVATE}{stem}.hpp", f"{PUBLIC}{stem}.hpp"):
+        folder, _, name = stem.rpartition("/")
+        words = name.split("_")
+        stems = [f"{folder}/{'_'.join(words[:count])}".lstrip("/") for count in range(len(words), 0, -1)]
+        while folder:
+            stems.append(folder)
+            folder = folder.rpartition("/")[0]
+        for stem in stems:
+            for header in self.headers_of(stem):
                 if header in self.line_of or header in (PUBLIC + LOWEST, PUBLIC + HIGHEST):
                     return header
-            stem = stem.rpartition("/")[0]
         return None
+
+    def headers_of(self, stem):
+        """Return the headers that may own src/<stem>.cpp and src/<stem>/."""
+        folder, _, name = stem.rpartition("/")
+        outside = f"{folder.rpartition('/')[0]}/{name}" if PRIVATE + folder in ROOMS else stem
+        return f"{PRIVATE}{stem}.hpp", f"{PUBLIC}{stem}.hpp", f"{PUBLIC}{outside}.hpp"
 
     def rank_of(self, owner):
         """Return a number that grows from the lowest layer to the highest."""

@@ -42,7 +42,7 @@ GOOD_TREE = {
     "src/transform/affine.hpp": '#pragma once\n#include "../vector_math.hpp"\n',
     "src/transform/scale.cpp": '#include "scale.hpp"\n#include "boost/math/tools/roots.hpp"\n#include <gtest/gtest.h>\n',
     "src/objective/exact.cpp": '#include <widthwise/objective.hpp>\n#include "transform/scale.hpp"\n',
-    "src/train/xgboost/engine.cpp": "#include <widthwise/train/xgboost.hpp>\n",
+    "src/train/engines/xgboost/engine.cpp": "#include <widthwise/train/xgboost.hpp>\n",
     "cli/fit.cpp": '#include <widthwise/widthwise.hpp>\n#include "output.hpp"\n#include "CLI/CLI.hpp"\n',
     "cli/output.hpp": "#include <widthwise/error.hpp>\n",
     "python/src/bind/fit.cpp": '#include "bindings.hpp"\n',

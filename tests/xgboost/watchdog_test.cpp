@@ -1,4 +1,4 @@
-#include "train/xgboost/watchdog.hpp"
+#include "train/engines/xgboost/watchdog.hpp"
 
 #include <gtest/gtest.h>
 

@@ -21,7 +21,7 @@
 #include "support/errors.hpp"
 #include "support/noisy_rows.hpp"
 #include "support/numbers.hpp"
-#include "train/xgboost/booster.hpp"
+#include "train/engines/xgboost/booster.hpp"
 
 namespace widthwise {
 namespace {

@@ -8,7 +8,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/transform.hpp>
 
-#include "conformal_predictor/outcomes_outside.hpp"
+#include "outcomes_outside.hpp"
 #include "printable.hpp"
 #include "text.hpp"
 #include "train/fit/splits.hpp"

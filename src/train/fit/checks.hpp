@@ -4,7 +4,7 @@
 
 #include <widthwise/train/fit.hpp>
 
-#include "train/fit/workers.hpp"
+#include "train/workers/workers.hpp"
 
 namespace widthwise::internal {
 

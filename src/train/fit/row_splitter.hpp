@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "train/cross_fit/folds.hpp"
-#include "train/fit/workers.hpp"
+#include "train/fit/folds.hpp"
+#include "train/workers/workers.hpp"
 
 namespace widthwise::internal {
 

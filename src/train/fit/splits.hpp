@@ -6,9 +6,9 @@
 
 #include <widthwise/train/fit.hpp>
 
-#include "train/cross_fit/folds.hpp"
+#include "train/fit/folds.hpp"
 #include "train/fit/row_splitter.hpp"
-#include "train/fit/workers.hpp"
+#include "train/workers/workers.hpp"
 
 namespace widthwise::internal {
 

@@ -1,4 +1,4 @@
-#include "train/torch/start.hpp"
+#include "train/engines/torch/start.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include <string>
 #include <widthwise/error.hpp>
 
-#include "dense_net/standardise.hpp"
+#include "dense_net_inputs.hpp"
 #include "text.hpp"
-#include "train/trainer/first_outputs.hpp"
+#include "train/engines/first_outputs.hpp"
 
 namespace widthwise {
 

@@ -1,11 +1,11 @@
-#include "train/xgboost/booster.hpp"
+#include "train/engines/xgboost/booster.hpp"
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include <widthwise/error.hpp>
 
-#include "train/xgboost/read_trees.hpp"
+#include "train/engines/xgboost/read_trees.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/fit/workers.hpp"
+#include "train/workers/workers.hpp"
 
 #include <algorithm>
 #include <bit>

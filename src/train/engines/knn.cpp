@@ -12,7 +12,7 @@
 #include <widthwise/random.hpp>
 #include <widthwise/version.hpp>
 
-#include "knn/bounds.hpp"
+#include "knn_bounds.hpp"
 #include "text.hpp"
 
 namespace widthwise {

@@ -34,9 +34,9 @@
 #include <widthwise/random.hpp>
 #include <widthwise/train/threads.hpp>
 
-#include "train/threads/waiting.hpp"
-#include "train/torch/outputs.hpp"
-#include "train/torch/start.hpp"
+#include "train/engines/threads/waiting.hpp"
+#include "train/engines/torch/outputs.hpp"
+#include "train/engines/torch/start.hpp"
 
 namespace widthwise {
 namespace {

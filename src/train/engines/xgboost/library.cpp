@@ -1,4 +1,4 @@
-#include "train/xgboost/library.hpp"
+#include "train/engines/xgboost/library.hpp"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,4 +1,4 @@
-#include "train/threads/limits.hpp"
+#include "train/engines/threads/limits.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "train/xgboost/read_trees.hpp"
+#include "train/engines/xgboost/read_trees.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -14,8 +14,8 @@
 
 #include <widthwise/error.hpp>
 
-#include "train/xgboost/library.hpp"
-#include "train/xgboost/watchdog.hpp"
+#include "train/engines/xgboost/library.hpp"
+#include "train/engines/xgboost/watchdog.hpp"
 
 namespace widthwise {
 namespace {

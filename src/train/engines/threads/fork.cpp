@@ -1,11 +1,11 @@
-#include "train/threads/fork.hpp"
+#include "train/engines/threads/fork.hpp"
 
 #include <pthread.h>
 #include <sys/stat.h>
 
 #include <atomic>
 
-#include "train/threads/waiting.hpp"
+#include "train/engines/threads/waiting.hpp"
 
 namespace widthwise::internal {
 namespace {

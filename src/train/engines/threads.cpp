@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "text.hpp"
-#include "train/threads/fork.hpp"
-#include "train/threads/limits.hpp"
+#include "train/engines/threads/fork.hpp"
+#include "train/engines/threads/limits.hpp"
 
 namespace widthwise {
 namespace {

@@ -12,9 +12,9 @@
 #include <widthwise/train/threads.hpp>
 
 #include "text.hpp"
-#include "train/threads/waiting.hpp"
-#include "train/trainer/first_outputs.hpp"
-#include "train/xgboost/booster.hpp"
+#include "train/engines/first_outputs.hpp"
+#include "train/engines/threads/waiting.hpp"
+#include "train/engines/xgboost/booster.hpp"
 
 namespace widthwise {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/trainer/first_outputs.hpp"
+#include "train/engines/first_outputs.hpp"
 
 #include <cstddef>
 

@@ -9,7 +9,7 @@
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/trees.hpp>
 
-#include "train/xgboost/library.hpp"
+#include "train/engines/xgboost/library.hpp"
 
 namespace widthwise::internal {
 

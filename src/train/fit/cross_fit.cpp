@@ -8,7 +8,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "train/cross_fit/folds.hpp"
+#include "train/fit/folds.hpp"
 
 namespace widthwise {
 

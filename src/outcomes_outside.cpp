@@ -1,4 +1,4 @@
-#include "conformal_predictor/outcomes_outside.hpp"
+#include "outcomes_outside.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "evaluation/place_test.hpp"
+#include "evaluation_places.hpp"
 
 #include <algorithm>
 #include <map>

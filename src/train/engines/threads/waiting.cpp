@@ -1,4 +1,4 @@
-#include "train/threads/waiting.hpp"
+#include "train/engines/threads/waiting.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
