@@ -1,6 +1,6 @@
 #include "checksum.hpp"
 
-#define XXH_INLINE_ALL  // no library at run time, and nothing of it is exported
+#define XXH_INLINE_ALL  // header-only: no library at run time, no exported symbols
 #include <xxhash.h>
 
 namespace widthwise::internal {

@@ -7,8 +7,7 @@
 
 namespace widthwise::internal {
 
-/// The checksum of files: XXH3 with 64 bits, of the pieces as if they were one. It detects accidental damage; it is no
-/// protection against a forger.
+/// The checksum of files: 64-bit XXH3 of the concatenated pieces. It detects accidental damage, not tampering.
 [[nodiscard]] std::uint64_t checksum_of(std::initializer_list<std::span<const std::byte>> pieces);
 
 }  // namespace widthwise::internal

@@ -5,7 +5,7 @@
 
 namespace widthwise::internal {
 
-/// Return what a network sees of a number: centred, scaled and cut to [-bound, bound]; 0 for a missing one.
+/// Return the input of a network for a number: centred, scaled and clipped to [-bound, bound]; 0 if it is missing.
 [[nodiscard]] inline float standardise(double x, double centre, double scale, double bound) {
   const double z = (x - centre) / scale;
   return std::isnan(z) ? 0.0F : static_cast<float>(std::clamp(z, -bound, bound));

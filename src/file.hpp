@@ -11,11 +11,11 @@
 
 namespace widthwise::internal {
 
-/// All bytes of a regular file. Throws kFile with the file's name and the system's reason; anything but a regular file
-/// is refused.
+/// Read all bytes of a regular file. Throws kFile with the file name and the system's reason, also for anything but a
+/// regular file.
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path& file);
 
-/// Tells whether a file was replaced or changed, without reading it.
+/// Identifies the version of a file, to detect changes without reading it.
 struct FileVersion {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -25,17 +25,16 @@ struct FileVersion {
   friend bool operator==(const FileVersion& a, const FileVersion& b) = default;
 };
 
-/// The version of what is there under a name; none when nothing is.
+/// The version of the file with this name; empty if there is none.
 [[nodiscard]] std::optional<FileVersion> version_of(const std::filesystem::path& file);
 
-/// A file that is written in pieces and appears under its name when it is whole: at every moment the name is that of
-/// the old file or of the new one. The bytes go to ".<name>.<16 digits>.tmp" in the same directory, which commit()
-/// flushes to the disk and renames. An old file keeps its permissions; one that may not be written is not replaced, and
-/// neither is anything but a regular file. Where the name is a symbolic link, the link stays and what it points to is
-/// replaced. Temporary files of the same name that a killed process left are deleted.
+/// Writes a file atomically: the name always refers to the complete old or the complete new file. The bytes go to
+/// ".<name>.<16 digits>.tmp" in the same directory, which commit() flushes to disk and renames. An existing file keeps
+/// its permissions. Write-protected files, and anything but regular files, are not replaced. If the name is a symbolic
+/// link, its target is replaced. Temporary files of the same name that a killed process left are deleted.
 ///
-/// All functions throw kFile with the file's name and the system's reason.
-/// Invariant: before commit(), what was there under the name is untouched; destroyed without it, nothing is left.
+/// All functions throw kFile with the file name and the system's reason.
+/// Invariant: before commit(), an existing file is untouched; destruction without commit() leaves no file.
 /// Thread safety: none.
 class AtomicFile {
  public:
@@ -48,29 +47,28 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
 
-  /// Once, after the last write: the bytes are on the disk and the file has its name when this returns, its version.
+  /// Call once, after the last write. On return, the bytes are on disk and the file has its name. Returns its version.
   FileVersion commit();
 
  private:
   class Temporary;
 
   std::filesystem::path file_;
-  std::filesystem::path target_;  // behind the links
-  unsigned permissions_ = 0;      // of the old file, when there is one
+  std::filesystem::path target_;  // with links resolved
+  unsigned permissions_ = 0;      // of the old file, if there is one
   bool replaces_ = false;
   std::unique_ptr<Temporary> temporary_;
 };
 
-/// Make `file` hold these bytes, by an AtomicFile; return its version.
+/// Write these bytes to `file` with an AtomicFile; return its version.
 FileVersion write_file_atomically(const std::filesystem::path& file, std::span<const std::byte> bytes);
 
-/// Holds a file for an update, from reading it to replacing it: who wants to hold it too waits until this is destroyed
-/// or its process ends. The lock is on the file itself (flock), so nothing is written beside it, and it protects from
-/// others who lock it only. It holds the file that had the name at first: after that is replaced, the next one to wait
-/// takes the new file.
+/// Locks a file for an update, from reading it to replacing it; other locks wait until this one is destroyed or its
+/// process ends. The lock is an advisory flock on the file itself, so there is no lock file. It locks the file that has
+/// the name at first; after that file is replaced, the next waiting lock takes the new file.
 class FileLock {
  public:
-  /// `waiting` is called before every 20 ms of waiting, and may throw. Throws kFile when the file cannot be locked.
+  /// `waiting` is called every 20 ms while waiting, and may throw. Throws kFile if the file cannot be locked.
   explicit FileLock(const std::filesystem::path& file, const std::function<void()>& waiting = {});
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

@@ -9,8 +9,7 @@
 
 namespace widthwise::internal {
 
-/// Go on with a hash over some bytes: a chain of bijections over 64-bit words, low byte first. Tells contents apart by
-/// all but chance; it is no protection against somebody who wants two to be alike.
+/// Continue a hash over some bytes: a chain of bijections over 64-bit words, low byte first. Not a cryptographic hash.
 [[nodiscard]] inline std::uint64_t hash_bytes(std::uint64_t hash, std::span<const std::byte> bytes) {
   for (std::size_t i = 0; i < bytes.size(); i += 8) {
     std::uint64_t word = 0;

@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
-/// How x becomes a point: the same for the rows remembered and the rows asked for.
+/// Conversion of x to a point, identical for stored rows and for rows to predict.
 namespace widthwise::internal {
 
-/// Points are cut to this size: about the root of the greatest number of rows that could be remembered, which no
-/// standardised number exceeds. Distances stay finite, and those of a cut number still tell rows apart.
+/// Coordinates are clipped to this absolute value, about the root of the maximum number of stored rows, which no
+/// standardised number exceeds. Distances stay finite and still distinguish rows.
 inline constexpr double kFarthest = 1e6;
 
-/// What is nearer to the centre is there. Without it two numbers could be so close that a search tree that halves boxes
-/// takes a thousand levels to part them.
+/// Smaller absolute values become 0. Otherwise two numbers could be so close that a search tree that halves boxes would
+/// need a thousand levels to separate them.
 inline constexpr double kNearest = 1e-30;
 
-/// Return x centred, scaled, and cut as above; missing values are at the centre.
+/// Return x centred, scaled and clipped as above; missing values become 0.
 [[nodiscard]] inline double standardised(double x, double centre, double scale) {
   const double point = std::clamp((x - centre) / scale, -kFarthest, kFarthest);
   return std::abs(point) >= kNearest ? point : 0;

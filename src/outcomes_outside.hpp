@@ -12,18 +12,18 @@
 
 namespace widthwise::internal {
 
-/// Counts and names the rows whose outcome lies outside a range. Intervals are cut to the range and never cover such a
-/// row, so rows like these are refused instead of losing their coverage silently.
+/// Counts the rows whose outcome lies outside a range, and lists examples. Intervals are clipped to the range and never
+/// cover such a row, so these rows are an error instead of a silent loss of coverage.
 class OutcomesOutside {
  public:
   explicit OutcomesOutside(const OutcomeRange& range) : range_(range) {}
 
-  /// Look at rows with these numbers. A missing outcome (NaN) is in any range.
+  /// Check rows with these numbers. A missing outcome (NaN) is in any range.
   void add(std::span<const double> outcomes, RowNumbers numbers);
 
   [[nodiscard]] bool any() const { return outside_ > 0; }
 
-  /// Throw kBadData when a row was outside; the message begins with `where`.
+  /// Throw kBadData if a row was outside; the message begins with `where`.
   void require_none(const std::string& where) const;
 
  private:

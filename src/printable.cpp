@@ -6,7 +6,7 @@
 namespace widthwise::internal {
 namespace {
 
-/// A character of a text, or a byte that is none.
+/// A character of a text, or an invalid byte.
 struct Character {
   std::size_t bytes = 1;
   char32_t code = kNoCharacter;
@@ -14,7 +14,7 @@ struct Character {
   static constexpr char32_t kNoCharacter = 0xFFFFFFFF;
 };
 
-/// The character that a text, which is not empty, begins with.
+/// The first character of a nonempty text.
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -31,7 +31,7 @@ Character first_character(std::string_view text) {
   return code < kMin.at(bytes) || is_surrogate || code > 0x10FFFF ? Character{} : Character{bytes, code};
 }
 
-/// Whether a terminal or a reader may take a character for something else than itself.
+/// Whether a character can affect a terminal or mislead a reader.
 bool is_unsafe(char32_t code) {
   const auto between = [&](char32_t low, char32_t high) { return code >= low && code <= high; };
   return code < 0x20 || between(0x7F, 0x9F) || code == 0x61C || code == 0x200B || between(0x200E, 0x200F) ||
@@ -39,7 +39,7 @@ bool is_unsafe(char32_t code) {
          between(0xE0000, 0xE007F) || code == Character::kNoCharacter;
 }
 
-/// The text with what `replace` makes of each unsafe character.
+/// The text with each unsafe character replaced by `replace`.
 template <class Replace>
 std::string with_unsafe_replaced(std::string_view text, const Replace& replace) {
   std::string result;

@@ -11,7 +11,7 @@ namespace widthwise {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// The logarithms of the smallest normal and the greatest double.
+// The logarithms of the smallest normal and the largest double.
 constexpr double kLogMin = -708.396;
 constexpr double kLogMax = 709.782;
 
@@ -20,7 +20,7 @@ constexpr double kLogMax = 709.782;
 double invert_increasing(ScalarFunction function, double target, double guess) {
   const auto above = [&](double log_a) { return function(std::exp(log_a)) > target; };
 
-  // Step outwards, twice as far each time, until the target lies between low and high.
+  // Step outwards with doubling steps until the target lies between low and high.
   double low = std::log(guess);
   double high = low;
   double step = 0.5;

@@ -10,10 +10,10 @@ namespace {
 
 constexpr double kLogFalseAlarm = -20.723265836946411;  // ln 1e-9
 
-/// Contents of more rows than this are left out of the test: their share hardly varies by chance.
+/// Contents with more rows than this are excluded from the test, because their share hardly varies by chance.
 constexpr std::uint64_t kMaxCount = 1024;
 
-/// How often contents of c rows come, by c.
+/// The number of contents with c rows, by c.
 using Classes = std::map<std::uint64_t, std::uint64_t>;
 
 /// ln E exp(theta a (c - a) / c) for a ~ Binomial(c, 1/2).
@@ -30,7 +30,7 @@ double log_moment(std::uint64_t c, double theta, const std::vector<double>& log_
 }
 
 /// Bound ln P(sum >= found), where the sum is of a (c - a) / c over contents of c rows, a ~ Binomial(c, 1/2), given the
-/// number of rows in either sample: Chernoff's bound, over the least probability that the numbers of rows can have.
+/// number of rows in each sample: Chernoff's bound divided by the smallest possible probability of these numbers.
 double log_tail(const Classes& classes, double found) {
   std::vector<double> log_factorial(kMaxCount + 1, 0.0);
   for (std::size_t i = 1; i <= kMaxCount; ++i) {
@@ -69,7 +69,7 @@ double RowOverlap::share() const { return rows == 0 ? 0 : static_cast<double>(se
 bool RowOverlap::found() const { return log_probability < kLogFalseAlarm; }
 
 RowOverlap overlap(const RowSketch& known, const RowSketch& others) {
-  // The smallest hashes of both together: which rows are compared does not depend on which sample they are in.
+  // Use the smallest hashes of both samples together, so that the selection does not depend on the sample of a row.
   const std::size_t capacity = std::min(known.capacity(), others.capacity());
   const std::vector<RowSketch::Entry> a = known.entries();
   const std::vector<RowSketch::Entry> b = others.entries();

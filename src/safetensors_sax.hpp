@@ -9,13 +9,13 @@
 
 namespace widthwise::internal {
 
-/// Takes a JSON text apart event by event and refuses every event that a derived class does not allow: nothing is built
-/// that was not asked for, and nothing nests deeper than expected.
+/// Parses a JSON text event by event and rejects every event that a derived class does not allow, so that no unexpected
+/// value is built and nothing nests deeper than expected.
 class StrictSax : public nlohmann::json_sax<nlohmann::json> {
  public:
-  /// True when the text, and all of it, is what the class allows. Errors of its own may be thrown out of this.
+  /// Whether the class allows the whole text. Derived classes may throw errors.
   [[nodiscard]] bool accepts(std::string_view text) {
-    // The parser takes a zero byte for the end of the text.
+    // The parser treats a zero byte as the end of the text.
     return text.find('\0') == std::string_view::npos && nlohmann::json::sax_parse(text, this);
   }
 

@@ -7,7 +7,7 @@
 
 namespace widthwise::internal {
 
-/// n numbers of any value to write to: on the stack up to kFew, so that a single row costs no allocation.
+/// n uninitialised numbers: on the stack up to kFew, so that a single row needs no allocation.
 template <class T, std::size_t kFew>
 class Scratch {
  public:

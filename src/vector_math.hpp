@@ -7,9 +7,8 @@
 #include <limits>
 #include <span>
 
-/// Compile a function for any x86-64, for AVX2 and for AVX-512, chosen when the program starts. Without fused
-/// multiply-add all three round alike, so they give the same bits. Sanitizers cannot instrument the resolver that
-/// chooses.
+/// Compile a function for any x86-64, for AVX2 and for AVX-512, selected when the program starts. Without fused
+/// multiply-add all three round identically and give the same bits. Sanitizers cannot instrument the resolver.
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define WIDTHWISE_VECTORISED __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
@@ -19,13 +18,13 @@
 
 namespace widthwise::internal {
 
-/// Beyond +-700 the exponential is held at e^+-700: positive and finite, so that no quotient or product of two of them
-/// with ordinary numbers is NaN. Scores and intervals use the same function, so the bound costs no validity.
+/// Beyond +-700 the exponential is clipped to e^+-700: positive and finite, so that no quotient or product of two of
+/// them with ordinary numbers is NaN. Scores and intervals use the same function, so clipping does not affect validity.
 inline constexpr double kExponentBound = 700;
 
 /// Return e^x for |x| <= 700, the value at the bound beyond, NaN for NaN; within 2 units in the last place.
 ///
-/// Written without branches, tables or calls so that a loop around it becomes vector code.
+/// Written without branches, tables or calls, so that loops over it are vectorised.
 [[gnu::always_inline]] inline double bounded_exp(double x) {
   constexpr double kLog2E = 0x1.71547652b82fep+0;
   constexpr double kLn2High = 0x1.62e42fee00000p-1;  // 21 low bits are zero: k * kLn2High is exact
@@ -36,7 +35,7 @@ inline constexpr double kExponentBound = 700;
   const double shifted = x * kLog2E + kRound;
   const double k = shifted - kRound;
   const double t = (x - k * kLn2High) - k * kLn2Low;  // |t| <= ln(2) / 2
-  // s = (e^t - 1 - t) / t^2 as the polynomial that meets it at the Chebyshev points of |t| <= 0.3466: a sixth of a unit
+  // s = (e^t - 1 - t) / t^2, interpolated at the Chebyshev points of |t| <= 0.3466, with an error of a sixth of a unit
   // in the last place of e^t. Summed in pairs, because one long chain would wait for each multiplication.
   const double t2 = t * t;
   const double t4 = t2 * t2;
@@ -51,10 +50,10 @@ inline constexpr double kExponentBound = 700;
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(e) + scale);
 }
 
-/// Inverses are rounded up by this share, which is more than value() can have lost by rounding.
+/// Inverses are rounded up by this relative amount, which exceeds the rounding error of value().
 inline constexpr double kRoundingSlack = 4 * std::numeric_limits<double>::epsilon();
 
-/// Move x up by the slack, whatever its sign; infinities and NaN stay.
+/// Move x up by the slack, for either sign; infinities and NaN are unchanged.
 [[gnu::always_inline]] inline double rounded_up(double x) {
   const double high = x * (1 + kRoundingSlack);
   const double low = x * (1 - kRoundingSlack);
@@ -75,8 +74,8 @@ void affine_values(const double* a, const double* v, const double* c, std::size_
 /// out = affine_inverse(b, e^v, c), row by row.
 void affine_inverses(double b, const double* v, const double* c, std::size_t n, double* out);
 
-/// Sums are kept in this many lanes: the same order of additions whatever the vector width of the machine, and
-/// smaller rounding errors than one running sum.
+/// Sums use this many lanes, so that the order of additions does not depend on the vector width of the machine; this
+/// also gives smaller rounding errors than one running sum.
 inline constexpr std::size_t kLanes = 8;
 
 /// Loops work on blocks that stay in the first-level cache.
@@ -101,13 +100,13 @@ class LaneSum {
   double lanes_[kLanes] = {};
 };
 
-/// Outputs of this many bytes and more do not stay in the cache anyway: written past it, they need not be read first.
+/// Outputs of at least this many bytes do not stay in the cache; bypassing it avoids reading them first.
 inline constexpr std::size_t kStreamedBytes = std::size_t{1} << 24;
 
-/// Copy n numbers past the cache where the machine can, for outputs of kStreamedBytes and more.
+/// Copy n numbers, bypassing the cache if the machine supports it, for outputs of at least kStreamedBytes.
 void stream_out(const double* from, std::size_t n, double* to);
 
-/// Make streamed numbers visible to other threads; once, after the last.
+/// Make streamed numbers visible to other threads. Call once, after the last copy.
 void end_streaming();
 
 }  // namespace widthwise::internal

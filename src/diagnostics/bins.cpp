@@ -15,7 +15,7 @@ namespace {
 
 using internal::BinRows;
 
-/// A row, and the key that says which bin it belongs to.
+/// A row and the key that determines its bin.
 template <class Key>
 struct KeyedRow {
   Key key;
@@ -29,7 +29,7 @@ std::vector<KeyedRow<Key>> keyed_rows(std::span<const Key> keys) {
   return members;
 }
 
-/// One part of rows in ascending order of their keys.
+/// One bin of rows in ascending order of their keys.
 template <class Key>
 BinRows part_of(const IntervalRows& rows, std::span<const KeyedRow<Key>> members) {
   internal::CompensatedSum width_sum;
@@ -48,8 +48,8 @@ BinRows part_of(const IntervalRows& rows, std::span<const KeyedRow<Key>> members
           .rows = std::move(numbers)};
 }
 
-/// Return where bins of equal counts end, each end moved to the nearest place between two different keys. Ends that
-/// meet are one, so equal keys that fill several bins make one. `sorted` is ascending by key.
+/// Return the ends of bins of equal counts, each moved to the nearest boundary between two different keys. Coinciding
+/// ends are merged, so equal keys that would fill several bins form one. `sorted` is ascending by key.
 std::vector<std::size_t> ends_of_equal_bins(std::span<const KeyedRow<double>> sorted, std::size_t bins) {
   const std::size_t n = sorted.size();
   bins = std::min(bins, n);
@@ -68,7 +68,7 @@ std::vector<std::size_t> ends_of_equal_bins(std::span<const KeyedRow<double>> so
   return ends;
 }
 
-/// Return where each run of equal keys ends. `sorted` is ascending by key.
+/// Return the end of each run of equal keys. `sorted` is ascending by key.
 std::vector<std::size_t> ends_of_groups(std::span<const KeyedRow<std::int64_t>> sorted) {
   std::vector<std::size_t> ends;
   for (std::size_t i = 1; i <= sorted.size(); ++i) {
@@ -77,7 +77,7 @@ std::vector<std::size_t> ends_of_groups(std::span<const KeyedRow<std::int64_t>> 
   return ends;
 }
 
-/// Sort the members, and make one bin up to each of the ends that `find_ends` sees in them.
+/// Sort the members, and make one bin up to each of the ends that `find_ends` returns.
 template <class Key, class FindEnds>
 std::vector<BinRows> split(const IntervalRows& rows, std::vector<KeyedRow<Key>> members, FindEnds find_ends) {
   std::ranges::sort(members, {}, &KeyedRow<Key>::key);
@@ -91,8 +91,8 @@ std::vector<BinRows> split(const IntervalRows& rows, std::vector<KeyedRow<Key>> 
   return result;
 }
 
-/// Return the widths, those that only rounding tells apart made equal: one constant half-width around different
-/// predictions gives bounds whose differences vary in their last digits, and these must not order the rows.
+/// Return the widths, with widths that differ only by rounding made equal: a constant half-width around different
+/// predictions gives bounds whose differences vary in the last digits, which must not order the rows.
 std::vector<double> comparable_widths(const IntervalRows& rows) {
   const auto rounding = [&rows](std::size_t i) {
     constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
@@ -110,7 +110,7 @@ std::vector<double> comparable_widths(const IntervalRows& rows) {
   return widths;
 }
 
-/// Rows whose key is NaN form a last bin.
+/// Rows whose key is NaN form the last bin.
 std::vector<BinRows> bins_by_value(const IntervalRows& rows, std::span<const double> values, std::size_t bins,
                                    std::string_view where) {
   if (bins == 0) throw Error(ErrorCode::kInvalidArgument, std::string(where) + ": expected at least 1 bin, found 0");

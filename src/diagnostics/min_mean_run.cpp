@@ -5,10 +5,11 @@
 namespace widthwise::internal {
 
 // With the cuts as points (rows, covered), the mean of a run is the slope from its begin to its end. For one end, the
-// begin of least slope is where the tangent from the end touches the upper hull of the cuts at least `min_rows`
-// before it. The hull loses points at its back as new cuts join it. It also loses them at its front for ever: when
-// hull[1] has a lesser slope to this end than hull[0], the edge between them is steeper than that slope; a later end to
-// which hull[0] is the better one lies above the edge's line, so its slope is greater than one already found.
+// begin with the smallest slope is where the tangent from the end touches the upper hull of the cuts at least
+// `min_rows` before it. The hull loses points at its back as new cuts are added. Points removed at its front are never
+// needed again: if hull[1] has a smaller slope to this end than hull[0], the edge between them is steeper than that
+// slope. A later end for which hull[0] is better lies above the line of the edge, so its slope is larger than one
+// already found.
 Run min_mean_run(std::span<const Tally> cuts, std::int64_t min_rows) {
   std::vector<std::size_t> hull(cuts.size());
   std::size_t front = 0;

@@ -6,13 +6,13 @@
 #include <string_view>
 #include <widthwise/diagnostics.hpp>
 
-/// What every diagnostic asks of a row of intervals. `where` is the public function that was called, for the message.
+/// Checks shared by all diagnostics. `where` is the name of the public function, for the message.
 namespace widthwise::internal {
 
-/// Throw unless there are rows, of equal sizes, with outcomes and bounds an interval can have.
+/// Throw unless there are rows, sizes are equal, and outcomes and bounds are valid.
 void check_rows(const IntervalRows& rows, std::string_view where);
 
-/// Throw kShapeMismatch unless `found` of `what` stand beside `expected` outcomes.
+/// Throw kShapeMismatch unless the number `found` of `what` equals the number `expected` of outcomes.
 void check_size(std::size_t found, std::size_t expected, std::string_view what, std::string_view where);
 
 [[nodiscard]] inline bool is_covered(const IntervalRows& rows, std::size_t i) {
@@ -23,14 +23,14 @@ void check_size(std::size_t found, std::size_t expected, std::string_view what, 
 /// the last place, so an outcome whose score equals the calibration quantile may lie just inside.
 [[nodiscard]] bool is_strictly_inside(const IntervalRows& rows, std::size_t i);
 
-/// Whether the conformal set was empty, and the prediction alone is returned.
+/// Whether the conformal set was empty, so that the interval is the prediction itself.
 [[nodiscard]] inline bool is_empty_set(const IntervalRows& rows, std::size_t i) {
   return !rows.predictions.empty() && rows.lower[i] == rows.upper[i] && rows.lower[i] == rows.predictions[i];
 }
 
 [[nodiscard]] inline double width_of(const IntervalRows& rows, std::size_t i) { return rows.upper[i] - rows.lower[i]; }
 
-/// A sum of numbers that are not negative, compensated (Neumaier 1974); one +infinity makes it +infinity.
+/// Compensated sum of non-negative numbers (Neumaier 1974); +infinity if any of them is +infinity.
 class CompensatedSum {
  public:
   void add(double x) {
@@ -39,7 +39,7 @@ class CompensatedSum {
     total_ = total;
   }
 
-  /// What an infinite total lost is inf - inf, and beside the point.
+  /// The compensation of an infinite total would be inf - inf and is ignored.
   [[nodiscard]] double value() const { return std::isinf(total_) ? total_ : total_ + lost_; }
 
  private:

@@ -13,13 +13,13 @@ namespace widthwise::internal {
 namespace {
 
 constexpr std::size_t kTile = 128;     // rows projected together
-constexpr std::size_t kTogether = 16;  // directions that share one pass over the features
+constexpr std::size_t kTogether = 16;  // directions per pass over the features
 
 /// A row in one direction, as an integer that sorts by projection: the order-preserving bits of a float, of which the
 /// last makes room for whether the row is covered.
 ///
-/// 23 significant bits are enough to search. They tell some ten million places apart, so of rows spread over a slab
-/// only those within a millionth of its ends can fall on the wrong side; the slab found is then measured in double.
+/// 23 significant bits are enough for the search. They distinguish about ten million positions, so only rows within a
+/// millionth of the ends of a slab can fall on the wrong side. The slab found is then measured in double precision.
 using Key = std::uint32_t;
 
 constexpr Key kCoveredBit = 1;
@@ -39,8 +39,8 @@ double project(std::span<const double> direction, std::span<const double> row) {
   return sum;
 }
 
-/// The chosen rows, packed for many passes. Features lie in tiles of kTile rows, each tile column by column, so that a
-/// tile stays in the first-level cache while several directions pass over it; the last is filled up with zeros.
+/// The selected rows, packed for many passes. Features are stored in tiles of kTile rows, each tile column by column,
+/// so that a tile stays in the first-level cache for several directions. The last tile is padded with zeros.
 struct PackedRows {
   explicit PackedRows(const CoveredRows& rows)
       : columns(rows.features.columns()),
@@ -59,8 +59,8 @@ struct PackedRows {
   std::vector<std::uint8_t> covered;
 };
 
-/// Write the keys of one tile's rows in one direction. The sums start at +0, so none becomes -0, whose key would be
-/// another; they are local, so the compiler knows that nothing else points to them.
+/// Write the keys of the rows of one tile in one direction. The sums start at +0, so none becomes -0, which would have
+/// another key. They are local, so the compiler knows that nothing aliases them.
 WIDTHWISE_VECTORISED void write_tile_keys(const float* tile, std::span<const float> direction,
                                           std::span<const std::uint8_t> covered, Key* out) {
   std::array<float, kTile> sums{};
@@ -83,7 +83,7 @@ void write_keys(const PackedRows& rows, BasicMatrixView<const float> directions,
   }
 }
 
-/// Sort by three passes of 11 bits, the least significant first; `scratch` is of the same size.
+/// Radix sort with three passes of 11 bits, least significant first; `scratch` has the same size.
 void radix_sort(std::vector<Key>& keys, std::vector<Key>& scratch) {
   constexpr unsigned kBits = 11;
   constexpr std::size_t kBuckets = std::size_t{1} << kBits;
@@ -102,8 +102,8 @@ void radix_sort(std::vector<Key>& keys, std::vector<Key>& scratch) {
   }
 }
 
-/// Count up to every place between two different projections: rows of one projection are never parted, as no slab
-/// holds one without the other.
+/// Count up to every boundary between two different projections: rows with the same projection are never separated,
+/// because a slab contains all of them or none.
 void tally_cuts(std::span<const Key> sorted, std::vector<Tally>& cuts) {
   cuts.assign(1, Tally{});
   Tally tally;

@@ -8,13 +8,13 @@
 
 #include <widthwise/level.hpp>
 
-/// Values as the texts of a model file. Reading throws kBadData, naming `what` was to be read.
+/// Values as texts of a model file. Reading throws kBadData with `what`, the name of the value.
 namespace widthwise::internal {
 
-/// A message about bytes that are not trusted, fit for a terminal whatever it cites of them: short, and printable.
+/// A message that quotes untrusted bytes, made short and printable for a terminal.
 [[nodiscard]] std::string harmless(std::string message);
 
-/// Any double but NaN.
+/// Any double except NaN.
 [[nodiscard]] double number_of(std::string_view text, const std::string& what);
 
 [[nodiscard]] std::uint64_t count_of(std::string_view text, const std::string& what);
@@ -23,7 +23,7 @@ namespace widthwise::internal {
 [[nodiscard]] std::string text_of_names(std::span<const std::string> names);
 [[nodiscard]] std::vector<std::string> names_of(std::string_view text, const std::string& what);
 
-/// Decimals with commas between them.
+/// Decimals separated by commas.
 [[nodiscard]] std::string text_of_levels(std::span<const Level> levels);
 [[nodiscard]] std::vector<Level> levels_of(std::string_view text);
 

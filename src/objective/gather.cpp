@@ -22,7 +22,7 @@ double evaluate_gathered(const Objective& objective, const ResidualRows& rows, M
     total += static_cast<std::size_t>(counts[worker]);
   }
 
-  // Residuals, weights, parameters, one after another.
+  // Residuals, weights and parameters, concatenated.
   const auto all = workspace.numbers(kGathered, total * (2 + columns));
   std::fill(all.begin(), all.end(), 0.0);
   const auto residuals = all.first(total);

@@ -11,8 +11,8 @@
 namespace widthwise::internal {
 namespace {
 
-/// The loss for any transform, from its own derivatives: log of the mean of D_m(t_j) over rows m and nodes t_j, the
-/// means of B over equal parts of the rows by rank. With a node a row it is l_all as the paper defines it.
+/// The loss for any transform, from its derivatives: the log of the mean of D_m(t_j) over rows m and nodes t_j, which
+/// are the means of B over equal ranges of ranks. With one node per row it is the paper's l_all.
 class GeneralObjective final : public Objective {
  public:
   GeneralObjective(std::shared_ptr<const Transform> transform, Score score, const WidthOptions& options,
@@ -28,7 +28,7 @@ class GeneralObjective final : public Objective {
  private:
   struct Node {
     double value = 0;   // mean of B
-    double weight = 0;  // of the rows it stands for
+    double weight = 0;  // of the rows of this node
     double pull = 0;    // d width / d value
     double pull_curvature = 0;
   };
@@ -100,7 +100,7 @@ void GeneralObjective::make_nodes(State& state) const {
     const std::size_t node = nodes.size() == n ? i : i * nodes.size() / n;
     const std::size_t row = order[i];
     state.node_of[row] = node;
-    // The log of a residual of 0 is no mean's part: its interval is empty at every level.
+    // Exclude the log of a residual of 0 from the mean; its interval is empty at every level.
     if (weights[row] == 0 || std::isinf(values[row])) continue;
     nodes[node].value += weights[row] * values[row];
     nodes[node].weight += weights[row];

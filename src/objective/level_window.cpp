@@ -30,7 +30,7 @@ WindowEnds window_ends(const LevelWindow& window, std::span<const double> values
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   const double with_test = total * (1 + 1 / static_cast<double>(n));
-  // Rounding must not move a rank up: k of k equal weights reach k / k of their sum.
+  // Rounding must not increase a rank: k of k equal weights reach their total.
   const double slack = 1e-12 * with_test;
   const double low_weight = window.lower.value() * with_test - slack;
   const double high_weight = window.upper.value() * with_test - slack;

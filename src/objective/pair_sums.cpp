@@ -9,7 +9,7 @@
 namespace widthwise::internal {
 namespace {
 
-// Parts small enough for the second-level cache, and not so many that their streams fill the address cache.
+// Buckets small enough for the second-level cache, and not so many that their streams fill the TLB.
 constexpr std::size_t kBucketSize = 1 << 12;
 constexpr std::size_t kMaxBuckets = 1 << 10;
 

@@ -56,7 +56,7 @@ BucketMap::BucketMap(std::span<const double> values, std::span<const double> oth
     const double width = BinGrid::edge(bin + 1) - BinGrid::edge(bin);
     cell.first = std::min(static_cast<double>(before) * per_count, last_bucket);
     before += counts[bin];
-    // The end bins have no width; all their numbers go to the bucket where they begin.
+    // The end bins are unbounded; all their numbers go to the first bucket of the bin.
     const bool endless = !std::isfinite(width);
     cell.edge = endless ? 0.0 : BinGrid::edge(bin);
     cell.slope = endless ? 0.0 : static_cast<double>(counts[bin]) * per_count / width;
@@ -121,7 +121,7 @@ void SortedBucket::sort(std::span<const Item> items) {
   std::copy_n(starts, buckets_, next);
   for (const Item& item : items) sorted[next[bucket_of(item.value)]++] = item;
 
-  // Full buckets first, wherever the guess was bad; then one pass over all, which finds neighbours in order.
+  // First fix places with too many items, then finish with an insertion sort over nearly sorted items.
   constexpr std::size_t kMany = 32;
   for (std::size_t bucket = 0; bucket < buckets_; ++bucket) {
     if (starts[bucket + 1] - starts[bucket] <= kMany) continue;

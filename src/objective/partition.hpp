@@ -12,14 +12,14 @@
 
 namespace widthwise::internal {
 
-/// A value and a number that travels with it.
+/// A value with its payload.
 struct Item {
   double value;
   double payload;
 };
 
-/// A monotone map from numbers to about equally filled buckets, from a sample: bucket 0 holds the least. Where the
-/// sample misleads, buckets are uneven, never wrong.
+/// A monotone map from numbers to about equally filled buckets, estimated from a sample; bucket 0 has the smallest
+/// numbers. An unrepresentative sample makes buckets uneven, but never wrong.
 class BucketMap {
  public:
   BucketMap(std::span<const double> values, std::span<const double> others, std::size_t buckets);
@@ -34,7 +34,7 @@ class BucketMap {
   }
 
  private:
-  /// A bin of the grid, and the share of the buckets that the sample puts there.
+  /// A bin of the grid, and its share of the buckets according to the sample.
   struct Cell {
     double edge;
     double slope;
@@ -47,12 +47,12 @@ class BucketMap {
   std::vector<Cell> cells_;
 };
 
-/// Items assigned to their buckets, in the order they came: writing and reading them goes through as many streams as
-/// there are buckets, and never jumps about in memory. What is left in the items' place can be collected in the
-/// original order. Lives in the workspace, in `slot` and the one after it.
+/// Items assigned to buckets in their original order. Writing and reading use one sequential stream per bucket, without
+/// random memory access. Values stored in place of the items can be collected in the original order. The memory is in
+/// the workspace, in `slot` and the next one.
 class Partition {
  public:
-  /// Payloads may be empty: each is 1.
+  /// Payloads may be empty, which means 1.
   Partition(const BucketMap& map, std::span<const double> values, std::span<const double> payloads,
             Workspace& workspace, std::size_t slot);
 
@@ -61,7 +61,7 @@ class Partition {
   }
   [[nodiscard]] std::size_t largest() const;
 
-  /// Call `take(i, item)` for each original place i in turn.
+  /// Call `take(i, item)` for each original index i in order.
   template <class Take>
   void collect(const Take& take) const {
     std::vector<std::size_t> cursors(starts_.begin(), starts_.end());
@@ -77,8 +77,8 @@ class Partition {
   std::vector<std::size_t> starts_;
 };
 
-/// The items of one bucket in ascending order, with the place of any number among them: sorted by a linear guess of the
-/// place and a short walk.
+/// The items of one bucket in ascending order, with look-up of any number: sorted by a linear estimate of the position
+/// and a short correction.
 class SortedBucket {
  public:
   /// Memory for buckets of up to `largest` items.
@@ -88,12 +88,12 @@ class SortedBucket {
 
   [[nodiscard]] std::span<Item> items() { return {sorted_.data(), size_}; }
 
-  /// How many values are less than t.
+  /// Number of values less than t.
   [[nodiscard]] std::size_t count_below(double t) const {
     return place([t](const Item& item) { return item.value < t; }, t);
   }
 
-  /// How many values are at most t.
+  /// Number of values that are at most t.
   [[nodiscard]] std::size_t count_up_to(double t) const {
     return place([t](const Item& item) { return item.value <= t; }, t);
   }
@@ -114,8 +114,8 @@ class SortedBucket {
       const auto at = [&](std::size_t i) { return sorted_.begin() + static_cast<std::ptrdiff_t>(i); };
       return static_cast<std::size_t>(std::partition_point(at(first), at(end), before) - sorted_.begin());
     }
-    // Always as many comparisons, so that no branch depends on how full the bucket is. What follows the bucket is not
-    // before t.
+    // A fixed number of comparisons, so that no branch depends on the size of the bucket. Items after the bucket are
+    // not less than t.
     std::size_t count = first;
     const Item* const items = sorted_.data() + first;
     for (std::size_t i = 0; i < kFew; ++i) count += static_cast<std::size_t>(before(items[i]));

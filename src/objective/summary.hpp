@@ -16,12 +16,12 @@
 
 namespace widthwise::internal {
 
-/// Bins whose width is constant near the centre and a 32nd of the distance far from it, so that a few of them reach
-/// over twelve orders of magnitude. A bin is found from the bits of 1 + |x|: no logarithm.
+/// Bins of constant width near the centre and of 1/32 of the distance far from it, so that few bins cover twelve orders
+/// of magnitude. A bin is found from the bits of 1 + |x|, without a logarithm.
 class BinGrid {
  public:
   static constexpr std::size_t kPerOctave = 32;
-  static constexpr std::size_t kBelow = 17 * kPerOctave;  // thresholds spread less than values do
+  static constexpr std::size_t kBelow = 17 * kPerOctave;  // thresholds vary less than values
   static constexpr std::size_t kAbove = 33 * kPerOctave;
   static constexpr std::size_t kBins = kBelow + kAbove;
 
@@ -35,8 +35,8 @@ class BinGrid {
   [[nodiscard]] double value(double x) const { return centre_ + x * spread_; }
   [[nodiscard]] double spread() const { return spread_; }
 
-  /// The bin of a coordinate: edge(bin) <= x <= edge(bin + 1). The first and the last bin have no end. Without a
-  /// branch, which would be guessed wrong for every other row.
+  /// The bin of a coordinate: edge(bin) <= x <= edge(bin + 1). The first and the last bin are unbounded. Without a
+  /// branch, which would be mispredicted for every other row.
   [[nodiscard]] static std::size_t bin_of(double x) {
     const std::uint64_t k = (std::bit_cast<std::uint64_t>(1 + std::abs(x)) >> kMantissaShift) - kOneBits;
     const std::size_t above = kBelow + std::min<std::uint64_t>(k, kAbove - 1);
@@ -63,13 +63,13 @@ class BinGrid {
 };
 
 /// Choose centre and spread from sums over all workers: the mean of the thresholds, and the quarter-power mean of the
-/// distance of the values from it, which neither heavy tails nor many zeros throw far off.
+/// distance of the values from it, which is robust to heavy tails and to many zeros.
 BinGrid choose_grid(const PairRows& rows, const Reducer& reducer);
 
 /// Compute the pair sums from the weights and first moments per bin of both sides, summed over workers: 4 x kBins
-/// numbers whatever N. Sums over other bins are exact; inside a bin the sum is the cubic that has the exact values and
+/// numbers for any N. Sums over other bins are exact; inside a bin the sum is the cubic with the exact values and
 /// slopes at both edges, so with bins of width h the error is of order h^4. Returns a bound of the relative error of
-/// the loss: the share of the loss that pairs inside one bin could account for.
+/// the loss: the largest share of the loss from pairs within one bin.
 double summary_pair_sums(const PairRows& rows, const PairSums& out, const BinGrid& grid, const Reducer& reducer);
 
 /// window_ends from the weights per bin of all workers, linear inside a bin: kBins numbers.

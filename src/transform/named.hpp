@@ -4,7 +4,7 @@
 
 #include <widthwise/transform.hpp>
 
-/// The makers behind make_transform, one a transform.
+/// The factory functions of make_transform, one per transform.
 namespace widthwise::internal {
 
 std::shared_ptr<const Transform> make_identity(const TransformOptions& options);

@@ -31,7 +31,7 @@ bool is_missing(std::string_view text) {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-/// Whether a number too large or too small for a double is the latter, which is as good as 0.
+/// Whether a number outside the range of a double is too small, which counts as 0.
 bool is_tiny(std::string_view text) {
   const std::size_t exponent = text.find_first_of("eE");
   if (exponent != std::string_view::npos) return text.substr(exponent + 1).starts_with('-');

@@ -13,7 +13,7 @@
 
 namespace widthwise::internal {
 
-/// Text from a file or from another library, fit for a message: on one line and not too long.
+/// Text from a file or from another library, shortened to one line for a message.
 [[nodiscard]] std::string one_line(std::string_view text);
 
 /// The same in quotes, shorter: a cell or a name.
@@ -36,8 +36,8 @@ template <class T>
   return std::move(result).ValueUnsafe();
 }
 
-/// Run `action`; what it throws other than an Error (Parquet's own exceptions, no memory for what a damaged file
-/// claims to hold) becomes one.
+/// Run `action`; convert other exceptions to an Error, such as Parquet's own, or std::bad_alloc for the sizes claimed
+/// by a damaged file.
 template <class Action>
 auto with_errors_of(const std::filesystem::path& file, ErrorCode code, const Action& action) {
   try {

@@ -22,7 +22,7 @@ bool has_newline(std::string_view text) {
 
 constexpr std::size_t kBlock = 64;
 
-/// Which of kBlock bytes are `letter`, the first being the lowest bit.
+/// A bit mask of the kBlock bytes that are `letter`; the first byte is the lowest bit.
 std::uint64_t places_of(const char* bytes, char letter) {
   std::uint64_t places = 0;
 #if defined(__SSE2__)
@@ -79,9 +79,9 @@ void QuoteScanner::scan(std::string_view bytes) {
 bool QuoteScanner::scan_block(std::string_view bytes, std::size_t place) {
   const char* const block = bytes.data() + place;
   const std::uint64_t quotes = places_of(block, kQuote);
-  if (quotes == 0) return false;  // and further ones are found faster
+  if (quotes == 0) return false;  // the faster search continues
   const std::uint64_t ends = places_of(block, ',') | places_of(block, '\n') | places_of(block, '\r');
-  // "" inside a cell closes it and opens it again, which comes to the same.
+  // "" inside a cell closes and reopens it, which has the same result.
   const bool was_open = state_ == State::kInQuotes;
   const std::uint64_t open = running_parity(quotes) ^ (was_open ? ~std::uint64_t{0} : 0);
   const std::uint64_t closing = quotes & ~open;

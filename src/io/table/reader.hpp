@@ -17,7 +17,7 @@ namespace widthwise {
 /// Invariant: numbers holds at least rows x columns.
 struct TableBatch::State {
   std::vector<double> numbers;
-  std::vector<std::uint64_t> keys;  // one a row, or none
+  std::vector<std::uint64_t> keys;  // one per row, or empty
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::uint64_t first_row = 0;
@@ -26,8 +26,8 @@ struct TableBatch::State {
 
 namespace internal {
 
-/// What the readers of all formats share: names are looked up, blocks of rows cut to batches, columns turned to rows.
-/// A format says which columns there are and gives the next block of those wanted.
+/// Base of the readers of all formats: looks up names, splits blocks of rows into batches, and transposes columns to
+/// rows. A format provides the list of columns and the next block of the selected ones.
 /// Thread safety: none.
 class FileTableReader : public TableReader {
  public:
@@ -42,23 +42,23 @@ class FileTableReader : public TableReader {
 
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
   [[nodiscard]] const ReadOptions& options() const { return options_; }
-  /// The columns that batches carry, as they are read.
+  /// The carried columns of the batches, with the types as read.
   [[nodiscard]] const std::shared_ptr<arrow::Schema>& carried() const;
-  /// The same with the types to store them as in a format that has types.
+  /// The same with the types for storage in a typed format.
   [[nodiscard]] virtual std::shared_ptr<arrow::Schema> typed_carried() const = 0;
 
  protected:
-  /// To be called once, when the format knows them. Throws kBadData for names that come twice.
+  /// Call once, when the format knows the columns. Throws kBadData for duplicate names.
   void set_columns(std::vector<ColumnInfo> columns);
-  /// The number of the first row that will be read.
+  /// The number of the first row to read.
   void set_first_row(std::uint64_t row) { first_row_ = row; }
-  /// Prepare to read columns of these indices, at least one; return what the blocks will be like.
+  /// Prepare to read the columns with these indices, at least one; return the schema of the blocks.
   virtual std::shared_ptr<arrow::Schema> start(const std::vector<std::size_t>& columns) = 0;
   /// The next rows, null at the end.
   virtual std::shared_ptr<arrow::RecordBatch> read_block() = 0;
-  /// Throw kBadData: the column holds something else.
+  /// Throw kBadData: the column is not numeric.
   [[noreturn]] virtual void refuse_as_numbers(std::size_t column) const = 0;
-  /// Throw kBadData unless the column may hold whole numbers, which are read as they are.
+  /// Throw kBadData unless the column can hold integers, which are read exactly.
   virtual void check_as_key(std::size_t column) const = 0;
 
   [[nodiscard]] std::uintmax_t file_size() const { return file_size_; }
@@ -74,11 +74,11 @@ class FileTableReader : public TableReader {
   std::uintmax_t file_size_ = 0;
   std::uint64_t fingerprint_ = 0;
   std::vector<ColumnInfo> columns_;
-  std::unordered_map<std::string, std::size_t> places_;  // of the columns, by their names
+  std::unordered_map<std::string, std::size_t> places_;  // column indices by name
   std::vector<std::string> number_names_;
-  std::vector<int> number_columns_;   // which of a block's columns they are
+  std::vector<int> number_columns_;   // indices in a block
   std::vector<int> carried_columns_;  // likewise
-  std::optional<std::size_t> key_;    // its index among the table's columns
+  std::optional<std::size_t> key_;    // its index in the table
   int key_column_ = 0;                // and in a block
   std::shared_ptr<arrow::Schema> carried_;
   std::shared_ptr<arrow::RecordBatch> block_;
@@ -89,7 +89,7 @@ class FileTableReader : public TableReader {
 
 enum class TableFormat { kCsv, kGzippedCsv, kParquet };
 
-/// By the ending of the name; throws kInvalidArgument for others.
+/// Open a reader by file extension; throws kInvalidArgument for an unknown one.
 [[nodiscard]] TableFormat format_of(const std::filesystem::path& file);
 
 [[nodiscard]] std::unique_ptr<FileTableReader> open_csv(const std::filesystem::path& file, const ReadOptions& options,

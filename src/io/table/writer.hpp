@@ -14,7 +14,7 @@
 
 namespace widthwise::internal {
 
-/// What the writers of all formats share: batches are checked, the file appears when it is whole.
+/// Base of the writers of all formats: checks batches and writes the file atomically.
 /// Thread safety: none.
 class FileTableWriter : public TableWriter {
  public:
@@ -26,11 +26,11 @@ class FileTableWriter : public TableWriter {
  protected:
   [[nodiscard]] const std::filesystem::path& file() const { return output_.file(); }
   [[nodiscard]] std::shared_ptr<arrow::io::OutputStream> stream() const { return output_.stream(); }
-  /// The carried columns as the batches have them.
+  /// The carried columns of the batches.
   [[nodiscard]] const std::shared_ptr<arrow::Schema>& carried() const { return carried_; }
   [[nodiscard]] const std::vector<std::string>& added() const { return added_; }
 
-  /// Run what Arrow does to the file; an error of writing is the system's, without Arrow's words.
+  /// Run an Arrow operation on the file; write errors are reported with the system's reason only.
   template <class Action>
   void guarded(const Action& action) const {
     try {
@@ -41,9 +41,9 @@ class FileTableWriter : public TableWriter {
     }
   }
 
-  /// Both have the same number of rows, and the columns said at the beginning.
+  /// Both have the same number of rows, and the columns given at the beginning.
   virtual void append(const arrow::RecordBatch& carried, MatrixView added) = 0;
-  /// Write what comes after the last row.
+  /// Write the end of the file, after the last row.
   virtual void finish() = 0;
 
  private:

@@ -11,7 +11,7 @@ std::vector<float> first_outputs(const ResidualRows& rows, const Objective& obje
   std::vector<double> gradient(n * columns);
   Workspace workspace;
   objective.evaluate(rows, {zeros.data(), n, columns}, {gradient.data(), n, columns}, {}, workspace, reducer);
-  std::vector<double> slopes(columns, 0.0);  // how many rows have one
+  std::vector<double> slopes(columns, 0.0);  // number of rows with a nonzero slope
   for (std::size_t i = 0; i < gradient.size(); ++i) slopes[i % columns] += gradient[i] != 0 ? 1 : 0;
   reducer.sum(slopes);
   std::vector<float> outputs;

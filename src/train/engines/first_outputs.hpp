@@ -6,8 +6,8 @@
 
 namespace widthwise::internal {
 
-/// The outputs that training begins with, one for each parameter: 0, but 1 where nothing can be learnt from 0. erc
-/// depends on the square of its parameter alone: at 0 its gradient is 0.
+/// The initial outputs of training, one per parameter: 0, or 1 if the gradient at 0 is 0. This applies to erc, which
+/// depends on the square of its parameter.
 [[nodiscard]] std::vector<float> first_outputs(const ResidualRows& rows, const Objective& objective,
                                                const Reducer& reducer = SingleWorker());
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kCellsPerThread = 16'384;
 
 std::size_t processors_of_affinity() {
-  // cpu_set_t holds 1,024 processors; the kernel refuses a set that is smaller than its own.
+  // cpu_set_t holds 1,024 processors; the kernel rejects a set that is smaller than its own.
   for (std::size_t processors = CPU_SETSIZE; processors <= CPU_SETSIZE * 64; processors *= 2) {
     const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(processors),
                                                                [](cpu_set_t* memory) { CPU_FREE(memory); });

@@ -11,14 +11,14 @@
 
 namespace widthwise::internal {
 
-/// The folds that n rows are assigned to.
+/// The folds of n rows.
 struct Folds {
   std::size_t count = 0;
-  std::vector<std::size_t> order;    ///< rows in the order that trainers see them (n)
+  std::vector<std::size_t> order;    ///< rows in the order in which trainers get them (n)
   std::vector<std::size_t> fold_of;  ///< from 0 to count - 1, by row (n)
 };
 
-/// Assign rows to folds at random, of equal size give or take one. Throws kInvalidArgument for fewer than 2 folds,
+/// Assign rows to random folds whose sizes differ by at most one. Throws kInvalidArgument for fewer than 2 folds,
 /// kTooFewRows for more folds than rows.
 [[nodiscard]] Folds random_folds(std::size_t rows, std::size_t count, std::uint64_t seed);
 

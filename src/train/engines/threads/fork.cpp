@@ -11,9 +11,9 @@ namespace widthwise::internal {
 namespace {
 
 std::atomic<bool> g_lost{false};     // in this process
-std::atomic<bool> g_at_risk{false};  // in a child of this process, when it forks now
+std::atomic<bool> g_at_risk{false};  // for a child that is forked now
 
-/// Folders are linked from their subfolders and from two places more.
+/// The link count of a folder is its number of subfolders plus two.
 bool has_threads() {
   struct stat tasks = {};
   return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink > 3;

@@ -2,9 +2,9 @@
 
 namespace widthwise::internal {
 
-/// Whether this process was forked, without exec, from one that had threads and an OpenMP runtime. No thread but the
-/// one that forks survives, but libgomp does not know: training with several threads would wait for those of the parent
-/// indefinitely, whoever had started them.
+/// Whether this process was forked, without exec, from one that had threads and an OpenMP runtime. Only the forking
+/// thread survives, but libgomp is not aware of this: training with several threads would wait indefinitely for the
+/// threads of the parent.
 [[nodiscard]] bool threads_lost_in_fork();
 
 }  // namespace widthwise::internal

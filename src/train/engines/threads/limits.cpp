@@ -18,10 +18,10 @@ namespace fs = std::filesystem;
 
 constexpr double kNoQuota = std::numeric_limits<double>::infinity();
 
-/// A hierarchy of cgroups where it is mounted.
+/// A mounted hierarchy of cgroups.
 struct Mount {
   bool unified = false;  ///< version 2
-  std::string root;      ///< the cgroup that the mount point shows
+  std::string root;      ///< the cgroup at the mount point
   std::string point;
 };
 
@@ -33,7 +33,7 @@ bool has_word(std::string_view words, std::string_view word) {
   return false;
 }
 
-/// A path of mountinfo, where blanks are written as \040.
+/// A path of mountinfo, in which blanks are escaped as \040.
 std::string unescaped(std::string_view text) {
   std::string path;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -86,8 +86,8 @@ std::string group_in(const fs::path& file, bool unified) {
   return "/";
 }
 
-/// The path of a cgroup below a mount point. Inside a container the mount shows the container's own cgroup as its root,
-/// and the path may lead out of it: then the mount point is all there is to see.
+/// The path of a cgroup below a mount point. Inside a container, the mount point is the cgroup of the container, and
+/// the path may lead out of it; only the mount point is then visible.
 fs::path below_mount(const std::string& group, const std::string& root) {
   fs::path relative = fs::path(group).lexically_relative(root);
   if (relative.empty() || relative == "." || *relative.begin() == "..") return {};

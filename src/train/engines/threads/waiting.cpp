@@ -16,7 +16,7 @@ namespace {
 
 using Parallel = void (*)(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 
-/// Whether the user has decided how threads wait.
+/// Whether the user has configured how threads wait.
 bool waiting_is_set() {
   constexpr const char* kVariables[] = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"};
   return std::any_of(std::begin(kVariables), std::end(kVariables),
@@ -28,7 +28,7 @@ bool is_openmp_runtime(std::string_view path) {
   return name.starts_with("libgomp") || name.starts_with("libomp") || name.starts_with("libiomp");
 }
 
-/// The OpenMP runtimes in this process. There can be several: packages of Python bring copies of their own.
+/// The OpenMP runtimes in this process. There can be several, because Python packages contain their own copies.
 std::vector<std::string> openmp_runtimes() {
   std::vector<std::string> paths;
   dl_iterate_phdr(
@@ -47,7 +47,7 @@ Function function_of(void* library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// Whether the system lets us have so many more threads. libgomp ends the process when it cannot start one.
+/// Whether the system allows this many more threads. libgomp aborts the process if it cannot start one.
 bool can_start(std::size_t count) {
   std::latch done(1);
   std::vector<std::thread> threads;
@@ -71,7 +71,7 @@ bool openmp_is_loaded() noexcept {
              nullptr) != 0;
 }
 
-/// A team of libgomp's that has nothing to do.
+/// An idle thread team of libgomp.
 class PassiveWaiting::IdleTeam {
  public:
   IdleTeam(Parallel parallel, std::size_t threads)
@@ -92,13 +92,13 @@ class PassiveWaiting::IdleTeam {
  private:
   std::latch started_{1};
   std::latch done_{1};
-  std::thread owner_;  // after what it uses
+  std::thread owner_;  // declared after the members it uses
 };
 
 PassiveWaiting::PassiveWaiting(std::size_t threads) {
   if (threads <= 1 || waiting_is_set()) return;
   for (const std::string& path : openmp_runtimes()) {
-    // The runtime stays: its own users hold it.
+    // The runtime stays loaded, because its other users hold it.
     void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
     if (library == nullptr) continue;
     const auto set_blocktime = function_of<void (*)(int)>(library, "kmp_set_blocktime");
@@ -109,7 +109,7 @@ PassiveWaiting::PassiveWaiting(std::size_t threads) {
       restore_.emplace_back([set_blocktime, before = get_blocktime()] { set_blocktime(before); });
       set_blocktime(0);
     } else if (parallel != nullptr && processors != nullptr) {
-      // libgomp counts the team that trains and the idle one, but not the thread that owns the idle one.
+      // libgomp counts the training team and the idle one, but not the thread that owns the idle one.
       const auto limit = static_cast<std::size_t>(std::max(1, processors()));
       const std::size_t idle = threads > limit ? 0 : limit - threads + 2;
       if (idle > 0 && can_start(idle)) idle_.push_back(std::make_unique<IdleTeam>(parallel, idle));

@@ -5,8 +5,8 @@
 
 namespace widthwise::internal {
 
-/// Evaluate n rows by torch, as training does: x (n x inputs), out (n x outputs). What DenseNet::evaluate is tested
-/// against.
+/// Evaluate n rows with torch, as in training: x (n x inputs), out (n x outputs). DenseNet::evaluate is tested against
+/// this.
 void evaluate_by_torch(const DenseNetArrays& net, MatrixView x, MutableMatrixView out);
 
 }  // namespace widthwise::internal

@@ -13,7 +13,7 @@ namespace {
 using Functions = XgboostLibrary::Functions;
 using Json = nlohmann::json;
 
-/// An array as the array interface of NumPy describes it, in JSON: how XGBoost borrows memory.
+/// An array in NumPy's array interface as JSON, with which XGBoost borrows memory.
 template <class T>
 std::string borrow(const T* data, const std::vector<std::size_t>& shape) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
@@ -37,7 +37,7 @@ TrainingMatrix::TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, Ma
     for (std::size_t i = 0; i < x.rows(); ++i) copy.insert(copy.end(), x.row(i).begin(), x.row(i).end());
   }
   const Json config = {{"missing", std::numeric_limits<double>::quiet_NaN()}, {"nthread", threads}};
-  std::string config_text = config.dump();  // NaN becomes null in JSON; XGBoost wants the word
+  std::string config_text = config.dump();  // JSON writes NaN as null; XGBoost needs NaN
   config_text.replace(config_text.find("null"), 4, "NaN");
   library_->functions().check(library_->functions().XGDMatrixCreateFromDense(
                                   borrow(x.contiguous() ? x.data() : copy.data(), {x.rows(), x.columns()}).c_str(),
@@ -125,10 +125,10 @@ std::vector<std::byte> Booster::save() const {
 }
 
 void Booster::load(std::span<const std::byte> saved) {
-  // XGBoost trusts what it loads; read_trees does not.
+  // XGBoost does not validate what it loads; read_trees does.
   (void)read_trees(saved);
-  // With nothing left of the booster there was, which remembers its base_score: that of a single output, where what is
-  // loaded has one for each.
+  // Create a new booster, because the old one keeps its base_score of a single output, whereas the loaded model has one
+  // per output.
   free();
   create();
   const Functions& f = library_->functions();

@@ -13,7 +13,7 @@
 
 namespace widthwise::internal {
 
-/// Rows that XGBoost holds. Thread safety: none.
+/// Rows stored in XGBoost. Thread safety: none.
 class TrainingMatrix {
  public:
   TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, MatrixView x, std::size_t threads);
@@ -34,28 +34,28 @@ class TrainingMatrix {
 
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 
-/// A model in training. Thread safety: none.
+/// A model during training. Thread safety: none.
 class Booster {
  public:
-  /// The matrices are those it will be trained on or asked about: their predictions are kept up to date cheaply.
+  /// The matrices for training and prediction; XGBoost caches their predictions.
   Booster(std::shared_ptr<const XgboostLibrary> library, std::span<const TrainingMatrix* const> matrices,
           const Parameters& parameters);
   ~Booster();
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;
 
-  /// One round on XGBoost's own objective.
+  /// Train one round with XGBoost's own objective.
   void update(const TrainingMatrix& matrix, std::size_t round);
 
-  /// One round on derivatives given (n x outputs, contiguous).
+  /// Train one round with the given derivatives (n x outputs, contiguous).
   void update(const TrainingMatrix& matrix, std::size_t round, std::span<const float> gradient,
               std::span<const float> hessian, std::size_t outputs);
 
   /// Margins of a matrix (n x outputs), valid until the next call.
   [[nodiscard]] std::span<const float> margins(const TrainingMatrix& matrix, bool training) const;
 
-  /// What it has learnt so far, as UBJSON, and the way back: load goes on with what another booster of the same
-  /// parameters saved. Throws kBadData for bytes that are not plain trees.
+  /// The current state as UBJSON. load resumes from the state of another booster with the same parameters. Throws
+  /// kBadData for bytes that are not plain trees.
   [[nodiscard]] std::vector<std::byte> save() const;
   void load(std::span<const std::byte> saved);
 

@@ -44,10 +44,10 @@ struct XgboostLibrary::Functions {
   std::filesystem::path path;
   std::string version;
 
-  /// XGBoost's own words on what went wrong last: without the time and the place in its source, and without the stack.
+  /// The last error message of XGBoost, without the time, the source location and the stack.
   [[nodiscard]] std::string last_error() const;
 
-  /// Throw them unless the status is 0: as kLostWorker where the network is the trouble, else as kInvalidArgument.
+  /// Throw the last error unless the status is 0: kLostWorker for network errors, else kInvalidArgument.
   void check(int status, const std::string& what) const;
 };
 

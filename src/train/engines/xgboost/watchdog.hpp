@@ -9,18 +9,18 @@
 
 namespace widthwise::internal {
 
-/// Calls somebody when a wait lasts too long. XGBoost has timeouts of its own, but 3.2 waits for ever for a worker that
-/// dies at certain moments: while the workers connect to each other, and between two messages.
+/// Calls a function if a wait lasts too long. XGBoost has its own timeouts, but 3.2 waits indefinitely for a worker
+/// that dies at certain moments: while the workers connect to each other, and between two messages.
 /// Thread safety: full.
 class Watchdog {
  public:
-  /// `call` runs on a thread of its own, once. Without it nobody watches.
+  /// `call` runs once, on a separate thread. If it is empty, nothing is watched.
   Watchdog(std::chrono::seconds limit, std::function<void()> call);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// While it lives, somebody waits. The time counts from where the last wait began or ended, also within another.
+  /// Marks a wait while it exists. The time counts from the last begin or end of a wait, also of a nested one.
   class Wait {
    public:
     explicit Wait(Watchdog& dog) : dog_(dog) { dog_.count(+1); }
