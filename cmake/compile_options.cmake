@@ -1,15 +1,15 @@
-# Options the library is always compiled with: the same results to the last bit whatever the CPU, in loops that vectorise.
-#   -ffp-contract=off      a * b + c is two roundings everywhere, also where the CPU could fuse them
-#   -fno-math-errno        sqrt and friends need not set errno, which would keep their loops scalar
-#   -fno-trapping-math     no floating-point exception is ever trapped, so both sides of a branch may be computed
-# None of them drops infinities, NaNs or the order of additions, as -ffast-math would.
+# Options of every build of the library: bit-identical results on every CPU, and loops that vectorise.
+#   -ffp-contract=off      a * b + c rounds twice on every CPU, without fused multiply-add
+#   -fno-math-errno        math functions do not set errno, which would prevent vectorisation
+#   -fno-trapping-math     floating-point exceptions are not trapped, so both sides of a branch may be computed
+# Unlike -ffast-math, these options preserve infinities, NaNs and the order of additions.
 function(widthwise_set_numeric_options target)
   target_compile_options(
     ${target} PRIVATE -ffp-contract=off -fno-math-errno -fno-trapping-math
                       $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
 endfunction()
 
-# Warnings are for our own builds only: somebody else's compiler may know new ones.
+# Warnings are enabled only in our own builds, because other compilers may have new ones.
 function(widthwise_set_warnings target)
   if(PROJECT_IS_TOP_LEVEL)
     target_compile_options(

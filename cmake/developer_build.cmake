@@ -1,4 +1,4 @@
-# What only a build of widthwise itself gets; a project that adds widthwise as a subdirectory makes its own choices.
+# Settings for builds of widthwise itself; a project that adds widthwise as a subdirectory makes its own choices.
 
 get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
 if(NOT multi_config AND NOT CMAKE_BUILD_TYPE)

@@ -1,6 +1,6 @@
-# Makes the target widthwise_arrow: Arrow and Parquet for C++, from an installed Arrow or else from the wheel of
-# pyarrow, which has the headers and libraries of both. What links to it finds the libraries where they are; a program
-# that is installed does so with WIDTHWISE_LIBRARY_FOLDER in its INSTALL_RPATH. The installed package includes this file, too.
+# Create the target widthwise_arrow: Arrow and Parquet for C++, from an installed Arrow or else from the pyarrow wheel,
+# which has the headers and libraries of both. Targets in the build tree find the libraries there; an installed program
+# needs WIDTHWISE_LIBRARY_FOLDER in its INSTALL_RPATH. The installed package also includes this file.
 
 set(WIDTHWISE_ARROW_OLDEST 26)
 string(CONCAT arrow_help "Install it with 'pip install pyarrow==26.*' (or as a C++ package and set CMAKE_PREFIX_PATH), "
@@ -43,7 +43,7 @@ else()
   list(GET arrow_answer 1 arrow_include)
   list(GET arrow_answer 2 arrow_origin)
   foreach(library arrow parquet)
-    # Wheels have the versioned names alone: libarrow.so.2600.
+    # Wheels have only versioned names: libarrow.so.2600.
     file(GLOB files "${arrow_origin}/lib${library}.so" "${arrow_origin}/lib${library}.so.*"
          "${arrow_origin}/lib${library}.*.dylib" "${arrow_origin}/lib${library}.dylib")
     if(NOT files OR NOT EXISTS "${arrow_include}/${library}")

@@ -1,8 +1,8 @@
 # Find the Python interpreter that has the engines, as Python3_EXECUTABLE: the one given with -DPython3_EXECUTABLE=..., that
 # of the active virtual or conda environment, or the first python3 on the PATH. The installed package includes this file.
 #
-# A cmake that was started through a pyenv shim finds pyenv's own interpreter in front of its PATH, and FindPython3 looks
-# into PYENV_ROOT as well. Neither is what the user's PATH says, so folders of PYENV_ROOT/versions are searched last.
+# A cmake that was started through a pyenv shim has pyenv's own interpreter at the front of its PATH, and FindPython3 also
+# searches PYENV_ROOT. Neither matches the PATH of the user, so folders of PYENV_ROOT/versions are searched last.
 if(NOT Python3_EXECUTABLE)
   set(first "")
   set(last "")
@@ -24,13 +24,13 @@ if(NOT Python3_EXECUTABLE)
       list(APPEND first "${folder}")
     endif()
   endforeach()
-  # Not cached: a wrong choice would outlive its cause.
+  # Not cached, so that a wrong choice does not persist.
   find_program(
     found_python NAMES python3
     PATHS ${first} ${last}
     NO_DEFAULT_PATH NO_CACHE)
   if(found_python)
-    # A shim answers with the interpreter that it stands for.
+    # A shim prints the interpreter that it starts.
     execute_process(
       COMMAND "${found_python}" -c "import sys; print(sys.executable)"
       OUTPUT_VARIABLE Python3_EXECUTABLE

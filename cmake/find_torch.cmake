@@ -1,11 +1,11 @@
-# Find LibTorch and make the target widthwise_libtorch from it. The installed package includes this file, too.
-# LibTorch's package appends to CMAKE_CXX_FLAGS and sets other variables; in a function they end with it.
+# Find LibTorch and create the target widthwise_libtorch. The installed package also includes this file.
+# LibTorch's package appends to CMAKE_CXX_FLAGS and sets other variables; a function limits their scope.
 function(widthwise_find_torch)
-  # It warns of parts that nobody here needs.
+  # It warns about components that are not needed here.
   set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
   find_package(Torch 2.4 QUIET)
   if(NOT Torch_FOUND)
-    # The Python package brings the C++ library along.
+    # The Python package contains the C++ library.
     include("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/find_python.cmake")
     if(Python3_Interpreter_FOUND)
       execute_process(

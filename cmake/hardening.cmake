@@ -1,13 +1,13 @@
-# Options of optimised builds that turn an error in memory into the end of the program instead of a way in, and that leave
-# no table of functions writable. tests/hardening.py reads them off the program and the Python module.
+# Hardening options of optimised builds: memory errors abort the program, and function tables are read-only.
+# tests/hardening.py verifies them on the program and the Python module.
 #   _GLIBCXX_ASSERTIONS          checks the indices of vectors, spans, strings and optionals
-#   _FORTIFY_SOURCE=3            checks the sizes of buffers that are given to the C library
-#   -fstack-protector-strong     notices when a function's frame was overwritten
-#   -fstack-clash-protection     touches each page of a large frame, so that it cannot jump over the guard page
+#   _FORTIFY_SOURCE=3            checks the sizes of buffers passed to the C library
+#   -fstack-protector-strong     detects overwritten stack frames
+#   -fstack-clash-protection     touches each page of a large frame, so that it cannot skip the guard page
 #   -fcf-protection              marks the targets of indirect jumps and calls, for processors that check them (CET);
-#                                linkers mark the whole file only if the C library's start-up code has it, not on Debian
-#   -z relro, -z now             binds all functions at the start and makes their table read-only
-# Debug builds are those of the sanitizers, which check more, and do not go together with _FORTIFY_SOURCE.
+#                                linkers mark the whole file only if the startup code of the C library has it, which Debian's does not
+#   -z relro, -z now             binds all functions at startup and makes their table read-only
+# Debug builds are for the sanitizers, which check more and are incompatible with _FORTIFY_SOURCE.
 include(CheckCXXCompilerFlag)
 set(optimised "$<CONFIG:Release,RelWithDebInfo>")
 foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection)
