@@ -82,7 +82,7 @@ TEST_F(File, AFileThatMayNotBeWrittenIsNotReplaced) {
   write_file_atomically(at("a"), bytes_of("old"));
   ASSERT_EQ(::chmod(at("a").c_str(), 0444), 0);
   ASSERT_EQ(::chmod(folder_.c_str(), 0777), 0);
-  // The superuser may write everything; somebody else then tries to replace a file that is not theirs.
+  // The superuser may write everything, so another user tries to replace the file.
   const bool superuser = ::geteuid() == 0;
   if (superuser) {
     ASSERT_EQ(::seteuid(65534), 0);
@@ -129,7 +129,7 @@ TEST_F(File, ALongNameCanBeWritten) {
 
 TEST_F(File, AFailureHalfWayLeavesTheOldFileAndNothingElse) {
   write_file_atomically(at("a"), bytes_of("old"));
-  // A limit on the size of files is met like a full disk: a short write first, then an error.
+  // A limit on the file size behaves like a full disk: a short write first, then an error.
   rlimit old_limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);

@@ -15,7 +15,7 @@ namespace {
 using widthwise::python::Guarded;
 using widthwise::python::locked_without;
 
-/// Python's lock, as every thread of these tests holds it outside of calls.
+/// The GIL, which every thread of these tests holds outside of calls.
 std::mutex interpreter;
 
 struct Released {
@@ -25,7 +25,7 @@ struct Released {
   ~Released() { interpreter.lock(); }
 };
 
-/// Two numbers that are equal unless somebody reads in the middle of a change.
+/// Two numbers that are equal unless they are read during a change.
 struct Pair {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
@@ -47,7 +47,7 @@ Pair copy_of(const SharedPair& pair) {
   return locked_without<Released>([](const Pair& value) { return value; }, pair);
 }
 
-/// Run `body` a thousand times in each of eight threads, with the interpreter's lock, as Python does.
+/// Run `body` a thousand times in each of eight threads, holding the GIL as Python does.
 template <class Body>
 void in_threads(const Body& body) {
   constexpr int kThreads = 8;

@@ -118,7 +118,7 @@ TEST(RowSketch, DamagedBytesAreRefused) {
   }
 }
 
-/// The words of a sketch, with a checksum that fits: what somebody writes who wants it to be read.
+/// The words of a sketch with a correct checksum, as an attacker would write them.
 std::vector<std::byte> forged(const std::vector<std::uint64_t>& words) {
   internal::WordWriter writer(words.size());
   for (const std::uint64_t word : words) writer.put(word);

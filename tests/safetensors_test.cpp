@@ -23,7 +23,7 @@ std::vector<std::byte> file_of(const std::string& header, const std::string& dat
   return bytes_of(length + header + data);
 }
 
-/// The message with which a file is refused; empty when it is not.
+/// The error message for a file; empty if it is accepted.
 std::string refusal_of(const std::vector<std::byte>& bytes) {
   try {
     const SafetensorsReader reader(bytes);
@@ -72,7 +72,7 @@ TEST(Safetensors, WhatIsPutIsTaken) {
   writer.put_text("note.b", "2");
   writer.put_text("note.a", "1");
   writer.put_text("other", "3");
-  // Nothing in the file need be aligned in memory.
+  // The file need not be aligned in memory.
   std::vector<std::byte> bytes = writer.finish();
   bytes.insert(bytes.begin(), std::byte{0});
   SafetensorsReader reader(std::span<const std::byte>(bytes).subspan(1));

@@ -1,9 +1,9 @@
-// A service under load: threads answer rows from a model file that is replaced and loaded again all the time.
+// A service under load: threads predict rows with a model file that is continuously replaced and reloaded.
 //
 //   widthwise_load MODEL_A MODEL_B SECONDS THREADS
 //
-// Every answer is compared, bit for bit, with the one that the same model gave before there was any load. Prints one
-// line of JSON: requests, latencies in microseconds, reloads, wrong answers, memory in kB.
+// Every result is compared bit for bit with that of the same model before the load. Prints one line of JSON: requests,
+// latencies in microseconds, reloads, wrong answers, memory in kB.
 
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ using widthwise::Level;
 using widthwise::Model;
 
 constexpr std::size_t kRows = 2000;
-constexpr std::uint64_t kMinReloads = 5;  // also when the machine is too busy for them in the time given
+constexpr std::uint64_t kMinReloads = 5;  // even if the machine is too busy for them in the given time
 
 /// Rows of features in (-2, 2), each with a prediction for models that need one.
 struct Requests {
@@ -58,7 +58,7 @@ struct Requests {
   }
 };
 
-/// A model and the answers that it must give.
+/// A model and its expected results.
 struct Served {
   Model model;
   std::shared_ptr<const std::vector<Interval>> answers;
@@ -114,7 +114,7 @@ struct Load {
   std::atomic<std::uint64_t> wrong = 0;
   std::uint64_t reloads = 0;
 
-  /// Answer rows until told to stop.
+  /// Predict rows until stopped.
   void answer(const Requests& requests, std::size_t thread, Latencies& latencies) {
     for (std::size_t row = thread * 97 % kRows; !stop; row = (row + 1) % kRows) {
       const auto begin = Clock::now();
@@ -125,7 +125,7 @@ struct Load {
     }
   }
 
-  /// Put another model in place of the file, as a deployment does, and serve what the file then holds.
+  /// Replace the model file, as a deployment does, and serve the new model.
   void reload(const std::filesystem::path& from, const std::filesystem::path& live,
               const std::shared_ptr<const std::vector<Interval>>& answers) {
     const std::filesystem::path fresh = live.string() + ".new";

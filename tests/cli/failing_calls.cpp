@@ -1,6 +1,6 @@
-// Loaded before all other libraries (LD_PRELOAD), lets one call of the system fail: the FAIL_AT-th call of the function
-// named by FAIL_CALL, and all after it, once a file whose name ends with FAIL_AFTER was opened. What comes before that
-// is the start of the program. When a call has failed, the file FAIL_MARK is there.
+// Preloaded (LD_PRELOAD) library that makes system calls fail: the FAIL_AT-th call of the function FAIL_CALL, and all
+// later ones, counted after a file whose name ends with FAIL_AFTER was opened, which skips the start of the program.
+// Creates the file FAIL_MARK when a call has failed.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,7 +67,7 @@ int open(const char* path, int flags, ...) {
 int open64(const char* path, int flags, ...) __attribute__((alias("open")));
 
 ssize_t write(int file, const void* bytes, size_t count) {
-  // What is said to people is not what is tested here.
+  // Messages to the user are not tested here.
   if (file > STDERR_FILENO && fails("write")) {
     errno = ENOSPC;
     return -1;

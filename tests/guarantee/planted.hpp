@@ -6,15 +6,14 @@
 #include <string_view>
 #include <vector>
 
-/// What the faults that plant.py puts into a copy of the library ask and do. At most one fault is switched on at a
-/// time.
+/// Helpers of the faults that plant.py inserts into a copy of the library. At most one fault is switched on at a time.
 namespace planted {
 
 inline std::string fault;
 
 [[nodiscard]] inline bool is(std::string_view name) { return fault == name; }
 
-/// 1, or a little less: half-widths that are rounded down by some units in the last place.
+/// 1, or slightly less to round half-widths down by a few units in the last place.
 inline double rounding = 1;
 
 inline void switch_on(std::string_view name) {
@@ -22,7 +21,7 @@ inline void switch_on(std::string_view name) {
   if (is("rounding down")) rounding = 1 - 0x1p-45;
 }
 
-/// Replace sorted scores by the means of twenty parts, as a sketch of quantiles would.
+/// Replace sorted scores by the means of twenty bins, like a quantile sketch.
 [[nodiscard]] inline std::vector<double> sketched(std::vector<double> scores) {
   constexpr std::size_t kParts = 20;
   if (!is("sketch instead of exact quantile") || scores.size() < kParts) return scores;

@@ -1,5 +1,5 @@
-// Runs commands of the program `widthwise` one after the other, each in a process of its own that is forked and not
-// started: the libraries are loaded once, so that hundreds of commands take seconds.
+// Runs commands of the program `widthwise` in sequence, each in a forked process. The libraries are loaded only once,
+// so that hundreds of commands take seconds.
 //
 // Each line of stdin is a JSON object: "arguments", the "folder" to run in, the files "out" and "err" for what is
 // printed. The answer is a line with the exit code, or minus the signal that ended the process.
@@ -37,7 +37,7 @@ void redirect(const std::string& file, int descriptor) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   const int code = widthwise::cli::run_program(static_cast<int>(arguments.size()), arguments.data());
-  // Without the destructors of the libraries, which take longer than most commands.
+  // Skip the destructors of the libraries, which take longer than most commands.
   std::fflush(nullptr);
   _exit(code);
 }

@@ -8,17 +8,17 @@ namespace widthwise {
 /// False under the sanitizers that bring their own allocator.
 bool counts_allocations();
 
-/// How often the test program has called operator new so far.
+/// Number of calls of operator new so far.
 std::size_t allocation_count();
 
-/// Pieces of memory that operator new gave and nobody has freed.
+/// Number of allocations that have not been freed.
 std::size_t allocations_alive();
 
-/// Let the n-th call of operator new from now on throw std::bad_alloc, and all after it; 0 for none.
+/// Make the n-th call of operator new from now on and all later ones throw std::bad_alloc; 0 for none.
 void fail_allocations_from(std::size_t n);
 
-/// Run `act` with the first, the second, ... allocation failing, and all after it, until it ends without a failure. It
-/// must throw std::bad_alloc each time and leak nothing; `check` then looks at what it left. Returns the failures.
+/// Run `act` with all allocations failing from the first, the second, ... on, until it succeeds. It must throw
+/// std::bad_alloc each time and leak nothing; `check` then verifies the state. Returns the number of failures.
 template <class Act, class Check>
 std::size_t fail_each_allocation(const Act& act, const Check& check) {
   for (std::size_t n = 1;; ++n) {

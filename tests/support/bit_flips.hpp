@@ -11,8 +11,8 @@
 
 namespace widthwise {
 
-/// Flip one bit of the bytes at a time, 5,000 times at places spread evenly or every bit where there are fewer, and
-/// expect `load` to refuse all of them with kBadData.
+/// Flip one bit at a time, 5,000 evenly spaced bits or every bit if there are fewer, and expect `load` to reject all of
+/// them with kBadData.
 template <class Load>
 void expect_flips_are_refused(std::vector<std::byte> bytes, const Load& load) {
   const std::uint64_t bits = 8 * bytes.size();

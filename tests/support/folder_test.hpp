@@ -10,7 +10,7 @@
 
 namespace widthwise {
 
-/// A folder of its own for each test, removed after it.
+/// A separate folder for each test, removed afterwards.
 class FolderTest : public testing::Test {
  protected:
   void SetUp() override {

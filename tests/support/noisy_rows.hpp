@@ -13,8 +13,8 @@
 
 namespace widthwise {
 
-/// Rows whose noise depends on x: y = f(x) + s(x) noise with s = e^(x_0), x_0 in [-1, 1], among columns that do not
-/// matter; some values of the last feature are missing. The last column is f(x).
+/// Heteroscedastic rows: y = f(x) + s(x) noise with s = e^(x_0), x_0 in [-1, 1], and irrelevant columns; some values of
+/// the last feature are missing. The last column is f(x).
 struct NoisyRows {
   std::size_t columns;
   std::vector<double> x;

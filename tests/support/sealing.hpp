@@ -11,11 +11,11 @@
 #include "safetensors.hpp"
 #include "words.hpp"
 
-/// Checksums of bytes that a test has changed, made right again: then what stands behind the checksums is tested.
+/// Corrects the checksums of bytes that a test has changed, so that the code after the checksum test is reached.
 namespace widthwise::examples {
 
-/// Of a model, part or checkpoint in memory: the checksums of its calibration, online state and sketches, then that of
-/// the whole file. Bytes that are no such file stay as they are.
+/// For a model, shard or checkpoint in memory: the checksums of its calibration, online state and sketches, then that
+/// of the whole file. Other bytes are unchanged.
 inline void seal_file(std::span<std::byte> file) {
   constexpr std::size_t kLengthBytes = 8;
   if (file.size() < kLengthBytes) return;
