@@ -371,14 +371,14 @@ class NetTrainer final : public LocalizerTrainer {
       const TrainingEnvironment environment(threads_for(rows));
       Reporter reporter(progress, "training the net", options_.max_epochs);
       Training training(rows, objective, options_, reporter);
-      Training::Holdout holdout(training, holdout);
+      Training::Holdout held_out(training, holdout);
       // Nothing learnt is a result as well, and the best where widths do not depend on x.
       DenseNetArrays best = training.arrays();
-      double minimum = holdout.loss(training);
+      double minimum = held_out.loss(training);
       std::size_t iterations = 0;
       for (std::size_t done = 0; done < options_.max_epochs && done < iterations + options_.patience; ++done) {
         training.epoch(done, options_.max_epochs);
-        const double loss = holdout.loss(training);
+        const double loss = held_out.loss(training);
         if (loss < minimum || (std::isnan(minimum) && !std::isnan(loss))) {
           best = training.arrays();
           minimum = loss;
