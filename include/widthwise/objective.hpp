@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <vector>
+#include <widthwise/interface.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/reducer.hpp>
@@ -36,13 +37,8 @@ class Workspace {
 /// A loss over the parameters of all rows, with its gradient and a positive diagonal in place of its Hessian. This is
 /// the seam between widthwise and any training engine: spans in, loss and derivatives out.
 /// Thread safety: evaluate is const; concurrent calls need a workspace each.
-class Objective {
+class Objective : public Interface {
  public:
-  Objective() = default;
-  Objective(const Objective&) = delete;
-  Objective& operator=(const Objective&) = delete;
-  virtual ~Objective() = default;
-
   /// Columns of the parameter matrix: P of the transform, twice that when two-sided (lower side first).
   [[nodiscard]] virtual std::size_t parameter_count() const = 0;
 

@@ -4,17 +4,14 @@
 #include <span>
 #include <vector>
 
+#include <widthwise/interface.hpp>
+
 namespace widthwise {
 
 /// Sum over the workers that train one model together; each holds its own rows. An objective sees the other workers
 /// only through this.
-class Reducer {
+class Reducer : public Interface {
  public:
-  Reducer() = default;
-  Reducer(const Reducer&) = delete;
-  Reducer& operator=(const Reducer&) = delete;
-  virtual ~Reducer() = default;
-
   /// Replace values by their sum over all workers. Every worker calls it with the same length, in the same order.
   virtual void sum(std::span<double> values) const = 0;
 

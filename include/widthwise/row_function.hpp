@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include <widthwise/interface.hpp>
 #include <widthwise/matrix_view.hpp>
 
 namespace widthwise {
@@ -9,13 +10,8 @@ namespace widthwise {
 /// A function from the numbers of a row to other numbers: a base model x -> f(x), or a localizer (x, f(x)) -> p. Plain
 /// arrays behind it: whatever engine trained it, none is needed to evaluate it.
 /// Thread safety: full; immutable.
-class RowFunction {
+class RowFunction : public Interface {
  public:
-  RowFunction() = default;
-  RowFunction(const RowFunction&) = delete;
-  RowFunction& operator=(const RowFunction&) = delete;
-  virtual ~RowFunction() = default;
-
   /// Columns it takes.
   [[nodiscard]] virtual std::size_t inputs() const = 0;
 

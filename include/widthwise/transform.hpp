@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 #include <vector>
+#include <widthwise/interface.hpp>
 #include <widthwise/matrix_view.hpp>
 
 namespace widthwise {
@@ -24,13 +25,8 @@ struct TransformOptions {
 /// Thread safety: stateless after construction; const methods may run concurrently.
 ///
 /// A new transform implements the first five methods; everything below them has a default that needs nothing else.
-class Transform {
+class Transform : public Interface {
  public:
-  Transform() = default;
-  Transform(const Transform&) = delete;
-  Transform& operator=(const Transform&) = delete;
-  virtual ~Transform() = default;
-
   [[nodiscard]] virtual std::string_view name() const = 0;
 
   /// P, the length of p.
@@ -79,13 +75,8 @@ class Transform {
 /// The common form of every named transform but the mixture: phi(A; p) = link(A e^-v + c), v = v(p), c = c(p), with a
 /// link that is the identity or, where c = 0, the logarithm. The link is a global monotone function and changes no
 /// interval (docs/mathematics.md).
-class AffineForm {
+class AffineForm : public Interface {
  public:
-  AffineForm() = default;
-  AffineForm(const AffineForm&) = delete;
-  AffineForm& operator=(const AffineForm&) = delete;
-  virtual ~AffineForm() = default;
-
   /// False for scale transforms, whose c is 0 for every p.
   [[nodiscard]] virtual bool has_offset() const = 0;
 

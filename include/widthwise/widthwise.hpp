@@ -10,6 +10,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
 #include <widthwise/guarantee.hpp>
+#include <widthwise/interface.hpp>
 #include <widthwise/knn.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include <widthwise/interface.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/objective.hpp>
 #include <widthwise/row_function.hpp>
@@ -29,13 +30,8 @@ struct Trained {
 
 /// Fits g so that an objective is least: the one thing a training engine has to do here.
 /// Thread safety: const methods may run concurrently.
-class LocalizerTrainer {
+class LocalizerTrainer : public Interface {
  public:
-  LocalizerTrainer() = default;
-  LocalizerTrainer(const LocalizerTrainer&) = delete;
-  LocalizerTrainer& operator=(const LocalizerTrainer&) = delete;
-  virtual ~LocalizerTrainer() = default;
-
   /// "trees", "net": what the model file and the command line call it.
   [[nodiscard]] virtual std::string_view name() const = 0;
 
@@ -53,13 +49,8 @@ class LocalizerTrainer {
 
 /// Fits f where the user brings no predictions.
 /// Thread safety: const methods may run concurrently.
-class BaseTrainer {
+class BaseTrainer : public Interface {
  public:
-  BaseTrainer() = default;
-  BaseTrainer(const BaseTrainer&) = delete;
-  BaseTrainer& operator=(const BaseTrainer&) = delete;
-  virtual ~BaseTrainer() = default;
-
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual std::string engine() const = 0;
 
