@@ -1,4 +1,4 @@
-// Scores by the hundred million in the memory of the sample.
+// Adding a hundred million scores needs only the memory of the sample.
 
 #include <gtest/gtest.h>
 
@@ -26,14 +26,14 @@ double memory(const std::string& line) {
   return 0;
 }
 
-/// Add scores in blocks, under keys in no order when asked, and return by how many MB memory grew at most.
+/// Add scores in blocks, optionally with unordered keys, and return the maximum growth of memory in MB.
 double peak_of(std::uint64_t rows, bool keyed) {
   constexpr std::size_t kBlock = 100'000;
   std::vector<double> scores(kBlock);
   std::vector<std::uint64_t> keys(keyed ? kBlock : 0);
   Random random(1);
   for (double& score : scores) score = random.uniform();
-  std::ofstream("/proc/self/clear_refs") << "5";  // the greatest memory so far is that of now
+  std::ofstream("/proc/self/clear_refs") << "5";  // reset the peak
   const double before = memory("VmRSS:");
   Calibration calibration;
   for (std::uint64_t first = 0; first < rows; first += kBlock) {

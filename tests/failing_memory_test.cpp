@@ -1,4 +1,4 @@
-// Memory that ends at every possible moment: nothing is lost, nothing leaks, and the same call works afterwards.
+// Memory runs out at every possible moment: no data is lost, nothing leaks, and the same call succeeds afterwards.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -41,7 +41,7 @@ class FailingMemory : public FolderTest {
   }
 };
 
-/// Change `thing` with memory that ends: it must be as before each time, and changed in the end.
+/// Change `thing` while allocations fail: it must be unchanged after each failure, and changed in the end.
 template <class Thing, class Change>
 void expect_all_or_nothing(Thing thing, const Change& change) {
   const std::vector<std::byte> before = thing.serialise();

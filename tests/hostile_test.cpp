@@ -1,5 +1,5 @@
-// Hostile inputs through C++: each call gives a valid result or throws one Error with a code and a clear message. The
-// faces Python and command line are in tests/hostile.
+// Hostile inputs in C++: each call gives a valid result or throws one Error with a code and a clear message. Python and
+// the command line are tested in tests/hostile.
 
 #include <gtest/gtest.h>
 

@@ -30,13 +30,13 @@ class InequivalentIntervals : public testing::Test {
   }
 };
 
-// A slip of the paper: its values {2, sqrt 2 + 2, sqrt 3 + 3} belong to theta = -1, not to theta = 1.
+// An error in the paper: its values {2, sqrt 2 + 2, sqrt 3 + 3} belong to theta = -1, not to theta = 1.
 TEST_F(InequivalentIntervals, MinusOneGivesTheWideInterval) {
   const Interval interval = at_x_test(-1);
   EXPECT_NEAR(interval.upper - interval.lower, 2 * (2 + std::sqrt(2.0)), 1e-13);
 }
 
-// And another: with theta = 1 the scores are {0, sqrt 2 - 2, sqrt 3 - 3} and q = sqrt 2 - 2 < 0, but at x_test = 0 no
+// Another error: with theta = 1 the scores are {0, sqrt 2 - 2, sqrt 3 - 3} and q = sqrt 2 - 2 < 0, but at x_test = 0 no
 // score is below 0. The set {y: phi <= q} is empty; its size is 0, not 2 (2 - sqrt 2).
 TEST_F(InequivalentIntervals, PlusOneGivesAnEmptySetReportedAsThePrediction) {
   const Interval interval = at_x_test(1);

@@ -212,7 +212,7 @@ TEST(RowsForTolerance, OfOnePercentAtNineTenthsAreThreeAndAHalfThousand) {
   EXPECT_LE(n, 3700U);
 }
 
-/// The definition, from a number of rows down that is beyond doubt: by Hoeffding's bound for beta distributions.
+/// The definition, searched downwards from a sufficient number of rows by Hoeffding's bound for beta distributions.
 std::uint64_t rows_by_counting(const Level& level, double tolerance, double confidence) {
   const double certain =
       std::log(2 / (1 - confidence)) / (2 * tolerance * tolerance) + 2 / tolerance + 2 / (tolerance * tolerance);

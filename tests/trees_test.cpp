@@ -38,7 +38,7 @@ void grow(TreeArrays& trees, std::uint32_t node, std::size_t depth, double proba
   trees.feature[node] = static_cast<std::int32_t>(random.below(trees.inputs));
   trees.value[node] = coarse(random);
   trees.missing_left[node] = static_cast<std::uint8_t>(random.below(2));
-  // Siblings need not stand side by side, nor the left one first.
+  // Siblings need not be adjacent, and the left one need not come first.
   const bool right_first = random.below(2) == 1;
   std::uint32_t* const first = right_first ? &trees.right[node] : &trees.left[node];
   const auto place = static_cast<std::uint32_t>(trees.feature.size());
@@ -98,7 +98,7 @@ double random_input(Random& random) {
   }
 }
 
-/// Evaluate n rows, with gaps between the rows of x and of out, and hold every bit against the walk.
+/// Evaluate n rows, with gaps between the rows of x and of out, and compare every bit with the walk.
 void check_against_walk(const TreeArrays& arrays, std::size_t n, Random& random) {
   const Trees trees(arrays);
   ASSERT_EQ(trees.outputs(), arrays.base.size());
@@ -121,7 +121,7 @@ void check_against_walk(const TreeArrays& arrays, std::size_t n, Random& random)
 TEST(Trees, GivesTheBitsOfAWalkWhateverTheDepthAndTheNumberOfRows) {
   Random random(1);
   for (std::size_t depth = 0; depth <= 12; ++depth) {
-    for (const double probability : {0.0, 0.5, 1.0}) {  // a chain, something between, a complete tree
+    for (const double probability : {0.0, 0.5, 1.0}) {  // a chain, an irregular tree, a complete tree
       if (depth > 9 && probability == 1) continue;
       const TreeArrays arrays = random_trees(5, 1, 7, depth, probability, random);
       for (const std::size_t n : {0U, 1U, 7U, 8U, 17U, 1000U}) {

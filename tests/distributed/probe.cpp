@@ -1,7 +1,7 @@
-// one of several workers, for the tests of several processes:
+// One of several workers, for the tests with several processes:
 //   probe evaluate HOST:PORT RANK WORLD ROWS TRANSFORM exact|auto FILE   loss and gradient of its rows, as doubles
 //   probe train    HOST:PORT RANK WORLD ROWS TRANSFORM ROUNDS            what a round sends and takes, as JSON
-// Every worker makes the same problem and takes its part of the rows.
+// Every worker creates the same problem and uses its part of the rows.
 
 #include <sys/resource.h>
 
@@ -125,7 +125,7 @@ void train(const std::vector<std::string>& arguments) {
     return {communicator->bytes_shared() - bytes, loopback_bytes() - network,
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
   };
-  // What comes once, the bins of the features above all, is in both trainings.
+  // One-time costs, mainly the bins of the features, are in both trainings.
   const Cost few = cost_of(rounds);
   const Cost many = cost_of(2 * rounds);
   rusage usage = {};

@@ -1,14 +1,14 @@
-// The C++ face of the guarantee suite: calibrates and predicts as a program that links widthwise::core does, over many
-// repetitions. faces.py calls it and judges what it prints.
+// The C++ program of the guarantee suite: calibrates and predicts with widthwise::core over many repetitions. faces.py
+// calls it and checks its output.
 //
 //   widthwise_guarantee PATH TRANSFORM SCORE SIDES LEVELS CALIBRATION_ROWS TEST_ROWS CAPACITY GUARANTEE [FAULT]
 //
 // stdin: for each repetition the calibration rows and then the test rows, each as doubles: prediction, outcome, weight
-// (0: no weights), group (-1: no groups), then the parameters. stdout: doubles, for each test row of each repetition
-// what PATH gives.
-//   intervals, row, merge: lower and upper bound of each level; row by single rows, merge of three shards of the
-//   calibration quantiles:             the quantile of the predictive distribution at each level p_values: the p-value
-//   of the outcome
+// (0: no weights), group (-1: no groups), then the parameters. stdout: doubles, the results of PATH for each test row of
+// each repetition:
+// - intervals, row, merge: lower and upper bound of each level; row predicts single rows, merge calibrates in 3 shards
+// - quantiles: the quantile of the predictive distribution at each level
+// - p_values: the p-value of the outcome
 
 #include <cstdint>
 #include <cstdio>

@@ -99,7 +99,7 @@ TEST_F(TableOutput, RefusesAPipe) {
 }
 
 TEST_F(TableOutput, SaysOfAFullDiskWhatTheSystemSays) {
-  // A limit on the size of files is met like a full disk: a short write first, then an error.
+  // A limit on the file size behaves like a full disk: a short write first, then an error.
   rlimit old_limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);

@@ -22,7 +22,7 @@
 
 #include "support/numbers.hpp"
 
-/// Models and rows of random numbers, for tests of what holds whatever they were trained on.
+/// Models and rows of random numbers, for tests that do not depend on training.
 namespace widthwise::examples {
 
 inline float small_float(Random& random) { return static_cast<float>(0.5 * random.normal()); }
@@ -119,7 +119,7 @@ struct Table {
   }
 };
 
-/// What a model says of rows.
+/// The predictions of a model for rows.
 struct Answers {
   std::vector<double> predictions;
   std::vector<double> lower;
@@ -143,8 +143,8 @@ inline Model calibrated(const Model& model, const Table& table, const Calibratio
   return model.with_calibration(std::move(calibration));
 }
 
-/// Read bytes that may be anything as a model. Return false when they are refused with kBadData. When they are a model,
-/// it must predict and be written again, to bytes that are read to the same; std::logic_error otherwise.
+/// Read arbitrary bytes as a model. Return false if they are rejected with kBadData. Otherwise the model must predict
+/// and survive a round trip through bytes; std::logic_error if not.
 inline bool check_model_bytes(std::span<const std::byte> bytes) {
   std::optional<Model> read;
   try {
@@ -180,7 +180,7 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
     OnlineCalibration online = *model.parts().online;
     const std::size_t k = online.levels().size();
     std::vector<double> outcomes(std::begin(kValues), std::end(kValues));
-    outcomes.back() = 1;  // an infinite outcome is refused
+    outcomes.back() = 1;  // an infinite outcome is an error
     std::vector<double> predictions(kRows);
     std::vector<double> lower(kRows * k);
     std::vector<double> upper(kRows * k);

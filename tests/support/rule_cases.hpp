@@ -9,7 +9,7 @@
 #include <widthwise/score.hpp>
 #include <widthwise/transform.hpp>
 
-/// The rules that laws of prediction run over.
+/// The rules for parametrised tests of prediction.
 namespace widthwise {
 
 struct RuleCase {
@@ -20,7 +20,7 @@ struct RuleCase {
   [[nodiscard]] ConformalRule rule() const { return ConformalRule(make_transform(transform), score, sides); }
 };
 
-/// Every transform with every score it takes, one- and two-sided.
+/// Every transform with every score it supports, one- and two-sided.
 [[nodiscard]] inline std::vector<RuleCase> all_rules() {
   std::vector<RuleCase> rules;
   for (const auto name : transform_names()) {

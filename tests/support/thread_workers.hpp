@@ -12,7 +12,7 @@
 
 namespace widthwise {
 
-/// A worker of threads of one process; adds up in the order of the ranks, and counts what is sent.
+/// Workers as threads of one process; sums in the order of the ranks, and counts the bytes sent.
 class ThreadWorkers {
  public:
   explicit ThreadWorkers(std::size_t workers)
@@ -25,7 +25,7 @@ class ThreadWorkers {
     }
   }
 
-  /// Bytes the first worker has handed over so far.
+  /// Number of bytes that the first worker has sent so far.
   [[nodiscard]] std::size_t bytes_sent() const { return sent_[0]; }
 
  private:

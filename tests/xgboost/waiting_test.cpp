@@ -35,7 +35,7 @@ class PassiveWaitingTest : public testing::Test {
     for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}) unsetenv(name);
   }
 
-  // With its OpenMP runtime, whichever that is; the tests run libgomp, as wheels of XGBoost do.
+  // With its OpenMP runtime; the tests use libgomp, like the wheels of XGBoost.
   std::shared_ptr<const XgboostLibrary> library_ = XgboostLibrary::load();
   std::size_t before_ = threads_of_this_process();
 };
@@ -46,7 +46,7 @@ TEST_F(PassiveWaitingTest, HoldsMoreThreadsThanProcessorsAndEndsThem) {
   const auto processors = static_cast<std::size_t>(CPU_COUNT(&mask));
   {
     const PassiveWaiting waiting(2);
-    // Two threads that train are several workers of this thread and another.
+    // Two training threads are a team of this thread and another.
     EXPECT_GT(threads_of_this_process() - before_ + 1, processors);
   }
   EXPECT_TRUE(falls_to(before_));
