@@ -4,8 +4,8 @@
 //   widthwise_guarantee PATH TRANSFORM SCORE SIDES LEVELS CALIBRATION_ROWS TEST_ROWS CAPACITY GUARANTEE [FAULT]
 //
 // stdin: for each repetition the calibration rows and then the test rows, each as doubles: prediction, outcome, weight
-// (0: no weights), group (-1: no groups), then the parameters. stdout: doubles, the results of PATH for each test row of
-// each repetition:
+// (0: no weights), group (-1: no groups), then the parameters. stdout: doubles, the results of PATH for each test row
+// of each repetition:
 // - intervals, row, merge: lower and upper bound of each level; row predicts single rows, merge calibrates in 3 shards
 // - quantiles: the quantile of the predictive distribution at each level
 // - p_values: the p-value of the outcome
