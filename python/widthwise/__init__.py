@@ -1,4 +1,4 @@
-"""Honest prediction intervals around the predictions of any regression model.
+"""Calibrated prediction intervals for any regression model.
 
 >>> from widthwise import WidthwiseRegressor                                    # doctest: +SKIP
 >>> model = WidthwiseRegressor(estimator, goal="even").fit(X, y)                # doctest: +SKIP
@@ -9,12 +9,14 @@ If new rows are exchangeable with the calibration rows, a 90% interval contains 
 distribution, at any sample size. It does not say that coverage is 90% for every kind of row; `evaluate` and the report
 measure that.
 
-People with a fitted model and a table want `WidthwiseRegressor`. People without an estimator, with predictions from
-anywhere, want `Localizer`, `Calibration` and `Predictor`; for rows that come in the order of time and drift,
-`OnlinePredictor`. `report` writes a page on the coverage and width of intervals, `evaluate_intervals` measures intervals
-from anywhere, `plan` computes how many calibration rows a tolerance on coverage needs. `widthwise.xgboost`, `widthwise.torch`,
-`widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` meet those packages; `widthwise.spark`, `widthwise.dask`,
-`widthwise.ray` and `widthwise.duckdb` go where the rows are; `widthwise.plot` has the pictures.
+Use `WidthwiseRegressor` with a scikit-learn estimator, and `Localizer`, `Calibration` and `Predictor` with predictions
+of any other model. `OnlinePredictor` handles rows that arrive in time order and drift. `report` writes a page on the
+coverage and width of intervals, `evaluate_intervals` measures intervals
+from anywhere, `plan` computes how many calibration rows a tolerance on coverage needs. `widthwise.xgboost`,
+`widthwise.torch`,
+`widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` connect to those packages; `widthwise.spark`,
+`widthwise.dask`, `widthwise.ray` and `widthwise.duckdb` predict and calibrate on those engines; `widthwise.plot` draws
+intervals and coverage.
 """
 
 from __future__ import annotations
@@ -66,9 +68,9 @@ __all__ = [  # noqa: F822 - found by __getattr__
 
 
 def _unavailable(name: str, message: str) -> type:
-    """Stand-in for a class or function whose packages are not installed: calling it raises ImportError.
+    """Placeholder for a class or function whose packages are not installed: calling it raises ImportError.
 
-    The name itself is always there, so that ``from widthwise import name``, `help` and `inspect` do not fail.
+    The name always exists, so that ``from widthwise import name``, `help` and `inspect` do not fail.
     """
 
     class Meta(type):

@@ -1,4 +1,4 @@
-"""Models on batches of rows, wherever these are: what Spark, Dask, Ray and DuckDB share."""
+"""Prediction and calibration on batches of rows, shared by Spark, Dask, Ray and DuckDB."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MOST_READ = 4
 
 @dataclass(frozen=True)
 class Shipment:
-    """A model on its way to other processes, each of which fetches and reads its bytes once."""
+    """A model that is sent to other processes; each process fetches and reads its bytes once."""
 
     digest: str
     fetch: Callable[[], bytes]
@@ -56,7 +56,7 @@ def digest_of(data: bytes) -> str:
 
 
 def predictor_of(model: AnyModel) -> Predictor:
-    """What people give for a model."""
+    """Predictor from a model, a path or bytes."""
     if isinstance(model, Predictor):
         return model
     if isinstance(model, (bytes, bytearray, memoryview)):
@@ -77,7 +77,7 @@ def predictor_of(model: AnyModel) -> Predictor:
 
 
 def _numbers(batch: Any, names: Sequence[str]) -> _core.Table:
-    """Columns of numbers. Decimals and half precision, which the library does not borrow, are converted."""
+    """Numeric columns. Decimals and half-precision floats are converted, because C++ cannot borrow them."""
     if hasattr(batch, "schema"):
         import pyarrow as pa
 
@@ -110,7 +110,7 @@ def needed_columns(model: _core.Model, *more: str | None) -> list[str]:
 def check_columns(there: Sequence[str], needed: Iterable[str]) -> None:
     for name in needed:
         if name not in there:
-            raise ValueError(f"there is no column {name!r}, which the model needs; there are {', '.join(there)}")
+            raise ValueError(f"missing column {name!r}, required by the model; found {', '.join(there)}")
 
 
 # ---- intervals
@@ -118,7 +118,7 @@ def check_columns(there: Sequence[str], needed: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Intervals:
-    """The columns that predicting adds to a table: those of ``widthwise predict``."""
+    """The columns that prediction adds to a table, as in ``widthwise predict``."""
 
     levels: list[float]
     names: list[str]
@@ -129,18 +129,18 @@ class Intervals:
         levels = list(dict.fromkeys(predictor._checked_levels(confidence_level)))
         model = predictor._model
         if groups is None and model.calibration.grouped:
-            raise ValueError("the calibration has groups: name the column that holds those of the rows as groups=")
+            raise ValueError("the calibration has groups; pass the name of the group column as groups=")
         names = [] if model.needs_predictions else ["prediction"]
         for level in map(_core.level_text, levels):
             names += [f"lower_{level}", f"upper_{level}"]
         return cls(levels, names, groups)
 
     def check(self, model: _core.Model, there: Sequence[str]) -> None:
-        """Raise unless the columns needed are there, and those added are not."""
+        """Raise if a required column is missing or an output column exists."""
         check_columns(there, needed_columns(model, self.groups))
         for name in self.names:
             if name in there:
-                raise ValueError(f"there is a column {name!r} already; drop or rename it first")
+                raise ValueError(f"the column {name!r} already exists; drop or rename it")
 
     def columns(self, model: _core.Model, batch: Any) -> dict[str, Floats]:
         table = _numbers(batch, model.features)
@@ -152,7 +152,7 @@ class Intervals:
         return dict(zip(self.names, map(np.ascontiguousarray, columns), strict=True))
 
     def add_to(self, model: _core.Model, batch: Any) -> Any:
-        """An Arrow batch or table with the columns added."""
+        """Return an Arrow batch or table with the columns added."""
         import pyarrow as pa
 
         for name, values in self.columns(model, batch).items():
@@ -165,8 +165,8 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Shard:
-    """What one machine makes of its rows: a sample of scores, one of |y - prediction|, a sketch of the rows, or what is
-    wrong with them."""
+    """Result of one machine: samples of the scores and of |y - prediction|, a sketch of the rows, or an error
+    message."""
 
     scores: bytes = b""
     residuals: bytes = b""
@@ -183,7 +183,7 @@ MERGED_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Calibrating:
-    """Which columns calibrate a model."""
+    """The columns used for calibration."""
 
     key: str
     target: str
@@ -197,14 +197,15 @@ class Calibrating:
                 "numbers of their own, and without them rows that come twice would not be found"
             )
         if not (target or model.target):
-            raise ValueError("the model does not name the column of outcomes; give it as target=")
+            raise ValueError("the model has no target column; pass its name as target=")
         return cls(key, target or model.target, groups)
 
     def needed(self, model: _core.Model) -> list[str]:
         return needed_columns(model, self.target, self.groups, self.key)
 
     def shard(self, model: _core.Model, batches: Iterable[Any]) -> Shard:
-        """The scores of some rows. What is wrong with them travels, too: errors of workers are hard to read."""
+        """Compute the scores of some rows. Errors are returned as text, because exceptions of workers are hard to
+        read."""
         scored = _Scored.like(model)
         try:
             for batch in batches:
@@ -233,14 +234,14 @@ class Calibrating:
             return Shard(problem=str(error))
 
     def finished(self, predictor: Predictor, shards: Iterable[Shard], replace: bool) -> Predictor:
-        """The predictor with the rows of all shards."""
+        """Return the predictor calibrated with the rows of all shards."""
         model = predictor._model
         shard = self.merged(shards)
         if shard.problem:
             raise ValueError(shard.problem)
         scored = _Scored.of(shard) if shard.scores else _Scored.like(model)
         if scored.scores.rows_seen == 0:
-            raise ValueError("there are no rows to calibrate with")
+            raise ValueError("no rows to calibrate with")
         if replace:
             scores, rows = _Scored.like(model).scores, _core.RowSketch()
         else:
@@ -285,7 +286,7 @@ class Calibrating:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What a Shard holds, to be added to."""
+    """Accumulator for the content of a Shard."""
 
     scores: _core.Calibration
     residuals: _core.Calibration
@@ -316,7 +317,7 @@ class _Scored:
 
 
 class Cluster(ABC):
-    """Prediction and calibration of a frame whose rows lie on many machines. A subclass knows one system."""
+    """Prediction and calibration of a distributed frame. A subclass implements one engine."""
 
     def predict_interval(
         self, frame: Any, model: AnyModel, confidence_level: Levels | None = None, *, groups: str | None = None
@@ -383,10 +384,10 @@ class Cluster(ABC):
 
     @abstractmethod
     def _add_intervals(self, frame: Any, predictor: Predictor, intervals: Intervals) -> Any:
-        """The frame with the columns of the intervals."""
+        """Return the frame with the interval columns."""
 
     def _parts(self, frame: Any, predictor: Predictor, calibrating: Calibrating, needed: list[str]) -> Iterable[Shard]:
-        """The scores of all rows, in at most MERGED_AT_ONCE shards."""
+        """Return the scores of all rows, in at most MERGED_AT_ONCE shards."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""A sample of scores that knows which of them bounds the next."""
+"""Calibration: a sample of scores and its conformal quantiles."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from ._tables import Floats
 
 
 class Calibration:
-    """A sample of scores of rows that nothing was fitted on; it knows which of them bounds the next.
+    """A sample of calibration scores, with conformal quantiles and p-values.
 
-    The same rows give the same calibration in whatever order and on however many machines they are added; a row that
-    comes twice is an error, because it would make intervals too narrow. Threads may share a calibration; each call is
-    atomic.
+    The calibration does not depend on the order in which rows are added, nor on the number of machines. A duplicate
+    row is an error, because it would make intervals too narrow. Threads may share a calibration; each call is atomic.
 
     Parameters
     ----------
     capacity : int, default=1_000_000
-        Rows kept of each group. Of more rows a uniform sample is kept; the guarantee stays exact.
+        Rows kept per group. A uniform sample is kept of more rows; the guarantee stays exact.
     random_state : int, default=0
-        Chooses the sample. Calibrations that are to be merged have the same.
+        Random seed of the sample. Calibrations can be merged if they have the same seed.
 
     Examples
     --------
@@ -35,7 +34,7 @@ class Calibration:
     >>> calibration = Calibration().add(np.arange(1.0, 10.0))
     >>> len(calibration), calibration.quantile(0.9)
     (9, 9.0)
-    >>> calibration.quantile(0.95)          # 9 rows are too few to promise that
+    >>> calibration.quantile(0.95)          # 9 rows are too few for this level
     inf
     """
 
@@ -64,24 +63,25 @@ class Calibration:
         first_row: int | None = None,
         key: ArrayLike | None = None,
     ) -> Calibration:
-        """Add scores, all of them or, when one is refused, none.
+        """Add scores. If one is rejected, none is added.
 
         Parameters
         ----------
         scores : array-like of shape (n,)
-            Of rows that nothing was fitted on; NaN is an error.
+            Scores of rows that no model was fitted on; NaN is an error.
         above : array-like of bool, optional
-            Whether the outcome lies above the prediction; quantiles of one side need it.
+            Whether the outcome is above the prediction; required for one-sided quantiles.
         weights : array-like of float, optional
-            Likelihood ratios of the rows to predict to these, under covariate shift, up to one factor. `quantile` and
+            Likelihood ratios of the test to the calibration distribution under covariate shift, up to a constant
+            factor. `quantile` and
             `p_values` then need `test_weight`, the ratio at the row to predict, with the same factor.
         groups : array-like of int, optional
-            Calibrate each group separately (Mondrian). Every row of a calibration has a group, or none has.
+            Calibrate each group separately (Mondrian). Either all rows of a calibration have a group or none.
         first_row : int, optional
-            Number of the first row. Numbers are unique over everything that is ever merged; by default they go on from
-            the rows added before.
+            Number of the first row. Row numbers are unique among all calibrations that are merged; by default they
+            continue from the rows added before.
         key : array-like of int, optional
-            A number for each row instead, unique likewise: then the order of the rows does not matter, either.
+            Unique number of each row, instead of `first_row`. The result then does not depend on the order of the rows.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class Calibration:
         values = _tables.numbers(scores, "scores")
         n = len(values)
         if key is not None and first_row is not None:
-            raise ValueError("give either first_row or key: both number the rows")
+            raise ValueError("pass either first_row or key, not both")
         self._core.add(
             values,
             None if first_row is None else whole(first_row, "first_row"),
@@ -103,7 +103,7 @@ class Calibration:
         return self
 
     def merge(self, other: Calibration) -> Calibration:
-        """Take in the rows of another calibration, of another machine say, and return this one."""
+        """Merge the rows of another calibration into this one and return it."""
         with _both_locked(self, other):
             self._core.merge(other._core)
             self._rows.merge(other._rows)
@@ -117,32 +117,32 @@ class Calibration:
         test_weight: float | None = None,
         guarantee: Guarantee = "marginal",
     ) -> float:
-        """The score that bounds the next one with this probability; infinite when there are too few rows.
+        """Return the conformal quantile of the scores; infinite if there are too few rows.
 
         Parameters
         ----------
         confidence_level : float
         group : int, optional
-            The next row's group, when the calibration has groups.
+            Group of the row to predict, if the calibration has groups.
         test_weight : float, optional
-            The next row's likelihood ratio, on the scale of the calibration weights, when there are weights.
+            Likelihood ratio of the row to predict, on the scale of the calibration weights, if there are weights.
         guarantee : "marginal" or float, default="marginal"
-            See `WidthwiseRegressor`; a confidence is an error with weights.
+            See `WidthwiseRegressor`; a confidence cannot be combined with weights.
         """
         sorted_scores = self._core.sorted(guarantee_text(guarantee))
         weight = None if test_weight is None else real(test_weight, "test_weight")
         return sorted_scores.quantile(real(confidence_level, "confidence_level"), self._group(group), weight)
 
     def p_values(self, scores: ArrayLike, *, group: int | None = None, test_weight: ArrayLike | None = None) -> Floats:
-        """The p-values of scores: small where a score would surprise.
+        """Return the conformal p-values of scores; small for unusually large scores.
 
         Parameters
         ----------
         scores : array-like of shape (n,)
         group : int, optional
-            The group of these rows, when the calibration has groups.
+            Group of these rows, if the calibration has groups.
         test_weight : float or array-like of shape (n,), optional
-            Their likelihood ratios, on the scale of the calibration weights, when there are weights.
+            Likelihood ratios of these rows, on the scale of the calibration weights, if there are weights.
         """
         values = _tables.numbers(scores, "scores")
         weights = None
@@ -152,26 +152,26 @@ class Calibration:
 
     def _group(self, group: int | None) -> int:
         if group is None and self._core.grouped:
-            raise ValueError("the calibration has groups: give that of the row to predict as group=")
+            raise ValueError("the calibration has groups; pass the group of the row to predict as group=")
         return 0 if group is None else whole(group, "group", minimum=-(2**63), maximum=2**63 - 1)
 
     @property
     def rows_seen(self) -> int:
-        """Rows added so far, kept or not."""
+        """Number of rows added so far, including rows outside the sample."""
         return self._core.rows_seen
 
     @property
     def groups(self) -> list[int]:
-        """The groups seen, ascending."""
+        """The groups in ascending order."""
         return self._core.groups
 
     def to_bytes(self) -> bytes:
-        """The scores as bytes: equal for equal sets of rows."""
+        """Serialise the calibration; equal sets of rows give equal bytes."""
         return self._core.to_bytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Calibration:
-        """Read back what `to_bytes` wrote; anything else is a ValueError."""
+        """Load a calibration from the bytes of `to_bytes`; raise ValueError for other bytes."""
         return cls._of(_core.Calibration.from_bytes(bytes(memoryview(data))))
 
     def __len__(self) -> int:
@@ -195,7 +195,7 @@ class Calibration:
 
 @contextmanager
 def _both_locked(a: Calibration, b: Calibration) -> Iterator[None]:
-    """Lock two calibrations in one order, whoever merges which into which: no thread waits for another that waits."""
+    """Lock two calibrations in a fixed order, so that concurrent merges cannot deadlock."""
     first, second = sorted((a, b), key=id)
     with first._lock, second._lock:
         yield

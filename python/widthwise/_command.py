@@ -1,4 +1,4 @@
-"""The command `widthwise`: the C++ program of this package, with the libraries that Python has."""
+"""The command `widthwise`: starts the C++ program of this package with the libraries of this Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _folder_of(package: str) -> Path | None:
 
 
 def main() -> int:
-    """Become the program."""
+    """Replace this process with the program."""
     program = Path(__file__).with_name("bin") / "widthwise"
     arrow = _folder_of("pyarrow")
     if arrow is None or not (arrow / ARROW).exists():

@@ -1,4 +1,4 @@
-"""The user's own XGBoost, and what training tells on the way."""
+"""XGBoost of this Python environment, and progress of training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ProgressCallback = Callable[[str, int, int, float], None]
 
 
 def xgboost_library() -> str:
-    """The library inside the xgboost package of this Python; empty when C++ is told by a variable where to look."""
+    """Path of the library in the xgboost package of this Python; empty if an environment variable sets the path."""
     if os.environ.get("WIDTHWISE_XGBOOST"):
         return ""
     spec = importlib.util.find_spec("xgboost")
@@ -32,7 +32,7 @@ def xgboost_library() -> str:
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """n_jobs as C++ counts training threads; 0 is automatic."""
+    """Number of training threads for C++ from n_jobs; 0 is automatic."""
     if n_jobs is None or n_jobs == -1:
         return 0
     n_jobs = whole(n_jobs, "n_jobs", minimum=-(2**31), maximum=2**31 - 1)
@@ -45,7 +45,7 @@ def threads_of(n_jobs: int | None) -> int:
 
 @contextmanager
 def progress(verbose: int) -> Iterator[ProgressCallback | None]:
-    """What to tell of training: a bar of tqdm for each stage when verbose, and each stage to the log."""
+    """Progress callback of training: a tqdm bar per stage if verbose, and a log entry per stage."""
     if not verbose:
         yield None
         return

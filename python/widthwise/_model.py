@@ -1,4 +1,4 @@
-"""What a localizer and a predictor share: a C++ model, the way to give it rows, and to calibrate it with them."""
+"""Common base of localizers and predictors: a C++ model, its input rows and its calibration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOW_TO_CALIBRATE = "WidthwiseRegressor.conformalize, Predictor.calibrated or Loc
 
 
 def not_fitted(message: str) -> Exception:
-    """scikit-learn's exception where there is scikit-learn; it is a ValueError, too."""
+    """Return scikit-learn's NotFittedError if scikit-learn is installed, otherwise a ValueError."""
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:
@@ -32,37 +32,37 @@ def not_fitted(message: str) -> Exception:
 
 
 def load_model(path: str | os.PathLike[str]) -> _core.Model:
-    """Load a model file, with the exceptions that Python people expect."""
+    """Load a model file; raise FileNotFoundError or OSError on failure."""
     file = file_of(path)
     try:
         return _core.Model.load(file)
     except OSError as error:
         if not Path(os.fsdecode(file)).exists():
-            raise FileNotFoundError(errno.ENOENT, "there is no model file", os.fspath(path)) from None
+            raise FileNotFoundError(errno.ENOENT, "no such model file", os.fspath(path)) from None
         raise OSError(str(error)) from None
 
 
 class Origin(NamedTuple):
-    """The file that a model was loaded from, as it was then or when the model was last saved to it."""
+    """The file that a model was loaded from, with its version at the last load or save."""
 
     file: bytes
     version: tuple[int, int, int, int] | None
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Origin:
-        """To call before the file is loaded: a change while it is read is a change since."""
+        """Record the version before the file is loaded, so that a change during loading is detected."""
         file = file_of(path)
         return cls(os.path.realpath(file), _core.version_of(file))
 
 
 class HasModel:
-    """What a localizer and a predictor share: a C++ model, and the way to give it rows."""
+    """Common base of localizers and predictors: a C++ model and its input rows."""
 
     _model: _core.Model
     _origin: Origin | None = None
 
     def _save_model(self, model: _core.Model, path: str | os.PathLike[str]) -> None:
-        """Save to a file, but not over an update of the file that this came from."""
+        """Save to a file, unless the file changed after this model was loaded from it."""
         file, origin = file_of(path), self._origin
         if origin is None or origin.file != os.path.realpath(file):
             model.save(file)
@@ -71,24 +71,22 @@ class HasModel:
 
     @property
     def features(self) -> list[str]:
-        """Names of the columns of X that widths depend on."""
+        """Names of the feature columns."""
         return self._fitted_model().features
 
     @property
     def transform(self) -> str:
-        """The transform that was trained."""
+        """Name of the score transform."""
         return self._fitted_model().transform
 
     @property
     def two_sided(self) -> bool:
-        """Whether the two sides of an interval were learnt apart."""
+        """Whether the lower and upper half-widths were trained separately."""
         return self._fitted_model().two_sided
 
     def _fitted_model(self) -> _core.Model:
         if not hasattr(self, "_model"):
-            raise not_fitted(
-                f"this {type(self).__name__} is not fitted yet: call fit with X, y and y_pred or y_pred_cv"
-            )
+            raise not_fitted(f"this {type(self).__name__} is not fitted; call fit with X, y and y_pred or y_pred_cv")
         return self._model
 
     def _inputs(self, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
@@ -107,15 +105,15 @@ class HasModel:
 
 
 def inputs_of(model: _core.Model, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
-    """Rows as a model takes them: its features, and predictions unless it makes its own."""
+    """Model inputs: the features, and predictions if the model has no base model."""
     table, named = _tables.read(X)
     table = _tables.select_names(table, model.features, named)
     if y_pred is None:
         if model.needs_predictions:
-            raise ValueError("this model has no base model: give the predictions of the rows as y_pred")
+            raise ValueError("this model has no base model; pass predictions as y_pred")
         return table, None
     if not model.needs_predictions:
-        raise ValueError("this model makes its own predictions: leave y_pred out")
+        raise ValueError("this model has a base model; do not pass y_pred")
     return table, _tables.numbers(y_pred, "y_pred", table.rows)
 
 
@@ -133,8 +131,8 @@ def add_rows(
     key: Any = None,
     replace: str = "replace=True",
 ) -> None:
-    """Add rows to a calibration. Rows that fitted the model, or are in the calibration, are refused; `replace` says how
-    to calibrate without the latter."""
+    """Add rows to a calibration. Rows used to fit the model or already in the calibration set are rejected; the error
+    message suggests `replace`."""
     outcomes = _tables.finite(_tables.numbers(y, "y", table.rows), "y")
     if y_pred is not None:
         _tables.finite(y_pred, "y_pred")
@@ -152,7 +150,7 @@ def add_rows(
 
 
 def first_row_of(table: _core.Table, y: Floats) -> int:
-    """The number of a table's first row, from its content: a table that is given twice is found, and no row of it is
-    taken for one that people number themselves."""
+    """Number of the first row, a hash of the table: a repeated table is detected, and row numbers chosen by users do
+    not collide."""
     outcomes = _core.Table.from_columns([y], ["y"], [0], len(y))
     return (table.fingerprint() ^ outcomes.fingerprint()) >> 1

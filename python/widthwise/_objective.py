@@ -1,4 +1,4 @@
-"""A width objective that travels: what the adapters to training packages share."""
+"""Picklable width objective, shared by the adapters to training packages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._options import Goal, LevelWindow, goal_text, level_window_of
 
 
 class PortableObjective:
-    """A C++ objective beside the options that made it, so that it can be pickled and copied.
+    """A C++ objective together with its options, so that it can be pickled and copied.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class PortableObjective:
 
 
 class HasObjective:
-    """What a loss of this package tells of itself."""
+    """Public attributes of the losses of this package."""
 
     unit: float | None
     _default_unit: float | None = None
@@ -68,9 +68,9 @@ class HasObjective:
 
 
 def checked_unit(unit: float | None) -> float | None:
-    """The power of two nearest to a unit of residuals, so that dividing by it rounds nothing; or None."""
+    """The power of two nearest to the unit, so that dividing residuals by it is exact; or None."""
     if unit is None:
         return None
     if not (unit > 0 and math.isfinite(unit)):
-        raise ValueError(f"unit is {unit!r}; expected a positive number, about the mean size of the residuals")
+        raise ValueError(f"unit is {unit!r}; expected a positive number, such as the mean absolute residual")
     return _core.unit_near(unit)

@@ -1,4 +1,4 @@
-"""Intervals that follow a stream whose errors change."""
+"""Online conformal intervals for streams that drift."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._tables import Floats
 
 
 class Issued(tuple[Floats, Floats]):
-    """Predictions and intervals of a batch of rows: a pair that knows the number of its batch.
+    """Predictions and intervals of a batch: a pair with the batch number as an attribute.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Issued(tuple[Floats, Floats]):
     intervals : array of shape (n, 2, k)
         Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``.
     batch : int
-        The number to give to `OnlinePredictor.observe` with the outcomes.
+        Batch number to pass to `OnlinePredictor.observe`.
     """
 
     batch: int
@@ -44,13 +44,14 @@ class Issued(tuple[Floats, Floats]):
 
 
 class OnlinePredictor(HasModel):
-    """Intervals for rows that arrive in time order: each outcome corrects the intervals issued after it.
+    """Online intervals for rows that arrive in time order, updated with each observed outcome.
 
-    A calibration is valid for rows that are exchangeable with its own. When the errors of a model change over time,
-    they are not. Here the long-run share of covered outcomes tends to the level for every sequence of outcomes.
+    A fixed calibration is valid for rows that are exchangeable with the calibration rows. When the errors of a model
+    change over time, rows are not exchangeable. Online, the long-run coverage tends to the level for every sequence of
+    outcomes.
 
-    `predict_interval` issues a batch of intervals and records it. `observe` takes the outcomes, later and in any order,
-    and scores them against the intervals that were issued. `track` does both for rows whose outcomes are known, as in a
+    `predict_interval` issues a batch of intervals and records it. `observe` takes outcomes later, in any order, and
+    scores them against the issued intervals. `track` does both for rows whose outcomes are known, as in a
     backtest.
 
     Parameters
@@ -58,17 +59,17 @@ class OnlinePredictor(HasModel):
     predictor : Predictor
         A calibrated model. `load` resumes a stream that `save` wrote.
     confidence_level : float or list of k floats, optional
-        By default the predictor's.
+        By default the levels of the predictor.
     method : {"adaptive", "decaying"}
-        "adaptive" moves the level and takes quantiles of the last `window_rows` rows: it follows drift indefinitely
-        (Gibbs and Candes 2021). "decaying" moves the quantile by steps that shrink: it settles when the stream does
-        (Angelopoulos, Barber and Bates 2024).
+        "adaptive" adjusts the level with constant steps and uses quantiles of the last `window_rows` rows; it follows
+        drift indefinitely (Gibbs and Candes 2021). "decaying" adjusts the quantile with shrinking steps; it
+        converges for stationary streams (Angelopoulos, Barber and Bates 2024).
     step : float, optional
-        How far one miss moves the level: by default a twentieth of 1 - level for "adaptive", 1 for "decaying". A batch
-        of more than 20 rows moves it as far as 20 rows at most.
+        Step size of one update; by default (1 - level) / 20 for "adaptive" and 1 for "decaying". A batch of more than
+        20 rows counts as 20 rows.
     window_rows : int, optional
-        Recent rows that "adaptive" takes quantiles of, at least, and that `recent_coverage` counts; 1000 by default.
-        Quantiles are taken of ten batches when that is more.
+        Recent rows used for the quantiles of "adaptive" and for `recent_coverage`; 1000 by default. Quantiles use ten
+        batches if these have more rows.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class OnlinePredictor(HasModel):
     ...     y_pred, intervals = online.predict_interval(X)          # in the morning
     ...     online.observe(X, y)                                    # in the evening
 
-    Outcomes that come late, in any order:
+    Delayed outcomes, in any order:
 
     >>> monday = online.predict_interval(X_monday)                  # doctest: +SKIP
     >>> tuesday = online.predict_interval(X_tuesday)                # doctest: +SKIP
@@ -96,7 +97,7 @@ class OnlinePredictor(HasModel):
     ) -> None:
         model = predictor._fitted_model()
         if model.calibration_rows == 0:
-            raise not_fitted("the model is not calibrated yet: give it rows that nothing was fitted on")
+            raise not_fitted("the model is not calibrated; calibrate it with rows that no model was fitted on")
         self._model = model.with_online(None)  # the place in the stream is in _online alone
         self._origin = predictor._origin
         levels = levels_of(confidence_level, model.levels)
@@ -107,14 +108,14 @@ class OnlinePredictor(HasModel):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OnlinePredictor:
-        """Load a model file that `save` or ``widthwise track --save`` wrote, and resume its stream."""
+        """Load a model file written by `save` or ``widthwise track --save`` and resume its stream."""
         origin = Origin.of(path)
         model = load_model(path)
         online = model.online
         if online is None:
             raise ValueError(
-                f"{os.fsdecode(path)}: this model follows no stream yet; "
-                "begin with OnlinePredictor(Predictor.load(...), confidence_level)"
+                f"{os.fsdecode(path)}: the model has no online state; start with "
+                f"OnlinePredictor(Predictor.load(...), confidence_level)"
             )
         self = cls.__new__(cls)
         self._model = model.with_online(None)
@@ -123,7 +124,7 @@ class OnlinePredictor(HasModel):
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file with the state of the stream, pending batches included; `Predictor.load` reads it too.
+        """Write a model file with the online state, including pending batches. `Predictor.load` also reads it.
 
         Raises `OSError` when the stream was loaded from that file and another process has changed it since.
         """
@@ -131,37 +132,37 @@ class OnlinePredictor(HasModel):
 
     @property
     def predictor(self) -> Predictor:
-        """The predictor that this one began with, its calibration as it was."""
+        """The predictor with the original calibration."""
         return Predictor._of(self._model, self._origin)
 
     @property
     def confidence_levels(self) -> list[float]:
-        """The levels that are followed."""
+        """Confidence levels."""
         return self._online.levels
 
     @property
     def method(self) -> str:
-        """How the stream is followed."""
+        """Update method."""
         return self._online.method
 
     @property
     def rows_observed(self) -> int:
-        """Rows with outcomes so far."""
+        """Number of rows with observed outcomes."""
         return self._online.rows
 
     @property
     def longest_delay(self) -> int:
-        """The greatest number of rows issued until an outcome was observed, from the first row of its batch on.
+        """Largest number of rows issued from the first row of a batch until one of its outcomes was observed.
 
-        The d of the guarantee: 1 row by row, b in batches of b rows.
+        This is d in the guarantee: 1 row by row, b in batches of b rows.
         """
         return self._online.longest_delay
 
     @property
     def pending(self) -> dict[int, int]:
-        """Batches whose outcomes are still to come, oldest first: batch number to rows pending.
+        """Pending batches, oldest first: batch number to number of pending rows.
 
-        At most 100,000; the oldest is dropped when there are more.
+        At most 100,000; the oldest batch is dropped when there are more.
         """
         return self._online.pending()
 
@@ -172,7 +173,7 @@ class OnlinePredictor(HasModel):
         ----------
         X : table of shape (n, d)
         y_pred : array-like of shape (n,), optional
-            Predictions; left out when the model makes its own.
+            Predictions, if the model has no base model.
 
         Returns
         -------
@@ -183,25 +184,25 @@ class OnlinePredictor(HasModel):
         """
         table, predictions = self._inputs(X, y_pred)
         if table.rows == 0:
-            raise ValueError("X has no rows; a batch needs at least one")
+            raise ValueError("X has no rows; expected at least one")
         batch, f, intervals = self._online.issue(self._model, table, predictions)
         return Issued(f, intervals, batch)
 
     def observe(self, X: Any, y: Any, y_pred: Any = None, *, batch: int | None = None) -> None:
-        """Learn outcomes of rows that `predict_interval` issued intervals for.
+        """Observe outcomes of rows issued by `predict_interval`.
 
         Each outcome is scored against the interval that was issued. Rows of a batch may be observed in several calls.
 
         Parameters
         ----------
         X : table of shape (n, d)
-            Rows of the batch, all or some, as they were given to `predict_interval`.
+            All or some rows of the batch, as passed to `predict_interval`.
         y : array-like of shape (n,)
             Outcomes; rows with NaN stay pending.
         y_pred : array-like of shape (n,), optional
-            Predictions, as they were given to `predict_interval`.
+            Predictions, as passed to `predict_interval`.
         batch : int, optional
-            Number of the batch; may be left out when exactly one is pending.
+            Batch number; optional if exactly one batch is pending.
         """
         batch = self._only_pending() if batch is None else whole(batch, "batch")
         table, predictions = self._inputs(X, y_pred)
@@ -214,17 +215,16 @@ class OnlinePredictor(HasModel):
             return batches[0]
         if not batches:
             raise ValueError(
-                "no batch is pending: issue intervals with predict_interval before you observe outcomes, "
-                "or use track for rows whose outcomes are known"
+                "no batch is pending; call predict_interval before observe, or use track for rows with known outcomes"
             )
         some = ", ".join(map(str, batches[:5])) + (", ..." if len(batches) > 5 else "")
         raise ValueError(
-            f"{len(batches)} batches are pending ({some}): say which with batch=, the attribute `batch` of what "
-            "predict_interval returned; drop gives up batches whose outcomes will not come"
+            f"{len(batches)} batches are pending ({some}); pass batch=, the attribute `batch` of the result of "
+            f"predict_interval, or drop batches without outcomes"
         )
 
     def drop(self, batch: int) -> None:
-        """Give up the pending outcomes of a batch; its rows count for nothing."""
+        """Drop a pending batch. Its rows are ignored."""
         self._online.drop(whole(batch, "batch"))
 
     def track(
@@ -238,17 +238,18 @@ class OnlinePredictor(HasModel):
         y : array-like of shape (n,)
             Outcomes; rows with NaN get intervals and are not recorded.
         y_pred : array-like of shape (n,), optional
-            Predictions; left out when the model makes its own.
+            Predictions, if the model has no base model.
         batch_size : int, default 1
-            Rows issued together. By default each outcome is observed before the next row is issued: choose the size
-            of the batches that are issued in production.
+            Rows per batch. By default each outcome is observed before the next row is issued; use the batch size of
+            production.
         delay : int, default 0
-            Batches issued before the outcomes of a batch are observed. All outcomes are observed at the end.
+            Number of later batches issued before the outcomes of a batch are observed. All outcomes are observed at
+            the end.
 
         Returns
         -------
         y_pred, intervals
-            As `predict_interval`; each interval from the outcomes observed when its batch was issued.
+            As `predict_interval`; each interval uses only outcomes observed before its batch was issued.
         """
         batch_size = whole(batch_size, "batch_size", minimum=1)
         delay = whole(delay, "delay")
@@ -258,17 +259,17 @@ class OnlinePredictor(HasModel):
 
     @property
     def coverage(self) -> list[float]:
-        """The share of observed outcomes inside the intervals that were issued, for each level."""
+        """Coverage of the issued intervals per level."""
         return self._shares("covered", "rows")
 
     @property
     def recent_coverage(self) -> list[float]:
-        """The same of the last `window_rows` rows."""
+        """Coverage of the last `window_rows` rows per level."""
         return self._shares("recent_covered", "recent_rows")
 
     @property
     def fixed_coverage(self) -> list[float]:
-        """What the calibration would have covered, left as it was."""
+        """Coverage that the original calibration would have had, per level."""
         return self._shares("covered_fixed", "rows")
 
     def _shares(self, part: str, whole: str) -> list[float]:

@@ -24,11 +24,11 @@ class Predictor(HasModel):
     ----------
     localizer : Localizer
     calibration : Calibration
-        Of this localizer's scores.
+        Calibration of the scores of this localizer.
 
     Examples
     --------
-    See `Localizer`. A model file that ``widthwise fit`` or `WidthwiseRegressor.save` wrote is a predictor, too:
+    See `Localizer`. A model file written by ``widthwise fit`` or `WidthwiseRegressor.save` also loads as a predictor:
 
     >>> from widthwise import Predictor
     >>> predictor = Predictor.load("homes.safetensors")         # doctest: +SKIP
@@ -53,16 +53,16 @@ class Predictor(HasModel):
         return cls._of(load_model(path), origin)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a model file, whole or not at all, which C++ and the command line load, too.
+        """Write a model file atomically. C++ and the command line can load it.
 
-        Raises `OSError` when this model was loaded from that file, `calibrated` included, and the file has changed
-        since: the update of another process would be lost. Load the file again and repeat the update.
+        Raises `OSError` if this model was loaded from that file and the file has changed since, because the update of
+        another process would be lost. Load the file again and repeat the update.
         """
         self._save_model(self._model, path)
 
     @property
     def needs_predictions(self) -> bool:
-        """Whether rows bring their predictions; else the model makes them."""
+        """Whether the model has no base model, so that rows need predictions."""
         return self._model.needs_predictions
 
     @property
@@ -72,16 +72,16 @@ class Predictor(HasModel):
 
     @property
     def confidence_levels(self) -> list[float]:
-        """What is predicted when nobody says."""
+        """Default confidence levels of `predict_interval`."""
         return self._model.levels
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee of intervals and quantiles: "marginal", or the confidence of a training-conditional one."""
+        """Guarantee of intervals and quantiles: "marginal", or the confidence of training-conditional coverage."""
         return guarantee_of(self._model.guarantee)
 
     def with_guarantee(self, guarantee: Guarantee) -> Predictor:
-        """This predictor with another guarantee; nothing is fitted or calibrated again.
+        """Return this predictor with another guarantee, without fitting or calibrating again.
 
         Parameters
         ----------
@@ -103,12 +103,12 @@ class Predictor(HasModel):
         Parameters
         ----------
         X : table of shape (n, d)
-            With the columns that were seen in fit, in any order; further ones do not matter.
+            Contains the columns of fit, in any order. Other columns are ignored.
         y_pred : array-like of shape (n,), optional
-            Predictions; left out when the model makes its own.
+            Predictions, if the model has no base model.
         confidence_level : float or list of k floats, optional
         groups : array-like of int, optional
-            The rows' categories, when the calibration has them. One that was not calibrated gets an infinite interval.
+            Groups of the rows, if the calibration has groups. A group that was not calibrated gets infinite intervals.
 
         Returns
         -------
@@ -121,7 +121,7 @@ class Predictor(HasModel):
         return self._model.intervals(table, predictions, groups_of(groups, table.rows), levels)
 
     def predict_p(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None) -> Floats:
-        """The p-values of outcomes y: small where an outcome would surprise."""
+        """Return the conformal p-values of outcomes y; small for unusual outcomes."""
         table, predictions = self._inputs(X, y_pred)
         outcomes = _tables.numbers(y, "y", table.rows)
         self._warn_if_uncalibrated(stacklevel=3)
@@ -130,8 +130,8 @@ class Predictor(HasModel):
     def predict_quantile(self, X: Any, quantiles: Levels, y_pred: Any = None, *, groups: Any = None) -> Floats:
         """Quantiles of the outcome, of shape (n, k).
 
-        An outcome lies below a quantile of t >= 0.5 with probability at least t, above one of t < 0.5 with probability
-        at least 1 - t.
+        An outcome is below a quantile t >= 0.5 with probability at least t, and above a quantile t < 0.5 with
+        probability at least 1 - t.
         """
         table, predictions = self._inputs(X, y_pred)
         self._warn_if_uncalibrated(stacklevel=3)
@@ -140,7 +140,7 @@ class Predictor(HasModel):
     def evaluate(
         self, X: Any, y: Any, y_pred: Any = None, *, confidence_level: Levels | None = None, groups: Any = None
     ) -> Evaluation:
-        """Say whether intervals keep their promise on rows the model has not seen, and where they do not."""
+        """Measure coverage and width on rows that the model has not seen."""
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.outcomes(y, table.rows)
@@ -153,21 +153,22 @@ class Predictor(HasModel):
     def calibrated(
         self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, key: Any = None, replace: bool = False
     ) -> Predictor:
-        """This predictor with fresh rows added to its calibration, or with these rows alone.
+        """Return this predictor with new rows added to its calibration set, or with these rows only.
 
         Parameters
         ----------
         X, y, y_pred
-            Rows that nothing was fitted on, with outcomes and, when the model does not make them, predictions. Rows that
-            fitted the model, or are already in its calibration set, are refused in any order and format.
+            Rows that no model was fitted on, with outcomes and, if the model has no base model, predictions. Rows used
+            to fit the model or already in its calibration set are rejected, in any order and format.
         groups : array-like of int, optional
-            Calibrate each group separately (Mondrian). A calibration has groups for all of its rows or for none: to
-            begin with groups, use ``replace=True``.
+            Calibrate each group separately (Mondrian). All rows of a calibration have groups or none; to start with
+            groups, use ``replace=True``.
         key : array-like of int, optional
-            A number for each row that no other row has, in this call or another. Then the result is the same to the
-            byte however the rows are ordered and split into calls. By default rows are known by the whole table.
+            Unique number of each row, across calls. The result is then identical to the byte whatever the order of the
+            rows and their split into calls. By default rows are identified by the content of the table and their
+            position.
         replace : bool, default=False
-            Forget the calibration there was, and use these rows alone.
+            Discard the existing calibration set and use only these rows.
         """
         calibration = Calibration() if replace else self.calibration
         add_rows(self._model, calibration, *self._inputs(X, y_pred), groups, y, key)
@@ -182,8 +183,8 @@ class Predictor(HasModel):
             needed = _core.min_rows(level, self._model.guarantee)
             if rows < needed:
                 warnings.warn(
-                    f"intervals of level {level:g} are infinite: it needs {needed} calibration rows, "
-                    f"the model has {rows}; calibrate with more",
+                    f"intervals of level {level:g} are infinite: the level needs {needed} calibration rows, the "
+                    f"model has {rows}; add calibration rows",
                     UserWarning,
                     stacklevel=4,
                 )

@@ -1,4 +1,4 @@
-"""Tables of any library as columns of numbers that the C++ library borrows."""
+"""Tables of any library as numeric columns that the C++ library borrows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WHAT = {"y": "an outcome", "y_pred": "a prediction"}
 def read(X: Any) -> tuple[_core.Table, bool]:
     """Borrow a table. Returns it, and whether its columns have names.
 
-    Columns that hold no numbers are there, but cannot be selected.
+    Columns that are not numeric are included, but cannot be selected.
     """
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
@@ -34,7 +34,7 @@ def read(X: Any) -> tuple[_core.Table, bool]:
         _refuse_nul(X)
         return _distinct(_core.Table.from_stream(X.__arrow_c_stream__())), True
     if hasattr(X, "toarray"):
-        raise TypeError("X is sparse; the intervals depend on dense features: pass X.toarray()")
+        raise TypeError("X is sparse; expected a dense table: pass X.toarray()")
     matrix = np.asarray(unmasked(X, "X"))
     if matrix.ndim != 2:
         hint = "a matrix"
@@ -45,7 +45,7 @@ def read(X: Any) -> tuple[_core.Table, bool]:
 
 
 def read_numbers(X: Any) -> tuple[_core.Table, list[str]]:
-    """Borrow the columns of a table that hold numbers. Returns them, and the names of the others."""
+    """Borrow the numeric columns of a table. Returns them and the names of the other columns."""
     table, _ = read(X)
     numeric: list[int] = []
     left_out: list[str] = []
@@ -55,12 +55,12 @@ def read_numbers(X: Any) -> tuple[_core.Table, list[str]]:
         else:
             left_out.append(name)
     if not numeric:
-        raise ValueError("X has no column of numbers")
+        raise ValueError("X has no numeric column")
     return table.select(numeric), left_out
 
 
 def select_names(table: _core.Table, features: Sequence[str], named: bool) -> _core.Table:
-    """The columns that a model was fitted with: by name, or by place when the table has no names."""
+    """Select the columns of fit, by name, or by position if the table has no names."""
     if not named:
         if len(table.names) != len(features):
             raise ValueError(
@@ -79,7 +79,7 @@ def select_names(table: _core.Table, features: Sequence[str], named: bool) -> _c
 
 
 def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
-    """A column of numbers as a contiguous array of doubles, without a copy where it is one."""
+    """Numeric column as a contiguous array of doubles, without a copy if possible."""
     if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
@@ -98,15 +98,15 @@ def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
 
 
 def outcomes(values: Any, rows: int | None = None) -> Floats:
-    """A column of outcomes: at least one, and all finite."""
+    """Outcomes; raise if there are none or one is not finite."""
     array = finite(numbers(values, "y", rows), "y")
     if not len(array):
-        raise ValueError("there are no rows")
+        raise ValueError("X has no rows; expected at least one")
     return array
 
 
 def finite(array: Floats, name: str) -> Floats:
-    """Numbers, unless one of them is missing or infinite."""
+    """Numbers; raise if one is missing or infinite."""
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
         raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}; drop the rows without {_WHAT.get(name, 'a value')}")
@@ -114,36 +114,36 @@ def finite(array: Floats, name: str) -> Floats:
 
 
 def not_infinite(array: Floats, name: str) -> Floats:
-    """Numbers, unless one of them is infinite; missing ones are NaN."""
+    """Numbers; raise if one is infinite. Missing values are NaN."""
     bad = np.flatnonzero(np.isinf(array))
     if len(bad):
-        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}; expected a finite number, or NaN if it is not known")
+        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}; expected a finite number, or NaN if it is unknown")
     return array
 
 
 def integers(values: Any, name: str, rows: int) -> NDArray[np.int64]:
     array = _no_mask(values, name)
     if array.dtype.kind not in "bui":
-        raise ValueError(f"{name} must be integers, one per row; encode other labels first (numpy.unique does)")
+        raise ValueError(
+            f"{name} must be integers, one per row; encode other labels first, for example with numpy.unique"
+        )
     if array.shape != (rows,):
         raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
     if array.dtype.kind == "u":
         large = np.flatnonzero(array > np.uint64(2**63 - 1))
         if len(large):
             raise ValueError(
-                f"{name}[{large[0]}] is {array[large[0]]}; expected labels below 2^63: encode them first "
-                "(numpy.unique does)"
+                f"{name}[{large[0]}] is {array[large[0]]}; expected labels below 2^63; encode them first, for "
+                f"example with numpy.unique"
             )
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def keys(values: Any, rows: int, name: str = "key") -> NDArray[np.uint64]:
-    """Whole numbers as 64 bits each, never rounded; negative ones are their two's complement."""
+    """Integers as 64-bit words without rounding; negative integers in two's complement."""
     array = _no_mask(values, name)
     if array.dtype.kind not in "ui":
-        raise ValueError(
-            f"{name} must be whole numbers of 64 bits, a different one for each row and none missing; found {array.dtype}"
-        )
+        raise ValueError(f"{name} must be unique 64-bit integers, one per row and none missing; found {array.dtype}")
     if array.shape != (rows,):
         raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
     wide = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.kind == "u" else np.int64)
@@ -151,20 +151,20 @@ def keys(values: Any, rows: int, name: str = "key") -> NDArray[np.uint64]:
 
 
 def booleans(values: Any, name: str, rows: int) -> NDArray[np.bool_]:
-    """Truth values, also as 0 and 1."""
+    """Booleans; 0 and 1 are accepted."""
     array = _no_mask(values, name)
     if array.dtype.kind in "ui" and np.isin(array, (0, 1)).all():
         array = array.astype(bool)
     if array.dtype.kind != "b":
-        raise ValueError(f"{name} must be True or False for each row; found {array.dtype}")
+        raise ValueError(f"{name} must be booleans, one per row; found {array.dtype}")
     if array.shape != (rows,):
-        raise ValueError(f"{name} has shape {array.shape}; expected one value for each of {rows} rows")
+        raise ValueError(f"{name} has shape {array.shape}; expected one value per row, for {rows} rows")
     return np.ascontiguousarray(array)
 
 
 def floats(values: Any, name: str) -> Floats:
-    """Numbers of any shape as doubles, without a copy where they are. Missing and masked ones are NaN; whatever is no
-    number is refused."""
+    """Numbers of any shape as doubles, without a copy if possible. Missing and masked values are NaN; other types are
+    rejected."""
     array = np.asarray(unmasked(values, name))
     if array.dtype.kind in _NUMBERS:
         return array.astype(np.float64, copy=False)
@@ -173,7 +173,7 @@ def floats(values: Any, name: str) -> Floats:
 
 
 def unmasked(values: Any, name: str) -> Any:
-    """Values of which none is masked: masked ones are NaN. Arrays of dates, of text or of complex numbers are refused."""
+    """Values with NaN in place of masked values. Arrays of dates, text or complex numbers are rejected."""
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", "O")
     if kind == "O" and isinstance(values, (list, tuple)) and len(values):
@@ -191,13 +191,13 @@ def unmasked(values: Any, name: str) -> Any:
 
 
 def name_of(values: Any, by_default: str) -> str:
-    """The name of a column, where it has one."""
+    """The name of a column, if it has one."""
     name = getattr(values, "name", None)
     return name if isinstance(name, str) and name and is_utf8(name) else by_default
 
 
 def is_utf8(text: str) -> bool:
-    """Whether C++ can have this text: whether it has no lone surrogates."""
+    """Whether the text is valid UTF-8, without lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -213,28 +213,28 @@ def _distinct(table: _core.Table) -> _core.Table:
     names = table.names
     if len(set(names)) != len(names):
         twice = next(name for j, name in enumerate(names) if name in names[:j])
-        raise ValueError(f"X has two columns of the same name, {twice!r}; rename or drop one of them")
+        raise ValueError(f"duplicate column name {twice!r} in X; rename or drop one of the columns")
     return table
 
 
 def _refuse_nul(X: Any) -> None:
-    """Arrow's streams cut names at a NUL character, and polars ends the process."""
+    """Reject names with a NUL character: Arrow streams truncate them, and polars aborts."""
     for names in (getattr(X, "columns", None), getattr(getattr(X, "schema", None), "names", None)):
         for name in names if isinstance(names, list) else []:
             if isinstance(name, str) and "\0" in name:
-                raise ValueError(f"the name of the column {name!r} is not valid text; rename it")
+                raise ValueError(f"the name of the column {name!r} is not valid UTF-8; rename the column")
 
 
 def _no_mask(values: Any, name: str) -> NDArray[Any]:
-    """An array where a masked value is an error: there is no whole number that means missing."""
+    """Array without masked values; raise if a value is masked, because integers cannot represent missing values."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         row = np.flatnonzero(np.ma.getmaskarray(values))[0]
-        raise ValueError(f"{name}[{row}] is masked; give a value for each row, or drop the row")
+        raise ValueError(f"{name}[{row}] is masked; fill the value or drop the row")
     return np.asarray(values)
 
 
 def _float(value: Any, name: str) -> float:
-    """A number that came as an object; None and pandas' NA are missing."""
+    """Convert an object to a number; None and pandas.NA are missing."""
     if value is None or value is np.ma.masked or type(value).__name__ == "NAType":
         return np.nan
     if isinstance(value, (str, bytes, np.datetime64, np.timedelta64)):
@@ -248,7 +248,7 @@ def _float(value: Any, name: str) -> float:
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Numbers of a kind that C++ can borrow."""
+    """Numbers of a type that C++ can borrow."""
     dtype = array.dtype
     if dtype.kind in _NUMBERS and dtype.isnative and dtype.itemsize <= 8 and dtype != np.float16:
         return array
@@ -259,7 +259,7 @@ def _read_pandas(frame: Any) -> _core.Table:
     names = [str(name) for name in frame.columns]
     for name in names:
         if not is_utf8(name) or "\0" in name:
-            raise ValueError(f"the name of the column {name!r} is not valid text; rename it")
+            raise ValueError(f"the name of the column {name!r} is not valid UTF-8; rename the column")
     numeric: list[int] = []
     columns: list[NDArray[Any]] = []
     for j, dtype in enumerate(frame.dtypes):

@@ -1,6 +1,6 @@
 """A trained `widthwise.Localizer` as a difficulty estimator of crepes.
 
-For people who calibrate and predict with crepes and want intervals that know where the model is weak:
+It makes the intervals of crepes wider where the model has larger errors:
 
 >>> import numpy as np
 >>> from crepes import WrapRegressor
@@ -13,10 +13,10 @@ For people who calibrate and predict with crepes and want intervals that know wh
 >>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=3000)
 >>> wrapped = WrapRegressor(LinearRegression())
 >>> wrapped.fit(X[:2000], y[:2000])
->>> y_pred_cv = cross_val_predict(LinearRegression(), X[:2000], y[:2000])   # trains, and never calibrates
+>>> y_pred_cv = cross_val_predict(LinearRegression(), X[:2000], y[:2000])   # for training only
 >>> localizer = Localizer(n_jobs=1).fit(X[:2000], y[:2000], y_pred_cv=y_pred_cv)
 >>> difficulty = LocalizedDifficulty(localizer, wrapped.learner)
->>> _ = wrapped.calibrate(X[2000:], y[2000:], de=difficulty)                # rows that nothing was fitted on
+>>> _ = wrapped.calibrate(X[2000:], y[2000:], de=difficulty)                # rows that no model was fitted on
 >>> intervals = wrapped.predict_int(np.array([[1.0], [3.0]]), confidence=0.9)
 >>> width = intervals[:, 1] - intervals[:, 0]
 >>> bool(2 < width[1] / width[0] < 4)                                       # errors are three times as large at 3
@@ -48,25 +48,25 @@ __all__ = ["LocalizedDifficulty"]
 
 
 class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
-    """How large a trained localizer expects errors to be, for ``WrapRegressor.calibrate(..., de=...)``.
+    """Difficulty estimates of a trained localizer, for ``WrapRegressor.calibrate(..., de=...)``.
 
-    It serves conformal regressors, predictive systems (``cps=True``) and Mondrian categories alike.
+    It works with conformal regressors, conformal predictive systems (``cps=True``) and Mondrian categories.
 
     Parameters
     ----------
     localizer : Localizer
-        Trained on other rows than those that calibrate, one-sided, with a transform that only rescales: the goal even
-        or a number. What crepes does with a difficulty is to multiply it.
+        Trained on other rows than the calibration rows, one-sided, with a scale transform (the goal even or a number),
+        because crepes multiplies by the difficulty.
     estimator : estimator
-        The fitted model that crepes wraps (``wrapped.learner``): difficulties depend on its prediction, which crepes
-        does not hand on.
+        The fitted model that crepes wraps (``wrapped.learner``): difficulties depend on its predictions, which crepes
+        does not pass.
 
     Notes
     -----
-    crepes does not know the localizer's ``outcome_range``: give ``y_min`` and ``y_max`` to ``predict_int``.
+    crepes ignores the ``outcome_range`` of the localizer: pass ``y_min`` and ``y_max`` to ``predict_int``.
 
     ``sklearn.base.clone`` fails on crepes' objects, which are not estimators of scikit-learn. A `LocalizedDifficulty`
-    can be cloned, copied and pickled; it keeps what its localizer has learnt, and its estimator.
+    can be cloned, copied and pickled; copies keep the trained localizer and the estimator.
 
     Examples
     --------
@@ -82,11 +82,11 @@ class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
         self.fitted = self.fitted_ = True
 
     def fit(self, *args: Any, **kwargs: Any) -> LocalizedDifficulty:
-        """Nothing is left to fit: the localizer is trained."""
-        raise TypeError("LocalizedDifficulty has nothing to fit: train the Localizer that it is given")
+        """Always raises TypeError, because the localizer is already trained."""
+        raise TypeError("LocalizedDifficulty cannot be fitted; fit its Localizer instead")
 
     def apply(self, X: Any = None) -> Floats:
-        """The difficulties of rows, in the units of y up to one factor.
+        """Return the difficulties of rows, in the units of y up to a constant factor.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
         array of shape (n,)
         """
         if X is None:
-            raise ValueError("LocalizedDifficulty has no out-of-bag estimates: calibrate with rows of their own")
+            raise ValueError("LocalizedDifficulty has no out-of-bag estimates; calibrate with separate rows")
         return self.localizer.difficulty(X, _tables.numbers(self.estimator.predict(X), "the estimator's prediction"))
 
     def __sklearn_clone__(self) -> LocalizedDifficulty:

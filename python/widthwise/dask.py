@@ -1,4 +1,4 @@
-"""Intervals for the rows of a Dask frame, and calibration where they are.
+"""Prediction intervals and calibration on Dask data frames.
 
 >>> import dask.dataframe                                                                # doctest: +SKIP
 >>> import widthwise.dask                                                                # doctest: +SKIP
@@ -7,7 +7,7 @@
 >>> april = dask.dataframe.read_parquet("april.parquet")                                 # doctest: +SKIP
 >>> widthwise.dask.calibrate(april, "homes.safetensors", key="id").save("new.safetensors")   # doctest: +SKIP
 
-Workers need widthwise.
+widthwise must be installed on the workers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ calibrate = _dask.calibrate
 
 
 def _ship(predictor: Predictor) -> tuple[str, Any]:
-    """A digest, and the bytes as a task of their own, so that they travel once to each worker."""
+    """Return a digest and a task with the bytes, so that they are sent once per worker."""
     data = predictor._model.to_bytes()
     return digest_of(data), dask.delayed(data)
 

@@ -1,4 +1,4 @@
-"""Intervals in DuckDB's SQL.
+"""Prediction intervals in DuckDB SQL.
 
 >>> import duckdb, widthwise.duckdb                                                      # doctest: +SKIP
 >>> connection = duckdb.connect()                                                        # doctest: +SKIP
@@ -35,7 +35,7 @@ def register(
     confidence_level: Levels | None = None,
     grouped: bool = False,
 ) -> list[str]:
-    """Make a model a function of SQL.
+    """Register a model as a SQL function.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def register(
     model : Predictor, fitted WidthwiseRegressor, path-like or bytes
         Calibrated.
     name : str
-        What the function is called.
+        Name of the function.
     confidence_level : float or list of floats, optional
         By default the model's.
     grouped : bool, default=False

@@ -12,10 +12,10 @@ For people who calibrate and predict with MAPIE and want intervals that know whe
 >>> X = rng.uniform(0, 4, (3000, 1))
 >>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=3000)
 >>> estimator = LinearRegression().fit(X[:2000], y[:2000])
->>> y_pred_cv = cross_val_predict(LinearRegression(), X[:2000], y[:2000])   # trains, and never calibrates
+>>> y_pred_cv = cross_val_predict(LinearRegression(), X[:2000], y[:2000])   # for training only
 >>> localizer = Localizer(n_jobs=1).fit(X[:2000], y[:2000], y_pred_cv=y_pred_cv)
 >>> mapie = SplitConformalRegressor(estimator, 0.9, LocalizedScore(localizer), prefit=True)
->>> _ = mapie.conformalize(X[2000:], y[2000:])                              # rows that nothing was fitted on
+>>> _ = mapie.conformalize(X[2000:], y[2000:])                              # rows that no model was fitted on
 >>> _, intervals = mapie.predict_interval([[1.0], [3.0]])
 >>> width = intervals[:, 1, 0] - intervals[:, 0, 0]
 >>> bool(2 < width[1] / width[0] < 4)                                       # errors are three times as large at 3

@@ -1,11 +1,11 @@
-"""Models as ONNX graphs: intervals wherever ONNX runs, without widthwise and without Python.
+"""Export models as ONNX graphs, to predict intervals without widthwise or Python.
 
 >>> import widthwise.onnx                                                               # doctest: +SKIP
 >>> widthwise.onnx.export(model, "homes.onnx")                                          # doctest: +SKIP
 >>> session = onnxruntime.InferenceSession("homes.onnx")                                # doctest: +SKIP
 >>> prediction, lower, upper = session.run(None, {"x": X_new.astype(numpy.float32)})    # doctest: +SKIP
 
-The graph holds localizer, calibration and, where the model makes its own predictions, the base model. It needs
+The graph contains the localizer, the calibrated quantiles and, if the model has one, the base model. It needs
 ``pip install 'widthwise[onnx]'`` to write, and a runtime with the operators of ai.onnx.ml to run.
 """
 
@@ -59,16 +59,16 @@ def export(
     *,
     confidence_level: Levels | None = None,
 ) -> onnx.ModelProto:
-    """Make an ONNX graph that gives the intervals of a model.
+    """Export a model as an ONNX graph that computes its intervals.
 
     Parameters
     ----------
     model : WidthwiseRegressor, Predictor or path-like
-        Fitted and calibrated, or a model file of ``widthwise fit`` or ``save``.
+        Fitted and calibrated model, or a model file written by ``widthwise fit`` or ``save``.
     path : path-like, optional
-        Where to write the graph, too.
+        File to write the graph to.
     confidence_level : float or list of k floats, optional
-        What the graph gives; by default that of the model.
+        Levels of the graph; by default the levels of the model.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def export(
     Raises
     ------
     ValueError
-        For what the graph cannot say: calibrations with groups, the transform mixture, nearest neighbours.
+        For models that a graph cannot represent: calibrations with groups, the transform mixture, nearest neighbours.
 
     Notes
     -----
@@ -85,24 +85,26 @@ def export(
 
     - ``x`` of shape (N, d), the columns in the order of ``features``, NaN where a value is missing. float32, which is
       all that trees see of a number; double when the model has a network, which subtracts the centre first.
-    - ``prediction`` of shape (N,), double: only when the model does not make its own. An estimator of your own, as in
+    - ``prediction`` of shape (N,), double: only if the model has no base model. An estimator of your own, as in
       ``WidthwiseRegressor(estimator)``, is not in the graph: convert it with its own tools (skl2onnx, say), and feed
       what it predicts.
 
     Outputs, all of them double:
 
-    - ``prediction`` of shape (N,): only when the model makes its own.
+    - ``prediction`` of shape (N,): only if the model has a base model.
     - ``lower`` and ``upper`` of shape (N, k), a column for each level. Infinite, or the ends of the range of outcomes,
-      where the model promises nothing: too few calibration rows, a prediction that is no number.
+      where no finite bound exists: too few calibration rows, or a prediction of NaN.
 
     An interval of the graph contains that of the library. Trees and networks give the library's bits, because they add
     in its order; half-widths are then rounded up by a relative 2^-46 (1.4e-14), more than the exponentials of a runtime
     and of the library differ. This holds for runtimes that compute each operator in single and double precision as
-    IEEE 754 says, as ONNX Runtime does on CPUs. For networks that order takes 20 to 60 times as long as matrix products:
+    IEEE 754 says, as ONNX Runtime does on CPUs. For networks that order takes 20 to 60 times as long as matrix
+    products:
     1.2 s instead of 0.03 s for 10,000 rows and five layers of 64 units.
 
-    The metadata of the graph name ``features`` and ``levels`` (as JSON), ``guarantee``, ``target``, ``transform``, ``goal`` and
-    ``widthwise_version``. A graph does not learn: export again after calibrating with fresh rows.
+    The metadata of the graph name ``features`` and ``levels`` (as JSON), ``guarantee``, ``target``, ``transform``,
+    ``goal`` and
+    ``widthwise_version``. Export again after adding calibration rows.
 
     Examples
     --------
@@ -126,7 +128,7 @@ def export(
 
 
 class _Graph:
-    """Nodes and constants as they are made; values are known by their names."""
+    """Builder of graph nodes and constants; values are referred to by name."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -235,7 +237,7 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
 
 
 def _refuse(model: _core.Model, base: Any) -> None:
-    """Say what cannot be exported, and what to do instead."""
+    """Raise if the model cannot be exported, with an alternative."""
     if why := model.uncalibrated():
         raise not_fitted(f"{why}: {HOW_TO_CALIBRATE}")
     if model.transform not in _INVERSES:

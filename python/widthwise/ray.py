@@ -1,11 +1,11 @@
-"""Intervals for the rows of a Ray dataset.
+"""Prediction intervals on Ray datasets.
 
 >>> import ray                                                                           # doctest: +SKIP
 >>> import widthwise.ray                                                                 # doctest: +SKIP
 >>> dataset = ray.data.read_parquet("new.parquet")                                       # doctest: +SKIP
 >>> widthwise.ray.predict_interval(dataset, "homes.safetensors").write_parquet("out")    # doctest: +SKIP
 
-Workers need widthwise.
+widthwise must be installed on the workers.
 """
 
 from __future__ import annotations

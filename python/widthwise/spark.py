@@ -1,4 +1,4 @@
-"""Intervals for the rows of a Spark frame, and calibration where they are.
+"""Prediction intervals and calibration on Spark data frames.
 
 >>> import widthwise.spark                                                               # doctest: +SKIP
 >>> frame = spark.read.parquet("new.parquet")                                            # doctest: +SKIP
@@ -79,7 +79,7 @@ calibrate = _spark.calibrate
 
 
 def _numbered(frame: Any) -> Any:
-    """The frame with other names: mapInArrow takes a dot in a name for a field of a struct, and fails."""
+    """Return the frame with numbered column names, because mapInArrow fails on names that contain a dot."""
     return frame.toDF(*[f"column{j}" for j in range(len(frame.columns))])
 
 

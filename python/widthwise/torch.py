@@ -1,8 +1,8 @@
-"""Train a network of your own to know how wide intervals must be.
+"""Train a PyTorch network as a localizer.
 
-`WidthLoss` turns what a network says of each row, the parameters of a transform, and the errors of your model on
-these rows into the log of the mean width of the intervals that would follow, with exact gradients. After training it
-turns parameters into scores to calibrate with, and calibrated scores into half-widths:
+The network outputs the parameters of a score transform for each row. `WidthLoss` computes from these and the residuals
+of a model the log of the mean width of the resulting intervals, with exact gradients. After training it converts
+parameters to scores for calibration, and calibrated scores to half-widths:
 
 >>> import torch
 >>> from widthwise import Calibration
@@ -58,18 +58,18 @@ Numbers: TypeAlias = "torch.Tensor | NDArray[Any]"
 
 @with_shared
 class WidthLoss(HasObjective, torch.nn.Module):
-    """The log of the mean half-width of intervals, as a loss in what a network says of the rows.
+    """Log of the mean half-width of the intervals, as a loss for a network that outputs transform parameters.
 
-    The loss looks at all rows of a batch together, because intervals are calibrated together: use batches of some
-    hundred rows or more. Gradients are computed in double precision on the CPU, whatever the dtype and device of the
+    The loss depends on all rows of a batch together, as calibration does: use batches of at least some hundred rows.
+    Gradients are computed in double precision on the CPU, whatever the dtype and device of the
     parameters, and cannot be differentiated again.
 
     Parameters
     ----------
     {objective}
     unit : float, optional
-        What residuals are divided by, or rather the power of two nearest to it: their mean size, say. Networks learn
-        best when residuals are of size about 1; without a unit, see to that yourself.
+        Scale of the residuals, such as their mean absolute value; residuals are divided by the nearest power of two.
+        Networks train best with residuals of about 1. By default residuals are not scaled.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
         Names, "auto" resolved.
     two_sided : bool
     parameter_count : int
-        P, the outputs that the network must have.
+        P, the number of outputs of the network.
     unit : float
 
     Examples
@@ -98,16 +98,16 @@ class WidthLoss(HasObjective, torch.nn.Module):
     _default_unit = 1.0
 
     def forward(self, parameters: torch.Tensor, residuals: Numbers, weights: Numbers | None = None) -> torch.Tensor:
-        """The loss of a batch.
+        """Compute the loss of a batch.
 
         Parameters
         ----------
         parameters : tensor of shape (n, P)
-            What the network says of each row; any float dtype, any device.
+            Outputs of the network, of any float dtype and on any device.
         residuals : tensor or array of shape (n,)
-            y - f(x) by a model that had not seen the rows.
+            y - f(x) of a model that was not trained on the rows.
         weights : tensor or array of shape (n,), optional
-            How much each row counts.
+            Weight of each row.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
         """
         for name, values in (("residuals", residuals), ("weights", weights)):
             if isinstance(values, torch.Tensor) and values.requires_grad:
-                raise ValueError(f"{name} require a gradient, which this loss does not have: pass {name}.detach()")
+                raise ValueError(f"{name} require a gradient, which this loss does not provide; pass {name}.detach()")
         n = self._checked(parameters).shape[0]
         loss: torch.Tensor = _Width.apply(  # type: ignore[no-untyped-call]
             parameters,
@@ -127,13 +127,13 @@ class WidthLoss(HasObjective, torch.nn.Module):
         return loss
 
     def scores(self, parameters: Numbers, residuals: Numbers) -> Any:
-        """The scores of rows with outcomes: what a `widthwise.Calibration` holds.
+        """Compute the transformed scores of rows, for a `widthwise.Calibration`.
 
         Parameters
         ----------
         parameters : tensor or array of shape (n, P)
         residuals : tensor or array of shape (n,)
-            y - f(x) of rows that nothing was fitted on.
+            y - f(x) of rows that no model was fitted on.
 
         Returns
         -------
@@ -144,13 +144,13 @@ class WidthLoss(HasObjective, torch.nn.Module):
         return _like(parameters, self._objective.core.scores(_column(residuals, "residuals", len(p)) / self.unit, p))
 
     def half_widths(self, parameters: Numbers, scores: ArrayLike) -> tuple[Any, Any]:
-        """The distances from the prediction to the lower and the upper bound that calibrated scores give.
+        """Compute the distances from the prediction to the lower and upper bounds for calibrated scores.
 
         Parameters
         ----------
         parameters : tensor or array of shape (n, P)
         scores : float, or array-like of shape (m,) or (n, m)
-            What `Calibration.quantile` returned: one for all rows, m for all rows, or m for each.
+            Result of `Calibration.quantile`: one score or m scores for all rows, or m scores per row.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
 
 
 class _Width(torch.autograd.Function):
-    """Loss and gradient at once, by C++."""
+    """Loss and gradient, computed by C++."""
 
     @staticmethod
     def forward(
@@ -199,7 +199,7 @@ class _Width(torch.autograd.Function):
 
 
 def _array(values: Any) -> Floats:
-    """Numbers in double precision where C++ can read them."""
+    """Double-precision array that C++ can read."""
     if isinstance(values, torch.Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
     return np.asarray(values, dtype=np.float64, order="C")
@@ -213,5 +213,5 @@ def _column(values: Any, name: str, rows: int) -> Floats:
 
 
 def _like(parameters: Numbers, values: Floats) -> Any:
-    """An array as it is, or a tensor where the parameters are."""
+    """Return the array, or a tensor on the device of the parameters."""
     return torch.from_numpy(values).to(parameters.device) if isinstance(parameters, torch.Tensor) else values

@@ -1,7 +1,7 @@
 """Train localizers with your own XGBoost loop, on one machine or on a cluster of Dask or Spark.
 
-`widthwise.Localizer` trains on XGBoost by itself. This module is for people who want the loop in their hands: other
-settings, callbacks, a GPU, more rows than one machine holds.
+`widthwise.Localizer` trains with XGBoost directly. Use this module for other settings, callbacks, a GPU, or more rows
+than fit on one machine.
 
 >>> import numpy as np
 >>> import xgboost
@@ -29,15 +29,15 @@ settings, callbacks, a GPU, more rows than one machine holds.
 >>> bool(2 < width[1] / width[0] < 4)                               # errors are three times as large at 3
 True
 
-**Dask.** Give the objective to ``xgboost.dask.train`` as it is. Workers add up what they need to know of each other
-through XGBoost's own collective, so the model is the one that a single machine would train::
+**Dask.** Pass the objective to ``xgboost.dask.train``. Workers sum their statistics through XGBoost's collective, so
+the model is the same as on a single machine::
 
     dtrain = xgboost.dask.DaskDMatrix(client, da.column_stack([X, y_pred]), y - y_pred)
     output = xgboost.dask.train(client, {**objective.params, "eta": 0.05}, dtrain, 200, obj=objective)
     localizer = Localizer.from_booster(output["booster"], objective, X_sample, y_sample, y_pred_sample)
 
-**Spark.** ``SparkXGBRegressor`` refuses an ``objective`` that is not a name, but hands ``obj`` and ``custom_metric``
-on to ``xgboost.train`` on each worker. The label column holds the residuals, the last feature is the prediction::
+**Spark.** ``SparkXGBRegressor`` accepts only names as ``objective``, but passes ``obj`` and ``custom_metric`` to
+``xgboost.train`` on each worker. The label column holds the residuals, the last feature is the prediction::
 
     regressor = SparkXGBRegressor(
         features_col=[*features, "y_pred"], label_col="residual", num_workers=8,
@@ -45,9 +45,10 @@ on to ``xgboost.train`` on each worker. The label column holds the residuals, th
     )
     booster = regressor.fit(frame).get_booster()
 
-Take the booster as above and predict with `widthwise.Predictor`; Spark's ``transform`` would give bare parameters.
+Use the booster as above and predict with `widthwise.Predictor`; Spark's ``transform`` would return raw parameters.
 
-XGBoost's workers listen on every network interface and accept anyone: train on clusters in a private network only.
+XGBoost's workers listen on every network interface and accept any connection: train only on clusters in a private
+network.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ try:
 except ImportError as error:
     raise ImportError("widthwise.xgboost needs XGBoost 3.1 or later: pip install xgboost-cpu (or xgboost)") from error
 if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_score for each output
-    raise ImportError(f"widthwise.xgboost needs XGBoost 3.1 or later, this is {xgboost.__version__}: upgrade it")
+    raise ImportError(f"widthwise.xgboost needs XGBoost 3.1 or later, found {xgboost.__version__}; upgrade it")
 
 from . import _core, _tables
 from ._docs import with_shared
@@ -79,17 +80,18 @@ _MIN_HESSIAN = 1e-3
 
 @with_shared
 class WidthObjective(HasObjective):
-    """How wide intervals will be, as an objective for ``xgboost.train``.
+    """Width objective for ``xgboost.train``.
 
-    The labels are residuals y - f(x) by a model that had not seen the rows. Weights of the DMatrix count: a row of
+    The labels are residuals y - f(x) of a model that was not trained on the rows. Weights of the DMatrix count: a row
+    of
     weight 2 is the row twice.
 
     Parameters
     ----------
     {objective}
     unit : float, optional
-        What residuals are divided by before anything is learnt, or rather the power of two nearest to it; by default
-        their mean size, over all workers. Give it to go on training a booster with other rows (``xgb_model``).
+        Scale of the residuals; they are divided by the nearest power of two. By default the mean absolute residual of
+        all workers. Set it to continue training a booster with other rows (``xgb_model``).
 
     Attributes
     ----------
@@ -99,15 +101,15 @@ class WidthObjective(HasObjective):
     parameter_count : int
         Outputs of the booster.
     unit : float or None
-        What residuals were divided by; None before training, and on the client of a cluster.
+        Scale of the residuals; None before training and on the client of a cluster.
     params : dict
-        What ``xgboost.train`` must be told; add your settings of trees to it.
+        Required parameters of ``xgboost.train``; add your tree settings.
 
     Notes
     -----
-    Gradients are those of a sum over rows, as XGBoost's settings expect. Learning works with settings such as
-    ``eta=0.05, max_depth=4, min_child_weight=10, subsample=0.7, colsample_bytree=0.7, reg_lambda=5``, which are those
-    of `widthwise.Localizer`. Trees of several outputs (``multi_strategy="multi_output_tree"``) train, but
+    Gradients are sums over rows, as XGBoost's settings expect. Settings such as
+    ``eta=0.05, max_depth=4, min_child_weight=10, subsample=0.7, colsample_bytree=0.7, reg_lambda=5``, the defaults of
+    `widthwise.Localizer`, work well. Trees of several outputs (``multi_strategy="multi_output_tree"``) train, but
     `Localizer.from_booster` does not read them.
 
     Examples
@@ -130,7 +132,7 @@ class WidthObjective(HasObjective):
         return params
 
     def __call__(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Gradient and Hessian of shape (n, P), for XGBoost to call."""
+        """Return gradient and Hessian of shape (n, P); called by XGBoost."""
         rows = _Rows(dtrain)
         unit = self._given_unit or rows.unit
         _, gradient, hessian = self._evaluate(rows, unit, predt, derivatives=True)
@@ -143,7 +145,7 @@ class WidthObjective(HasObjective):
         )
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
-        """The log of the width that the goal is about, for ``custom_metric``: smaller is better, 0.01 is about 1 %."""
+        """Log of the width that the goal optimises, for ``custom_metric``; smaller is better, and 0.01 is about 1%."""
         rows = _Rows(dmatrix)
         # Parameters mean what they mean in the unit of the rows that trained.
         unit = self.unit or rows.unit
@@ -166,7 +168,7 @@ class WidthObjective(HasObjective):
         )
 
     def _first_outputs(self) -> list[float]:
-        """Where training begins: at 0, but at 1 where nothing can be learnt from 0 (erc squares its parameter)."""
+        """Initial outputs: 0, or 1 for erc, whose gradient vanishes at 0."""
         residuals = np.array([-3.0, -1.0, 1.0, 2.0])
         somewhere = np.linspace(-1, 1, 4 * self.parameter_count).reshape(4, self.parameter_count)
         first = []
@@ -182,7 +184,7 @@ class WidthObjective(HasObjective):
 
 
 class _Rows:
-    """Residuals and weights of this worker's rows, and what is known of all workers' rows."""
+    """Residuals and weights of this worker's rows, and statistics of all workers' rows."""
 
     def __init__(self, dmatrix: xgboost.DMatrix) -> None:
         self.residuals = np.asarray(dmatrix.get_label(), dtype=np.float64)
@@ -201,17 +203,17 @@ def _sum_over_workers(values: Floats) -> Floats:
 
 
 def training_matrix(X: Any, y: Any, y_pred: Any, **kwargs: Any) -> xgboost.DMatrix:
-    """What to train a booster on: the numbers of X with the prediction as the last column, residuals as labels.
+    """Build the training DMatrix: numeric columns of X, the prediction as the last column, and residuals as labels.
 
     Parameters
     ----------
     X : table of shape (n, d)
         NumPy, pandas, polars, pyarrow, a DuckDB relation, or anything that streams Arrow. NaN is a missing value.
-        Columns without numbers are left out.
+        Columns that are not numeric are dropped.
     y : array-like of shape (n,)
         Outcomes.
     y_pred : array-like of shape (n,)
-        Predictions by a model that had not seen the rows: cross-validated, say.
+        Predictions of a model that was not trained on the rows, for example cross-validated.
     **kwargs
         For ``xgboost.DMatrix``: ``weight``, ``nthread``, ...
 

@@ -1,16 +1,16 @@
-"""Pictures of intervals, as display objects in the way of scikit-learn, on matplotlib.
+"""Plots of intervals with matplotlib, as display objects in the style of scikit-learn.
 
 Each display is made from a model and rows it has not seen (``from_estimator``), or from plain arrays
-(``from_predictions``), whatever made the intervals. It keeps what it shows, can be drawn again (``plot(ax)``), and says
-in sentences what there is to see (``summary``).
+(``from_predictions``), whatever made the intervals. It stores the plotted data, can be drawn again (``plot(ax)``), and
+describes the plot in sentences (``summary``).
 
 >>> from widthwise.plot import IntervalDisplay                                               # doctest: +SKIP
 >>> IntervalDisplay.from_estimator(model, X_test, y_test, feature="sqft_living")             # doctest: +SKIP
 
 ========================== ==============================================================================
 IntervalDisplay            intervals over a feature or the prediction; outcomes outside are marked
-CoverageDisplay            coverage against the level, with the band that calibration promises
-WidthDisplay               how wide intervals are, beside one width for all
+CoverageDisplay            coverage against the level, with the band expected from calibration
+WidthDisplay               distribution of widths, compared with a constant width
 ConditionalCoverageDisplay coverage by width or by ranges of a feature
 FrontierDisplay            mean width against coverage where it is worst, from narrow to even
 ========================== ==============================================================================

@@ -148,7 +148,7 @@ class CoverageDisplay(Display):
         difference: bool = False,
         ax: Axes | None = None,
     ) -> CoverageDisplay:
-        """Draw the coverage of intervals that anything made.
+        """Draw the coverage of intervals from any source.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class CoverageDisplay(Display):
 
     @property
     def summary(self) -> str:
-        """What there is to see, in sentences."""
+        """Description of the plot in sentences."""
         k, below = len(self.levels), self.below
         if not k:
             return "There are too few calibration rows for any level."
@@ -231,7 +231,8 @@ class CoverageDisplay(Display):
         if self.calibration_rows is None:
             worst = int(np.argmin(gap))
             return (
-                f"Coverage on {self.rows:,} rows is lowest compared with the level at {level_text(self.levels[worst])}, where"
+                f"Coverage on {self.rows:,} rows is lowest compared with the level at "
+                f"{level_text(self.levels[worst])}, where"
                 f" it is {percent(self.coverage[worst])}."
             )
         band = f"the band for {self.calibration_rows:,} calibration rows and {self.rows:,} test rows"
@@ -350,7 +351,7 @@ class ConditionalCoverageDisplay(Display):
         calibration_rows: int | None = None,
         ax: Axes | None = None,
     ) -> ConditionalCoverageDisplay:
-        """Draw the coverage of intervals that anything made.
+        """Draw the coverage of intervals from any source.
 
         Parameters
         ----------
@@ -426,7 +427,7 @@ class ConditionalCoverageDisplay(Display):
 
     @property
     def summary(self) -> str:
-        """What there is to see, in sentences."""
+        """Description of the plot in sentences."""
         if len(self.bins) == 1:
             return f"All rows are of one kind: {self.name} is {self.labels[0]}."
         order = np.argsort([bin_["coverage"]["share"] for bin_ in self.bins])

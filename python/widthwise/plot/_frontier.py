@@ -1,4 +1,4 @@
-"""What the goals between narrow and even cost and give."""
+"""Trade-off between width and evenness of the goals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOALS: tuple[Goal, ...] = ("narrow", 0.25, 0.5, 0.75, "even")
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """What one goal costs, its mean width, and gives, its coverage where that is worst."""
+    """Mean width and worst-slab coverage of one goal."""
 
     name: str
     mean_width: float
@@ -55,7 +55,7 @@ class FrontierDisplay(Display):
 
     @classmethod
     def from_report(cls, model: Any, *, ax: Axes | None = None) -> FrontierDisplay:
-        """Draw what `fit` found on rows held out: the goal chosen, the other end of the dial, and one width.
+        """Draw the comparison of `fit` on the hold-out: the chosen goal, the opposite goal and a constant width.
 
         Parameters
         ----------
@@ -111,14 +111,14 @@ class FrontierDisplay(Display):
         fitted = list(models.values()) if isinstance(models, Mapping) else list(models)
         fits = [ModelRows.of(model, X, y, y_pred) for model in fitted]
         if not fits:
-            raise ValueError("there are no models to compare")
+            raise ValueError("no models to compare")
         level = fits[0].level(confidence_level)
         names = list(models) if isinstance(models, Mapping) else [_goal_of(fit.model) for fit in fits]
         points = [_measured(name, fit, level) for name, fit in zip(names, fits, strict=True)]
         if all(np.isnan(point.worst_slab) for point in points):
             raise ValueError(
-                f"{len(fits[0].y)} rows are too few to measure the worst slab by {_core.MIN_SLAB_ROWS} of them:"
-                f" give {20 * _core.MIN_SLAB_ROWS:,} or more"
+                f"{len(fits[0].y)} rows are too few to measure the worst slab on {_core.MIN_SLAB_ROWS} rows; pass "
+                f"{20 * _core.MIN_SLAB_ROWS:,} or more"
             )
         return cls(points=points, confidence_level=level, target_name=fits[0].model.target).plot(ax)
 
@@ -168,7 +168,7 @@ class FrontierDisplay(Display):
         return cls(points=points, confidence_level=confidence_level, target_name=_tables.name_of(y, "y")).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> FrontierDisplay:
-        """Draw it, and return this display."""
+        """Draw the plot and return this display."""
         ax = self._begin(ax, grid="both")
         shown = [point for point in self.points if np.isfinite([point.mean_width, point.worst_slab]).all()]
         goals = [point for point in shown if point.name != ONE_WIDTH]
@@ -219,7 +219,7 @@ class FrontierDisplay(Display):
 
     @property
     def summary(self) -> str:
-        """What there is to see, in sentences."""
+        """Description of the plot in sentences."""
         known = [point for point in self.points if np.isfinite(point.worst_slab)]
         if not known:
             return "The rows are too few to measure coverage where it is worst."

@@ -138,7 +138,7 @@ class IntervalDisplay(Display):
         rows: int = 250,
         ax: Axes | None = None,
     ) -> IntervalDisplay:
-        """Draw intervals that anything made.
+        """Draw intervals from any source.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class IntervalDisplay(Display):
         x : array-like of shape (n,), optional
             Values of a feature, NaN where missing; by default rows stand in the order of their predictions.
         confidence_level : float, optional
-            What was promised, for the legend.
+            Confidence level shown in the legend.
         x_name, target_name : str, optional
             By default those of `x` and `y`, where they have one.
         rows : int, default=250
@@ -205,7 +205,7 @@ class IntervalDisplay(Display):
 
     @property
     def summary(self) -> str:
-        """What there is to see, in sentences."""
+        """Description of the plot in sentences."""
         n, above = len(self.y), float(np.mean(self.y > self.upper))
         sentences = [
             f"Each line is the interval of one row, each dot its outcome, for {len(self.shown_):,} of {n:,} rows."

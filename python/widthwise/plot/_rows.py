@@ -84,7 +84,7 @@ def bounds_of(intervals: Any, rows: int) -> tuple[Floats, Floats]:
     """The bounds of one level: of an array of shape (n, 2), or of (n, 2, 1) as `predict_interval` gives it."""
     array = all_bounds_of(intervals, rows)
     if array.shape[2] != 1:
-        raise ValueError(f"intervals has {array.shape[2]} levels; give those of one: intervals[:, :, j]")
+        raise ValueError(f"intervals has {array.shape[2]} levels; pass one of them: intervals[:, :, j]")
     return np.ascontiguousarray(array[:, 0, 0]), np.ascontiguousarray(array[:, 1, 0])
 
 
@@ -96,7 +96,7 @@ def all_bounds_of(intervals: Any, rows: int) -> Floats:
     if array.ndim != 3 or array.shape[:2] != (rows, 2):
         raise ValueError(f"intervals has shape {np.shape(intervals)}; expected ({rows}, 2) or ({rows}, 2, levels)")
     if np.isnan(array).any():
-        raise ValueError("intervals has NaN; a bound that is not known is infinite")
+        raise ValueError("intervals contain NaN; use infinity for unknown bounds")
     return array
 
 

@@ -29,7 +29,7 @@ AT_MOST_CATEGORIES = 12  # a feature of no more values is drawn value by value
 
 
 class Display:
-    """What every display has after `plot`: its axes and its figure."""
+    """Base of all displays: axes and figure after `plot`."""
 
     ax_: Axes
     figure_: Figure | SubFigure
@@ -53,12 +53,12 @@ def ink() -> str:
 
 
 def good() -> str:
-    """The colour of what is as it should be."""
+    """Colour of expected results."""
     return _GOOD[_is_dark()]
 
 
 def bad() -> str:
-    """The colour of what deserves a look."""
+    """Colour of results that need attention."""
     return _BAD[_is_dark()]
 
 

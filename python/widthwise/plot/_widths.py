@@ -18,7 +18,7 @@ _TAIL = 0.995  # the widest rows beyond share the last bar
 
 
 class WidthDisplay(Display):
-    """The distribution of widths, beside the one width for all rows that would cover as many.
+    """Distribution of widths, compared with the constant width of equal coverage.
 
     Make it with `from_estimator` or `from_predictions`. Infinite widths are not in the picture, but counted in it.
 
@@ -86,7 +86,7 @@ class WidthDisplay(Display):
         target_name: str | None = None,
         ax: Axes | None = None,
     ) -> WidthDisplay:
-        """Draw the widths of intervals that anything made.
+        """Draw the widths of intervals from any source.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class WidthDisplay(Display):
         return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> WidthDisplay:
-        """Draw it, and return this display."""
+        """Draw the plot and return this display."""
         ax = self._begin(ax)
         total = len(self.widths) + self.infinite
         if len(self.widths):
@@ -145,7 +145,7 @@ class WidthDisplay(Display):
 
     @property
     def summary(self) -> str:
-        """What there is to see, in sentences."""
+        """Description of the plot in sentences."""
         total = len(self.widths) + self.infinite
         if not len(self.widths):
             return f"All {total:,} intervals are infinite."
