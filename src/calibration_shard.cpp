@@ -8,6 +8,7 @@
 #include <widthwise/version.hpp>
 
 #include "file.hpp"
+#include "message.hpp"
 #include "model_file/texts.hpp"
 #include "safetensors.hpp"
 
@@ -33,15 +34,15 @@ std::uint64_t format_of(std::span<const std::byte> bytes) {
   const auto texts = SafetensorsReader::texts_of(bytes);
   const auto format = texts.find(kFormatText);
   if (format == texts.end()) {
-    refuse(texts.contains("widthwise") ? "a model, not a shard of a calibration"
-                                       : "a safetensors file, but not a shard of a calibration");
+    refuse(texts.contains("widthwise") ? "a model, not a calibration shard"
+                                       : "a safetensors file, but not a calibration shard");
   }
   const std::uint64_t number = internal::count_of(format->second, kFormatText);
   if (number > kShardFormat) {
-    refuse("format " + format->second + " of shards is newer than this program (" + std::to_string(kShardFormat) +
-           "); update widthwise");
+    refuse(
+        fmt::format("shard format {} is newer than this program ({}); update widthwise", format->second, kShardFormat));
   }
-  if (number == 0) refuse("format 0 does not exist");
+  if (number == 0) refuse("invalid format 0");
   return number;
 }
 
@@ -49,7 +50,7 @@ CalibrationShard read_shard(std::span<const std::byte> bytes, const std::string&
   try {
     const std::uint64_t format = format_of(bytes);
     SafetensorsReader reader =
-        format < kShardFormat ? SafetensorsReader(bytes) : SafetensorsReader::sealed(bytes, "; make the shard again");
+        format < kShardFormat ? SafetensorsReader(bytes) : SafetensorsReader::sealed(bytes, "; create the shard again");
     (void)reader.take_text(kFormatText);
     (void)reader.take_text("widthwise");
     CalibrationShard shard;
@@ -60,7 +61,7 @@ CalibrationShard read_shard(std::span<const std::byte> bytes, const std::string&
     reader.expect_nothing_left();
     return shard;
   } catch (const Error& error) {
-    throw Error(ErrorCode::kBadData, where + ": " + internal::harmless(error.what()));
+    throw internal::make_error(ErrorCode::kBadData, "{}: {}", where, internal::harmless(error.what()));
   }
 }
 
@@ -78,16 +79,16 @@ CalibrationShard CalibrationShard::in(const Model& model) {
 
 void merge_shard(CalibrationShard& into, const CalibrationShard& shard, const Model& model) {
   if (shard.scores_of != score_fingerprint(model)) {
-    refuse("these are scores of another model; make the shard again with this one");
+    refuse("the shard holds scores of another model; create it again with this model");
   }
   const Calibration::Options& expected = into.calibration.options();
   const Calibration::Options& found = shard.calibration.options();
   if (found.capacity != expected.capacity || found.seed != expected.seed) {
-    refuse("expected a sample of capacity " + std::to_string(expected.capacity) + " and seed " +
-           std::to_string(expected.seed) + " as the model's, found capacity " + std::to_string(found.capacity) +
-           " and seed " + std::to_string(found.seed));
+    refuse(fmt::format("expected capacity {} and seed {}, as in the model; found capacity {} and seed {}",
+                       expected.capacity, expected.seed, found.capacity, found.seed));
   }
-  if (shard.calibration.weighted()) refuse("the shard has weights; the calibration of a model has none");
+  if (shard.calibration.weighted())
+    refuse("the shard has weights; expected a calibration without weights, as in the model");
   RowSketch sketch = into.sketch;
   sketch.merge(shard.sketch);
   into.calibration.merge(shard.calibration);

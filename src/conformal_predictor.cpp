@@ -9,7 +9,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "text.hpp"
+#include "message.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
@@ -19,18 +19,17 @@ using internal::kBlock;
 
 void expect_size(std::string_view what, std::size_t found, std::size_t expected) {
   if (found == expected) return;
-  throw Error(ErrorCode::kShapeMismatch, "ConformalPredictor: " + std::to_string(expected) + " predictions but " +
-                                             std::to_string(found) + " " + std::string(what));
+  throw internal::make_error(ErrorCode::kShapeMismatch, "ConformalPredictor: {} predictions but {} {}", expected, found,
+                             what);
 }
 
 void check_rows(const ConformalRule& rule, const PredictionRows& rows) {
   const std::size_t n = rows.predictions.size();
   const std::size_t columns = rule.parameter_count();
   if (columns > 0 && (rows.parameters.rows() != n || rows.parameters.columns() != columns)) {
-    throw Error(ErrorCode::kShapeMismatch, "ConformalPredictor: parameters are " +
-                                               std::to_string(rows.parameters.rows()) + " x " +
-                                               std::to_string(rows.parameters.columns()) + ", expected " +
-                                               std::to_string(n) + " x " + std::to_string(columns));
+    throw internal::make_error(ErrorCode::kShapeMismatch,
+                               "ConformalPredictor: parameters are {} x {}, expected {} x {}", rows.parameters.rows(),
+                               rows.parameters.columns(), n, columns);
   }
   if (!rows.groups.empty()) expect_size("groups", rows.groups.size(), n);
   if (!rows.test_weights.empty()) expect_size("test weights", rows.test_weights.size(), n);
@@ -94,9 +93,8 @@ void write_bounds(Score score, const double* f, const double* below, const doubl
 
 void check_range(const OutcomeRange& range) {
   if (range.low <= range.high) return;
-  throw Error(ErrorCode::kInvalidArgument, "ConformalPredictor: the range of outcomes is empty: [" +
-                                               internal::text_of(range.low) + ", " + internal::text_of(range.high) +
-                                               "]");
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "ConformalPredictor: the range of outcomes is empty: [{}, {}]", range.low, range.high);
 }
 
 void check_bounds(const PredictionRows& rows, std::size_t k, const MutableMatrixView& lower,
@@ -105,9 +103,9 @@ void check_bounds(const PredictionRows& rows, std::size_t k, const MutableMatrix
   const std::size_t n = rows.predictions.size();
   for (const MutableMatrixView& out : {lower, upper}) {
     if (out.rows() != n || out.columns() != k) {
-      throw Error(ErrorCode::kShapeMismatch, "ConformalPredictor: bounds are " + std::to_string(out.rows()) + " x " +
-                                                 std::to_string(out.columns()) + ", expected " + std::to_string(n) +
-                                                 " rows x " + std::to_string(k) + " levels");
+      throw internal::make_error(ErrorCode::kShapeMismatch,
+                                 "ConformalPredictor: bounds are {} x {}, expected {} rows x {} levels", out.rows(),
+                                 out.columns(), n, k);
     }
   }
 }
@@ -169,8 +167,9 @@ ConformalRule::ConformalRule(std::shared_ptr<const Transform> transform, Score s
     : transform_(std::move(transform)), score_(score), sides_(sides) {
   if (transform_ == nullptr) throw Error(ErrorCode::kInvalidArgument, "ConformalRule: no transform given");
   if (score_ == Score::kLog && !transform_->takes_negative_scores()) {
-    throw Error(ErrorCode::kInvalidArgument, "ConformalRule: " + std::string(transform_->name()) +
-                                                 " needs positive scores; use the squared or absolute score");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "ConformalRule: {} needs positive scores; use the squared or absolute score",
+                               transform_->name());
   }
 }
 
@@ -187,7 +186,7 @@ void ConformalRule::scores(const PredictionRows& rows, std::span<const double> o
   check_rows(*this, rows);
   const std::size_t n = rows.predictions.size();
   expect_size("outcomes", outcomes.size(), n);
-  expect_size("places for scores", out.size(), n);
+  expect_size("output scores", out.size(), n);
   const std::size_t columns = transform_->parameter_count();
   std::vector<double> own(sides_ == Sides::kTwo ? kBlock * columns : 0);
   double residual_scores[kBlock];
@@ -213,8 +212,8 @@ void ConformalRule::half_widths(MatrixView scores, MatrixView parameters, Mutabl
                                 MutableMatrixView upper) const {
   const std::size_t n = scores.rows();
   if (parameters.columns() != parameter_count()) {
-    throw Error(ErrorCode::kShapeMismatch, "half_widths: " + std::to_string(parameters.columns()) +
-                                               " columns of parameters, expected " + std::to_string(parameter_count()));
+    throw internal::make_error(ErrorCode::kShapeMismatch, "half_widths: {} columns of parameters, expected {}",
+                               parameters.columns(), parameter_count());
   }
   expect_size("rows of parameters", parameters.rows(), n);
   for (const bool above : {false, true}) {
@@ -250,10 +249,10 @@ void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& ro
   const auto above = std::make_unique_for_overwrite<bool[]>(n);
   for (std::size_t i = 0; i < n; ++i) {
     if (std::isnan(values[i])) {
-      throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(numbers[i]) +
-                                             " has no score: its outcome is " + internal::text_of(outcomes[i]) +
-                                             ", its prediction " + internal::text_of(rows.predictions[i]) +
-                                             "; drop such rows from calibration and test alike, or impute them");
+      throw internal::make_error(ErrorCode::kNotFinite,
+                                 "calibrate: row {} has no score: outcome {}, prediction {}; drop such rows from the "
+                                 "calibration and test sets, or impute them",
+                                 numbers[i], outcomes[i], rows.predictions[i]);
     }
     above[i] = outcomes[i] > rows.predictions[i];
   }
@@ -269,20 +268,21 @@ ConformalPredictor::ConformalPredictor(ConformalRule rule, Calibration calibrati
 void ConformalPredictor::check(const PredictionRows& rows) const {
   check_rows(rule_, rows);
   if (calibration_.grouped() && rows.groups.empty() && !rows.predictions.empty()) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "ConformalPredictor: the calibration has groups, but the rows to predict have none: give each row's group");
+    throw Error(ErrorCode::kInvalidArgument,
+                "ConformalPredictor: the calibration has groups, but the rows to predict have none; pass a group for "
+                "every row");
   }
   if (!calibration_.grouped() && !rows.groups.empty() && calibration_.rows_seen() > 0) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "ConformalPredictor: the rows to predict have groups, but the calibration has none, so no group has a "
-                "coverage of "
-                "its own: calibrate with groups, or leave them out here");
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "ConformalPredictor: the rows to predict have groups, but the calibration has none; calibrate with groups, or "
+        "predict without them");
   }
   if (sorted_.weighted() && rows.test_weights.empty() && !rows.predictions.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "ConformalPredictor: the calibration has weights, but the rows to predict have none: give each row's "
-                "likelihood ratio");
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "ConformalPredictor: the calibration has weights, but the rows to predict have none; pass the likelihood ratio "
+        "of each row");
   }
 }
 
@@ -344,9 +344,9 @@ void ConformalPredictor::quantiles(const PredictionRows& rows, std::span<const L
   check_range(range);
   const std::size_t n = rows.predictions.size();
   if (out.rows() != n || out.columns() != probabilities.size()) {
-    throw Error(ErrorCode::kShapeMismatch, "ConformalPredictor: quantiles are " + std::to_string(out.rows()) + " x " +
-                                               std::to_string(out.columns()) + ", expected " + std::to_string(n) +
-                                               " rows x " + std::to_string(probabilities.size()) + " probabilities");
+    throw internal::make_error(ErrorCode::kShapeMismatch,
+                               "ConformalPredictor: quantiles are {} x {}, expected {} rows x {} probabilities",
+                               out.rows(), out.columns(), n, probabilities.size());
   }
   const Level half(0.5);
   for (std::size_t j = 0; j < probabilities.size(); ++j) {

@@ -14,7 +14,7 @@ namespace widthwise::internal {
 RowRanks::RowRanks(const CalibrationRanks& calibration, std::size_t n) : n_(n), groups_(calibration.groups) {
   const std::span<const std::int64_t> row_groups = calibration.row_groups;
   if (row_groups.empty() && groups_.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "evaluate: expected the rank of a calibration quantile, found none");
+    throw Error(ErrorCode::kInvalidArgument, "evaluate: the rank of the calibration quantile is missing");
   }
   groups_.push_back({.group = 0, .rows = 0, .rank = 1});
   if (row_groups.empty()) return;

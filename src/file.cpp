@@ -279,7 +279,7 @@ FileLock::FileLock(const fs::path& file, const std::function<void()>& waiting) {
       return;
     }
     if (errno != EWOULDBLOCK && errno != EINTR) {
-      refuse(file, "cannot be locked for the update", std::generic_category().message(errno));
+      refuse(file, "cannot be locked for an update", std::generic_category().message(errno));
     }
     if (waiting) waiting();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -9,6 +9,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
+#include "message.hpp"
+
 namespace widthwise {
 namespace {
 
@@ -85,18 +87,18 @@ Guarantee Guarantee::parse(std::string_view text) {
   try {
     return Guarantee(Level::parse(text));
   } catch (const Error&) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "guarantee: expected 'marginal' or a confidence strictly between 0 and 1, such as 0.95, found '" +
-                    std::string(text) + "'");
+    throw internal::make_error(
+        ErrorCode::kInvalidArgument,
+        "guarantee: expected 'marginal' or a confidence strictly between 0 and 1, such as 0.95, found '{}'", text);
   }
 }
 
 std::uint64_t Guarantee::rank(const Level& level, std::uint64_t n) const {
   if (!confidence_) return level.rank(n);
   if (n > kMaxRows) {
-    throw Error(ErrorCode::kInvalidArgument, "guarantee " + to_string() + ": expected at most " +
-                                                 std::to_string(kMaxRows) + " calibration rows, found " +
-                                                 std::to_string(n));
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "guarantee {}: expected at most {} calibration rows, found {}", to_string(), kMaxRows,
+                               n);
   }
   return remembered_rank(level, *confidence_, n);
 }

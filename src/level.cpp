@@ -7,6 +7,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/level.hpp>
 
+#include "message.hpp"
 #include "text.hpp"
 
 namespace widthwise {
@@ -62,7 +63,7 @@ std::optional<Decimal> read_decimal(std::string_view text) {
 bool between_zero_and_one(const Decimal& decimal) { return !decimal.digits.empty() && decimal.exponent <= 0; }
 
 std::string written(const Decimal& decimal) {
-  return "0." + std::string(static_cast<std::size_t>(-decimal.exponent), '0') + decimal.digits;
+  return fmt::format("0.{}{}", std::string(static_cast<std::size_t>(-decimal.exponent), '0'), decimal.digits);
 }
 
 std::uint64_t power_of_ten(std::int64_t exponent) {
@@ -90,13 +91,12 @@ Level Level::parse(std::string_view text) {
     // From 1 to 2 the number is more likely a slip than a percentage.
     const bool percentage = between_zero_and_one(hundredth) && !(decimal->exponent == 1 && decimal->digits[0] == '1');
     throw Error(ErrorCode::kInvalidArgument,
-                expected + shown + (percentage ? "; did you mean " + written(hundredth) + "?" : ""));
+                expected + shown + (percentage ? fmt::format("; did you mean {}?", written(hundredth)) : ""));
   }
   const std::int64_t decimals = static_cast<std::int64_t>(decimal->digits.size()) - decimal->exponent;
   if (decimals > kMaximumDecimals) {
-    throw Error(ErrorCode::kInvalidArgument, "Level: expected at most " + std::to_string(kMaximumDecimals) +
-                                                 " digits after the point, found " + std::to_string(decimals) + " in " +
-                                                 shown);
+    throw internal::make_error(ErrorCode::kInvalidArgument, "Level: expected at most {} decimal places, found {} in {}",
+                               kMaximumDecimals, decimals, shown);
   }
   std::uint64_t numerator = 0;
   for (const char digit : decimal->digits) numerator = 10 * numerator + static_cast<std::uint64_t>(digit - '0');
@@ -107,7 +107,7 @@ std::string Level::to_string() const {
   std::int64_t decimals = 1;
   while (power_of_ten(decimals) % denominator_ != 0) ++decimals;
   const std::string digits = std::to_string(numerator_ * (power_of_ten(decimals) / denominator_));
-  return "0." + std::string(static_cast<std::size_t>(decimals) - digits.size(), '0') + digits;
+  return fmt::format("0.{}{}", std::string(static_cast<std::size_t>(decimals) - digits.size(), '0'), digits);
 }
 
 double Level::value() const {

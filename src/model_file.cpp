@@ -11,6 +11,7 @@
 
 #include "file.hpp"
 #include "hash.hpp"
+#include "message.hpp"
 #include "model_file/row_functions.hpp"
 #include "model_file/texts.hpp"
 #include "safetensors.hpp"
@@ -36,7 +37,7 @@ using internal::text_of;
 
 constexpr int kFormatWithOnline = 2;
 constexpr int kFormatWithOptions = 3;
-constexpr const char* kAdvice = "; restore the file from a copy, or fit the model again";
+constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
@@ -47,8 +48,8 @@ void put_rule(SafetensorsWriter& writer, const ConformalRule& rule) {
   const TransformOptions options = transform.options();
   const auto again = make_transform(name, options);
   if (const Transform& known = *again; typeid(known) != typeid(transform)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "the transform called '" + name + "' has another definition than in model files");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "the transform '{}' differs from the transform of that name in model files", name);
   }
   writer.put_text("transform", name);
   if (options.gamma != 0) writer.put_text("transform.gamma", text_of(options.gamma));
@@ -65,9 +66,9 @@ ConformalRule take_rule(SafetensorsReader& reader) {
   const TransformOptions options{.gamma = option("transform.gamma"), .epsilon = option("transform.epsilon")};
   const std::string name = reader.take_text("transform");
   auto transform = make_transform(name, options);
-  if (transform->options() != options) refuse("there is an option that the transform '" + name + "' does not take");
+  if (transform->options() != options) refuse(fmt::format("an option does not apply to the transform '{}'", name));
   const std::string sides = reader.take_text("sides");
-  if (sides != "one" && sides != "two") refuse("sides: expected one or two, found '" + sides + "'");
+  if (sides != "one" && sides != "two") refuse(fmt::format("sides: expected one or two, found '{}'", sides));
   return ConformalRule(std::move(transform), score_of(reader.take_text("score")),
                        sides == "two" ? Sides::kTwo : Sides::kOne);
 }
@@ -90,10 +91,9 @@ int format_of(std::span<const std::byte> bytes) {
   if (format == texts.end() || !texts.contains("widthwise")) refuse("a safetensors file, but not a widthwise model");
   const std::uint64_t number = count_of(format->second, "format");
   if (number > kModelFormat) {
-    refuse("format " + format->second + " is newer than this program (" + std::to_string(kModelFormat) +
-           "); update widthwise");
+    refuse(fmt::format("format {} is newer than this program ({}); update widthwise", format->second, kModelFormat));
   }
-  if (number == 0) refuse("format 0 does not exist");
+  if (number == 0) refuse("invalid format 0");
   return static_cast<int>(number);
 }
 
@@ -148,7 +148,7 @@ auto checked(std::span<const std::byte> bytes, const std::string& where, const R
   try {
     return read(bytes);
   } catch (const Error& error) {
-    throw Error(ErrorCode::kBadData, where + ": " + internal::harmless(error.what()));
+    throw internal::make_error(ErrorCode::kBadData, "{}: {}", where, internal::harmless(error.what()));
   }
 }
 

@@ -7,8 +7,8 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "objective/objectives.hpp"
-#include "text.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
@@ -52,38 +52,39 @@ namespace {
 
 void check_options(const Transform& transform, Score score, const WidthOptions& options) {
   if (transform.parameter_count() == 0) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "width objective: the transform " + std::string(transform.name()) + " has no parameters to learn");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "width objective: the transform {} has no parameters to train", transform.name());
   }
   if (score == Score::kLog && !transform.takes_negative_scores()) {
-    throw Error(ErrorCode::kInvalidArgument, "width objective: " + std::string(transform.name()) +
-                                                 " needs positive scores; use squared or absolute");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "width objective: {} needs positive scores; use the squared or absolute score",
+                               transform.name());
   }
   if (!(options.evenness >= 0 && options.evenness <= 1)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "width objective: evenness must be in [0, 1], found " + internal::text_of(options.evenness));
+    throw internal::make_error(ErrorCode::kInvalidArgument, "width objective: evenness must be in [0, 1], found {}",
+                               options.evenness);
   }
   if (options.nodes == 0) {
     throw Error(ErrorCode::kInvalidArgument, "width objective: nodes must be at least 1");
   }
   if (options.level_window && options.level_window->upper < options.level_window->lower) {
-    throw Error(ErrorCode::kInvalidArgument, "width objective: the window of levels ends (" +
-                                                 options.level_window->upper.to_string() + ") before it begins (" +
-                                                 options.level_window->lower.to_string() + ")");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "width objective: the level window ends at {}, before it begins at {}",
+                               options.level_window->upper.to_string(), options.level_window->lower.to_string());
   }
   if (options.level_window && !(options.level_window->outside >= 0 && options.level_window->outside <= 1)) {
-    throw Error(ErrorCode::kInvalidArgument, "width objective: levels outside the window count " +
-                                                 internal::text_of(options.level_window->outside) +
-                                                 "; expected 0 to 1");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "width objective: the weight of levels outside the window is {}; expected 0 to 1",
+                               options.level_window->outside);
   }
 }
 
 void check_evenness(const Transform& transform, Score score, const WidthOptions& options) {
   if (options.evenness == 0) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              "width objective: evenness needs a scale transform (exp, linear, sigma, erc) on the "
-              "squared or absolute score, found " +
-                  std::string(transform.name()) + " on " + std::string(name_of(score)));
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "width objective: evenness needs a scale transform (exp, linear, sigma, erc) on the "
+                             "squared or absolute score, found {} on {}",
+                             transform.name(), name_of(score));
 }
 
 }  // namespace
@@ -116,22 +117,18 @@ void check_shapes(std::size_t parameter_count, const ResidualRows& rows, MatrixV
   const std::size_t n = rows.residuals.size();
   const auto expect = [&](std::string_view what, MatrixView matrix) {
     if (matrix.rows() != n || matrix.columns() != parameter_count) {
-      throw Error(ErrorCode::kShapeMismatch, "objective: " + std::string(what) + " is " +
-                                                 std::to_string(matrix.rows()) + " x " +
-                                                 std::to_string(matrix.columns()) + ", expected " + std::to_string(n) +
-                                                 " x " + std::to_string(parameter_count));
+      throw make_error(ErrorCode::kShapeMismatch, "objective: {} is {} x {}, expected {} x {}", what, matrix.rows(),
+                       matrix.columns(), n, parameter_count);
     }
     if (!matrix.contiguous()) {
-      throw Error(ErrorCode::kShapeMismatch,
-                  "objective: the rows of " + std::string(what) + " must follow each other without gaps");
+      throw make_error(ErrorCode::kShapeMismatch, "objective: {} is not contiguous", what);
     }
   };
   expect("the parameter matrix", parameters);
   if (!gradient.empty()) expect("the gradient", gradient);
   if (!hessian.empty()) expect("the hessian", hessian);
   if (!rows.weights.empty() && rows.weights.size() != n) {
-    throw Error(ErrorCode::kShapeMismatch, "objective: " + std::to_string(n) + " residuals but " +
-                                               std::to_string(rows.weights.size()) + " weights");
+    throw make_error(ErrorCode::kShapeMismatch, "objective: {} residuals but {} weights", n, rows.weights.size());
   }
   // A negative weight would hide in a finite loss.
   const auto good = [](double weight) { return weight >= 0 && weight <= std::numeric_limits<double>::max(); };
@@ -140,17 +137,17 @@ void check_shapes(std::size_t parameter_count, const ResidualRows& rows, MatrixV
 
 void explain_bad_input(const ResidualRows& rows, MatrixView parameters) {
   for (std::size_t i = 0; i < rows.residuals.size(); ++i) {
-    const std::string row = "objective: row " + std::to_string(i) + ": ";
+    const std::string row = fmt::format("objective: row {}: ", i);
     if (!std::isfinite(rows.residuals[i])) {
-      throw Error(ErrorCode::kNotFinite, row + "the residual is " + text_of(rows.residuals[i]));
+      throw make_error(ErrorCode::kNotFinite, "{}the residual is {}", row, rows.residuals[i]);
     }
     if (!rows.weights.empty() && !(rows.weights[i] >= 0 && std::isfinite(rows.weights[i]))) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  row + "the weight is " + text_of(rows.weights[i]) + ", expected a finite number >= 0");
+      throw make_error(ErrorCode::kInvalidArgument, "{}the weight is {}, expected a finite number >= 0", row,
+                       rows.weights[i]);
     }
     for (std::size_t j = 0; j < parameters.columns(); ++j) {
       if (!std::isfinite(parameters(i, j))) {
-        throw Error(ErrorCode::kNotFinite, row + "parameter " + std::to_string(j) + " is " + text_of(parameters(i, j)));
+        throw make_error(ErrorCode::kNotFinite, "{}parameter {} is {}", row, j, parameters(i, j));
       }
     }
   }
@@ -162,8 +159,8 @@ void require_finite(double loss, const ResidualRows& rows, MatrixView parameters
   explain_bad_input(rows, parameters);
   if (std::isfinite(loss)) return;
   throw Error(ErrorCode::kNotFinite,
-              "objective: the loss is not finite: another worker's row is not finite, all weights are zero, or the "
-              "parameters have run away beyond e^300");
+              "objective: the loss is not finite: a row of another worker is not finite, all weights are zero, or "
+              "parameters exceed e^300");
 }
 
 void fill(MutableMatrixView matrix, double value) {

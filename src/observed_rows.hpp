@@ -10,14 +10,17 @@
 #include <widthwise/error.hpp>
 #include <widthwise/matrix_view.hpp>
 
+#include "message.hpp"
+
 namespace widthwise::internal {
 
 /// Throw kNotFinite when an outcome is infinite; a missing one (NaN) may be.
 inline void require_no_infinite(std::span<const double> outcomes, const char* where) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (!std::isinf(outcomes[i])) continue;
-    throw Error(ErrorCode::kNotFinite, std::string(where) + ": the outcome of row " + std::to_string(i) +
-                                           " is infinite; expected a finite number, or NaN if it is not known");
+    throw make_error(ErrorCode::kNotFinite,
+                     "{}: the outcome of row {} is infinite; expected a finite number, or NaN if it is unknown", where,
+                     i);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <widthwise/error.hpp>
 
 #include "calibration/checks.hpp"
+#include "message.hpp"
 #include "text.hpp"
 #include "words.hpp"
 
@@ -92,13 +93,13 @@ Level level_of(std::uint64_t number, std::uint64_t decimals) {
   if (digits.size() > decimals || decimals > 19 || number % 10 == 0) {
     throw Error(ErrorCode::kBadData, "a level is not a decimal between 0 and 1");
   }
-  return Level::parse("0." + std::string(decimals - digits.size(), '0') + digits);
+  return Level::parse(fmt::format("0.{}{}", std::string(decimals - digits.size(), '0'), digits));
 }
 
 void expect_numbers(std::span<const double> scores) {
   if (std::ranges::none_of(scores, [](double score) { return std::isnan(score); })) return;
   throw Error(ErrorCode::kNotFinite,
-              "OnlineCalibration::observe: a score is NaN; leave out rows without an outcome or a prediction");
+              "OnlineCalibration::observe: a score is NaN; drop rows without an outcome or a prediction");
 }
 
 bool is_negative_zero(double x) { return x == 0 && std::signbit(x); }
@@ -111,8 +112,7 @@ OnlineMethod online_method_of(std::string_view name) {
   for (const OnlineMethod method : {OnlineMethod::kAdaptive, OnlineMethod::kDecaying}) {
     if (name == name_of(method)) return method;
   }
-  throw Error(ErrorCode::kInvalidArgument,
-              "expected the method adaptive or decaying, found '" + std::string(name) + "'");
+  throw internal::make_error(ErrorCode::kInvalidArgument, "unknown method '{}'; expected adaptive or decaying", name);
 }
 
 double default_step(OnlineMethod method, const Level& level) {
@@ -129,11 +129,10 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
   check_options();
   if (calibration.grouped()) {
     refuse(ErrorCode::kInvalidArgument,
-           "the calibration has groups; expected one without, because a stream has one quantile per level");
+           "the calibration has groups; expected one without groups, because a stream has one quantile per level");
   }
   if (calibration.weighted()) {
-    refuse(ErrorCode::kInvalidArgument,
-           "the calibration has weights; expected one without, because the rows of a stream have no weights");
+    refuse(ErrorCode::kInvalidArgument, "the calibration has weights; expected one without weights");
   }
   // By priority, so the first of them are a uniform sample; -0 has the bytes of 0 in a calibration already.
   std::vector<double> scores;
@@ -152,9 +151,9 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
     if (method_ == OnlineMethod::kAdaptive) continue;
     if (!std::isfinite(state.fixed)) {
       refuse(ErrorCode::kTooFewRows,
-             "level " + levels_[j].to_string() + " has no finite quantile to begin with: it needs " +
-                 internal::rows_text(levels_[j].min_rows()) + ", the calibration has " + std::to_string(scores.size()) +
-                 "; calibrate first, or use the method adaptive");
+             fmt::format("level {} has no finite initial quantile: it needs {}, the calibration has {}; add "
+                         "calibration rows, or use the method adaptive",
+                         levels_[j].to_string(), internal::rows_text(levels_[j].min_rows()), scores.size()));
     }
     state.q = state.fixed;
     state.scale = scale_near(levels_[j], state.q, scores);
@@ -164,24 +163,24 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
 void OnlineCalibration::check_options() const {
   for (const LevelState& state : states_) {
     if (state.step > 0 && state.step <= kMaxStep) continue;
-    refuse(ErrorCode::kInvalidArgument, "expected a step above 0 and up to 10, found " + text_of(state.step));
+    refuse(ErrorCode::kInvalidArgument, fmt::format("expected a step above 0 and up to 10, found {}", state.step));
   }
   if (window_rows_ < 1 || window_rows_ > kMaxWindow) {
     refuse(ErrorCode::kInvalidArgument,
-           "expected a window of 1 to 1,000,000 rows, found " + std::to_string(window_rows_));
+           fmt::format("expected a window of 1 to 1,000,000 rows, found {}", window_rows_));
   }
   if (levels_.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least one level, found none");
   if (levels_.size() > kMaxLevels) {
     refuse(ErrorCode::kInvalidArgument,
-           "expected at most " + std::to_string(kMaxLevels) + " levels, found " + std::to_string(levels_.size()));
+           fmt::format("expected at most {} levels, found {}", kMaxLevels, levels_.size()));
   }
-  if (has_twice(levels_)) refuse(ErrorCode::kInvalidArgument, "a level is given twice");
+  if (has_twice(levels_)) refuse(ErrorCode::kInvalidArgument, "a level occurs twice");
   if (method_ == OnlineMethod::kDecaying) return;
   for (const Level& level : levels_) {
     if (window_rows_ >= level.min_rows()) continue;
-    refuse(ErrorCode::kInvalidArgument, "a window of " + internal::rows_text(window_rows_) +
-                                            " is too short for level " + level.to_string() + ", which needs " +
-                                            internal::rows_text(level.min_rows()));
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("a window of {} is too short for level {}, which needs {}", internal::rows_text(window_rows_),
+                       level.to_string(), internal::rows_text(level.min_rows())));
   }
 }
 
@@ -225,8 +224,7 @@ double OnlineCalibration::quantile(std::size_t j) const {
 
 void OnlineCalibration::check_places(std::size_t places) const {
   if (places == levels_.size()) return;
-  refuse(ErrorCode::kShapeMismatch,
-         std::to_string(levels_.size()) + " levels but " + std::to_string(places) + " places for quantiles");
+  refuse(ErrorCode::kShapeMismatch, fmt::format("{} levels but {} output quantiles", levels_.size(), places));
 }
 
 void OnlineCalibration::quantiles(std::span<double> out) const {
@@ -236,7 +234,7 @@ void OnlineCalibration::quantiles(std::span<double> out) const {
 
 std::uint64_t OnlineCalibration::issue(std::uint64_t rows) {
   if (rows == 0) refuse(ErrorCode::kInvalidArgument, "issue: expected at least one row, found 0");
-  if (rows > kMaxRows - issued_) refuse(ErrorCode::kInvalidArgument, "issue: more than 2^63 rows");
+  if (rows > kMaxRows - issued_) refuse(ErrorCode::kInvalidArgument, "issue: the total exceeds 2^63 rows");
   Issued batch{.rows = rows};
   for (std::size_t j = 0; j < levels_.size(); ++j) {
     batch.levels.push_back({.q = quantile(j), .empty = method_ == OnlineMethod::kAdaptive && miss_rate(j) >= 1});
@@ -264,9 +262,9 @@ const OnlineCalibration::Issued& OnlineCalibration::pending_batch(std::uint64_t 
   const auto found = pending_.find(batch);
   if (found != pending_.end()) return found->second;
   refuse(ErrorCode::kInvalidArgument,
-         "batch " + std::to_string(batch) +
-             (batch < issued_ ? " has no rows pending: its outcomes were observed, or it was dropped"
-                              : " was not issued; the next batch is " + std::to_string(issued_)));
+         fmt::format("batch {}{}", batch,
+                     batch < issued_ ? " has no pending rows: its outcomes were observed, or it was dropped"
+                                     : fmt::format(" was not issued; the next batch is {}", issued_)));
 }
 
 void OnlineCalibration::issued_quantiles(std::uint64_t batch, std::span<double> out) const {
@@ -285,14 +283,14 @@ void OnlineCalibration::observe(std::uint64_t batch, std::span<const double> sco
   const Issued& issued = pending_batch(batch);
   const std::size_t k = levels_.size();
   if (scores.size() > issued.rows) {
-    refuse(ErrorCode::kInvalidArgument, "observe: " + internal::rows_text(scores.size()) + " of batch " +
-                                            std::to_string(batch) + ", which has " + internal::rows_text(issued.rows) +
-                                            " pending");
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("observe: {} of batch {}, which has {} pending", internal::rows_text(scores.size()), batch,
+                       internal::rows_text(issued.rows)));
   }
   if (!covered.empty() && covered.size() != scores.size() * k) {
-    refuse(ErrorCode::kShapeMismatch, "observe: expected " + std::to_string(scores.size() * k) +
-                                          " marks of coverage, one for each row and level, found " +
-                                          std::to_string(covered.size()));
+    refuse(ErrorCode::kShapeMismatch,
+           fmt::format("observe: expected {} coverage flags, one per row and level, found {}", scores.size() * k,
+                       covered.size()));
   }
   expect_numbers(scores);
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -439,14 +437,14 @@ struct OnlineCalibration::Reader {
 
   void read_header() {
     const std::uint64_t method = words.get();
-    check(method <= 1, "the method is one that this version does not know");
+    check(method <= 1, "unknown method");
     online.method_ = static_cast<OnlineMethod>(method);
     online.window_rows_ = words.get();
     online.rows_ = words.get();
     check(online.rows_ <= kMaxRows, "there are more than 2^63 rows");
     const std::uint64_t levels = words.get();
     kept = words.get();
-    check(levels <= words.words_left() / kLevelWords && kept <= words.words_left(), "the bytes end too early");
+    check(levels <= words.words_left() / kLevelWords && kept <= words.words_left(), "unexpected end of the bytes");
     online.states_.resize(levels);
   }
 
@@ -472,13 +470,13 @@ struct OnlineCalibration::Reader {
     check(state.misses <= online.rows_ && state.misses_fixed <= online.rows_, "there are more misses than rows");
     state.covered = online.rows_ - state.misses;
     const std::uint64_t recent = std::min(online.rows_, online.window_rows_);
-    check(bit_words(recent) <= words.words_left(), "the bytes end too early");
+    check(bit_words(recent) <= words.words_left(), "unexpected end of the bytes");
     check(words.get_bits(recent, [&](std::size_t, bool outside) { state.note(!outside, recent); }),
-          "there are recent rows that do not exist");
+          "there are more recent rows than rows");
   }
 
   void read_scores() {
-    check(kept <= words.words_left(), "the bytes end too early");
+    check(kept <= words.words_left(), "unexpected end of the bytes");
     for (std::uint64_t i = 0; i < kept; ++i) {
       const double score = words.get_number();
       check(!std::isnan(score) && !is_negative_zero(score), "a score is NaN or -0");
@@ -507,7 +505,7 @@ struct OnlineCalibration::Reader {
     }
     check(batches <= kMaxPendingBatches, "there are too many pending batches");
     for (std::uint64_t i = 0; i < batches; ++i) read_batch();
-    check(!online.is_row_by_row(), "the format is newer than the state needs");
+    check(!online.is_row_by_row(), "the format is newer than the state requires");
   }
 
   void read_batch() {
@@ -537,12 +535,12 @@ struct OnlineCalibration::Reader {
     }
     const std::uint64_t recent = std::min(online.rows_, online.window_rows_);
     check(adaptive() ? kept >= recent && kept <= online.window_capacity() : kept == 0,
-          "the window is not as long as it must be");
+          "the window has the wrong length");
     check(online.rows_pending() <= online.issued_ - online.rows_, "more rows are pending than were issued");
     for (std::size_t j = 0; j < online.states_.size(); ++j) {
       const LevelState& state = online.states_[j];
       check(state.recent_outside <= online.rows_ - state.covered && recent - state.recent_outside <= state.covered,
-            "the recent misses do not go with all misses");
+            "the recent misses do not match the total misses");
       if (!adaptive()) continue;
       // The bound of the class comment, but for rounding.
       const double alpha = online.levels_[j].complement().value();
@@ -551,7 +549,7 @@ struct OnlineCalibration::Reader {
       const double owed = online.excess(j);
       check(owed >= -alpha / min_step - (1 - alpha) * delay - kRounding &&
                 owed <= (1 - alpha) / min_step + alpha * delay + kRounding,
-            "the misses are more or fewer than any rows could give");
+            "the number of misses is impossible for this number of rows");
     }
   }
 };
@@ -573,7 +571,7 @@ OnlineCalibration OnlineCalibration::deserialise(std::span<const std::byte> byte
     online.longest_delay_ = online.rows_ > 0 ? 1 : 0;
     online.delay_ = online.slowest_ = static_cast<double>(online.longest_delay_);
   }
-  words.check(words.words_left() == 0, "there are more bytes than it says");
+  words.check(words.words_left() == 0, "unexpected bytes at the end");
   reader.check_whole();
   return std::move(reader.online);
 }

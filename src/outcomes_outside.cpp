@@ -4,6 +4,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "text.hpp"
 
 namespace widthwise::internal {
@@ -13,9 +14,9 @@ constexpr std::size_t kNamed = 3;
 
 /// "0 to 1", "at least 0", "at most 1".
 std::string words_of(const OutcomeRange& range) {
-  if (std::isinf(range.high)) return "at least " + text_of(range.low);
-  if (std::isinf(range.low)) return "at most " + text_of(range.high);
-  return text_of(range.low) + " to " + text_of(range.high);
+  if (std::isinf(range.high)) return fmt::format("at least {}", range.low);
+  if (std::isinf(range.low)) return fmt::format("at most {}", range.high);
+  return fmt::format("{} to {}", range.low, range.high);
 }
 
 }  // namespace
@@ -33,15 +34,14 @@ void OutcomesOutside::require_none(const std::string& where) const {
   if (outside_ == 0) return;
   std::string rows;
   for (const auto& [number, outcome] : first_) {
-    rows += (rows.empty() ? "" : ", ") + std::string("row ") + std::to_string(number) + " is " + text_of(outcome);
+    rows += fmt::format("{}row {} is {}", rows.empty() ? "" : ", ", number, outcome);
   }
   if (outside_ > first_.size()) rows += ", ...";
-  throw Error(ErrorCode::kBadData,
-              where + ": " + count(outside_) + " of " + count_of(rows_, "outcome") +
-                  (outside_ == 1 ? " lies" : " lie") + " outside the outcome range (" + words_of(range_) +
-                  "): " + rows +
-                  "; intervals are cut to the range and cannot contain them. Fit with a range that holds every outcome "
-                  "(outcome_range, --outcome-range), or remove these rows");
+  throw make_error(
+      ErrorCode::kBadData,
+      "{}: {} of {}{} outside the outcome range ({}): {}; intervals are cut to the range and cannot contain them. Fit "
+      "with a range that contains every outcome (outcome_range, --outcome-range), or remove these rows",
+      where, count(outside_), count_of(rows_, "outcome"), outside_ == 1 ? " lies" : " lie", words_of(range_), rows);
 }
 
 }  // namespace widthwise::internal

@@ -8,6 +8,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "text.hpp"
 
 namespace widthwise {
@@ -18,15 +19,14 @@ constexpr std::uint64_t kMaxRows = 10'000'000'000;  // the series behind the bet
 void check_share(const char* where, const char* what, double value) {
   const bool is_share = value > 0 && value < 1;
   if (is_share) return;
-  throw Error(ErrorCode::kInvalidArgument, std::string(where) + ": expected a " + what +
-                                               " strictly between 0 and 1, found " + internal::text_of(value));
+  throw internal::make_error(ErrorCode::kInvalidArgument, "{}: expected a {} strictly between 0 and 1, found {}", where,
+                             what, value);
 }
 
 void check_rows(const char* where, const char* what, std::uint64_t rows, std::uint64_t minimum) {
   if (rows >= minimum && rows <= kMaxRows) return;
-  throw Error(ErrorCode::kInvalidArgument, std::string(where) + ": expected from " + std::to_string(minimum) + " to " +
-                                               std::to_string(kMaxRows) + " " + what + ", found " +
-                                               std::to_string(rows));
+  throw internal::make_error(ErrorCode::kInvalidArgument, "{}: expected {} to {} {}, found {}", where, minimum,
+                             kMaxRows, what, rows);
 }
 
 /// What is known before any quantile: without enough rows every interval is infinite and covers everything.
@@ -197,7 +197,8 @@ CoveredCount::CoveredCount(std::span<const RankedRows> groups) {
   for (const RankedRows& group : groups) {
     check_rows("CoveredCount", "rows", group.rows, 0);
     check_rows("CoveredCount", "test rows", group.test_rows, 0);
-    if (group.rank == 0) throw Error(ErrorCode::kInvalidArgument, "CoveredCount: expected a rank from 1, found 0");
+    if (group.rank == 0)
+      throw Error(ErrorCode::kInvalidArgument, "CoveredCount: expected a rank of at least 1, found 0");
     test_rows_ += group.test_rows;
     if (is_infinite(group)) {
       always_covered_ += group.test_rows;
@@ -326,9 +327,10 @@ std::uint64_t rows_for_tolerance(const Level& level, double tolerance, double co
   check_share("rows_for_tolerance", "confidence", confidence);
   const Tolerance within(level, tolerance, confidence, guarantee);
   const auto refuse = [&] {
-    throw Error(ErrorCode::kInvalidArgument, "rows_for_tolerance: a tolerance of " + internal::text_of(tolerance) +
-                                                 " at level " + level.to_string() + " takes more than " +
-                                                 std::to_string(kMaxRows) + " rows; ask for a wider one");
+    throw internal::make_error(
+        ErrorCode::kInvalidArgument,
+        "rows_for_tolerance: a tolerance of {} at level {} needs more than {} rows; use a wider tolerance", tolerance,
+        level.to_string(), kMaxRows);
   };
   const std::uint64_t minimum = guarantee.min_rows(level);
   if (minimum > kMaxRows) refuse();

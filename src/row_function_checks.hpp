@@ -5,6 +5,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/row_function.hpp>
 
+#include "message.hpp"
+
 /// What every RowFunction asks of its caller.
 namespace widthwise::internal {
 
@@ -12,13 +14,10 @@ namespace widthwise::internal {
 inline void check_shapes(const char* where, const RowFunction& function, const MatrixView& x,
                          const MutableMatrixView& out) {
   if (x.rows() == out.rows() && x.columns() == function.inputs() && out.columns() == function.outputs()) return;
-  const auto shape = [](std::size_t rows, std::size_t columns) {
-    return std::to_string(rows) + " x " + std::to_string(columns);
-  };
-  throw Error(ErrorCode::kShapeMismatch, std::string(where) + ": expected x of n x " +
-                                             std::to_string(function.inputs()) + " and out of n x " +
-                                             std::to_string(function.outputs()) + ", found " +
-                                             shape(x.rows(), x.columns()) + " and " + shape(out.rows(), out.columns()));
+  const auto shape = [](std::size_t rows, std::size_t columns) { return fmt::format("{} x {}", rows, columns); };
+  throw make_error(ErrorCode::kShapeMismatch, "{}: expected x of n x {} and out of n x {}, found {} and {}", where,
+                   function.inputs(), function.outputs(), shape(x.rows(), x.columns()),
+                   shape(out.rows(), out.columns()));
 }
 
 }  // namespace widthwise::internal

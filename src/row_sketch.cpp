@@ -11,6 +11,7 @@
 #include <widthwise/random.hpp>
 
 #include "hash.hpp"
+#include "message.hpp"
 #include "words.hpp"
 
 namespace widthwise {
@@ -46,10 +47,10 @@ RowHasher::RowHasher(std::span<const std::string> features) {
 
 void RowHasher::hash(MatrixView x, std::span<const double> outcomes, std::span<std::uint64_t> out) const {
   if (x.columns() != keys_.size() || outcomes.size() != x.rows() || out.size() != x.rows()) {
-    throw Error(ErrorCode::kShapeMismatch, "RowHasher::hash: expected " + std::to_string(keys_.size()) +
-                                               " columns and as many outcomes as the " + std::to_string(x.rows()) +
-                                               " rows, found " + std::to_string(x.columns()) + " columns and " +
-                                               std::to_string(outcomes.size()) + " outcomes");
+    throw internal::make_error(
+        ErrorCode::kShapeMismatch,
+        "RowHasher::hash: expected {} columns and as many outcomes as the {} rows, found {} columns and {} outcomes",
+        keys_.size(), x.rows(), x.columns(), outcomes.size());
   }
   for (std::size_t i = 0; i < x.rows(); ++i) {
     // A sum, so that the order of the columns does not matter.
@@ -167,7 +168,7 @@ RowSketch RowSketch::deserialise(std::span<const std::byte> bytes) {
   reader.check(sketch.rows_ <= kMaxRows, "there are more than 2^63 rows");
   reader.check(distinct <= capacity && repeated <= distinct, "there are more hashes than the capacity");
   reader.check(distinct <= reader.words_left() && reader.words_left() - distinct == 2 * repeated,
-               "the number of words is not that of the hashes");
+               "the number of words does not match the number of hashes");
   sketch.entries_.resize(distinct);
   for (std::size_t i = 0; i < distinct; ++i) {
     sketch.entries_[i] = {reader.get(), 1};
@@ -179,8 +180,8 @@ RowSketch RowSketch::deserialise(std::span<const std::byte> bytes) {
   for (std::uint64_t i = 0; i < repeated; ++i) {
     const std::uint64_t place = reader.get();
     const std::uint64_t count = reader.get();
-    reader.check(place >= next && place < distinct, "the places of repeated rows are not in order");
-    reader.check(count > 1 && count <= kMaxRows, "a row is said to repeat, but does not");
+    reader.check(place >= next && place < distinct, "the positions of repeated rows are not in order");
+    reader.check(count > 1 && count <= kMaxRows, "a row is marked as repeated but occurs once");
     reader.check(counted <= sketch.rows_, "there are more rows than were added");
     counted += count - 1;
     sketch.entries_[place].count = count;
@@ -188,8 +189,9 @@ RowSketch RowSketch::deserialise(std::span<const std::byte> bytes) {
   }
   const bool whole = sketch.limit_ == kNoLimit;
   reader.check(whole || (distinct == capacity && sketch.entries_.back().hash == sketch.limit_),
-               "the limit does not go with the hashes");
-  reader.check(whole ? counted == sketch.rows_ : counted < sketch.rows_, "the rows do not go with the hashes");
+               "the limit does not match the hashes");
+  reader.check(whole ? counted == sketch.rows_ : counted < sketch.rows_,
+               "the number of rows does not match the hashes");
   return sketch;
 }
 

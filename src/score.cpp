@@ -4,6 +4,8 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
+
 namespace widthwise {
 
 std::string_view name_of(Score score) {
@@ -15,15 +17,15 @@ std::string_view name_of(Score score) {
     case Score::kLog:
       return "log";
   }
-  throw Error(ErrorCode::kInvalidArgument, "name_of: not a score: " + std::to_string(static_cast<int>(score)));
+  throw internal::make_error(ErrorCode::kInvalidArgument, "name_of: invalid score {}", static_cast<int>(score));
 }
 
 Score score_of(std::string_view name) {
   for (const Score score : {Score::kSquared, Score::kAbsolute, Score::kLog}) {
     if (name_of(score) == name) return score;
   }
-  throw Error(ErrorCode::kInvalidArgument,
-              "unknown score '" + std::string(name) + "': expected squared, absolute or log");
+  throw internal::make_error(ErrorCode::kInvalidArgument, "unknown score '{}': expected squared, absolute or log",
+                             name);
 }
 
 }  // namespace widthwise

@@ -5,6 +5,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "text.hpp"
 
 namespace widthwise {
@@ -14,17 +15,18 @@ namespace {
 std::string percent(double share) {
   const double percents = 100 * share;
   const double digits = percents >= 10 ? 1 : std::pow(10, 1 - std::floor(std::log10(percents)));
-  return internal::text_of(std::round(percents * digits) / digits) + "%";
+  return fmt::format("{}%", std::round(percents * digits) / digits);
 }
 
 }  // namespace
 
 std::string SeenRows::shares() const {
   std::string which;
-  if (fitted.found()) which = percent(fitted.share()) + " of these rows fitted the model";
+  if (fitted.found()) which = percent(fitted.share()) + " of these rows were used to fit the model";
   if (calibrated.found()) {
     const std::string share = percent(calibrated.share());
-    which += which.empty() ? share + " of these rows calibrated the model" : ", " + share + " of them calibrated it";
+    which += which.empty() ? share + " of these rows were used to calibrate the model"
+                           : fmt::format(", {} to calibrate it", share);
   }
   return which;
 }
@@ -32,8 +34,7 @@ std::string SeenRows::shares() const {
 std::string SeenRows::to_string() const {
   if (!any()) return "";
   return shares() +
-         ". Coverage here does not measure coverage of new rows. Evaluate with rows that neither fitted nor "
-         "calibrated the model";
+         ". Their coverage does not estimate the coverage of new rows. Evaluate with rows that were used for neither";
 }
 
 SeenRows seen_rows(const Model& model, const RowSketch& rows) {
@@ -44,14 +45,14 @@ void require_new_rows(const Model& model, const RowSketch& rows, const RowSketch
                       std::string_view replace) {
   if (const RowOverlap fitted = overlap(model.parts().fit_sketch, rows); fitted.found()) {
     throw Error(ErrorCode::kBadData, percent(fitted.share()) +
-                                         " of these rows fitted the model; its errors there are smaller than on new "
-                                         "rows, so intervals would be too narrow. Drop the rows that fitted the model");
+                                         " of these rows were used to fit the model; its errors on them are smaller "
+                                         "than on new rows, so intervals would be too narrow. Drop these rows");
   }
   if (const RowOverlap twice = overlap(calibrated, rows); twice.found()) {
-    throw Error(ErrorCode::kDuplicateRows, percent(twice.share()) +
-                                               " of these rows are already in the calibration set; counted twice "
-                                               "they would make intervals too narrow. Drop them, or use " +
-                                               std::string(replace) + " to calibrate with these rows alone");
+    throw internal::make_error(ErrorCode::kDuplicateRows,
+                               "{} of these rows are already in the calibration set, and duplicates make intervals too "
+                               "narrow. Drop them, or use {} to calibrate with these rows only",
+                               percent(twice.share()), replace);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "observed_rows.hpp"
 
 namespace widthwise {
@@ -36,10 +37,9 @@ void Tracker::track(const ModelRows& rows, std::span<const double> outcomes, std
   const std::size_t n = rows.x.rows();
   const std::size_t k = online_.levels().size();
   if (predictions.size() != n || lower.rows() != n || upper.rows() != n) {
-    throw Error(ErrorCode::kShapeMismatch, "Tracker: expected places for the predictions and bounds of " +
-                                               std::to_string(n) + " rows, found " +
-                                               std::to_string(predictions.size()) + ", " +
-                                               std::to_string(lower.rows()) + " and " + std::to_string(upper.rows()));
+    throw internal::make_error(ErrorCode::kShapeMismatch,
+                               "Tracker: expected predictions and bounds for {} rows, found {}, {} and {}", n,
+                               predictions.size(), lower.rows(), upper.rows());
   }
   internal::require_no_infinite(outcomes, "Tracker");
   std::vector<double> scores(n);

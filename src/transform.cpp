@@ -6,6 +6,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/root_finding.hpp>
 
+#include "message.hpp"
 #include "transform/named.hpp"
 
 namespace widthwise {
@@ -55,7 +56,7 @@ std::shared_ptr<const Transform> make_transform(std::string_view name, const Tra
   }
   std::string known;
   for (const Entry& entry : kTransforms) known += (known.empty() ? "" : ", ") + std::string(entry.name);
-  throw Error(ErrorCode::kInvalidArgument, "unknown transform '" + std::string(name) + "': expected one of " + known);
+  throw internal::make_error(ErrorCode::kInvalidArgument, "unknown transform '{}': expected one of {}", name, known);
 }
 
 std::vector<std::string_view> transform_names() {

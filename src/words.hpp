@@ -11,6 +11,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
+#include "message.hpp"
+
 /// Bytes made of 64-bit words and closed by a checksum: what calibrations are written as.
 namespace widthwise::internal {
 
@@ -80,10 +82,12 @@ class WordReader {
  public:
   WordReader(std::span<const std::byte> bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {
     check(!bytes.empty() && bytes.size() % kWordBytes == 0,
-          "expected whole 64-bit words, found " + std::to_string(bytes.size()) + " bytes");
+          fmt::format("expected whole 64-bit words, found {} bytes", bytes.size()));
   }
 
-  [[noreturn]] void refuse(const std::string& what) const { throw Error(ErrorCode::kBadData, where_ + ": " + what); }
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw make_error(ErrorCode::kBadData, "{}: {}", where_, what);
+  }
   void check(bool holds, const std::string& what) const {
     if (!holds) refuse(what);
   }
@@ -92,7 +96,7 @@ class WordReader {
   [[nodiscard]] std::size_t words_left() const { return bytes_.size() / kWordBytes - 1 - next_; }
 
   std::uint64_t get() {
-    if (words_left() == 0) refuse("the bytes end too early");
+    if (words_left() == 0) refuse("unexpected end of the bytes");
     return load(next_++);
   }
   double get_number() { return std::bit_cast<double>(get()); }
@@ -114,15 +118,15 @@ class WordReader {
 
   /// The first two words must be these.
   void expect_header(std::uint64_t magic, std::uint64_t version, const char* thing) {
-    if (get() != magic) refuse(std::string("these bytes are not ") + thing);
+    if (get() != magic) refuse(std::string("invalid bytes: expected ") + thing);
     if (const std::uint64_t found = get(); found != version) {
-      refuse("expected format " + std::to_string(version) + ", found " + std::to_string(found));
+      refuse(fmt::format("expected format {}, found {}", version, found));
     }
   }
 
   void verify_checksum() const {
     const std::size_t last = bytes_.size() / kWordBytes - 1;
-    if (checksum_of_words(bytes_) != load(last)) refuse("the checksum does not match: the bytes were changed or cut");
+    if (checksum_of_words(bytes_) != load(last)) refuse("checksum mismatch: the bytes are damaged or truncated");
   }
 
  private:

@@ -75,7 +75,7 @@ void bind_calibration(nb::module_& module) {
       .def("duplicate", &read<&Calibration::duplicate, Calibration>)
       .def("scores", &scores, nb::arg("group") = 0)
       .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().to_string());
-  nb::class_<SharedSketch>(module, "RowSketch", "Content hashes of rows, in bounded memory.")
+  nb::class_<SharedSketch>(module, "RowSketch", "Content hashes of rows in bounded memory.")
       .def("__init__", [](SharedSketch* self) { new (self) SharedSketch(RowSketch()); })
       .def("merge", &merge<RowSketch>, nb::arg("other"))
       .def_prop_ro("rows", &read<&RowSketch::rows, RowSketch>)

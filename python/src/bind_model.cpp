@@ -12,6 +12,7 @@
 
 #include "bindings.hpp"
 #include "file.hpp"
+#include "message.hpp"
 #include "rows.hpp"
 #include "table.hpp"
 #include "train/fit/residual_quantiles.hpp"
@@ -99,8 +100,8 @@ std::pair<Matrix, Matrix> half_widths(const Model& model, const Table& table, co
   const std::size_t n = table.rows();
   const std::size_t m = scores.shape(1);
   if (scores.shape(0) != n) {
-    throw Error(ErrorCode::kShapeMismatch,
-                "half_widths: " + std::to_string(n) + " rows, " + std::to_string(scores.shape(0)) + " rows of scores");
+    throw internal::make_error(ErrorCode::kShapeMismatch, "half_widths: {} rows but {} rows of scores", n,
+                               scores.shape(0));
   }
   const std::size_t columns = rule.parameter_count();
   auto lower = room_for(n * m);
@@ -124,10 +125,10 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
   const ConformalRule& rule = model.parts().rule;
   const AffineForm* const form = rule.transform().affine_form();
   if (form == nullptr || form->has_offset() || rule.sides() == Sides::kTwo) {
-    throw Error(ErrorCode::kInvalidArgument, "a difficulty is one factor per row, which the transform " +
-                                                 std::string(rule.transform().name()) +
-                                                 (rule.sides() == Sides::kTwo ? ", two-sided," : "") +
-                                                 " does not have; fit with the goal even or a number, one-sided");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "a difficulty is one factor per row, and the transform {}{} has none; fit with the goal "
+                               "even or a number, one-sided",
+                               rule.transform().name(), rule.sides() == Sides::kTwo ? ", two-sided," : "");
   }
   const std::size_t columns = rule.parameter_count();
   std::vector<double> numbers;
@@ -253,8 +254,10 @@ Version save_model(const Model& model, const nb::bytes& file, const std::optiona
   std::optional<ModelFileLock> lock;
   if (loaded && internal::version_of(name)) lock.emplace(name, throw_if_signalled);
   if (const auto now = internal::version_of(name); loaded && now && to_tuple(*now) != *loaded) {
-    throw Error(ErrorCode::kFile, name + ": cannot be written: the file has changed since this model was loaded from " +
-                                      "it; load it again and repeat the update, or save under another name");
+    throw internal::make_error(ErrorCode::kFile,
+                               "{}: cannot be written: the file changed after this model was loaded; load it again and "
+                               "repeat the update, or save under another name",
+                               name);
   }
   return to_tuple(internal::write_file_atomically(name, bytes));
 }

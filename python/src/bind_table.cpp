@@ -5,6 +5,7 @@
 
 #include "arrow.hpp"
 #include "bindings.hpp"
+#include "message.hpp"
 #include "table.hpp"
 
 namespace widthwise::python {
@@ -36,8 +37,8 @@ NumberKind kind_of(nb::dlpack::dtype type) {
     default:
       break;
   }
-  throw Error(ErrorCode::kInvalidArgument, "table: numbers of " + std::to_string(type.bits) +
-                                               " bits of this kind are not known; convert them to float64");
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "table: unsupported number type of {} bits; convert the column to float64", type.bits);
 }
 
 /// A table's owner that lets go of a Python object; tables are only freed by Python, which holds the lock then.
@@ -62,7 +63,7 @@ Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names) {
 /// `places` says where the columns stand among the names; what stands elsewhere holds no numbers.
 Table from_columns(const std::vector<AnyVector>& columns, std::vector<std::string> names,
                    const std::vector<std::size_t>& places, std::size_t rows) {
-  if (places.size() != columns.size()) throw Error(ErrorCode::kShapeMismatch, "table: expected one place per column");
+  if (places.size() != columns.size()) throw Error(ErrorCode::kShapeMismatch, "table: expected one pointer per column");
   Table::Chunk chunk{rows, std::vector<Column>(names.size())};
   std::vector<std::shared_ptr<void>> owners;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -93,7 +94,8 @@ Matrix take(const Table& table, const Integers& rows) {
   auto numbers = room_for(rows.size() * table.columns());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<std::size_t>(rows.data()[i]);
-    if (row >= table.rows()) throw Error(ErrorCode::kInvalidArgument, "table: there is no row " + std::to_string(row));
+    if (row >= table.rows())
+      throw internal::make_error(ErrorCode::kInvalidArgument, "table: row {} is out of range", row);
     table.copy(row, {numbers.get() + i * table.columns(), 1, table.columns()});
   }
   return give<Matrix>(std::move(numbers), {rows.size(), table.columns()});
@@ -114,7 +116,7 @@ std::uint64_t fingerprint(const Table& table) {
 }  // namespace
 
 void bind_table(nb::module_& module) {
-  nb::class_<Table>(module, "Table", "Columns of numbers, borrowed from whoever has them.")
+  nb::class_<Table>(module, "Table", "Numeric columns, borrowed from their owner.")
       .def_static("from_matrix", &from_matrix, nb::arg("matrix"), nb::arg("names"))
       .def_static("from_columns", &from_columns, nb::arg("columns"), nb::arg("names"), nb::arg("places"),
                   nb::arg("rows"))

@@ -9,6 +9,7 @@
 #include <widthwise/model.hpp>
 
 #include "bindings.hpp"
+#include "message.hpp"
 #include "table.hpp"
 
 namespace widthwise::python {
@@ -22,8 +23,7 @@ struct Rows {
   void check() const {
     const auto fits = [&](std::size_t size, const char* what) {
       if (size == 0 || size == table.rows()) return;
-      throw Error(ErrorCode::kShapeMismatch,
-                  "X has " + std::to_string(table.rows()) + " rows, " + what + " has " + std::to_string(size));
+      throw internal::make_error(ErrorCode::kShapeMismatch, "X has {} rows, {} has {}", table.rows(), what, size);
     };
     fits(predictions.size(), "y_pred");
     fits(groups.size(), "groups");
@@ -49,8 +49,7 @@ struct Rows {
 
 inline void check_outcomes(const Table& table, const Doubles& outcomes) {
   if (outcomes.size() == table.rows()) return;
-  throw Error(ErrorCode::kShapeMismatch,
-              "X has " + std::to_string(table.rows()) + " rows, y has " + std::to_string(outcomes.size()));
+  throw internal::make_error(ErrorCode::kShapeMismatch, "X has {} rows, y has {}", table.rows(), outcomes.size());
 }
 
 }  // namespace widthwise::python

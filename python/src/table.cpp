@@ -9,6 +9,7 @@
 #include <widthwise/error.hpp>
 
 #include "arrow.hpp"
+#include "message.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -146,8 +147,8 @@ Table::Table(std::vector<std::string> names, std::vector<Chunk> chunks, std::vec
     : names_(std::move(names)), chunks_(std::move(chunks)), starts_{0}, owners_(std::move(owners)) {
   for (const Chunk& chunk : chunks_) {
     if (chunk.columns.size() != names_.size()) {
-      throw Error(ErrorCode::kShapeMismatch, "table: " + std::to_string(chunk.columns.size()) + " columns, " +
-                                                 std::to_string(names_.size()) + " names");
+      throw internal::make_error(ErrorCode::kShapeMismatch, "table: {} columns, {} names", chunk.columns.size(),
+                                 names_.size());
     }
     starts_.push_back(starts_.back() + chunk.rows);
   }
@@ -157,7 +158,7 @@ Table Table::from_stream(ArrowArrayStream& stream) {
   const auto schema = owned<ArrowSchema>();
   check(stream, stream.get_schema(&stream, schema.get()));
   if (std::strcmp(schema->format, "+s") != 0) {
-    throw Error(ErrorCode::kBadData, "Arrow stream: expected a table with columns, found a single column");
+    throw Error(ErrorCode::kBadData, "Arrow stream: expected a table, found a single column");
   }
   const auto columns = static_cast<std::size_t>(schema->n_children);
   std::vector<std::string> names;
@@ -197,7 +198,7 @@ Table Table::select(std::span<const std::size_t> columns) const {
   std::vector<std::string> names;
   for (const std::size_t column : columns) {
     if (!numeric(column)) {
-      throw Error(ErrorCode::kInvalidArgument, "column '" + names_[column] + "' does not hold numbers");
+      throw internal::make_error(ErrorCode::kInvalidArgument, "column '{}' is not numeric", names_[column]);
     }
     names.push_back(names_[column]);
   }

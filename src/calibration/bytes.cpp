@@ -6,6 +6,7 @@
 #include <widthwise/error.hpp>
 
 #include "calibration/checks.hpp"
+#include "message.hpp"
 #include "words.hpp"
 
 namespace widthwise {
@@ -65,7 +66,7 @@ struct Calibration::Reader {
   std::int64_t group = 0;  // the one that is read
 
   void check(bool holds, const char* what) const {
-    if (!holds) words.refuse("group " + std::to_string(group) + ": " + what);
+    if (!holds) words.refuse(fmt::format("group {}: {}", group, what));
   }
 
   Options read_options() {
@@ -79,19 +80,32 @@ struct Calibration::Reader {
   void read_group(Calibration& calibration) {
     const std::uint64_t capacity = calibration.options_.capacity;
     Sample sample;
+<<<<<<< HEAD
     sample.seen = words.get();
     const std::uint64_t kept = words.get();
     const std::uint64_t flags = words.get();
-    check(kept > 0 && kept <= capacity, "the rows kept are none, or more than the capacity");
-    check(kept == std::min(sample.seen, capacity), "the rows kept do not go with the rows seen");
+    check(kept > 0 && kept <= capacity, "the number of rows kept is 0 or above the capacity");
+    check(kept == std::min(sample.seen, capacity), "the number of rows kept does not match the number of rows seen");
+=======
+    sample.seen = reader.get();
+    const std::uint64_t kept = reader.get();
+    const std::uint64_t flags = reader.get();
+    check(kept > 0 && kept <= options.capacity, "the number of rows kept is 0 or above the capacity");
+    check(kept == std::min(sample.seen, options.capacity),
+          "the number of rows kept does not match the number of rows seen");
+>>>>>>> 8e7cfcd (wip4)
     check(sample.seen <= rows_left, "there are more than 2^63 rows");
     rows_left -= sample.seen;
-    check((flags & ~(kWeightedFlag | kGroupedFlag)) == 0, "there are flags that this version does not know");
+    check((flags & ~(kWeightedFlag | kGroupedFlag)) == 0, "unknown flags");
     sample.weighted = (flags & kWeightedFlag) != 0;
     const bool flagged = (flags & kGroupedFlag) != 0;
-    check(!flagged || (groups == 1 && group == 0), "it says that rows have groups, which shows without");
+    check(!flagged || (groups == 1 && group == 0), "redundant flag for groups");
     calibration.grouped_ = groups > 1 || group != 0 || flagged;
-    check(kept <= words.words_left() / 2, "the bytes end too early");
+<<<<<<< HEAD
+    check(kept <= words.words_left() / 2, "unexpected end of the bytes");
+=======
+    check(kept <= reader.words_left() / 2, "unexpected end of the bytes");
+>>>>>>> 8e7cfcd (wip4)
     sample.entries.resize(kept);
     read_entries(sample);
     if (kept == capacity) sample.limit = sample.entries.back().priority;
@@ -109,15 +123,16 @@ struct Calibration::Reader {
       check(!std::isnan(entry.score), "a score is NaN");
       check(entry.score != 0 || !std::signbit(entry.score), "a score is -0");
     }
+<<<<<<< HEAD
     check(words.get_bits(entries.size(), [&](std::size_t i, bool above) { entries[i].above = above; }),
-          "there are sides of rows that do not exist");
+          "there are more sides than rows");
     for (Entry& entry : entries) {
       entry.weight = sample.weighted ? words.get_number() : 1;
       check(internal::valid_weight(entry.weight), "a weight is not positive and finite");
     }
     check(!sample.weighted || sample.seen > entries.size() ||
               std::ranges::any_of(entries, [](const Entry& entry) { return entry.weight != 1; }),
-          "all weights are 1, but it says that they are not");
+          "all weights are 1 in a weighted calibration");
   }
 };
 
@@ -134,8 +149,24 @@ Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
     reader.group = group;
     reader.read_group(calibration);
   }
-  if (words.words_left() != 0) words.refuse("there are bytes after the last group");
+  if (words.words_left() != 0) words.refuse("unexpected bytes after the last group");
   if (reader.groups > 1) {
+=======
+    check(reader.get_bits(kept, [&](std::size_t i, bool above) { sample.entries[i].above = above; }),
+          "there are more sides than rows");
+    for (Entry& entry : sample.entries) {
+      entry.weight = sample.weighted ? reader.get_number() : 1;
+      check(internal::valid_weight(entry.weight), "a weight is not positive and finite");
+    }
+    check(!sample.weighted || sample.seen > kept ||
+              std::ranges::any_of(sample.entries, [](const Entry& entry) { return entry.weight != 1; }),
+          "all weights are 1 in a weighted calibration");
+    if (kept == options.capacity) sample.limit = sample.entries.back().priority;
+    calibration.samples_.emplace_hint(calibration.samples_.end(), group, std::move(sample));
+  }
+  if (reader.words_left() != 0) reader.refuse("unexpected bytes after the last group");
+  if (groups > 1) {
+>>>>>>> 8e7cfcd (wip4)
     try {
       (void)calibration.kept();
     } catch (const Error& error) {

@@ -9,6 +9,7 @@
 #include <widthwise/random.hpp>
 
 #include "calibration/checks.hpp"
+#include "message.hpp"
 
 namespace widthwise {
 namespace {
@@ -99,11 +100,11 @@ class MultiSelection {
 void conformal_quantiles(std::span<double> scores, std::span<const Level> levels, std::span<double> out,
                          WhenTooFew when_too_few, const Guarantee& guarantee) {
   if (out.size() != levels.size()) {
-    throw Error(ErrorCode::kShapeMismatch, "conformal_quantiles: " + std::to_string(levels.size()) +
-                                               " levels but room for " + std::to_string(out.size()) + " quantiles");
+    throw internal::make_error(ErrorCode::kShapeMismatch, "conformal_quantiles: {} levels but {} output quantiles",
+                               levels.size(), out.size());
   }
   if (const std::size_t position = internal::find_nan(scores); position != scores.size()) {
-    throw Error(ErrorCode::kNotFinite, "conformal_quantiles: score " + std::to_string(position) + " is NaN");
+    throw internal::make_error(ErrorCode::kNotFinite, "conformal_quantiles: score {} is NaN", position);
   }
   std::vector<std::size_t> ranks;
   ranks.reserve(levels.size());
@@ -112,9 +113,8 @@ void conformal_quantiles(std::span<double> scores, std::span<const Level> levels
     if (rank <= scores.size()) {
       ranks.push_back(rank - 1);
     } else if (when_too_few == WhenTooFew::kError) {
-      throw Error(ErrorCode::kTooFewRows, "conformal_quantiles: level " + level.to_string() + " needs " +
-                                              internal::rows_text(guarantee.min_rows(level)) + ", found " +
-                                              std::to_string(scores.size()));
+      throw internal::make_error(ErrorCode::kTooFewRows, "conformal_quantiles: level {} needs {}, found {}",
+                                 level.to_string(), internal::rows_text(guarantee.min_rows(level)), scores.size());
     }
   }
   std::ranges::sort(ranks);

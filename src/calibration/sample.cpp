@@ -10,7 +10,7 @@
 #include <widthwise/random.hpp>
 
 #include "calibration/checks.hpp"
-#include "text.hpp"
+#include "message.hpp"
 
 namespace widthwise {
 namespace {
@@ -37,16 +37,24 @@ static_assert(unmix_bits(mix_bits(0x0123456789abcdefU)) == 0x0123456789abcdefU);
 static_assert(mix_bits(unmix_bits(0xfedcba9876543210U)) == 0xfedcba9876543210U);
 
 [[noreturn]] void refuse_row(std::uint64_t row_number, const CalibrationRow& row) {
-  const std::string where = "Calibration::add: row " + std::to_string(row_number);
+  const std::string where = fmt::format("Calibration::add: row {}", row_number);
   if (std::isnan(row.score)) throw Error(ErrorCode::kNotFinite, where + ": the score is NaN");
   throw Error(std::isfinite(row.weight) ? ErrorCode::kInvalidArgument : ErrorCode::kNotFinite,
-              where + ": expected a positive, finite weight, found " + internal::text_of(row.weight));
+              fmt::format("{}: expected a positive, finite weight, found {}", where, row.weight));
 }
 
 [[noreturn]] void refuse_duplicate(std::uint64_t row_number, const std::string& where) {
-  throw Error(ErrorCode::kDuplicateRows,
-              "Calibration: row number " + std::to_string(row_number) + " was added twice, " + where +
-                  "; add every row once, and number the rows of each part on from where the part before ended");
+<<<<<<< HEAD
+  throw internal::make_error(ErrorCode::kDuplicateRows,
+                             "Calibration: row number {} was added twice, {}; add every row once, and continue the row "
+                             "numbers from one batch to the next",
+                             row_number, where);
+=======
+  throw internal::make_error(ErrorCode::kDuplicateRows,
+                             "Calibration: row number {} was added twice, {}; add every row once, and continue the row "
+                             "numbers from one batch to the next",
+                             row_number, where);
+>>>>>>> 8e7cfcd (wip4)
 }
 
 }  // namespace
@@ -57,12 +65,16 @@ RowNumbers RowNumbers::part(std::size_t begin, std::size_t count) const {
 
 void RowNumbers::check(std::size_t n, const char* where) const {
   if (given_ && each_.size() != n) {
-    throw Error(ErrorCode::kShapeMismatch, std::string(where) + ": " + std::to_string(n) + " rows but " +
-                                               std::to_string(each_.size()) + " row numbers");
+    throw internal::make_error(ErrorCode::kShapeMismatch, "{}: {} rows but {} row numbers", where, n, each_.size());
   }
   if (!given_ && n > 0 && first_ > std::numeric_limits<std::uint64_t>::max() - (n - 1)) {
-    throw Error(ErrorCode::kInvalidArgument, std::string(where) + ": " + std::to_string(n) + " rows numbered from " +
-                                                 std::to_string(first_) + " need numbers of more than 64 bits");
+<<<<<<< HEAD
+    throw internal::make_error(ErrorCode::kInvalidArgument, "{}: the numbers of {} rows from {} exceed 64 bits", where,
+                               n, first_);
+=======
+    throw internal::make_error(ErrorCode::kInvalidArgument, "{}: the numbers of {} rows from {} exceed 64 bits", where,
+                               n, first_);
+>>>>>>> 8e7cfcd (wip4)
   }
 }
 
@@ -82,13 +94,25 @@ void Calibration::take_groups(bool grouped) {
   if (samples_.empty()) grouped_ = grouped;
   if (grouped == grouped_) return;
   throw Error(ErrorCode::kInvalidArgument,
-              grouped ? "Calibration: these rows have groups, but the " + internal::rows_text(rows_seen()) +
-                            " of the calibration have none and would be mixed with those of group 0, so that neither "
-                            "has the coverage it should have. Calibrate again with groups for every row: start with "
-                            "an empty calibration (replace)"
-                      : "Calibration: these rows have no groups, but the " + internal::rows_text(rows_seen()) +
-                            " of the calibration have, and rows without would be mixed with those of group 0. Give "
-                            "each row's group, or start with an empty calibration (replace)");
+<<<<<<< HEAD
+              grouped ? fmt::format("Calibration: these rows have groups, but the {} in the calibration set have none; "
+                                    "rows without a group would be mixed with group 0. Calibrate again with a group "
+                                    "for every row, starting from an empty calibration (replace)",
+                                    internal::rows_text(rows_seen()))
+                      : fmt::format("Calibration: these rows have no groups, but the {} in the calibration set have "
+                                    "groups; rows without a group would be mixed with group 0. Pass a group for every "
+                                    "row, or start from an empty calibration (replace)",
+                                    internal::rows_text(rows_seen())));
+=======
+              grouped ? fmt::format("Calibration: these rows have groups, but the {} in the calibration set have none; "
+                                    "rows without a group would be mixed with group 0. Calibrate again with a group "
+                                    "for every row, starting from an empty calibration (replace)",
+                                    internal::rows_text(rows_seen()))
+                      : fmt::format("Calibration: these rows have no groups, but the {} in the calibration set have "
+                                    "groups; rows without a group would be mixed with group 0. Pass a group for every "
+                                    "row, or start from an empty calibration (replace)",
+                                    internal::rows_text(rows_seen())));
+>>>>>>> 8e7cfcd (wip4)
 }
 
 namespace {
@@ -96,8 +120,8 @@ namespace {
 /// `size` values that come with n scores, or none.
 void check_size(std::size_t size, std::size_t n, const char* name) {
   if (size == 0 || size == n) return;
-  throw Error(ErrorCode::kShapeMismatch,
-              "Calibration::add: " + std::to_string(n) + " scores but " + std::to_string(size) + " values of " + name);
+  throw internal::make_error(ErrorCode::kShapeMismatch, "Calibration::add: {} scores but {} values of {}", n, size,
+                             name);
 }
 
 }  // namespace
@@ -132,8 +156,8 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   }
   if (weights.empty() && weighted()) {
     throw Error(ErrorCode::kInvalidArgument,
-                "Calibration::add: the calibration has weights, but these rows have none; give each row's likelihood "
-                "ratio, on the scale of the others");
+                "Calibration::add: the calibration has weights, but these rows have none; pass the likelihood ratio of "
+                "each row, on the same scale");
   }
   take_groups(!groups.empty());
 
@@ -236,7 +260,7 @@ std::vector<Calibration::Entry> Calibration::kept(std::int64_t group, const Samp
   const std::span<const Entry> suspects(entries.data(), std::min(entries.size(), rows + 1));
   const auto duplicate = std::ranges::adjacent_find(suspects, {}, &Entry::priority);
   if (duplicate != suspects.end()) {
-    refuse_duplicate(unmix_bits(duplicate->priority) ^ key(), "to group " + std::to_string(group));
+    refuse_duplicate(unmix_bits(duplicate->priority) ^ key(), fmt::format("to group {}", group));
   }
   entries.resize(rows);
   return entries;
@@ -254,22 +278,20 @@ std::map<std::int64_t, std::vector<Calibration::Entry>> Calibration::kept() cons
   std::ranges::sort(owners);
   const auto duplicate = std::ranges::adjacent_find(owners, {}, &std::pair<std::uint64_t, std::int64_t>::first);
   if (duplicate != owners.end()) {
-    refuse_duplicate(unmix_bits(duplicate->first) ^ key(), "to group " + std::to_string(duplicate->second) +
-                                                               " and to group " +
-                                                               std::to_string(std::next(duplicate)->second));
+    refuse_duplicate(unmix_bits(duplicate->first) ^ key(),
+                     fmt::format("to group {} and to group {}", duplicate->second, std::next(duplicate)->second));
   }
   return all;
 }
 
 void Calibration::merge(const Calibration& other) {
   if (options_.capacity != other.options_.capacity || options_.seed != other.options_.seed) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "Calibration::merge: expected capacity " + std::to_string(options_.capacity) + " and seed " +
-                    std::to_string(options_.seed) + ", found capacity " + std::to_string(other.options_.capacity) +
-                    " and seed " + std::to_string(other.options_.seed));
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "Calibration::merge: expected capacity {} and seed {}, found capacity {} and seed {}",
+                               options_.capacity, options_.seed, other.options_.capacity, other.options_.seed);
   }
   if (rows_seen() > kMaxRows || other.rows_seen() > kMaxRows - rows_seen()) {
-    throw Error(ErrorCode::kInvalidArgument, "Calibration::merge: more than 2^63 rows");
+    throw Error(ErrorCode::kInvalidArgument, "Calibration::merge: the total exceeds 2^63 rows");
   }
   if (this == &other) {
     merge(Calibration(other));

@@ -9,7 +9,7 @@
 #include <widthwise/error.hpp>
 
 #include "calibration/checks.hpp"
-#include "text.hpp"
+#include "message.hpp"
 
 namespace widthwise {
 namespace {
@@ -58,9 +58,10 @@ struct SplitInteger {
 
 void refuse_weights(const Guarantee& guarantee) {
   if (guarantee.is_marginal()) return;
-  throw Error(ErrorCode::kInvalidArgument,
-              "the guarantee " + guarantee.to_string() +
-                  " is not available with weights; use the guarantee 'marginal', or calibrate without weights");
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "guarantee {} is not available for weighted calibration; use the guarantee 'marginal', or "
+                             "calibrate without weights",
+                             guarantee.to_string());
 }
 
 /// Sort what is taken of the rows above and of the others, and both together.
@@ -215,16 +216,15 @@ std::vector<std::int64_t> SortedScores::groups() const {
 /// any other: weights are likelihood ratios up to a factor, which only the test weight tells.
 double SortedScores::checked_weight(const char* where, std::optional<double> test_weight) const {
   if (!test_weight && weighted_) {
-    throw Error(ErrorCode::kInvalidArgument,
-                std::string("SortedScores::") + where +
-                    ": the calibration has weights, so the row to predict needs one: give its likelihood ratio as "
-                    "test_weight, on the scale of the calibration weights");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "SortedScores::{}: the calibration has weights, so test_weight is required; pass the "
+                               "likelihood ratio of the row, on the scale of the calibration weights",
+                               where);
   }
   const double weight = test_weight.value_or(1);
   if (!(weight > 0)) {
-    throw Error(ErrorCode::kInvalidArgument, std::string("SortedScores::") + where +
-                                                 ": expected a positive test weight, found " +
-                                                 internal::text_of(weight));
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "SortedScores::{}: expected a positive test weight, found {}", where, weight);
   }
   return weight;
 }
@@ -238,12 +238,12 @@ double SortedScores::quantile(const Level& level, std::int64_t group, std::optio
   const std::size_t index = Threshold(*found, guarantee_, level, weight).first_reached(found->all);
   if (index < scores.size()) return scores[index];
   if (when_too_few == WhenTooFew::kError) {
-    const std::string where = "SortedScores::quantile: level " + level.to_string() + " needs ";
-    const std::string rows = ", found " + std::to_string(scores.size()) + " in group " + std::to_string(group);
+    const std::string where = fmt::format("SortedScores::quantile: level {} needs ", level.to_string());
+    const std::string rows = fmt::format(", found {} in group {}", scores.size(), group);
     throw Error(ErrorCode::kTooFewRows, where +
                                             (found->all.weights.empty() && weight == 1
                                                  ? internal::rows_text(guarantee_.min_rows(level))
-                                                 : "more rows for a test weight of " + internal::text_of(weight)) +
+                                                 : fmt::format("more rows for a test weight of {}", weight)) +
                                             rows);
   }
   return kInfinity;

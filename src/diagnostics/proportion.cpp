@@ -5,7 +5,7 @@
 #include <widthwise/error.hpp>
 
 #include "diagnostics/rows.hpp"
-#include "text.hpp"
+#include "message.hpp"
 
 namespace widthwise {
 namespace {
@@ -16,17 +16,18 @@ constexpr std::uint64_t kMaxTrials = 10'000'000'000;  // the series behind the i
 
 Proportion proportion(std::uint64_t successes, std::uint64_t trials, double confidence) {
   if (successes > trials) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "proportion: " + std::to_string(successes) + " successes of " + std::to_string(trials) + " trials");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "proportion: {} successes in {} trials; expected at most as many successes as trials",
+                               successes, trials);
   }
   if (trials > kMaxTrials) {
-    throw Error(ErrorCode::kInvalidArgument, "proportion: expected at most " + std::to_string(kMaxTrials) +
-                                                 " trials, found " + std::to_string(trials));
+    throw internal::make_error(ErrorCode::kInvalidArgument, "proportion: expected at most {} trials, found {}",
+                               kMaxTrials, trials);
   }
   const bool is_confidence = confidence > 0 && confidence < 1;
   if (!is_confidence) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "proportion: expected a confidence strictly between 0 and 1, found " + internal::text_of(confidence));
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "proportion: expected a confidence strictly between 0 and 1, found {}", confidence);
   }
   if (trials == 0) return {.share = std::numeric_limits<double>::quiet_NaN()};
 

@@ -1,5 +1,5 @@
 #include "diagnostics/rows.hpp"
-#include "text.hpp"
+#include "message.hpp"
 
 #include <limits>
 #include <widthwise/error.hpp>
@@ -10,7 +10,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void throw_at(std::size_t row, ErrorCode code, std::string_view where, const std::string& what) {
-  throw Error(code, std::string(where) + ": row " + std::to_string(row) + ": " + what);
+  throw make_error(code, "{}: row {}: {}", where, row, what);
 }
 
 }  // namespace
@@ -26,17 +26,18 @@ void check_rows(const IntervalRows& rows, std::string_view where) {
     const double upper = rows.upper[i];
     const double outcome = rows.outcomes[i];
     if (!std::isfinite(outcome)) {
-      throw_at(i, ErrorCode::kNotFinite, where, "expected a finite outcome, found " + text_of(outcome));
+      throw_at(i, ErrorCode::kNotFinite, where, fmt::format("expected a finite outcome, found {}", outcome));
     }
     if (std::isnan(lower) || lower == kInfinity) {
-      throw_at(i, ErrorCode::kNotFinite, where, "expected a lower bound below +infinity, found " + text_of(lower));
+      throw_at(i, ErrorCode::kNotFinite, where, fmt::format("expected a lower bound below +infinity, found {}", lower));
     }
     if (std::isnan(upper) || upper == -kInfinity) {
-      throw_at(i, ErrorCode::kNotFinite, where, "expected an upper bound above -infinity, found " + text_of(upper));
+      throw_at(i, ErrorCode::kNotFinite, where,
+               fmt::format("expected an upper bound above -infinity, found {}", upper));
     }
     if (lower > upper) {
       throw_at(i, ErrorCode::kInvalidArgument, where,
-               "the lower bound " + text_of(lower) + " is above the upper bound " + text_of(upper));
+               fmt::format("the lower bound {} is above the upper bound {}", lower, upper));
     }
   }
 }
@@ -54,8 +55,7 @@ bool is_strictly_inside(const IntervalRows& rows, std::size_t i) {
 
 void check_size(std::size_t found, std::size_t expected, std::string_view what, std::string_view where) {
   if (found == expected) return;
-  throw Error(ErrorCode::kShapeMismatch, std::string(where) + ": " + std::to_string(found) + " " + std::string(what) +
-                                             " but " + std::to_string(expected) + " outcomes");
+  throw make_error(ErrorCode::kShapeMismatch, "{}: {} {} but {} outcomes", where, found, what, expected);
 }
 
 }  // namespace widthwise::internal

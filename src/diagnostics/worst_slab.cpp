@@ -11,7 +11,7 @@
 
 #include "diagnostics/rows.hpp"
 #include "diagnostics/slab_search.hpp"
-#include "text.hpp"
+#include "message.hpp"
 
 namespace widthwise {
 namespace {
@@ -21,8 +21,8 @@ constexpr double kGreatestFeature = 1e30;  // its projections are finite in floa
 void check_share(const WorstSlabOptions& options, const std::string& where) {
   const bool is_share = options.min_share > 0 && options.min_share <= 1;
   if (!is_share) {
-    throw Error(ErrorCode::kInvalidArgument,
-                where + ": expected a min_share in (0, 1], found " + internal::text_of(options.min_share));
+    throw internal::make_error(ErrorCode::kInvalidArgument, "{}: expected a min_share in (0, 1], found {}", where,
+                               options.min_share);
   }
 }
 
@@ -43,8 +43,7 @@ void check_features(MatrixView features, std::size_t n) {
       const double x = features(i, j);
       if (std::isnan(x) || std::abs(x) <= kGreatestFeature) continue;
       throw Error(std::isinf(x) ? ErrorCode::kNotFinite : ErrorCode::kInvalidArgument,
-                  "worst_slab: row " + std::to_string(i) + ", column " + std::to_string(j) +
-                      ": expected a feature of at most 1e30, found " + internal::text_of(x));
+                  fmt::format("worst_slab: row {}, column {}: expected a feature of at most 1e30, found {}", i, j, x));
     }
   }
 }

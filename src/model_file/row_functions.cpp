@@ -8,6 +8,7 @@
 #include <widthwise/knn.hpp>
 #include <widthwise/trees.hpp>
 
+#include "message.hpp"
 #include "model_file/texts.hpp"
 #include "text.hpp"
 
@@ -22,7 +23,7 @@ constexpr const char* kKnn = "neighbours";
 
 std::uint32_t to_32_bits(std::uint64_t count, const std::string& what) {
   if (count <= std::numeric_limits<std::uint32_t>::max()) return static_cast<std::uint32_t>(count);
-  throw Error(ErrorCode::kBadData, what + " has more than 32 bits: " + std::to_string(count));
+  throw make_error(ErrorCode::kBadData, "{} exceeds 32 bits: {}", what, count);
 }
 
 void put_trees(SafetensorsWriter& writer, const std::string& name, const TreeArrays& arrays) {
@@ -53,7 +54,7 @@ std::shared_ptr<const RowFunction> take_trees(SafetensorsReader& reader, const s
   return std::make_shared<Trees>(std::move(arrays));
 }
 
-std::string layer_name(const std::string& name, std::uint64_t layer) { return name + "." + std::to_string(layer); }
+std::string layer_name(const std::string& name, std::uint64_t layer) { return fmt::format("{}.{}", name, layer); }
 
 void put_net(SafetensorsWriter& writer, const std::string& name, const DenseNetArrays& arrays) {
   writer.put_text(name, kNet);
@@ -122,9 +123,9 @@ void put_function(SafetensorsWriter& writer, const std::string& name, const RowF
   } else if (const auto* neighbours = dynamic_cast<const Knn*>(function)) {
     put_knn(writer, name, neighbours->arrays());
   } else {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "the " + name + " is of a kind that model files cannot hold; expected trees, a net or nearest neighbours");
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "the {} has a type that model files do not support; expected trees, a net or nearest neighbours",
+                     name);
   }
 }
 
@@ -136,9 +137,9 @@ std::shared_ptr<const RowFunction> take_function(SafetensorsReader& reader, cons
     if (kind == kNet) return take_net(reader, name);
     if (kind == kKnn) return take_knn(reader, name);
   } catch (const Error& error) {
-    throw Error(ErrorCode::kBadData, name + ": " + error.what());
+    throw make_error(ErrorCode::kBadData, "{}: {}", name, error.what());
   }
-  throw Error(ErrorCode::kBadData, name + ": expected none, forest, net or neighbours, found '" + kind + "'");
+  throw make_error(ErrorCode::kBadData, "{}: expected none, forest, net or neighbours, found '{}'", name, kind);
 }
 
 }  // namespace widthwise::internal

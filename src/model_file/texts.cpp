@@ -5,6 +5,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "printable.hpp"
 #include "safetensors_sax.hpp"
 #include "text.hpp"
@@ -13,7 +14,7 @@ namespace widthwise::internal {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what, const char* expected, std::string_view found) {
-  throw Error(ErrorCode::kBadData, what + ": expected " + expected + ", found '" + std::string(found) + "'");
+  throw make_error(ErrorCode::kBadData, "{}: expected {}, found '{}'", what, expected, found);
 }
 
 class NamesSax final : public StrictSax {

@@ -6,7 +6,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/root_finding.hpp>
 
-#include "text.hpp"
+#include "message.hpp"
 #include "transform/named.hpp"
 #include "vector_math.hpp"
 
@@ -78,8 +78,7 @@ class Mixture final : public Transform {
 std::shared_ptr<const Transform> make_mixture(const TransformOptions& options) {
   for (const auto& [what, x] : {std::pair{"gamma", options.gamma}, std::pair{"epsilon", options.epsilon}}) {
     if (!(x > 0 && std::isfinite(x))) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  std::string("mixture: ") + what + " must be positive and finite, found " + text_of(x));
+      throw make_error(ErrorCode::kInvalidArgument, "mixture: {} must be positive and finite, found {}", what, x);
     }
   }
   return std::make_shared<Mixture>(options.gamma, options.epsilon);

@@ -5,7 +5,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "text.hpp"
+#include "message.hpp"
 #include "transform/affine_family.hpp"
 #include "transform/named.hpp"
 
@@ -73,7 +73,7 @@ std::shared_ptr<const Transform> make_identity(const TransformOptions& /*options
 
 std::shared_ptr<const Transform> make_erc(const TransformOptions& options) {
   if (!(options.gamma > 0 && std::isfinite(options.gamma))) {
-    throw Error(ErrorCode::kInvalidArgument, "erc: gamma must be positive and finite, found " + text_of(options.gamma));
+    throw make_error(ErrorCode::kInvalidArgument, "erc: gamma must be positive and finite, found {}", options.gamma);
   }
   return std::make_shared<AffineFamily<Erc>>(Erc{options.gamma});
 }

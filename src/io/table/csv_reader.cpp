@@ -17,6 +17,7 @@
 #include "io/table/errors.hpp"
 #include "io/table/quotes.hpp"
 #include "io/table/reader.hpp"
+#include "message.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -203,22 +204,21 @@ class TextBlocks {
     if (says(kUnclosedQuote)) refuse_quote();
     if (ragged_->found) {
       // Arrow counts the header as a row.
-      const std::string where = ragged_->number > 1 ? "row " + std::to_string(ragged_->number - 1) + ": " : "";
+      const std::string where = ragged_->number > 1 ? fmt::format("row {}: ", ragged_->number - 1) : "";
       refuse(ErrorCode::kBadData, file_,
-             where + "expected " + std::to_string(ragged_->expected) + " cells as in the header, found " +
-                 std::to_string(ragged_->cells));
+             fmt::format("{}expected {} cells as in the header, found {}", where, ragged_->expected, ragged_->cells));
     }
     if ((says("Empty CSV") || says("straddl")) && checked_->unclosed()) refuse_quote();
-    if (says("Empty CSV")) refuse(ErrorCode::kBadData, file_, "expected a header line and then rows, found neither");
+    if (says("Empty CSV")) refuse(ErrorCode::kBadData, file_, "expected a header line and rows, found neither");
     if (says("straddl")) {
-      refuse(ErrorCode::kBadData, file_, "a line is longer than " + std::to_string(kBlockBytes) + " bytes");
+      refuse(ErrorCode::kBadData, file_, fmt::format("a line is longer than {} bytes", kBlockBytes));
     }
   }
 
   [[noreturn]] void refuse_quote() const {
     refuse(ErrorCode::kBadData, file_,
-           "the quote opened in line " + std::to_string(line_of(file_, gzipped_, checked_->unclosed().value_or(0))) +
-               " is not closed; close it or remove it");
+           fmt::format("the quote opened in line {} is not closed; close it or remove it",
+                       line_of(file_, gzipped_, checked_->unclosed().value_or(0))));
   }
 
   std::filesystem::path file_;
@@ -344,12 +344,12 @@ class CsvReader final : public FileTableReader {
     }
     // Integers alone may well be names: years, or columns numbered by whoever wrote the file.
     if (all_numbers && !all_integers) {
-      refuse(ErrorCode::kBadData, file(),
-             "the first line holds numbers; expected a header line with the columns' names");
+      refuse(ErrorCode::kBadData, file(), "the first line holds numbers; expected a header line with column names");
     }
     const std::string& first = header.field(0)->name();
     if (header.num_fields() == 1 && first.find_first_of(";\t") != std::string::npos) {
-      refuse(ErrorCode::kBadData, file(), "the header is " + in_quotes(first) + "; expected names separated by commas");
+      refuse(ErrorCode::kBadData, file(),
+             fmt::format("the header is {}; expected names separated by commas", in_quotes(first)));
     }
   }
 

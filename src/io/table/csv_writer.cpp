@@ -18,6 +18,7 @@
 
 #include "io/table/errors.hpp"
 #include "io/table/writer.hpp"
+#include "message.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -140,9 +141,10 @@ class CsvWriter final : public FileTableWriter {
     for (const std::shared_ptr<arrow::Field>& field : carried()->fields()) {
       types_.push_back(printable_type(field->type()));
       if (!types_.back()->Equals(*field->type()) && !arrow::compute::CanCast(*field->type(), *types_.back())) {
-        refuse(ErrorCode::kInvalidArgument, file(),
-               "column " + in_quotes(field->name()) + " is of type " + one_line(field->type()->ToString()) +
-                   ", which CSV cannot hold; write Parquet, or leave the column out");
+        refuse(
+            ErrorCode::kInvalidArgument, file(),
+            fmt::format("column {} is of type {}, which CSV cannot represent; write Parquet, or leave out the column",
+                        in_quotes(field->name()), one_line(field->type()->ToString())));
       }
     }
     std::vector<std::string> names = carried()->field_names();

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "message.hpp"
+
 namespace widthwise::internal {
 namespace {
 
@@ -28,14 +30,12 @@ std::string one_line(std::string_view text) { return clipped(text, 300); }
 std::string in_quotes(std::string_view text) { return std::string("'").append(clipped(text, 60)).append("'"); }
 
 void refuse(ErrorCode code, const std::filesystem::path& file, const std::string& what) {
-  throw Error(code, file.string() + ": " + what);
+  throw make_error(code, "{}: {}", file.string(), what);
 }
 
 void refuse_cell(ErrorCode code, const std::filesystem::path& file, std::string_view column, std::uint64_t row,
                  std::string_view cell) {
-  refuse(
-      code, file,
-      "column " + in_quotes(column) + ", row " + std::to_string(row + 1) + ": " + in_quotes(cell) + " is not a number");
+  refuse(code, file, fmt::format("column {}, row {}: {} is not a number", in_quotes(column), row + 1, in_quotes(cell)));
 }
 
 }  // namespace widthwise::internal

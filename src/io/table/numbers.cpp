@@ -125,7 +125,7 @@ std::optional<std::int64_t> fill_numbers(const arrow::Array& column, std::int64_
       fill<arrow::Decimal256Array>(column, begin, end, out, stride);
       return std::nullopt;
     default:
-      throw std::logic_error("fill_numbers: this type is not of numbers");
+      throw std::logic_error("fill_numbers: the type is not numeric");
   }
 }
 
@@ -157,7 +157,7 @@ std::optional<std::int64_t> fill_keys(const arrow::Array& column, std::span<std:
     case arrow::Type::UINT64:
       return copy_keys<arrow::UInt64Array>(column, out);
     default:
-      throw std::logic_error("fill_keys: this type is not of whole numbers");
+      throw std::logic_error("fill_keys: the type is not an integer type");
   }
 }
 

@@ -16,6 +16,7 @@
 #include "io/table/errors.hpp"
 #include "io/table/numbers.hpp"
 #include "io/table/reader.hpp"
+#include "message.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -51,9 +52,9 @@ class ParquetReader final : public FileTableReader {
     const RowGroups all{0, static_cast<std::size_t>(metadata.num_row_groups())};
     row_groups_ = options.row_groups.value_or(all);
     if (row_groups_.first > all.count || row_groups_.count > all.count - row_groups_.first) {
-      refuse(ErrorCode::kInvalidArgument, file(),
-             "row group " + std::to_string(std::max(row_groups_.first, all.count)) + " out of range; the file has " +
-                 std::to_string(all.count));
+      refuse(
+          ErrorCode::kInvalidArgument, file(),
+          fmt::format("row group {} out of range; the file has {}", std::max(row_groups_.first, all.count), all.count));
     }
     std::uint64_t before = 0;
     for (std::size_t group = 0; group < row_groups_.first + row_groups_.count; ++group) {
@@ -62,8 +63,7 @@ class ParquetReader final : public FileTableReader {
       (group < row_groups_.first ? before : rows_) += static_cast<std::uint64_t>(rows);
     }
     if (!options.row_groups && rows_ != static_cast<std::uint64_t>(metadata.num_rows())) {
-      refuse(ErrorCode::kBadData, file(),
-             "expected " + std::to_string(metadata.num_rows()) + " rows, found " + std::to_string(rows_));
+      refuse(ErrorCode::kBadData, file(), fmt::format("expected {} rows, found {}", metadata.num_rows(), rows_));
     }
     set_first_row(before);
 
@@ -116,23 +116,23 @@ class ParquetReader final : public FileTableReader {
     const std::uint64_t rows = rows_read() + (block ? static_cast<std::uint64_t>(block->num_rows()) : 0);
     if (rows > rows_ || (!block && rows < rows_)) {
       refuse(ErrorCode::kBadData, file(),
-             "expected " + std::to_string(rows_) + " rows, found " + (block ? "more" : std::to_string(rows)));
+             fmt::format("expected {} rows, found {}", rows_, block ? "more" : std::to_string(rows)));
     }
     return block;
   }
 
   void refuse_as_numbers(std::size_t column) const override {
     refuse(ErrorCode::kBadData, file(),
-           "column " + in_quotes(columns()[column].name) + " is not of numbers but of type " +
-               one_line(reader_->manifest().schema_fields[column].field->type()->ToString()));
+           fmt::format("column {} has type {}; expected numbers", in_quotes(columns()[column].name),
+                       one_line(reader_->manifest().schema_fields[column].field->type()->ToString())));
   }
 
   void check_as_key(std::size_t column) const override {
     const arrow::DataType& type = *reader_->manifest().schema_fields[column].field->type();
     if (arrow::is_integer(type.id())) return;
     refuse(ErrorCode::kBadData, file(),
-           "column " + in_quotes(columns()[column].name) + " is not of whole numbers but of type " +
-               one_line(type.ToString()) + "; expected whole numbers, a different one for each row");
+           fmt::format("column {} has type {}; expected a unique integer per row", in_quotes(columns()[column].name),
+                       one_line(type.ToString())));
   }
 
  private:

@@ -16,6 +16,7 @@
 #include "io/table/cell.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/writer.hpp"
+#include "message.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -41,7 +42,8 @@ class ParquetWriter final : public FileTableWriter {
     for (const std::string& added_name : added()) fields.push_back(arrow::field(added_name, arrow::float64()));
     for (const std::shared_ptr<arrow::Field>& field : fields) {
       if (!arrow::util::ValidateUTF8(field->name())) {
-        refuse(ErrorCode::kBadData, file(), "the name of column " + in_quotes(field->name()) + " is not UTF-8");
+        refuse(ErrorCode::kBadData, file(),
+               fmt::format("the name of column {} is not UTF-8", in_quotes(field->name())));
       }
     }
     schema_ = arrow::schema(std::move(fields));
@@ -101,8 +103,8 @@ class ParquetWriter final : public FileTableWriter {
         builder.UnsafeAppendNull();
       } else {
         refuse(ErrorCode::kBadData, source_,
-               "column " + in_quotes(name) + ": " + in_quotes(cell) +
-                   " does not fit the type of the column; the file was changed while it was read");
+               fmt::format("column {}: {} does not match the type of the column; the file changed while it was read",
+                           in_quotes(name), in_quotes(cell)));
       }
     }
     return value_of(builder.Finish(), ErrorCode::kFile, file());
@@ -129,7 +131,8 @@ class ParquetWriter final : public FileTableWriter {
     for (std::int64_t i = 0; i < cells.length(); ++i) {
       const std::string_view cell = cells.GetView(i);
       if (!arrow::util::ValidateUTF8(cell)) {
-        refuse(ErrorCode::kBadData, source_, "column " + in_quotes(name) + ": " + in_quotes(cell) + " is not UTF-8");
+        refuse(ErrorCode::kBadData, source_,
+               fmt::format("column {}: {} is not UTF-8", in_quotes(name), in_quotes(cell)));
       }
       check(cell.empty() ? builder.AppendNull() : builder.Append(cell), ErrorCode::kFile, file());
     }

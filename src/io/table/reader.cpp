@@ -16,6 +16,7 @@
 #include "hash.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/numbers.hpp"
+#include "message.hpp"
 #include "text.hpp"
 
 namespace widthwise::internal {
@@ -55,7 +56,7 @@ FileTableReader::FileTableReader(std::filesystem::path file, const ReadOptions& 
   if (options_.batch_rows == 0) refuse(ErrorCode::kInvalidArgument, file_, "batch_rows is 0; expected at least 1");
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(file_, error);
-  if (!std::filesystem::exists(status)) refuse(ErrorCode::kFile, file_, "there is no such file");
+  if (!std::filesystem::exists(status)) refuse(ErrorCode::kFile, file_, "no such file");
   if (!std::filesystem::is_regular_file(status)) refuse(ErrorCode::kFile, file_, "not a regular file");
   file_size_ = std::filesystem::file_size(file_, error);
   if (error) refuse(ErrorCode::kFile, file_, error.message());
@@ -64,7 +65,7 @@ FileTableReader::FileTableReader(std::filesystem::path file, const ReadOptions& 
 }
 
 const std::shared_ptr<arrow::Schema>& FileTableReader::carried() const {
-  if (!carried_) refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select was not called yet");
+  if (!carried_) refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select has not been called");
   return carried_;
 }
 
@@ -72,7 +73,7 @@ void FileTableReader::set_columns(std::vector<ColumnInfo> columns) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (!places_.emplace(columns[i].name, i).second) {
       refuse(ErrorCode::kBadData, file_,
-             "two columns are called " + in_quotes(columns[i].name) + "; expected a different name for each");
+             fmt::format("duplicate column name {}; expected unique names", in_quotes(columns[i].name)));
     }
   }
   columns_ = std::move(columns);
@@ -85,13 +86,13 @@ std::size_t FileTableReader::index_of(const std::string& name) const {
   for (const ColumnInfo& column : columns_) names.push_back(column.name);
   std::string message = "no column " + in_quotes(name);
   if (const std::string nearest = nearest_name(name, names); !nearest.empty()) {
-    message += "; did you mean " + in_quotes(nearest) + "?";
+    message += fmt::format("; did you mean {}?", in_quotes(nearest));
   } else {
     message += "; there are ";
     for (std::size_t i = 0; i < std::min(names.size(), kMaxNamesListed); ++i) {
       message += (i == 0 ? "" : ", ") + in_quotes(names[i]);
     }
-    if (names.size() > kMaxNamesListed) message += " and " + std::to_string(names.size() - kMaxNamesListed) + " more";
+    if (names.size() > kMaxNamesListed) message += fmt::format(" and {} more", names.size() - kMaxNamesListed);
   }
   refuse(ErrorCode::kInvalidArgument, file_, message);
 }
@@ -194,10 +195,9 @@ void FileTableReader::fill_keys(TableBatch::State& batch, const arrow::RecordBat
   const bool text = column.type_id() == arrow::Type::BINARY;
   const std::string cell = text ? static_cast<const arrow::BinaryArray&>(column).GetString(*bad) : "";
   refuse(ErrorCode::kBadData, file_,
-         "column " + in_quotes(columns_[*key_].name) + ", row " +
-             std::to_string(rows_read_ + static_cast<std::uint64_t>(*bad) + 1) + ": " +
-             (cell.empty() ? "the key is missing" : in_quotes(cell) + " is not a whole number of 64 bits") +
-             "; expected a whole number that no other row has");
+         fmt::format("column {}, row {}: {}; expected a unique integer per row", in_quotes(columns_[*key_].name),
+                     rows_read_ + static_cast<std::uint64_t>(*bad) + 1,
+                     cell.empty() ? "the key is missing" : in_quotes(cell) + " is not a 64-bit integer"));
 }
 
 }  // namespace widthwise::internal

@@ -8,6 +8,7 @@
 #include <widthwise/error.hpp>
 
 #include "io/table/errors.hpp"
+#include "message.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -22,14 +23,14 @@ std::filesystem::path checked(std::filesystem::path file, const arrow::Schema& c
   for (const std::string& name : names) {
     if (!seen.insert(name).second) {
       refuse(ErrorCode::kInvalidArgument, file,
-             "two columns would be called " + in_quotes(name) + "; expected a different name for each");
+             fmt::format("duplicate output column {}; expected unique names", in_quotes(name)));
     }
   }
   return file;
 }
 
 std::string size_of(std::size_t rows, std::size_t columns) {
-  return std::to_string(rows) + " rows of " + std::to_string(columns) + " numbers";
+  return fmt::format("{} rows of {} numbers", rows, columns);
 }
 
 }  // namespace
@@ -42,8 +43,8 @@ void FileTableWriter::write(const TableBatch& batch, MatrixView added) {
   if (!open_) refuse(ErrorCode::kInvalidArgument, file(), "TableWriter::write was called after close()");
   if (added.rows() != batch.rows() || added.columns() != added_.size()) {
     refuse(ErrorCode::kShapeMismatch, file(),
-           "expected " + size_of(batch.rows(), added_.size()) + " to add, found " +
-               size_of(added.rows(), added.columns()));
+           fmt::format("expected added columns with {}, found {}", size_of(batch.rows(), added_.size()),
+                       size_of(added.rows(), added.columns())));
   }
   const std::shared_ptr<arrow::RecordBatch>& carried = batch.state().carried;
   if (!carried || !carried->schema()->Equals(*carried_)) {

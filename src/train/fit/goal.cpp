@@ -7,6 +7,7 @@
 #include <widthwise/train/fit.hpp>
 #include <widthwise/transform.hpp>
 
+#include "message.hpp"
 #include "text.hpp"
 #include "train/fit/goals.hpp"
 
@@ -19,7 +20,7 @@ using internal::text_of;
 
 Goal Goal::evenness(double value) {
   if (!(value >= 0 && value <= 1)) {
-    throw Error(ErrorCode::kInvalidArgument, "goal: an evenness of " + text_of(value) + "; expected 0 to 1");
+    throw internal::make_error(ErrorCode::kInvalidArgument, "goal: evenness is {}; expected 0 to 1", value);
   }
   return Goal(value, text_of(value));
 }
@@ -29,8 +30,8 @@ Goal Goal::parse(std::string_view text) {
   if (text == "narrow") return narrow();
   const auto value = internal::read_whole<double>(text);
   if (!value) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "goal: '" + std::string(text) + "' is not even, narrow or a number from 0 to 1");
+    throw internal::make_error(ErrorCode::kInvalidArgument, "goal: '{}' is not even, narrow or a number from 0 to 1",
+                               text);
   }
   return evenness(*value);
 }
@@ -49,9 +50,10 @@ ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& tr
   const AffineForm* form = phi->affine_form();
   const bool has_evenness = form != nullptr && !form->has_offset();
   if (!has_evenness && goal && !goal->is_narrow()) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + std::string(phi->name()) +
-                                                 " is for the goal narrow; for " + goal->to_string() +
-                                                 " leave the transform out, or use exp");
+    throw internal::make_error(
+        ErrorCode::kInvalidArgument,
+        "fit: the transform {} is for the goal narrow; for {} leave the transform out, or use exp", phi->name(),
+        goal->to_string());
   }
   const Goal served = has_evenness ? wish : Goal::narrow();
   WidthOptions width;

@@ -25,15 +25,14 @@ std::vector<double> internal::residual_quantiles(std::span<const double> residua
 
 std::string InSampleCheck::warning() const {
   if (suspicious()) {
-    return "the errors that the model was fitted on are smaller than those of these rows, by more than chance allows. "
-           "Either the predictions given to fit were in-sample (use predictions of rows that the base model was not "
-           "trained on), or these rows are harder. Intervals stay valid, but are less well placed than they could be";
+    return "the model was fitted on smaller errors than those of these rows, by more than chance. Either fit received "
+           "in-sample predictions (use predictions of rows that the base model was not trained on), or these rows are "
+           "harder. Intervals stay valid, but their widths may fit the rows less well";
   }
   if (calibration_suspicious()) {
-    return "the errors of these rows are smaller than those that the model was fitted on, by more than chance allows. "
-           "If the base model was trained on these rows, intervals will be too narrow for new rows: calibrate with "
-           "rows that the base model was not trained on. Intervals are valid if these rows are easier and new rows are "
-           "like them";
+    return "the errors of these rows are smaller than those the model was fitted on, by more than chance. If the base "
+           "model was trained on these rows, intervals will be too narrow for new rows: calibrate with rows that the "
+           "base model was not trained on. If these rows are easier and new rows are like them, intervals are valid";
   }
   return "";
 }

@@ -8,6 +8,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
+#include "message.hpp"
+
 namespace widthwise::internal {
 namespace {
 
@@ -40,7 +42,7 @@ RowSplitter::Split RowSplitter::split(double share, std::size_t min_rows, std::u
 Folds RowSplitter::folds(std::size_t count, std::uint64_t seed) const {
   if (workers_->alone()) return random_folds(numbers_.size(), count, seed);
   if (count < 2) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: expected at least 2 folds, found " + std::to_string(count));
+    throw make_error(ErrorCode::kInvalidArgument, "fit: expected at least 2 folds, found {}", count);
   }
   Folds folds{.count = count, .order = positions(numbers_.size()), .fold_of = {}};
   folds.fold_of.reserve(numbers_.size());

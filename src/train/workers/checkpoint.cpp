@@ -9,6 +9,7 @@
 #include <widthwise/train/communicator.hpp>
 
 #include "file.hpp"
+#include "message.hpp"
 #include "model_file/texts.hpp"
 #include "safetensors.hpp"
 #include "text.hpp"
@@ -21,11 +22,11 @@ namespace {
 constexpr const char* kFormatText = "checkpoint";
 constexpr const char* kOldFormat = "1";
 constexpr const char* kFormat = "2";
-constexpr const char* kAdvice = "delete this file, and the same command trains from the start";
+constexpr const char* kAdvice = "delete this file and rerun the same command to train from the start";
 
 using States = std::map<std::size_t, std::vector<std::byte>>;
 
-std::string name_of(std::size_t number) { return "training." + std::to_string(number); }
+std::string name_of(std::size_t number) { return fmt::format("training.{}", number); }
 
 std::vector<std::byte> to_bytes(std::uint64_t fit, const States& states) {
   internal::SafetensorsWriter writer;
@@ -105,7 +106,7 @@ void Checkpoint::keep(std::vector<std::byte> state) {
 }
 
 void Checkpoint::refuse(const std::string& why) const {
-  throw Error(ErrorCode::kBadData, file_.string() + ": " + internal::harmless(why) + "; " + kAdvice);
+  throw internal::make_error(ErrorCode::kBadData, "{}: {}; {}", file_.string(), internal::harmless(why), kAdvice);
 }
 
 void Checkpoint::remove() const {

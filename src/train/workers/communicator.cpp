@@ -6,6 +6,8 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
+
 namespace widthwise {
 
 std::vector<std::vector<std::byte>> gather(const Communicator& communicator, std::span<const std::byte> own) {
@@ -46,7 +48,7 @@ void all_or_none(const Communicator& communicator, const std::function<void()>& 
   for (std::size_t worker = 0; worker < reports.size(); ++worker) {
     const std::string& text = reports[worker];
     if (text.empty()) continue;
-    throw Error(static_cast<ErrorCode>(text.front()), "worker " + std::to_string(worker) + ": " + text.substr(1));
+    throw Error(static_cast<ErrorCode>(text.front()), fmt::format("worker {}: {}", worker, text.substr(1)));
   }
 }
 

@@ -8,6 +8,8 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
+
 namespace widthwise::internal {
 namespace {
 
@@ -49,13 +51,13 @@ void Workers::check_alike(std::size_t rows, std::string_view columns, std::strin
   all_rows[communicator_->rank()] = static_cast<double>(rows);
   communicator_->sum(all_rows);
   for (std::size_t worker = 0; worker < all_rows.size(); ++worker) {
-    const std::string name = "fit: worker " + std::to_string(worker);
+    const std::string name = fmt::format("fit: worker {}", worker);
     if (all_rows[worker] == 0) {
       throw Error(ErrorCode::kTooFewRows, name + " has no rows; use fewer workers");
     }
     if (all_columns[worker] != all_columns.front()) {
-      throw Error(ErrorCode::kShapeMismatch, name + " has other columns than worker 0: " + all_columns[worker] +
-                                                 "; expected " + all_columns.front());
+      throw make_error(ErrorCode::kShapeMismatch, "{} has other columns than worker 0: {}; expected {}", name,
+                       all_columns[worker], all_columns.front());
     }
     if (all_settings[worker] != all_settings.front()) {
       throw Error(ErrorCode::kInvalidArgument,

@@ -13,6 +13,8 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
+
 namespace widthwise {
 namespace {
 
@@ -58,17 +60,17 @@ std::string python_path_without_current_folder() {
   if (kept == variable) return {};
   std::string quoted;
   for (const char letter : kept) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return "PYTHONPATH='" + quoted + "' ";
+  return fmt::format("PYTHONPATH='{}' ", quoted);
 }
 
 /// The library inside the `xgboost` package of a python3, a word of the shell. The package is found, not imported.
 /// `-c` puts the current folder in front of sys.path: whatever lies there must not be run, so it is taken off before
 /// anything else is imported (sys is built in).
 std::filesystem::path python_library(const std::string& python) {
-  const std::string output =
-      output_of(python_path_without_current_folder() + python +
-                " -c \"import sys; sys.path[:] = [p for p in sys.path if p]; import importlib.util as u; "
-                "s = u.find_spec('xgboost'); print(s.submodule_search_locations[0] if s else '')\" 2>/dev/null");
+  const std::string output = output_of(
+      fmt::format("{}{} -c \"import sys; sys.path[:] = [p for p in sys.path if p]; import importlib.util as u; s = "
+                  "u.find_spec('xgboost'); print(s.submodule_search_locations[0] if s else '')\" 2>/dev/null",
+                  python_path_without_current_folder(), python));
   if (output.empty()) return {};
   const auto library = std::filesystem::path(output) / "lib" / "libxgboost.so";
   std::error_code ignored;
@@ -89,20 +91,21 @@ std::filesystem::path find_library(const std::filesystem::path& path) {
   if (const char* variable = std::getenv(kVariable); variable != nullptr && *variable != '\0') return variable;
   if (auto found = loaded_library(); !found.empty()) return found;
   if (auto found = python_library(); !found.empty()) return found;
-  throw Error(ErrorCode::kMissingEngine,
-              std::string("XGBoost not found: no path given, ") + kVariable +
-                  " is not set, and neither the active virtual environment nor python3 on the PATH has the package "
-                  "xgboost; `pip install xgboost-cpu==3.2.0`, or give the path "
-                  "of libxgboost.so");
+  throw internal::make_error(
+      ErrorCode::kMissingEngine,
+      "XGBoost not found: no path given, {} is not set, and neither the active virtual environment nor python3 on the "
+      "PATH has the package xgboost; run `pip install xgboost-cpu==3.2.0`, or set the path of libxgboost.so",
+      kVariable);
 }
 
 template <class Function>
 void bind(void* library, const std::filesystem::path& path, const char* name, Function& out) {
   out = reinterpret_cast<Function>(dlsym(library, name));
   if (out == nullptr) {
-    throw Error(ErrorCode::kMissingEngine, path.string() + ": no function " + name +
-                                               ": this is not the library of XGBoost " + std::to_string(kMajor) +
-                                               "; `pip install xgboost-cpu==3.2.0`");
+    throw internal::make_error(
+        ErrorCode::kMissingEngine,
+        "{}: no function {}; expected the library of XGBoost {} (`pip install xgboost-cpu==3.2.0`)", path.string(),
+        name, kMajor);
   }
 }
 
@@ -150,10 +153,11 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
   int minor = 0;
   int patch = 0;
   f.XGBoostVersion(&major, &minor, &patch);
-  f.version = std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+  f.version = fmt::format("{}.{}.{}", major, minor, patch);
   if (major != kMajor) {
-    throw Error(ErrorCode::kMissingEngine, file.string() + ": XGBoost " + f.version + ", expected " +
-                                               std::to_string(kMajor) + ".x; `pip install xgboost-cpu==3.2.0`");
+    throw internal::make_error(ErrorCode::kMissingEngine,
+                               "{}: found XGBoost {}, expected {}.x (`pip install xgboost-cpu==3.2.0`)", file.string(),
+                               f.version, kMajor);
   }
   return library;
 }
@@ -174,9 +178,9 @@ std::string XgboostLibrary::Functions::last_error() const {
 void XgboostLibrary::Functions::check(int status, const std::string& what) const {
   if (status == 0) return;
   if (std::string_view(XGBGetLastError()).find("/collective/") != std::string_view::npos) {
-    throw Error(ErrorCode::kLostWorker, "another worker is gone or does not answer: " + what + ": " + last_error());
+    throw internal::make_error(ErrorCode::kLostWorker, "lost another worker: {}: {}", what, last_error());
   }
-  throw Error(ErrorCode::kInvalidArgument, "XGBoost: " + what + ": " + last_error());
+  throw internal::make_error(ErrorCode::kInvalidArgument, "XGBoost: {}: {}", what, last_error());
 }
 
 const std::string& XgboostLibrary::version() const { return functions_->version; }

@@ -10,6 +10,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/train/xgboost.hpp>
 
+#include "message.hpp"
+
 namespace widthwise {
 namespace {
 
@@ -33,7 +35,7 @@ std::vector<float> base_scores(const std::string& text, std::size_t outputs) {
     }
   }
   if (values.size() == 1) values.resize(outputs, values[0]);
-  if (values.size() != outputs) throw Error(ErrorCode::kBadData, "XGBoost: base_score of its model is " + text);
+  if (values.size() != outputs) throw Error(ErrorCode::kBadData, "XGBoost: base_score of the model is " + text);
   return values;
 }
 
@@ -45,11 +47,11 @@ void append_tree(const Json& tree, TreeArrays& out) {
   const auto& value = tree.at("split_conditions");
   const auto& missing_left = tree.at("default_left");
   if (!tree.value("categories", Json::array()).empty()) {
-    throw Error(ErrorCode::kBadData, "XGBoost: a tree splits by categories; give them as numbers");
+    throw Error(ErrorCode::kBadData, "XGBoost: a tree has categorical splits; encode categories as numbers");
   }
   if (tree.at("tree_param").value("size_leaf_vector", "1") > std::string("1")) {
     throw Error(ErrorCode::kBadData,
-                "XGBoost: trees of several outputs; train with multi_strategy one_output_per_tree");
+                "XGBoost: trees have several outputs; train with multi_strategy one_output_per_tree");
   }
   const auto root = static_cast<std::uint32_t>(out.feature.size());
   out.roots.push_back(root);
@@ -83,7 +85,7 @@ auto with_learner(std::span<const std::byte> saved, const Use& use) {
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorCode::kBadData, std::string("XGBoost: not a model of trees in a known form: ") + error.what());
+    throw Error(ErrorCode::kBadData, std::string("XGBoost: unknown model format: ") + error.what());
   }
 }
 
@@ -112,8 +114,8 @@ std::shared_ptr<const Trees> read_trees(std::span<const std::byte> saved) {
     const Json& parameters = learner.at("learner_model_param");
     const std::size_t outputs = std::max(number(parameters, "num_target", 1), number(parameters, "num_class", 0));
     if (outputs > kMaxOutputs) {
-      throw Error(ErrorCode::kBadData, "XGBoost: its model has " + std::to_string(outputs) +
-                                           " outputs; expected at most " + std::to_string(kMaxOutputs));
+      throw internal::make_error(ErrorCode::kBadData, "XGBoost: the model has {} outputs; expected at most {}", outputs,
+                                 kMaxOutputs);
     }
     return std::make_shared<const Trees>(
         trees_of(learner, number(parameters, "num_feature", 0), outputs, std::numeric_limits<std::size_t>::max()));
