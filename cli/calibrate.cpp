@@ -15,6 +15,7 @@
 
 #include "calibration_report.hpp"
 #include "command.hpp"
+#include "message.hpp"
 #include "options.hpp"
 #include "outcomes_outside.hpp"
 #include "output.hpp"
@@ -74,17 +75,16 @@ class ResidualSample {
   std::vector<double> outcomes_;
 };
 
-constexpr const char* kOneRowOneKey = "expected a whole number that no other row has";
+constexpr const char* kOneRowOneKey = "expected a unique integer per row";
 
 Model with_new_rows(const Model& model, CalibrationShard shard, const std::filesystem::path& file) {
   try {
     return model.with_calibration(std::move(shard.calibration), std::move(shard.sketch));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kDuplicateRows) throw;
-    throw Error(ErrorCode::kDuplicateRows,
-                file.string() +
-                    ": these rows are already in the calibration; counted twice they would make intervals too "
-                    "narrow. Use --replace to calibrate with this table alone");
+    throw Error(ErrorCode::kDuplicateRows, file.string() +
+                                               ": these rows are already in the calibration set, and duplicates make "
+                                               "intervals too narrow. Use --replace to calibrate with this table only");
   }
 }
 
@@ -92,13 +92,13 @@ Model with_new_rows(const Model& model, CalibrationShard shard, const std::files
 void check_keys(const Calibration& calibration, const CalibrateArguments& arguments, bool alone) {
   const std::optional<std::uint64_t> twice = calibration.duplicate();
   if (!twice) return;
-  const std::string key = std::to_string(static_cast<std::int64_t>(*twice)) + " in '" + arguments.key + "'";
-  throw Error(ErrorCode::kDuplicateRows,
-              arguments.table + ": " +
-                  (alone ? "two rows have the key " + key + "; " + kOneRowOneKey
-                         : "the row of key " + key +
-                               " is already in the calibration, or comes twice here; counted twice it would make "
-                               "intervals too narrow. Use --replace to calibrate with this table alone"));
+  const std::string key = fmt::format("{} in '{}'", static_cast<std::int64_t>(*twice), arguments.key);
+  throw internal::make_error(
+      ErrorCode::kDuplicateRows, "{}: {}", arguments.table,
+      alone ? fmt::format("two rows have key {}; {}", key, kOneRowOneKey)
+            : fmt::format("the row with key {} is already in the calibration set or occurs twice in this table, and "
+                          "duplicates make intervals too narrow. Use --replace to calibrate with this table only",
+                          key));
 }
 
 /// Add the table's rows to a shard, and look at a sample of their errors.
@@ -122,7 +122,7 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
     model.sketch(shard.sketch, rows, outcomes);
     if (!model.parts().fit_residuals.empty()) sample.add(rows, outcomes);
   }
-  outside.require_none(table.file().string() + ": '" + target + "'");
+  outside.require_none(fmt::format("{}: '{}'", table.file().string(), target));
   if (table.rows_read() == 0) throw Error(ErrorCode::kBadData, table.file().string() + ": no rows");
 }
 
@@ -132,8 +132,8 @@ void emit(const CalibrateArguments& arguments, const CalibrationShard& shard) {
   if (arguments.json) {
     print_json(Json{{"shard", arguments.emit}, {"rows_seen", rows}, {"rows_kept", shard.calibration.rows_kept()}});
   } else {
-    print(arguments.emit + ": the scores of " + count_of(rows, "row") + ", for 'widthwise merge " + arguments.model +
-          "'.\n");
+    print(fmt::format("{}: the scores of {}, for 'widthwise merge {}'.\n", arguments.emit, count_of(rows, "row"),
+                      arguments.model));
   }
 }
 
@@ -145,7 +145,7 @@ void run(const CalibrateArguments& arguments) {
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::string& target = target_of(model);
   auto reader = TableReader::open(arguments.table);
-  require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", the outcomes to calibrate with");
+  require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", which holds the outcomes");
   if (!arguments.key.empty()) reader->select_key(arguments.key);
   ModelTable table(model, arguments.table, std::move(reader), {target});
 
@@ -177,31 +177,29 @@ void run(const CalibrateArguments& arguments) {
 
 Command add_calibrate(CLI::App& program) {
   auto arguments = std::make_shared<CalibrateArguments>();
-  CLI::App& command = add_command(program, "calibrate", "Add fresh rows to a model's calibration, or start a new one.",
-                                  "widthwise calibrate homes.safetensors march.csv");
-  command.add_option("MODEL", arguments->model, "model file; written anew, whole or not at all")
-      ->required()
-      ->type_name("FILE");
+  CLI::App& command =
+      add_command(program, "calibrate", "Add new rows to the calibration set of a model, or replace it.",
+                  "widthwise calibrate homes.safetensors march.csv");
+  command.add_option("MODEL", arguments->model, "model file; replaced atomically")->required()->type_name("FILE");
   command
-      .add_option(
-          "TABLE", arguments->table,
-          "CSV or Parquet file of rows with outcomes; rows that fitted the model, or are already in its calibration "
-          "set, are refused in any order and format")
+      .add_option("TABLE", arguments->table,
+                  "CSV or Parquet file of rows with outcomes; rows used to fit the model or already in its calibration "
+                  "set are rejected, in any order and file format")
       ->required()
       ->type_name("FILE");
   command
       .add_option("--key", arguments->key,
-                  "column of whole numbers, a different one for each row ever calibrated with: then neither the order "
-                  "of the rows nor their partition into tables changes the model; default: file and place")
+                  "integer column that identifies each calibration row; the model then does not depend on the order of "
+                  "the rows or on their split into tables; default: file content and row number")
       ->type_name("COL");
   CLI::Option* replace =
-      command.add_flag("--replace", arguments->replace, "forget the calibration there was, and use these rows alone");
+      command.add_flag("--replace", arguments->replace, "discard the existing calibration set and use only these rows");
   CLI::Option* output =
-      command.add_option("-o,--output", arguments->output, "write here and leave MODEL as it is")->type_name("FILE");
-  CLI::Option* guarantee = add_guarantee(command, arguments->guarantee, "that of the model");
+      command.add_option("-o,--output", arguments->output, "model file to write instead of MODEL")->type_name("FILE");
+  CLI::Option* guarantee = add_guarantee(command, arguments->guarantee, "the guarantee of the model");
   command
       .add_option("--emit", arguments->emit,
-                  "write these rows' scores alone to this file, for 'widthwise merge', and leave MODEL as it is")
+                  "write the scores of these rows to a shard for 'widthwise merge', without changing MODEL")
       ->type_name("FILE")
       ->excludes(replace)
       ->excludes(output)

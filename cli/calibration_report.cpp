@@ -6,6 +6,7 @@
 
 #include <widthwise/plan.hpp>
 
+#include "message.hpp"
 #include "output.hpp"
 
 namespace widthwise::cli {
@@ -14,9 +15,9 @@ void report_calibration(const CalibrationReport& report, bool json) {
   const Calibration& calibration = report.after.parts().calibration;
   const Guarantee& guarantee = report.after.parts().guarantee;
   Json levels = Json::array();
-  std::string text = report.written + ": calibrated with " + count_of(calibration.rows_seen(), "row");
+  std::string text = fmt::format("{}: calibrated with {}", report.written, count_of(calibration.rows_seen(), "row"));
   if (!report.replaced && report.before.parts().calibration.rows_seen() > 0) {
-    text += ", " + count(report.rows_added) + " of them new";
+    text += fmt::format(", {} of them new", count(report.rows_added));
   }
   text += ".\n";
   for (const Level& level : report.after.parts().levels) {
@@ -26,11 +27,11 @@ void report_calibration(const CalibrationReport& report, bool json) {
     entry.update(to_json(spread));
     levels.push_back(std::move(entry));
     if (calibration.rows_kept() < minimum) {
-      text += "Intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite until there are " +
-              count_of(minimum, "calibration row") + ".\n";
+      text += fmt::format("Intervals of level {}{} are infinite until there are {}.\n", level.to_string(),
+                          with_guarantee(guarantee), count_of(minimum, "calibration row"));
     } else {
-      text += "Intervals of level " + level.to_string() + with_guarantee(guarantee) + " will cover " +
-              percent_range(spread.low, spread.high) + " of new outcomes, with 95 % confidence.\n";
+      text += fmt::format("Intervals of level {}{} will cover {} of new outcomes, with 95 % confidence.\n",
+                          level.to_string(), with_guarantee(guarantee), percent_range(spread.low, spread.high));
     }
   }
   if (json) {

@@ -198,8 +198,7 @@ std::string zsh_script(const CLI::App& program) {
 Command add_completion(CLI::App& program) {
   auto shell = std::make_shared<std::string>();
   CLI::App& command =
-      add_command(program, "completion", "Print a script that lets a shell complete widthwise's commands.",
-                  "widthwise completion bash");
+      add_command(program, "completion", "Print a shell completion script.", "widthwise completion bash");
   add_choice(command, "SHELL", *shell, {"bash", "zsh"}, "bash or zsh")->required();
   return {&command, [&program, shell] { print(*shell == "bash" ? bash_script(program) : zsh_script(program)); }};
 }

@@ -10,6 +10,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "outcomes_outside.hpp"
 #include "output.hpp"
 #include "progress_bar.hpp"
@@ -42,8 +43,9 @@ std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowSh
     all += *groups;
   }
   if (all < share.workers) {
-    throw Error(ErrorCode::kInvalidArgument, count_of(share.workers, "worker") + " but " + count_of(all, "row group") +
-                                                 " to read; use fewer workers, or write files with more row groups");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "{} but {} to read; use fewer workers, or write files with more row groups",
+                               count_of(share.workers, "worker"), count_of(all, "row group"));
   }
   const std::size_t begin = all * share.rank / share.workers;
   const std::size_t end = all * (share.rank + 1) / share.workers;
@@ -63,9 +65,10 @@ void require_single_precision(MatrixView numbers, const std::vector<std::string>
     for (std::size_t j = 0; j < features.size(); ++j) {
       const double x = numbers(i, j);
       if (std::isnan(x) || std::abs(x) <= std::numeric_limits<float>::max()) continue;
-      throw Error(ErrorCode::kBadData, table + ": row " + std::to_string(first_row + i + 1) + ": '" + features[j] +
-                                           "' is " + internal::text_of(x) +
-                                           "; expected at most 3.4e38, or an empty cell for a missing value");
+      throw internal::make_error(
+          ErrorCode::kBadData,
+          "{}: row {}: '{}' is {}; expected a magnitude of at most 3.4e38, or an empty cell for a missing value", table,
+          first_row + i + 1, features[j], x);
     }
   }
 }
@@ -107,7 +110,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& f
     }
     bar.show("reading", data.y.size(), reader->progress());
   }
-  outside.require_none(piece.table + ": '" + choice.target + "'");
+  outside.require_none(fmt::format("{}: '{}'", piece.table, choice.target));
   data.fingerprints.push_back(fingerprint_text(*reader));
 }
 
@@ -116,7 +119,9 @@ void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& f
 FitColumns choose_columns(const FitColumnChoice& choice) {
   const std::string& table = choice.tables.front();
   const auto reader = TableReader::open(table);
-  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::kInvalidArgument, table + ": " + why); };
+  const auto refuse = [&](const std::string& why) {
+    throw internal::make_error(ErrorCode::kInvalidArgument, "{}: {}", table, why);
+  };
   require_column(*reader, table, choice.target, ErrorCode::kInvalidArgument);
   const std::string& prediction = choice.prediction_column();
   if (!prediction.empty()) {
@@ -130,9 +135,10 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
   if (!choice.features.empty()) {
     chosen.features = parse_columns(*reader, table, choice.features);
     for (const auto& name : chosen.features) {
-      if (name == choice.target) refuse("the target '" + name + "' cannot be a feature");
+      if (name == choice.target)
+        refuse(fmt::format("the target '{}' cannot be a feature; remove it from --features", name));
       if (name == prediction) {
-        refuse("the prediction '" + name + "' is always a feature; leave it out of --features");
+        refuse(fmt::format("the prediction '{}' is always a feature; remove it from --features", name));
       }
     }
     return chosen;

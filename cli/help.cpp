@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 
@@ -17,7 +18,7 @@ std::string entry(const std::string& name, const std::string& description) {
   if (text.size() + 2 > kNameColumn) text += "\n";
   const std::size_t line_start = text.find('\n') == std::string::npos ? 0 : text.size();
   text += std::string(kNameColumn - (text.size() - line_start), ' ');
-  return text + wrapped(description, kWidth, kNameColumn) + "\n";
+  return fmt::format("{}{}\n", text, wrapped(description, kWidth, kNameColumn));
 }
 
 class HelpFormatter final : public CLI::Formatter {
@@ -40,14 +41,14 @@ class HelpFormatter final : public CLI::Formatter {
     for (const CLI::Option* option : options(required)) {
       const auto& short_names = option->get_snames();
       const std::string option_name = short_names.empty() ? option->get_name() : "-" + short_names.front();
-      text += " " + option_name + " " + option->get_type_name();
+      text += fmt::format(" {} {}", option_name, option->get_type_name());
     }
     return text + " [options]\n";
   }
 
   std::string make_group(std::string group, bool is_positional,
                          std::vector<const CLI::Option*> options) const override {
-    std::string text = "\n" + group + ":\n";
+    std::string text = fmt::format("\n{}:\n", group);
     for (const CLI::Option* option : options) text += make_option(option, is_positional);
     return text;
   }
@@ -78,7 +79,8 @@ std::shared_ptr<CLI::FormatterBase> help_formatter() {
 
 std::string usage_error(const CLI::App& program, const CLI::App& command, const CLI::ParseError& error) {
   const bool at_top = &command == &program;
-  const std::string see = "; see '" + program.get_name() + (at_top ? "" : " " + command.get_name()) + " --help'";
+  const std::string see =
+      fmt::format("; see '{}{} --help'", program.get_name(), at_top ? "" : " " + command.get_name());
   const std::vector<std::string> unknown = program.remaining(true);
   // An unknown option explains most other errors: the one it was to be is then missing.
   for (const std::string& word : unknown) {
@@ -89,15 +91,15 @@ std::string usage_error(const CLI::App& program, const CLI::App& command, const 
       for (const auto& long_name : option->get_lnames()) names.push_back("--" + long_name);
     }
     const std::string near = suggestion(name, names);
-    return "unknown option '" + name + "'" + (near.empty() ? see : near);
+    return fmt::format("unknown option '{}'{}", name, near.empty() ? see : near);
   }
   if (!unknown.empty() && at_top) {
     std::vector<std::string> names;
     for (const CLI::App* known : program.get_subcommands({})) names.push_back(known->get_name());
     const std::string near = suggestion(unknown.front(), names);
-    return "unknown command '" + unknown.front() + "'" + (near.empty() ? see : near);
+    return fmt::format("unknown command '{}'{}", unknown.front(), near.empty() ? see : near);
   }
-  if (!unknown.empty()) return "unexpected argument '" + unknown.front() + "'" + see;
+  if (!unknown.empty()) return fmt::format("unexpected argument '{}'{}", unknown.front(), see);
   if (at_top) return "no command given" + see;
   const std::string message = error.what();
   return message.ends_with('?') ? message : message + see;

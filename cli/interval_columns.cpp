@@ -5,6 +5,8 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
+
 namespace widthwise::cli {
 namespace {
 
@@ -27,8 +29,9 @@ void IntervalColumns::require_free(const std::vector<std::string>& carried, cons
   const std::unordered_set<std::string> taken(carried.begin(), carried.end());
   for (const auto& name : names_) {
     if (!taken.contains(name)) continue;
-    throw Error(ErrorCode::kInvalidArgument, table.string() + ": there is a column '" + name +
-                                                 "' already; choose the columns to carry along with --columns");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "{}: the table already has a column '{}'; leave it out of the output with --columns",
+                               table.string(), name);
   }
 }
 

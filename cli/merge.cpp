@@ -10,6 +10,7 @@
 
 #include "calibration_report.hpp"
 #include "command.hpp"
+#include "message.hpp"
 #include "options.hpp"
 #include "tables.hpp"
 
@@ -37,14 +38,14 @@ CalibrationShard merged(const Model& model, const MergeArguments& arguments, boo
       merge_shard(all, shard, model);
       added.merge(shard.sketch);
     } catch (const Error& error) {
-      throw Error(error.code(), file + ": " + error.what());
+      throw Error(error.code(), fmt::format("{}: {}", file, error.what()));
     }
     if (!name_twice || !all.calibration.duplicate()) continue;
-    throw Error(ErrorCode::kDuplicateRows,
-                file + ": rows of this shard are already in the calibration" +
-                    (arguments.shards.size() > 1 ? " or in a shard before it" : "") +
-                    "; counted twice they would make intervals too narrow. Give every row once, or use --replace to " +
-                    "calibrate with these shards alone");
+    throw internal::make_error(
+        ErrorCode::kDuplicateRows,
+        "{}: rows of this shard are already in the calibration set{}, and duplicates make intervals too narrow. Pass "
+        "every row once, or use --replace to calibrate with these shards only",
+        file, arguments.shards.size() > 1 ? " or in an earlier shard" : "");
   }
   // Copies that are too few in each shard may be many in all of them.
   require_new_rows(model, added, before, "--replace");
@@ -81,16 +82,15 @@ void run(const MergeArguments& arguments) {
 
 Command add_merge(CLI::App& program) {
   auto arguments = std::make_shared<MergeArguments>();
-  CLI::App& command = add_command(program, "merge", "Calibrate a model with shards that 'calibrate --emit' wrote.",
-                                  "widthwise merge homes.safetensors march.shard april.shard");
-  command.add_option("MODEL", arguments->model, "model file; written anew, whole or not at all")
+  CLI::App& command =
+      add_command(program, "merge", "Add shards written by 'calibrate --emit' to the calibration set of a model.",
+                  "widthwise merge homes.safetensors march.shard april.shard");
+  command.add_option("MODEL", arguments->model, "model file; replaced atomically")->required()->type_name("FILE");
+  command.add_option("SHARD", arguments->shards, "shards written by 'widthwise calibrate --emit' with this model")
       ->required()
       ->type_name("FILE");
-  command.add_option("SHARD", arguments->shards, "files that 'widthwise calibrate --emit' wrote with this model")
-      ->required()
-      ->type_name("FILE");
-  command.add_flag("--replace", arguments->replace, "forget the calibration there was, and use these shards alone");
-  command.add_option("-o,--output", arguments->output, "write here and leave MODEL as it is")->type_name("FILE");
+  command.add_flag("--replace", arguments->replace, "discard the existing calibration set and use only these shards");
+  command.add_option("-o,--output", arguments->output, "model file to write instead of MODEL")->type_name("FILE");
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};
 }

@@ -7,6 +7,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "output.hpp"
 #include "text.hpp"
 
@@ -14,7 +15,7 @@ namespace widthwise::cli {
 namespace {
 
 [[noreturn]] void refuse(std::string_view option, const std::string& why) {
-  throw Error(ErrorCode::kInvalidArgument, std::string(option) + ": " + why);
+  throw internal::make_error(ErrorCode::kInvalidArgument, "{}: {}", option, why);
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -36,7 +37,7 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string&
   const auto check = [choices](const std::string& text) {
     if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string();
     const std::string near = suggestion(text, choices);
-    return "'" + text + "' is not one of " + list(choices) + near;
+    return fmt::format("'{}' is not one of {}{}", text, list(choices), near);
   };
   return command.add_option(name, value, description)->type_name(type)->check(CLI::Validator(check, ""));
 }
@@ -49,30 +50,29 @@ CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<st
 CLI::Validator whole_number() {
   const auto check = [](const std::string& text) {
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits) return "'" + text + "' is not a whole number from 0 on";
+    if (!digits) return fmt::format("'{}' is not a non-negative integer", text);
     if (internal::read_whole<std::uint64_t>(text)) return std::string();
-    return text + " is too large; expected at most " + std::to_string(std::numeric_limits<std::uint64_t>::max());
+    return fmt::format("{} is too large; expected at most {}", text, std::numeric_limits<std::uint64_t>::max());
   };
   return {check, ""};
 }
 
 CLI::Option* add_levels(CLI::App& command, std::vector<std::string>& values, const std::string& by_default) {
   return add_list(command, "--level", values, "L",
-                  "confidence of the intervals, as in 0.9; several as 0.9,0.95; default: " + by_default);
+                  "confidence level, such as 0.9, or several: 0.9,0.95; default: " + by_default);
 }
 
 CLI::Option* add_guarantee(CLI::App& command, std::string& value, const std::string& by_default) {
   return command
-      .add_option(
-          "--guarantee", value,
-          "marginal: coverage of at least the level on average over calibration sets; or a confidence, as 0.95: "
-          "coverage of at least the level for that share of calibration sets; default: " +
-              by_default)
+      .add_option("--guarantee", value,
+                  "marginal: coverage is at least the level on average over calibration sets; a confidence such as "
+                  "0.95: for at least 95% of calibration sets; default: " +
+                      by_default)
       ->type_name("marginal|0..1");
 }
 
 CLI::Option* add_json(CLI::App& command, bool& json) {
-  return command.add_flag("--json", json, "print one JSON object, in full precision");
+  return command.add_flag("--json", json, "print one JSON object with numbers in full precision");
 }
 
 CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& purpose,
@@ -100,9 +100,9 @@ std::vector<Level> parse_levels(const std::vector<std::string>& texts) {
         const Level level = Level::parse(part);
         if (std::find(levels.begin(), levels.end(), level) == levels.end()) levels.push_back(level);
       } catch (const Error&) {
-        refuse("--level", "'" + part + "' is not a number between 0 and 1, as 0.9");
+        refuse("--level", fmt::format("'{}' is not a number between 0 and 1, such as 0.9", part));
       }
-      if (levels.size() > kMaxLevels) refuse("--level", "expected at most " + std::to_string(kMaxLevels) + " levels");
+      if (levels.size() > kMaxLevels) refuse("--level", fmt::format("expected at most {} levels", kMaxLevels));
     }
   }
   return levels;
@@ -112,19 +112,20 @@ Guarantee parse_guarantee(const std::string& text) {
   try {
     return Guarantee::parse(text);
   } catch (const Error&) {
-    refuse("--guarantee", "'" + text + "' is neither 'marginal' nor a confidence between 0 and 1, as 0.95");
+    refuse("--guarantee",
+           fmt::format("'{}' is neither 'marginal' nor a confidence between 0 and 1, such as 0.95", text));
   }
 }
 
 double parse_number(std::string_view option, std::string_view text) {
   const auto value = internal::read_whole<double>(text);
-  if (!value) refuse(option, "'" + std::string(text) + "' is not a number");
+  if (!value) refuse(option, fmt::format("'{}' is not a number", text));
   return *value;
 }
 
 std::pair<std::string, std::string> parse_pair(std::string_view option, std::string_view text) {
   auto parts = split(text, ',');
-  if (parts.size() != 2) refuse(option, "'" + std::string(text) + "' is not of the form LO,HI");
+  if (parts.size() != 2) refuse(option, fmt::format("'{}' does not have the form LO,HI", text));
   return {std::move(parts[0]), std::move(parts[1])};
 }
 
@@ -134,7 +135,7 @@ OutcomeRange parse_range(std::string_view text) {
   if (!low.empty()) range.low = parse_number("--outcome-range", low);
   if (!high.empty()) range.high = parse_number("--outcome-range", high);
   if (!(range.low < range.high))
-    refuse("--outcome-range", "'" + std::string(text) + "' is empty; expected LO below HI");
+    refuse("--outcome-range", fmt::format("'{}' is an empty range; expected LO below HI", text));
   return range;
 }
 

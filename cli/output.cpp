@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "message.hpp"
 #include "text.hpp"
 
 namespace widthwise::cli {
@@ -22,7 +23,7 @@ double share(std::uint64_t part, std::uint64_t whole) { return static_cast<doubl
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
   const std::string nearest = internal::nearest_name(name, names);
-  return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
 }
 
 std::string list(const std::vector<std::string>& words) {
@@ -45,7 +46,7 @@ std::string TextTable::to_string() const {
     std::string line = "  ";
     for (std::size_t j = 0; j < row.size(); ++j) {
       const std::string blanks(widths[j] - row[j].size(), ' ');
-      line += j == 0 ? row[j] + blanks : "   " + blanks + row[j];
+      line += j == 0 ? row[j] + blanks : fmt::format("   {}{}", blanks, row[j]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";

@@ -10,6 +10,7 @@
 #include <widthwise/plan.hpp>
 
 #include "command.hpp"
+#include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 
@@ -28,24 +29,23 @@ struct PlanArguments {
 std::string words(const Level& level, const Guarantee& guarantee, const CoverageSpread& spread,
                   const PlanArguments& arguments, bool from_tolerance) {
   const std::uint64_t minimum = guarantee.min_rows(level);
-  const std::string intervals = "intervals of level " + level.to_string() + with_guarantee(guarantee);
-  const std::string range = "between " + percent(spread.low, 2) + " and " + percent(spread.high, 2);
-  const std::string confidence = "with " + percent(arguments.confidence, 0) + " confidence";
+  const std::string intervals = fmt::format("intervals of level {}{}", level.to_string(), with_guarantee(guarantee));
+  const std::string range = fmt::format("between {} and {}", percent(spread.low, 2), percent(spread.high, 2));
+  const std::string confidence = fmt::format("with {} confidence", percent(arguments.confidence, 0));
   if (from_tolerance) {
-    return "Calibrate with " + count_of(spread.rows, "row") + " or more to keep the coverage of " + intervals +
-           " within " + significant(arguments.tolerance) + " of " + level.to_string() + ", " + confidence +
-           ": it will be " + range + ".";
+    return fmt::format("Calibrate with {} or more to keep the coverage of {} within {} of {}, {}: it will be {}.",
+                       count_of(spread.rows, "row"), intervals, significant(arguments.tolerance), level.to_string(),
+                       confidence, range);
   }
   if (spread.rows < minimum) {
-    return "Calibrated with " + count_of(spread.rows, "row") + ", " + intervals +
-           " are infinite: no finite interval is valid with fewer than " + count_of(minimum, "row") + ".";
+    return fmt::format("Calibrated with {}, {} are infinite: no finite interval is valid with fewer than {}.",
+                       count_of(spread.rows, "row"), intervals, count_of(minimum, "row"));
   }
-  std::string text = "Calibrated with " + count_of(spread.rows, "row") + ", " + intervals + " cover " + range +
-                     " of new outcomes, " + confidence + "; " + percent(spread.mean, 2) +
-                     " on average over calibrations";
+  std::string text = fmt::format("Calibrated with {}, {} cover {} of new outcomes, {}; {} on average over calibrations",
+                                 count_of(spread.rows, "row"), intervals, range, confidence, percent(spread.mean, 2));
   if (const std::optional<Level>& min_share = guarantee.confidence()) {
-    text += " and at least " + percent(level.value(), 0) + " of new outcomes in " + percent(min_share->value(), 0) +
-            " of calibrations";
+    text += fmt::format(" and at least {} of new outcomes in {} of calibrations", percent(level.value(), 0),
+                        percent(min_share->value(), 0));
   }
   return text + ".";
 }
@@ -76,24 +76,27 @@ void run(const PlanArguments& arguments, bool from_tolerance) {
 Command add_plan(CLI::App& program) {
   auto arguments = std::make_shared<PlanArguments>();
   CLI::App& command =
-      add_command(program, "plan", "Say how many calibration rows a promise needs, or what rows promise.",
+      add_command(program, "plan", "Plan the calibration set: rows for a tolerance, or the coverage N rows give.",
                   "widthwise plan --level 0.9 --tolerance 0.01");
   add_levels(command, arguments->level, "0.9");
-  CLI::Option* tolerance = command
-                               .add_option("--tolerance", arguments->tolerance,
-                                           "how far coverage may be from the level: how many rows does that need?")
-                               ->type_name("T");
+  CLI::Option* tolerance =
+      command
+          .add_option(
+              "--tolerance", arguments->tolerance,
+              "largest deviation of the coverage from the level; prints the number of calibration rows it needs")
+          ->type_name("T");
   CLI::Option* rows =
-      add_count(command, "--rows", arguments->rows, "calibration rows there are: what coverage do they promise?");
+      add_count(command, "--rows", arguments->rows, "number of calibration rows; prints the coverage they give");
   command
-      .add_option("--confidence", arguments->confidence, "how sure to be, over the luck of drawing calibration rows")
+      .add_option("--confidence", arguments->confidence,
+                  "probability, over random calibration sets, that the printed range of coverage holds")
       ->type_name("C")
       ->capture_default_str();
   add_guarantee(command, arguments->guarantee, "marginal");
   add_json(command, arguments->json);
   return {&command, [=] {
             if (tolerance->empty() == rows->empty()) {
-              throw Error(ErrorCode::kInvalidArgument, "give either --tolerance or --rows");
+              throw Error(ErrorCode::kInvalidArgument, "expected exactly one of --tolerance and --rows");
             }
             run(*arguments, rows->empty());
           }};

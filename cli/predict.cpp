@@ -8,6 +8,7 @@
 
 #include "command.hpp"
 #include "interval_columns.hpp"
+#include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"
@@ -32,13 +33,15 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
     if (added.infinite()[j] == 0) continue;
     const std::uint64_t minimum = model.parts().guarantee.min_rows(levels[j]);
     if (rows < minimum) {
-      warn("intervals of level " + levels[j].to_string() + with_guarantee(model.parts().guarantee) +
-           " are infinite: it needs " + count_of(minimum, "calibration row") + ", the model has " + count(rows) +
-           "; add some with 'widthwise calibrate'");
+      warn(fmt::format(
+          "intervals of level {}{} are infinite: the level needs {}, the model has {}; add rows with 'widthwise "
+          "calibrate'",
+          levels[j].to_string(), with_guarantee(model.parts().guarantee), count_of(minimum, "calibration row"),
+          count(rows)));
     } else {
-      warn(count_of(added.infinite()[j], "interval") + " of level " + levels[j].to_string() +
-           (added.infinite()[j] == 1 ? " is" : " are") +
-           " infinite: the row has no prediction, or one that the calibration cannot bound");
+      warn(fmt::format(
+          "{} of level {}{} infinite: the prediction is missing, or its score is outside the calibrated scores",
+          count_of(added.infinite()[j], "interval"), levels[j].to_string(), added.infinite()[j] == 1 ? " is" : " are"));
     }
   }
 }
@@ -70,7 +73,7 @@ void run(const PredictArguments& arguments) {
     print_json(Json{
         {"output", arguments.output}, {"rows", table.rows_read()}, {"added", added.names()}, {"infinite", infinite}});
   } else {
-    print(arguments.output + ": " + count_of(table.rows_read(), "row") + ", with " + list(added.names()) + ".\n");
+    print(fmt::format("{}: {}, with {}.\n", arguments.output, count_of(table.rows_read(), "row"), list(added.names())));
   }
   warn_of_infinite(model, levels, added);
 }
@@ -87,13 +90,14 @@ Command add_predict(CLI::App& program) {
       ->type_name("FILE");
   command
       .add_option("-o,--output", arguments->output,
-                  "CSV or Parquet file to write: the table's columns, 'prediction' when the model makes it, then "
-                  "lower_L and upper_L for each level")
+                  "CSV or Parquet file to write: the columns of TABLE, 'prediction' if the model has a base model, and "
+                  "lower_L and upper_L per level")
       ->required()
       ->type_name("FILE");
-  add_levels(command, arguments->levels, "those the model was fitted for");
-  add_guarantee(command, arguments->guarantee, "that of the model");
-  add_list(command, "--columns", arguments->columns, "A,B,...", "columns of the table to carry along; default: all");
+  add_levels(command, arguments->levels, "the levels of the model");
+  add_guarantee(command, arguments->guarantee, "the guarantee of the model");
+  add_list(command, "--columns", arguments->columns, "A,B,...",
+           "columns of the table to copy to the output; default: all");
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};
 }

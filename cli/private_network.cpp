@@ -17,15 +17,17 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
+
 namespace widthwise::cli {
 namespace {
 
 [[noreturn]] void refuse(const std::string& step, int error) {
-  throw Error(ErrorCode::kInvalidArgument,
-              "--workers: cannot create a private network for the workers (" + step + ": " +
-                  std::generic_category().message(error) +
-                  "); without one they listen on every network interface and accept anyone. If only trusted programs "
-                  "can reach their ports, add --private-network");
+  throw internal::make_error(
+      ErrorCode::kInvalidArgument,
+      "--workers: cannot create a private network for the workers ({}: {}); without one, they listen on every network "
+      "interface and accept any connection. Add --private-network if only trusted programs can reach their ports",
+      step, std::generic_category().message(error));
 }
 
 /// What the process that creates the namespaces tells its parent.
@@ -41,7 +43,7 @@ struct Identity {
   std::string group;
 };
 
-std::string same(unsigned id) { return std::to_string(id) + " " + std::to_string(id) + " 1"; }
+std::string same(unsigned id) { return fmt::format("{} {} 1", id, id); }
 
 bool write_file(const char* file, std::string_view text) {
   const int descriptor = open(file, O_WRONLY | O_CLOEXEC);
@@ -92,7 +94,7 @@ Outcome create_namespaces(const Identity& identity) {
 }
 
 Handle open_namespace(pid_t process, const char* kind) {
-  const std::string file = "/proc/" + std::to_string(process) + "/ns/" + kind;
+  const std::string file = fmt::format("/proc/{}/ns/{}", process, kind);
   return Handle(open(file.c_str(), O_RDONLY | O_CLOEXEC));
 }
 

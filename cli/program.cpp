@@ -20,7 +20,7 @@ constexpr int kBadData = 1;
 constexpr int kBadUsage = 2;
 
 constexpr const char* kFooter =
-    "'widthwise COMMAND --help' explains a command.\n"
+    "Run 'widthwise COMMAND --help' for the options of a command.\n"
     "\n"
     "Guarantee:\n"
     "  If new rows are exchangeable with the calibration rows, a 90% interval contains the outcome with\n"
@@ -30,11 +30,11 @@ constexpr const char* kFooter =
     "\n"
     "Exit codes:\n"
     "  0    done\n"
-    "  1    bad data: a file that cannot be read or written, or does not hold what it should\n"
-    "  2    bad usage: invalid arguments, or an engine that is missing\n"
+    "  1    invalid data: a file cannot be read or written, or its content is invalid\n"
+    "  2    invalid arguments, or a training engine is missing\n"
     "  3    lost a worker (fit --workers, --tracker); rerun the same command to resume\n"
-    "  130  interrupted (Ctrl-C, SIGINT); no file is left half-written\n"
-    "  143  terminated (SIGTERM); no file is left half-written\n"
+    "  130  interrupted (Ctrl-C, SIGINT); output files are complete or unchanged\n"
+    "  143  terminated (SIGTERM); output files are complete or unchanged\n"
     "\n"
     "Example:\n"
     "  widthwise fit homes.csv --target price --base trees -o homes.safetensors\n"
@@ -63,7 +63,7 @@ std::string message_of(const std::exception& error, const std::string& command) 
 
 }  // namespace
 
-Program::Program() : app_("Honest prediction intervals around the predictions of any regression model.", "widthwise") {
+Program::Program() : app_("Calibrated prediction intervals for any regression model.", "widthwise") {
   app_.formatter(help_formatter());
   app_.set_help_flag("-h,--help", "print this help");
   app_.set_version_flag("--version", std::string("widthwise ") + kVersion, "print the version");
@@ -120,7 +120,7 @@ int run_program(int argc, const char* const* argv) {
     const int code = ended ? *ended : program.run();
     std::cout.flush();
     if (std::cout) return code;
-    complain("cannot write to the standard output");
+    complain("cannot write to standard output");
   } catch (const std::bad_alloc&) {
     complain("out of memory");
   } catch (const std::exception& error) {

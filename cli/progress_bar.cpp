@@ -10,6 +10,7 @@
 #include <iostream>
 
 #include "interrupt.hpp"
+#include "message.hpp"
 #include "output.hpp"
 
 namespace widthwise::cli {
@@ -35,9 +36,9 @@ std::size_t terminal_columns() {
 std::string clock_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::ceil(seconds));
   const auto two_digits = [](std::uint64_t n) { return std::to_string(n / 10) + std::to_string(n % 10); };
-  std::string minutes_seconds = std::to_string(whole / 60 % 60) + ":" + two_digits(whole % 60);
+  std::string minutes_seconds = fmt::format("{}:{}", whole / 60 % 60, two_digits(whole % 60));
   if (whole < 3600) return minutes_seconds;
-  return std::to_string(whole / 3600) + ":" + two_digits(whole / 60 % 60) + ":" + two_digits(whole % 60);
+  return fmt::format("{}:{}:{}", whole / 3600, two_digits(whole / 60 % 60), two_digits(whole % 60));
 }
 
 }  // namespace
@@ -64,11 +65,11 @@ void ProgressBar::show(std::string_view stage, std::uint64_t done, double share)
 void ProgressBar::draw(std::uint64_t done, double share) {
   const double seconds = std::chrono::duration<double>(last_drawn_ - stage_start_).count();
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(kBarCells));
-  std::string line = stage_ + "  [" + std::string(filled, '#') + std::string(kBarCells - filled, '.') + "] " +
-                     std::to_string(static_cast<int>(100 * share)) + " %";
+  std::string line = fmt::format("{}  [{}{}] {} %", stage_, std::string(filled, '#'),
+                                 std::string(kBarCells - filled, '.'), static_cast<int>(100 * share));
   if (seconds >= kSecondsBeforeGuessing && done > 0) {
-    line += "  " + significant(static_cast<double>(done) / seconds, 3) + " " + unit_ + "/s";
-    if (share > 0) line += "  " + clock_text(seconds * (1 - share) / share) + " left";
+    line += fmt::format("  {} {}/s", significant(static_cast<double>(done) / seconds, 3), unit_);
+    if (share > 0) line += fmt::format("  {} left", clock_text(seconds * (1 - share) / share));
   }
   line.resize(std::min(line.size(), terminal_columns() - 1));
   std::cerr << kClearLine << line << std::flush;

@@ -9,6 +9,7 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/seen_rows.hpp>
 
+#include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 
@@ -32,8 +33,8 @@ ReadOptions batches_for(std::size_t levels) {
 void require_column(const TableReader& reader, const std::filesystem::path& file, const std::string& column,
                     ErrorCode code, const std::string& purpose) {
   if (reader.has_column(column)) return;
-  throw Error(code,
-              file.string() + ": no column '" + column + "'" + purpose + suggestion(column, column_names(reader)));
+  throw internal::make_error(code, "{}: no column '{}'{}{}", file.string(), column, purpose,
+                             suggestion(column, column_names(reader)));
 }
 
 std::vector<std::string> parse_columns(const TableReader& reader, const std::filesystem::path& file,
@@ -76,7 +77,7 @@ void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& 
   try {
     require_new_rows(model, rows, calibrated, "--replace");
   } catch (const Error& error) {
-    throw Error(error.code(), file.string() + ": " + error.what());
+    throw Error(error.code(), fmt::format("{}: {}", file.string(), error.what()));
   }
 }
 
@@ -85,8 +86,8 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
   const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
   if (bad == values.end()) return;
   const auto row = first_row + static_cast<std::uint64_t>(bad - values.begin());
-  throw Error(ErrorCode::kBadData, file.string() + ": row " + std::to_string(row + 1) + ": '" + column + "' is " +
-                                       (std::isnan(*bad) ? "missing" : "infinite") + "; " + advice);
+  throw internal::make_error(ErrorCode::kBadData, "{}: row {}: '{}' is {}; {}", file.string(), row + 1, column,
+                             std::isnan(*bad) ? "missing" : "infinite", advice);
 }
 
 namespace {

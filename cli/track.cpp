@@ -16,6 +16,7 @@
 
 #include "command.hpp"
 #include "interval_columns.hpp"
+#include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"
@@ -64,9 +65,10 @@ GivenOptions parse(const TrackArguments& arguments) {
 void expect_same(const OnlineCalibration& online, const GivenOptions& given) {
   const auto expect = [](bool same, const std::string& option) {
     if (same) return;
-    throw Error(ErrorCode::kInvalidArgument, option +
-                                                 ": the model already tracks a stream with a different value; leave " +
-                                                 option + " out to resume it, or start again with --restart");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "{}: the model already tracks a stream with a different value; leave {} out to resume "
+                               "it, or start again with --restart",
+                               option, option);
   };
   expect(given.levels.empty() || given.levels == online.levels(), "--level");
   expect(!given.method || *given.method == online.method(), "--method");
@@ -96,7 +98,7 @@ void refuse_known_rows(const TrackArguments& arguments, const Model& model, cons
   const auto last = notes.find(kTrackedLast);
   if (model.parts().online && !arguments.restart && last != notes.end() && last->second == fingerprint_text(reader)) {
     throw Error(ErrorCode::kBadData,
-                arguments.table + ": the model has already observed these rows; continue with the rows after them");
+                arguments.table + ": the model has already observed these rows; pass only rows that follow them");
   }
 }
 
@@ -105,8 +107,9 @@ void check_outcomes(std::span<const double> outcomes, const ModelTable& table, c
   const auto bad = std::find_if(outcomes.begin(), outcomes.end(), [](double y) { return std::isinf(y); });
   if (bad == outcomes.end()) return;
   const auto row = table.batch().first_row() + static_cast<std::uint64_t>(bad - outcomes.begin());
-  throw Error(ErrorCode::kBadData, table.file().string() + ": row " + std::to_string(row + 1) + ": '" + target +
-                                       "' is infinite; leave it empty if it is not known");
+  throw internal::make_error(ErrorCode::kBadData,
+                             "{}: row {}: '{}' is infinite; leave the cell empty if the outcome is unknown",
+                             table.file().string(), row + 1, target);
 }
 
 /// What a run of the command did, for its report.
@@ -153,11 +156,11 @@ void report_json(const TrackArguments& arguments, const OnlineCalibration& onlin
 
 /// Which outcomes an interval of the output was made with.
 std::string mode_of(const TrackArguments& arguments) {
-  const std::string late =
-      arguments.delay == 0 ? ""
-                           : ", " + count(arguments.delay) + (arguments.delay == 1 ? " batch" : " batches") + " late";
-  if (!arguments.batch_by.empty()) return "in batches of equal '" + arguments.batch_by + "'" + late;
-  if (arguments.batch_size > 1) return "in batches of " + count(arguments.batch_size) + " rows" + late;
+  const std::string late = arguments.delay == 0 ? ""
+                                                : fmt::format(", {}{} late", count(arguments.delay),
+                                                              arguments.delay == 1 ? " batch" : " batches");
+  if (!arguments.batch_by.empty()) return fmt::format("in batches of equal '{}'{}", arguments.batch_by, late);
+  if (arguments.batch_size > 1) return fmt::format("in batches of {} rows{}", count(arguments.batch_size), late);
   return late.empty() ? "row by row, each outcome known before the next row" : "row by row" + late;
 }
 
@@ -190,14 +193,15 @@ void report(const TrackArguments& arguments, const OnlineCalibration& online, co
   const std::uint64_t observed = observed_rows(tracked, online);
   std::string text;
   if (arguments.observe) {
-    text += arguments.table + ": " + count_of(observed, "outcome") + " of intervals issued before.\n";
+    text += fmt::format("{}: {} of intervals issued before.\n", arguments.table, count_of(observed, "outcome"));
   } else {
-    text += arguments.output + ": " + count_of(tracked.rows, "row") + ", with " + list(tracked.added) +
-            (observed == 0 ? "" : "; " + mode_of(arguments)) + ".\n";
+    text += fmt::format("{}: {}, with {}{}.\n", arguments.output, count_of(tracked.rows, "row"), list(tracked.added),
+                        observed == 0 ? "" : "; " + mode_of(arguments));
   }
   if (!arguments.save.empty()) {
-    text += arguments.save + ": resumes from here, after " + count_of(online.rows(), "row") + " with outcomes" +
-            (online.rows_pending() == 0 ? "" : "; " + count_of(online.rows_pending(), "row") + " pending") + ".\n";
+    text += fmt::format(
+        "{}: resumes from here, after {} with outcomes{}.\n", arguments.save, count_of(online.rows(), "row"),
+        online.rows_pending() == 0 ? "" : fmt::format("; {} pending", count_of(online.rows_pending(), "row")));
   }
   if (online.rows() > 0) text += "\n" + coverage_table(online, tracked);
   print(text);
@@ -216,7 +220,7 @@ class BatchesBy {
       return;
     }
     const std::span<const double> values = table.column(column_);
-    require_finite(values, table.file(), column_, table.batch().first_row(), "every row needs its batch");
+    require_finite(values, table.file(), column_, table.batch().first_row(), "expected a batch number in every row");
     for (std::size_t first = 0; first < rows;) {
       if (last_ && *last_ != values[first]) end();
       last_ = values[first];
@@ -296,16 +300,16 @@ void observe_rows(const Model& model, OnlineCalibration& online, ModelTable& tab
         [&](std::size_t first, std::size_t count) {
           const double number = table.column(kBatchColumn)[first];
           if (number < 0 || number != std::floor(number) || number > static_cast<double>(online.rows_issued())) {
-            throw Error(ErrorCode::kBadData,
-                        table.file().string() + ": row " + std::to_string(table.batch().first_row() + first + 1) +
-                            ": '" + kBatchColumn + "' is not the number of a batch that was issued; expected the " +
-                            "column as track wrote it");
+            throw internal::make_error(ErrorCode::kBadData,
+                                       "{}: row {}: '{}' is not the number of an issued batch; expected the column "
+                                       "written by 'widthwise track'",
+                                       table.file().string(), table.batch().first_row() + first + 1, kBatchColumn);
           }
           try {
             model.observe(online, static_cast<std::uint64_t>(number), rows.slice(first, count),
                           outcomes.subspan(first, count));
           } catch (const Error& error) {
-            throw Error(ErrorCode::kBadData, table.file().string() + ": " + error.what());
+            throw internal::make_error(ErrorCode::kBadData, "{}: {}", table.file().string(), error.what());
           }
         },
         [] {});
@@ -324,17 +328,17 @@ void save_state(const TrackArguments& arguments, const Model& model, const Onlin
 
 void run_observe(const TrackArguments& arguments, const Model& model) {
   if (!model.parts().online) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "--observe: " + arguments.model +
-                    " follows no stream; issue intervals first, with 'widthwise track' and --save");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "--observe: {} has no online state; issue intervals first with 'widthwise track --save'",
+                               arguments.model);
   }
   OnlineCalibration online = begin(arguments, model);
   Tracked tracked{.before = online};
   auto reader = TableReader::open(arguments.table, batches_for(online.levels().size()));
   const std::string& target = target_of(model);
-  require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", the outcomes to observe");
+  require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", which holds the outcomes to observe");
   require_column(*reader, arguments.table, kBatchColumn, ErrorCode::kBadData,
-                 ", which track writes for rows whose outcomes are to come");
+                 ", which 'widthwise track' writes for rows with pending outcomes");
   ModelTable table(model, arguments.table, std::move(reader), {target, kBatchColumn});
   observe_rows(model, online, table);
   tracked.rows = table.rows_read();
@@ -379,21 +383,20 @@ void run_track(const TrackArguments& arguments, const Model& model) {
   save_state(arguments, model, online, observed_rows(tracked, online) > 0 ? std::optional(fingerprint) : std::nullopt);
   report(arguments, online, tracked);
   if (teaches) return;
-  warn(arguments.table + ": no column '" + target + "', so " +
-       (arguments.save.empty()
-            ? "no outcome was observed; with --save the intervals are recorded and their outcomes can "
-              "be observed later"
-            : "no outcome was observed; when they are known, add the column to " + arguments.output +
-                  " and run 'widthwise track " + arguments.save + " " + arguments.output + " --observe --save " +
-                  arguments.save + "'") +
-       suggestion(target, names));
+  warn(fmt::format("{}: no column '{}', so {}{}", arguments.table, target,
+                   arguments.save.empty()
+                       ? "no outcome was observed; with --save the intervals are recorded and their outcomes can "
+                         "be observed later"
+                       : fmt::format("no outcome was observed; when they are known, add the column to {} and run "
+                                     "'widthwise track {} {} --observe --save {}'",
+                                     arguments.output, arguments.save, arguments.output, arguments.save),
+                   suggestion(target, names)));
 }
 
 void run(const TrackArguments& arguments) {
   if (arguments.observe != arguments.output.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, arguments.observe
-                                                 ? "--observe makes no intervals; leave --output out"
-                                                 : "--output is required: the file to write intervals to");
+    throw Error(ErrorCode::kInvalidArgument,
+                arguments.observe ? "--observe writes no intervals; remove --output" : "--output FILE is required");
   }
   std::vector<std::string> used = {arguments.table};
   if (!arguments.observe) {
@@ -414,57 +417,61 @@ void run(const TrackArguments& arguments) {
 
 Command add_track(CLI::App& program) {
   auto arguments = std::make_shared<TrackArguments>();
-  CLI::App& command = add_command(
-      program, "track", "Write intervals that follow a stream: each outcome corrects the intervals after it.",
-      "widthwise track homes.safetensors today.csv -o intervals.csv --save homes.safetensors");
-  command.add_option("MODEL", arguments->model, "model file, calibrated")->required()->type_name("FILE");
+  CLI::App& command =
+      add_command(program, "track", "Write intervals for a stream of rows, updated online with each observed outcome.",
+                  "widthwise track homes.safetensors today.csv -o intervals.csv --save homes.safetensors");
+  command.add_option("MODEL", arguments->model, "calibrated model file")->required()->type_name("FILE");
   command
-      .add_option("TABLE", arguments->table,
-                  "CSV or Parquet file with the model's columns, in time order; rows without an outcome get intervals "
-                  "and are not recorded; a table without the outcome column is issued as one batch to observe later")
+      .add_option(
+          "TABLE", arguments->table,
+          "CSV or Parquet file with the model's columns, in time order; rows without an outcome get intervals but are "
+          "not recorded; a table without the outcome column is one batch, observed later with --observe")
       ->required()
       ->type_name("FILE");
   command
       .add_option("-o,--output", arguments->output,
-                  "CSV or Parquet file to write, as predict does: each interval is made before its outcome is observed")
+                  "CSV or Parquet file to write, with the columns of 'widthwise predict'; each interval is computed "
+                  "before its outcome is observed")
       ->type_name("FILE");
   command
       .add_option("--save", arguments->save,
-                  "model file to write the state to, MODEL or another; the next table resumes it")
+                  "model file that receives the online state, MODEL or another; the next run resumes from it")
       ->type_name("FILE");
   CLI::Option* const batch_size =
       add_count(command, "--batch-size", arguments->batch_size,
-                "rows issued together: their outcomes are observed after the last of them; default: 1, each outcome is "
-                "known before the next row");
+                "rows per batch; outcomes are observed after the last row of a batch; default: 1");
   CLI::Option* const batch_by =
       command
           .add_option("--batch-by", arguments->batch_by,
-                      "column of numbers, a day for instance: consecutive rows of one value are issued together")
+                      "numeric column, such as a day; consecutive rows with the same value form a batch")
           ->type_name("COL")
           ->excludes(batch_size);
-  CLI::Option* const delay = add_count(command, "--delay", arguments->delay,
-                                       "batches issued before the outcomes of a batch are observed; default: 0");
+  CLI::Option* const delay =
+      add_count(command, "--delay", arguments->delay,
+                "number of later batches issued before the outcomes of a batch are observed; default: 0");
   command
       .add_flag("--observe", arguments->observe,
-                "observe the outcomes of rows that an earlier track issued, by the column 'batch' it wrote, in any "
-                "order; makes no intervals")
+                "observe outcomes of rows issued by an earlier run, matched by its column 'batch', in any order; write "
+                "no intervals")
       ->excludes(batch_size)
       ->excludes(batch_by)
       ->excludes(delay);
-  add_levels(command, arguments->levels, "those the model was fitted for");
+  add_levels(command, arguments->levels, "the levels of the model");
   add_choice(command, "--method", arguments->method, {"adaptive", "decaying"},
-             "move the level, indefinitely, or the quantile, by shrinking steps; default: adaptive");
+             "adaptive: adjust the level with constant steps; decaying: adjust the quantile with shrinking steps; "
+             "default: adaptive");
   command
       .add_option("--step", arguments->step,
-                  "how far one miss moves the level; default: a twentieth of 1 - level when adaptive, 1 when decaying")
+                  "step size of one update; default: (1 - level) / 20 for adaptive, 1 for decaying")
       ->type_name("S");
   command
       .add_option("--window-rows", arguments->window_rows,
-                  "recent rows that adaptive takes quantiles of, at least, and that the report counts; default: 1000")
+                  "recent rows used for the quantiles of adaptive and for the report of recent coverage; default: 1000")
       ->type_name("N")
       ->check(whole_number());
-  command.add_flag("--restart", arguments->restart, "start again from the calibration; discards the saved state");
-  add_list(command, "--columns", arguments->columns, "A,B,...", "columns of the table to carry along; default: all");
+  command.add_flag("--restart", arguments->restart, "discard the saved online state and start from the calibration");
+  add_list(command, "--columns", arguments->columns, "A,B,...",
+           "columns of the table to copy to the output; default: all");
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};
 }

@@ -24,6 +24,7 @@
 
 #include "command.hpp"
 #include "interrupt.hpp"
+#include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "private_network.hpp"
@@ -116,9 +117,10 @@ class Workers {
     for (const std::size_t rank : failed_) {
       const int status = workers_[rank].status.value_or(0);
       if (WIFSIGNALED(status) && !workers_[rank].signalled) {
-        complain("worker " + std::to_string(rank) + " of " + std::to_string(workers_.size()) + " was killed (signal " +
-                 std::to_string(WTERMSIG(status)) +
-                 "); no model was written; rerun the same command to resume from the last checkpoint");
+        complain(
+            fmt::format("worker {} of {} was killed (signal {}); no model was written; rerun the same command to "
+                        "resume from the last checkpoint",
+                        rank, workers_.size(), WTERMSIG(status)));
         return kLostWorkerExit;
       }
     }
@@ -231,7 +233,9 @@ CommunicatorOptions worker_options(const WorkerChoice& choice) {
                         ? std::nullopt
                         : internal::read_whole<std::uint16_t>(std::string_view(choice.tracker).substr(colon + 1));
   if (!port || *port == 0 || colon == 0) {
-    throw Error(ErrorCode::kInvalidArgument, "--tracker: '" + choice.tracker + "' is not HOST:PORT, as 10.0.0.1:9091");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "--tracker: '{}' does not have the form HOST:PORT, such as 10.0.0.1:9091",
+                               choice.tracker);
   }
   options.host = choice.tracker.substr(0, colon);
   options.port = *port;
@@ -243,8 +247,9 @@ CommunicatorOptions worker_options(const WorkerChoice& choice) {
     std::_Exit(kLostWorkerExit);
   };
   if (choice.world == 0 || choice.rank >= choice.world) {
-    throw Error(ErrorCode::kInvalidArgument, "--rank: there is no worker " + std::to_string(choice.rank) + " of " +
-                                                 std::to_string(choice.world) + "; ranks begin with 0");
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "--rank: {} is out of range for {} workers; expected 0 to one less than --world",
+                               choice.rank, choice.world);
   }
   return options;
 }
@@ -256,7 +261,7 @@ void run_workers(const WorkerChoice& choice, bool threads_given) {
     network.emplace();
     arguments.emplace_back("--private-network");
   }
-  arguments.insert(arguments.end(), {"--tracker", kHere + (":" + std::to_string(network ? kAnyPort : free_port())),
+  arguments.insert(arguments.end(), {"--tracker", kHere + (fmt::format(":{}", network ? kAnyPort : free_port())),
                                      "--world", std::to_string(choice.start)});
   if (!threads_given) {
     const std::size_t threads = available_processors() / choice.start;

@@ -9,7 +9,7 @@
 #include <widthwise/error.hpp>
 
 #include "dense_net_inputs.hpp"
-#include "text.hpp"
+#include "message.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
@@ -34,20 +34,20 @@ template <class Number>
 void check_finite(std::span<const Number> numbers, const std::string& what) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (!std::isfinite(numbers[i])) {
-      refuse(what + " " + std::to_string(i) + " is " + internal::text_of(static_cast<double>(numbers[i])));
+      refuse(fmt::format("{} {} is {}", what, i, static_cast<double>(numbers[i])));
     }
   }
 }
 
 void check_units(std::size_t units, const std::string& what) {
   if (units == 0 || units > kMaxUnits) {
-    refuse(what + ": expected 1 to " + std::to_string(kMaxUnits) + ", found " + std::to_string(units));
+    refuse(fmt::format("{}: expected 1 to {}, found {}", what, kMaxUnits, units));
   }
 }
 
 void check_size(std::size_t size, std::size_t expected, const std::string& what) {
   if (size != expected) {
-    refuse("expected " + std::to_string(expected) + " " + what + ", found " + std::to_string(size));
+    refuse(fmt::format("expected {} {}, found {}", expected, what, size));
   }
 }
 
@@ -58,26 +58,24 @@ void check_arrays(const DenseNetArrays& arrays) {
   check_finite(std::span(arrays.scale), "scale");
   for (std::size_t i = 0; i < arrays.scale.size(); ++i) {
     if (!(arrays.scale[i] > 0)) {
-      refuse("scale " + std::to_string(i) + " is " + internal::text_of(arrays.scale[i]) + ", expected it positive");
+      refuse(fmt::format("scale {} is {}; expected a positive number", i, arrays.scale[i]));
     }
   }
   if (!(arrays.bound > 0 && arrays.bound <= kMaxBound)) {
-    refuse("the bound is " + internal::text_of(arrays.bound) + ", expected it in (0, " + internal::text_of(kMaxBound) +
-           "]");
+    refuse(fmt::format("the bound is {}; expected a number in (0, {}]", arrays.bound, kMaxBound));
   }
   if (arrays.layers.empty() || arrays.layers.size() > kMaxLayers) {
-    refuse("expected 1 to " + std::to_string(kMaxLayers) + " layers, found " + std::to_string(arrays.layers.size()));
+    refuse(fmt::format("expected 1 to {} layers, found {}", kMaxLayers, arrays.layers.size()));
   }
   std::size_t inputs = arrays.centre.size();
   for (std::size_t i = 0; i < arrays.layers.size(); ++i) {
     const DenseLayer& layer = arrays.layers[i];
-    const std::string name = "layer " + std::to_string(i) + ": ";
-    check_size(layer.inputs, inputs, "inputs of layer " + std::to_string(i) + ", as many as come before it");
+    const std::string name = fmt::format("layer {}: ", i);
+    check_size(layer.inputs, inputs, fmt::format("inputs of layer {}, as many as outputs of the layer before", i));
     check_units(layer.outputs, name + "outputs");
     // Both factors are at most kMaxUnits: no overflow.
-    check_size(layer.weights.size(), std::size_t{layer.inputs} * layer.outputs,
-               "weights of layer " + std::to_string(i));
-    check_size(layer.biases.size(), layer.outputs, "biases of layer " + std::to_string(i));
+    check_size(layer.weights.size(), std::size_t{layer.inputs} * layer.outputs, fmt::format("weights of layer {}", i));
+    check_size(layer.biases.size(), layer.outputs, fmt::format("biases of layer {}", i));
     check_finite(std::span(layer.weights), name + "weight");
     check_finite(std::span(layer.biases), name + "bias");
     inputs = layer.outputs;
@@ -158,11 +156,10 @@ std::size_t DenseNet::outputs() const { return arrays_.layers.back().outputs; }
 // come from the second-level cache about as fast as they are used, and the inputs that ReLU made 0 can be left out.
 void DenseNet::evaluate(MatrixView x, MutableMatrixView out) const {
   if (x.rows() != out.rows() || x.columns() != inputs() || out.columns() != outputs()) {
-    throw Error(ErrorCode::kShapeMismatch, "DenseNet::evaluate: a net of " + std::to_string(inputs()) + " inputs and " +
-                                               std::to_string(outputs()) + " outputs, but x is " +
-                                               std::to_string(x.rows()) + " x " + std::to_string(x.columns()) +
-                                               " and out " + std::to_string(out.rows()) + " x " +
-                                               std::to_string(out.columns()));
+    throw internal::make_error(
+        ErrorCode::kShapeMismatch,
+        "DenseNet::evaluate: the net has {} inputs and {} outputs, but x is {} x {} and out is {} x {}", inputs(),
+        outputs(), x.rows(), x.columns(), out.rows(), out.columns());
   }
   const std::size_t room = widest_ + kAtOnce;
   std::array<float, 2 * (kOnStack + kAtOnce)> small_numbers;

@@ -10,6 +10,7 @@
 #include <widthwise/error.hpp>
 
 #include "knn_bounds.hpp"
+#include "message.hpp"
 #include "row_function_checks.hpp"
 
 namespace widthwise {
@@ -28,25 +29,22 @@ constexpr std::size_t kMaxInputs = std::size_t{1} << 24U;
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, "Knn: " + what); }
 
-std::string of_column(const char* what, std::size_t column) {
-  return std::string(what) + " of column " + std::to_string(column);
-}
+std::string of_column(const char* what, std::size_t column) { return fmt::format("{} of column {}", what, column); }
 
 void check(const KnnArrays& arrays) {
   const std::size_t inputs = arrays.centre.size();
   const std::size_t rows = arrays.values.size();
-  const auto found = [](std::size_t count) { return ", found " + std::to_string(count); };
-  if (inputs > kMaxInputs) refuse("expected at most " + std::to_string(kMaxInputs) + " inputs" + found(inputs));
+  const auto found = [](std::size_t count) { return fmt::format(", found {}", count); };
+  if (inputs > kMaxInputs) refuse(fmt::format("expected at most {} inputs{}", kMaxInputs, found(inputs)));
   if (arrays.scale.size() != inputs) {
-    refuse("expected as many scales as centres, " + std::to_string(inputs) + found(arrays.scale.size()));
+    refuse(fmt::format("expected as many scales as centres, {}{}", inputs, found(arrays.scale.size())));
   }
-  if (rows == 0 || rows > kMaxRows) refuse("expected from 1 to " + std::to_string(kMaxRows) + " rows" + found(rows));
+  if (rows == 0 || rows > kMaxRows) refuse(fmt::format("expected 1 to {} rows{}", kMaxRows, found(rows)));
   if (arrays.points.size() != rows * inputs) {
-    refuse("expected points of " + std::to_string(rows) + " x " + std::to_string(inputs) + " numbers" +
-           found(arrays.points.size()));
+    refuse(fmt::format("expected points of {} x {} numbers{}", rows, inputs, found(arrays.points.size())));
   }
   if (arrays.neighbours == 0 || arrays.neighbours > rows) {
-    refuse("expected from 1 to " + std::to_string(rows) + " neighbours, one for each row" + found(arrays.neighbours));
+    refuse(fmt::format("expected 1 to {} neighbours, at most one per row{}", rows, found(arrays.neighbours)));
   }
   for (std::size_t j = 0; j < inputs; ++j) {
     if (!std::isfinite(arrays.centre[j])) refuse(of_column("the centre", j) + " is not finite");
@@ -55,13 +53,12 @@ void check(const KnnArrays& arrays) {
     }
   }
   for (std::size_t i = 0; i < rows; ++i) {
-    if (!std::isfinite(arrays.values[i])) refuse("row " + std::to_string(i) + ": the value is not finite");
+    if (!std::isfinite(arrays.values[i])) refuse(fmt::format("row {}: the value is not finite", i));
     for (std::size_t j = 0; j < inputs; ++j) {
       const double size = std::abs(arrays.points[i * inputs + j]);
       const bool good = size == 0 || (size >= kNearest && size <= kFarthest);
       if (!good) {
-        refuse("row " + std::to_string(i) + ": column " + std::to_string(j) +
-               " is not 0 and its size is not from 1e-30 to 1e6");
+        refuse(fmt::format("row {}: column {} is out of range; expected 0 or a magnitude of 1e-30 to 1e6", i, j));
       }
     }
   }

@@ -9,6 +9,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "observed_rows.hpp"
 #include "outcomes_outside.hpp"
 #include "scratch.hpp"
@@ -32,8 +33,7 @@ constexpr std::size_t kBlockNumbers = std::size_t{1} << 15U;
 
 void expect_count(std::string_view what, std::size_t found, std::size_t expected) {
   if (found == expected) return;
-  refuse(ErrorCode::kShapeMismatch,
-         "expected " + std::to_string(expected) + " " + std::string(what) + ", found " + std::to_string(found));
+  refuse(ErrorCode::kShapeMismatch, fmt::format("expected {} {}, found {}", expected, what, found));
 }
 
 bool usable_unit(double unit) {
@@ -55,8 +55,8 @@ void check_names(const ModelParts& parts) {
   if ((parts.base == nullptr) == parts.prediction.empty()) {
     refuse(ErrorCode::kInvalidArgument,
            parts.base == nullptr
-               ? "there is no base model, so the column of predictions needs a name"
-               : "there is a base model, so no column of predictions is read, but one is named: " + parts.prediction);
+               ? "the model has no base model; expected the name of a prediction column"
+               : "the model has a base model, so it reads no prediction column; found the name " + parts.prediction);
   }
 }
 
@@ -69,8 +69,8 @@ void check_functions(const ModelParts& parts) {
   const std::size_t parameters = parts.rule.parameter_count();
   if ((parts.localizer == nullptr) != (parameters == 0)) {
     refuse(ErrorCode::kInvalidArgument,
-           parameters == 0 ? "there is a localizer, but the rule has no parameters"
-                           : "the rule has " + std::to_string(parameters) + " parameters, but there is no localizer");
+           parameters == 0 ? "found a localizer, but the rule has no parameters"
+                           : fmt::format("the rule has {} parameters; expected a localizer", parameters));
   }
   if (parts.localizer != nullptr) {
     expect_count("inputs of the localizer, the features and the prediction", parts.localizer->inputs(), features + 1);
@@ -81,29 +81,28 @@ void check_functions(const ModelParts& parts) {
 void check_numbers(const ModelParts& parts) {
   if (!usable_unit(parts.unit)) {
     refuse(ErrorCode::kInvalidArgument,
-           "expected a unit that is a power of two from 2^-500 to 2^500, found " + text_of(parts.unit));
+           fmt::format("expected a unit that is a power of two from 2^-500 to 2^500, found {}", parts.unit));
   }
   const double infinity = std::numeric_limits<double>::infinity();
   if (!(parts.outcome_range.low <= parts.outcome_range.high && parts.outcome_range.low < infinity &&
         parts.outcome_range.high > -infinity)) {
-    refuse(ErrorCode::kInvalidArgument, "the range of outcomes is empty: [" + text_of(parts.outcome_range.low) + ", " +
-                                            text_of(parts.outcome_range.high) + "]");
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("the range of outcomes is empty: [{}, {}]", parts.outcome_range.low, parts.outcome_range.high));
   }
   if (parts.levels.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least one level, found none");
   if (parts.levels.size() > kMaxLevels) {
     refuse(ErrorCode::kInvalidArgument,
-           "expected at most " + std::to_string(kMaxLevels) + " levels, found " + std::to_string(parts.levels.size()));
+           fmt::format("expected at most {} levels, found {}", kMaxLevels, parts.levels.size()));
   }
-  if (has_twice(parts.levels)) refuse(ErrorCode::kInvalidArgument, "a level is given twice");
+  if (has_twice(parts.levels)) refuse(ErrorCode::kInvalidArgument, "a level occurs twice");
   if (!std::ranges::all_of(parts.fit_residuals, [](double r) { return r >= 0 && std::isfinite(r); })) {
-    refuse(ErrorCode::kNotFinite, "a quantile of the fitted residuals is not a finite number of at least 0");
+    refuse(ErrorCode::kNotFinite, "a quantile of the fitted residuals is negative or not finite");
   }
   if (!std::ranges::is_sorted(parts.fit_residuals)) {
     refuse(ErrorCode::kInvalidArgument, "the quantiles of the fitted residuals are not ascending");
   }
   if (parts.calibration.weighted()) {
-    refuse(ErrorCode::kInvalidArgument,
-           "the calibration has weights; expected one without, because the rows of a model have no weights");
+    refuse(ErrorCode::kInvalidArgument, "the calibration has weights; expected one without weights");
   }
 }
 
@@ -151,9 +150,9 @@ bool Model::trained_by_folds() const {
 std::string Model::uncalibrated() const {
   if (parts_.calibration.rows_seen() > 0) return {};
   return needs_predictions() && trained_by_folds()
-             ? "the model is not calibrated, so its intervals are infinite: cross-validated predictions train the "
-               "localizer only. Calibrate it with rows that nothing was fitted on, predicted by the deployed model"
-             : "the model is not calibrated, so its intervals are infinite. Calibrate it with rows that nothing was "
+             ? "the model is not calibrated, so its intervals are infinite: cross-validated predictions only train the "
+               "localizer. Calibrate it with rows that no model was fitted on, predicted by the deployed model"
+             : "the model is not calibrated, so its intervals are infinite. Calibrate it with rows that no model was "
                "fitted on";
 }
 
@@ -186,7 +185,7 @@ Model Model::with_online(std::optional<OnlineCalibration> online) const {
 void Model::check(const ModelRows& rows) const {
   const std::size_t n = rows.x.rows();
   expect_count("columns of x, one per feature", rows.x.columns(), parts_.features.size());
-  expect_count(needs_predictions() ? "predictions, one per row" : "predictions, as the model makes its own",
+  expect_count(needs_predictions() ? "predictions, one per row" : "predictions, because the model has a base model",
                rows.predictions.size(), needs_predictions() ? n : 0);
   if (!rows.groups.empty()) expect_count("groups, one per row", rows.groups.size(), n);
 }
@@ -230,7 +229,7 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
 
 void Model::predictions(const ModelRows& rows, std::span<double> out) const {
   check(rows);
-  expect_count("places for predictions, one per row", out.size(), rows.x.rows());
+  expect_count("output predictions, one per row", out.size(), rows.x.rows());
   if (needs_predictions()) {
     std::ranges::copy(rows.predictions, out.begin());
   } else {
@@ -241,10 +240,10 @@ void Model::predictions(const ModelRows& rows, std::span<double> out) const {
 void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
                          const MutableMatrixView& lower, const MutableMatrixView& upper) const {
   const std::size_t n = rows.x.rows();
-  expect_count("places for predictions, one per row", predictions.size(), n);
+  expect_count("output predictions, one per row", predictions.size(), n);
   for (const MutableMatrixView& bounds : {lower, upper}) {
     expect_count("rows of bounds", bounds.rows(), n);
-    expect_count("columns of bounds, one a level", bounds.columns(), k);
+    expect_count("columns of bounds, one per level", bounds.columns(), k);
   }
 }
 
@@ -316,8 +315,9 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
   const std::size_t features = parts_.features.size();
   expect_count("numbers in x, one per feature", x.size(), features);
   if (prediction.has_value() != needs_predictions()) {
-    refuse(ErrorCode::kInvalidArgument, needs_predictions() ? "it has no base model: give the row's prediction"
-                                                            : "it makes its own predictions, but one was given");
+    refuse(ErrorCode::kInvalidArgument, needs_predictions()
+                                            ? "the model has no base model; pass the prediction of the row"
+                                            : "the model has a base model; do not pass a prediction");
   }
   double f = prediction.value_or(kNaN);
   if (!needs_predictions()) parts_.base->evaluate({x.data(), 1, features}, {&f, 1, 1});
@@ -336,7 +336,7 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
 
 void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
   expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
-  expect_count("places for p-values, one per row", out.size(), rows.x.rows());
+  expect_count("output p-values, one per row", out.size(), rows.x.rows());
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
@@ -347,7 +347,7 @@ void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, st
 
 void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
   expect_count("rows of quantiles", out.rows(), rows.x.rows());
-  expect_count("columns of quantiles, one a probability", out.columns(), probabilities.size());
+  expect_count("columns of quantiles, one per probability", out.columns(), probabilities.size());
   for_each_block(rows, [&](const Block& block) {
     const MutableMatrixView part = out.slice(block.first, block.predictions.size());
     predictor_.quantiles(block.rows, probabilities, part);
@@ -369,7 +369,7 @@ void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
 
 void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
   expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
-  expect_count("places for scores, one per row", out.size(), rows.x.rows());
+  expect_count("output scores, one per row", out.size(), rows.x.rows());
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
@@ -392,10 +392,10 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
       const double outcome = outcomes[block.first + i];
       // The rule would say so too, but in units.
       if (std::isnan(outcome) || std::isnan(block.rows.predictions[i])) {
-        throw Error(ErrorCode::kNotFinite, "calibrate: row " + std::to_string(numbers[block.first + i]) +
-                                               " has no score: its outcome is " + text_of(outcome) +
-                                               ", its prediction " + text_of(block.predictions[i]) +
-                                               "; drop such rows from calibration and test alike, or impute them");
+        throw internal::make_error(ErrorCode::kNotFinite,
+                                   "calibrate: row {} has no score: outcome {}, prediction {}; drop such rows from the "
+                                   "calibration and test sets, or impute them",
+                                   numbers[block.first + i], outcome, block.predictions[i]);
       }
       y[i] = outcome / parts_.unit;
     }

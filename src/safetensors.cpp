@@ -11,6 +11,7 @@
 #include <widthwise/error.hpp>
 
 #include "checksum.hpp"
+#include "message.hpp"
 #include "safetensors_sax.hpp"
 
 namespace widthwise::internal {
@@ -47,7 +48,7 @@ const TypeEntry& entry_of(TensorType type) { return *std::ranges::find(kTypes, t
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
 
 [[noreturn]] void refuse_tensor(const std::string& name, const std::string& what) {
-  refuse("array '" + name + "': " + what);
+  refuse(fmt::format("array '{}': {}", name, what));
 }
 
 /// What a header says of one array.
@@ -133,7 +134,7 @@ class HeaderSax final : public StrictSax {
     return true;
   }
 
-  [[noreturn]] void refuse_twice() const { refuse("the header has the name '" + key_ + "' twice"); }
+  [[noreturn]] void refuse_twice() const { refuse(fmt::format("duplicate name '{}' in the header", key_)); }
 
   Header& header_;
   Claim* claim_ = nullptr;
@@ -147,14 +148,14 @@ class HeaderSax final : public StrictSax {
 /// The JSON of the header, and what follows it.
 std::pair<std::string_view, std::span<const std::byte>> parts_of(std::span<const std::byte> bytes) {
   if (bytes.size() < kLengthBytes) {
-    refuse("not a safetensors file: expected at least 8 bytes, found " + std::to_string(bytes.size()));
+    refuse(fmt::format("not a safetensors file: expected at least 8 bytes, found {}", bytes.size()));
   }
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
   const std::span<const std::byte> rest = bytes.subspan(kLengthBytes);
   if (length > kMaxHeaderBytes || length > rest.size()) {
-    refuse("not a safetensors file, or cut short: the header should have " + std::to_string(length) +
-           " bytes, the rest of the file has " + std::to_string(rest.size()));
+    refuse(fmt::format("not a safetensors file, or truncated: expected a header of {} bytes, found {} bytes", length,
+                       rest.size()));
   }
   return {{reinterpret_cast<const char*>(rest.data()), length}, rest.subspan(length)};
 }
@@ -164,7 +165,7 @@ Header read_header(std::span<const std::byte> bytes) {
   Header header;
   header.data = data;
   if (!text.starts_with('{') || !HeaderSax(header).accepts(text)) {
-    refuse("not a safetensors file: the header is not the JSON that it should be");
+    refuse("not a safetensors file: invalid JSON header");
   }
   return header;
 }
@@ -195,7 +196,7 @@ void verify_checksum(std::span<const std::byte> file, const std::string& advice)
   const std::string computed = checksum_text(file, *place);
   const std::string_view found(reinterpret_cast<const char*>(file.data()) + *place, kNoChecksum.size());
   if (found != computed) {
-    refuse("damaged: checksum mismatch (stored " + std::string(found) + ", computed " + computed + ")" + advice);
+    refuse(fmt::format("damaged: checksum mismatch (stored {}, computed {}){}", found, computed, advice));
   }
 }
 
@@ -212,7 +213,7 @@ std::optional<std::uint64_t> size_of(std::size_t number_size, const TensorShape&
 std::string text_of_shape(const TensorShape& shape) {
   std::string text;
   for (const std::uint64_t dimension : shape) text += (text.empty() ? "" : " x ") + std::to_string(dimension);
-  return "[" + text + "]";
+  return fmt::format("[{}]", text);
 }
 
 // The header is written piece by piece: a tree of JSON needs memory to be destroyed, also when there is none.
@@ -331,12 +332,11 @@ SafetensorsReader::SafetensorsReader(std::span<const std::byte> bytes) {
     const std::uint64_t begin = claim.offsets[0];
     const std::uint64_t end = claim.offsets[1];
     if (begin > end || end > header.data.size()) {
-      refuse_tensor(name, "its bytes are from " + std::to_string(begin) + " to " + std::to_string(end) + ", but " +
-                              std::to_string(header.data.size()) + " follow the header");
+      refuse_tensor(name, fmt::format("bytes {} to {} are out of range; {} bytes follow the header", begin, end,
+                                      header.data.size()));
     }
     if (size_of(type->size, claim.shape) != end - begin) {
-      refuse_tensor(name, "its shape " + text_of_shape(claim.shape) + " does not match its " +
-                              std::to_string(end - begin) + " bytes");
+      refuse_tensor(name, fmt::format("shape {} does not match {} bytes", text_of_shape(claim.shape), end - begin));
     }
     places.emplace_back(begin, end);
     tensors_.emplace(name, Tensor{type->type, claim.shape, header.data.subspan(begin, end - begin)});
@@ -344,12 +344,11 @@ SafetensorsReader::SafetensorsReader(std::span<const std::byte> bytes) {
   std::ranges::sort(places);
   std::uint64_t next = 0;
   for (const auto& [begin, end] : places) {
-    if (begin != next)
-      refuse("the arrays overlap or leave a gap at byte " + std::to_string(next) + " after the header");
+    if (begin != next) refuse(fmt::format("the arrays overlap or leave a gap at byte {} after the header", next));
     next = end;
   }
   if (next != header.data.size()) {
-    refuse("expected " + std::to_string(next) + " bytes after the header, found " + std::to_string(header.data.size()));
+    refuse(fmt::format("expected {} bytes after the header, found {}", next, header.data.size()));
   }
 }
 
@@ -372,7 +371,7 @@ std::optional<std::string> SafetensorsReader::take_text_if_any(const std::string
 
 std::string SafetensorsReader::take_text(const std::string& name) {
   std::optional<std::string> text = take_text_if_any(name);
-  if (!text) refuse("the text '" + name + "' is missing");
+  if (!text) refuse(fmt::format("the text '{}' is missing", name));
   return *std::move(text);
 }
 
@@ -389,11 +388,10 @@ std::map<std::string, std::string> SafetensorsReader::take_texts(std::string_vie
 SafetensorsReader::Tensor SafetensorsReader::take_bytes(const std::string& name, TensorType type,
                                                         std::size_t dimensions) {
   auto node = tensors_.extract(name);
-  if (node.empty()) refuse_tensor(name, "it is missing");
+  if (node.empty()) refuse_tensor(name, "missing");
   if (node.mapped().type != type || node.mapped().shape.size() != dimensions) {
-    refuse_tensor(name, "expected " + std::to_string(dimensions) + " dimensions of " +
-                            std::string(entry_of(type).name) + ", found " + text_of_shape(node.mapped().shape) +
-                            " of " + std::string(entry_of(node.mapped().type).name));
+    refuse_tensor(name, fmt::format("expected {} dimensions of {}, found {} of {}", dimensions, entry_of(type).name,
+                                    text_of_shape(node.mapped().shape), entry_of(node.mapped().type).name));
   }
   return std::move(node.mapped());
 }
@@ -403,8 +401,10 @@ void SafetensorsReader::copy_bytes(std::span<const std::byte> bytes, void* to) {
 }
 
 void SafetensorsReader::expect_nothing_left() const {
-  if (!texts_.empty()) refuse("this version does not know the text '" + texts_.begin()->first + "'");
-  if (!tensors_.empty()) refuse_tensor(tensors_.begin()->first, "this version does not know it");
+  if (!texts_.empty())
+    refuse(fmt::format("unknown text '{}'; a newer version may have written this file", texts_.begin()->first));
+  if (!tensors_.empty())
+    refuse_tensor(tensors_.begin()->first, "unknown array; a newer version may have written this file");
 }
 
 }  // namespace widthwise::internal

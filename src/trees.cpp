@@ -9,6 +9,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "row_function_checks.hpp"
 #include "scratch.hpp"
 #include "vector_math.hpp"
@@ -47,18 +48,17 @@ constexpr std::size_t kFewRows = 8;
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, "Trees: " + what); }
 
 [[noreturn]] void refuse_node(std::size_t tree, std::size_t node, const std::string& what) {
-  refuse("tree " + std::to_string(tree) + ", node " + std::to_string(node) + ": " + what);
+  refuse(fmt::format("tree {}, node {}: {}", tree, node, what));
 }
 
 void check_sizes(const TreeArrays& arrays) {
   const auto check = [](const char* name, std::size_t found, std::size_t expected, const char* as) {
     if (found == expected) return;
-    refuse(std::string("expected as many ") + name + " as " + as + ", " + std::to_string(expected) + ", found " +
-           std::to_string(found));
+    refuse(fmt::format("expected as many {} as {} ({}), found {}", name, as, expected, found));
   };
   const auto check_max = [](const char* name, std::size_t found, std::size_t maximum) {
     if (found > maximum) {
-      refuse("expected at most " + std::to_string(maximum) + " " + name + ", found " + std::to_string(found));
+      refuse(fmt::format("expected at most {} {}, found {}", maximum, name, found));
     }
   };
   const std::size_t nodes = arrays.feature.size();
@@ -72,27 +72,26 @@ void check_sizes(const TreeArrays& arrays) {
   check("right", arrays.right.size(), nodes, "feature");
   check("missing_left", arrays.missing_left.size(), nodes, "feature");
   for (std::size_t i = 0; i < arrays.base.size(); ++i) {
-    if (!std::isfinite(arrays.base[i])) refuse("base of output " + std::to_string(i) + " is not finite");
+    if (!std::isfinite(arrays.base[i])) refuse(fmt::format("base of output {} is not finite", i));
   }
 }
 
 void check_roots(const TreeArrays& arrays) {
   const std::size_t nodes = arrays.feature.size();
-  if (arrays.roots.empty() && nodes != 0) refuse(std::to_string(nodes) + " nodes but no root");
+  if (arrays.roots.empty() && nodes != 0) refuse(fmt::format("{} nodes but no root", nodes));
   for (std::size_t tree = 0; tree < arrays.roots.size(); ++tree) {
     const std::size_t root = arrays.roots[tree];
-    if (tree == 0 && root != 0) refuse("tree 0: expected the root at node 0, found " + std::to_string(root));
+    if (tree == 0 && root != 0) refuse(fmt::format("tree 0: expected the root at node 0, found {}", root));
     if (tree > 0 && root <= arrays.roots[tree - 1]) {
-      refuse("tree " + std::to_string(tree) + ": root " + std::to_string(root) + " is not after root " +
-             std::to_string(arrays.roots[tree - 1]) + " of the tree before");
+      refuse(fmt::format("tree {}: root {} does not follow root {} of the previous tree", tree, root,
+                         arrays.roots[tree - 1]));
     }
     if (root >= nodes) {
-      refuse("tree " + std::to_string(tree) + ": root " + std::to_string(root) + " is not one of the " +
-             std::to_string(nodes) + " nodes");
+      refuse(fmt::format("tree {}: root {} is out of range; there are {} nodes", tree, root, nodes));
     }
     if (arrays.output_of[tree] >= arrays.base.size()) {
-      refuse("tree " + std::to_string(tree) + ": output " + std::to_string(arrays.output_of[tree]) +
-             " is not one of the " + std::to_string(arrays.base.size()) + " outputs");
+      refuse(fmt::format("tree {}: output {} is out of range; there are {} outputs", tree, arrays.output_of[tree],
+                         arrays.base.size()));
     }
   }
 }
@@ -102,10 +101,11 @@ void check_tree(const TreeArrays& arrays, std::size_t tree, std::size_t first, s
   std::vector<std::uint8_t> has_parent(last - first);
   for (std::size_t node = first; node < last; ++node) {
     // Parents come first, so a node's own parent has been seen by now.
-    if (node != first && has_parent[node - first] == 0) refuse_node(tree, node, "no node before it has it as a child");
+    if (node != first && has_parent[node - first] == 0)
+      refuse_node(tree, node, "the node is not a child of an earlier node");
     if (!std::isfinite(arrays.value[node])) refuse_node(tree, node, "the value is not finite");
     if (arrays.missing_left[node] > 1) {
-      refuse_node(tree, node, "expected missing_left 0 or 1, found " + std::to_string(arrays.missing_left[node]));
+      refuse_node(tree, node, fmt::format("expected missing_left 0 or 1, found {}", arrays.missing_left[node]));
     }
     const std::int32_t feature = arrays.feature[node];
     if (feature == -1) {
@@ -113,16 +113,14 @@ void check_tree(const TreeArrays& arrays, std::size_t tree, std::size_t first, s
       continue;
     }
     if (feature < -1 || static_cast<std::uint32_t>(feature) >= arrays.inputs) {
-      refuse_node(
-          tree, node,
-          "feature " + std::to_string(feature) + " is not one of the " + std::to_string(arrays.inputs) + " inputs");
+      refuse_node(tree, node, fmt::format("feature {} is out of range; there are {} inputs", feature, arrays.inputs));
     }
     for (const std::size_t child : {arrays.left[node], arrays.right[node]}) {
       if (child <= node || child >= last) {
-        refuse_node(tree, node, "child " + std::to_string(child) + " is not after its parent and in the same tree");
+        refuse_node(tree, node, fmt::format("child {} does not follow its parent in the same tree", child));
       }
       if (std::exchange(has_parent[child - first], 1) != 0) {
-        refuse_node(tree, node, "child " + std::to_string(child) + " has two parents");
+        refuse_node(tree, node, fmt::format("child {} has two parents", child));
       }
     }
   }
@@ -211,8 +209,8 @@ Trees::Layout::Layout(const TreeArrays& arrays) {
         .output = arrays.output_of[i], .levels = *std::max_element(of(root), of(last)), .first = 0, .leaves = 0};
     splits_of_row += tree.levels;
     if (splits_of_row > kMaxSplitsOfRow) {
-      refuse("tree " + std::to_string(i) + ": a row passes " + std::to_string(splits_of_row) +
-             " splits up to here; expected at most " + std::to_string(kMaxSplitsOfRow));
+      refuse(fmt::format("tree {}: the trees up to this one have {} splits on a path; expected at most {}", i,
+                         splits_of_row, kMaxSplitsOfRow));
     }
     tree.complete() ? add_complete(arrays, root, tree) : add_deep(arrays, root, tree);
   }

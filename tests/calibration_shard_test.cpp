@@ -85,7 +85,7 @@ TEST(CalibrationShard, DamagedBytesAreRefused) {
   std::vector<std::byte> changed = bytes;
   changed.back() ^= std::byte{1};
   expect_refusal([&] { (void)deserialise_shard(changed); }, "deserialise_shard: damaged: checksum mismatch (stored ");
-  expect_refusal([&] { (void)deserialise_shard(changed); }, "; make the shard again");
+  expect_refusal([&] { (void)deserialise_shard(changed); }, "; create the shard again");
 }
 
 TEST(CalibrationShard, MayHaveNoSketch) {
@@ -120,7 +120,7 @@ TEST(CalibrationShard, TheGoldenFilesAreReadIndefinitely) {
 
 TEST(CalibrationShard, ModelsAndPartsAreToldApart) {
   const Model model = model_of(1);
-  expect_refusal([&] { (void)deserialise_shard(serialise(model)); }, "a model, not a shard");
+  expect_refusal([&] { (void)deserialise_shard(serialise(model)); }, "a model, not a calibration shard");
   expect_refusal([&] { (void)deserialise(serialise_shard(CalibrationShard::of(model))); }, "not a widthwise model");
 }
 

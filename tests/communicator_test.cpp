@@ -120,7 +120,7 @@ TEST_F(Checkpoints, ThatAreDamagedAreRefusedByName) {
   bad.back() ^= std::byte{1};
   const std::string message = message_of([&] { open(bad); }, ErrorCode::kBadData);
   EXPECT_TRUE(message.starts_with(file_.string() + ": damaged: checksum mismatch (stored ")) << message;
-  EXPECT_TRUE(message.ends_with("; delete this file, and the same command trains from the start")) << message;
+  EXPECT_TRUE(message.ends_with("; delete this file and rerun the same command to train from the start")) << message;
 }
 
 TEST_F(Checkpoints, OfTheFormatBeforeAreTrainedAgain) {

@@ -310,7 +310,8 @@ TEST(ConformalPredictor, RefusesGroupsThatTheCalibrationDoesNotHave) {
   const auto refused = [&](const PredictionRows& rows) {
     return message_of([&] { predictor.p_values(rows, predictions, out); }, ErrorCode::kInvalidArgument);
   };
-  EXPECT_NE(refused({predictions, {}, groups}).find("no group has a coverage of its own"), std::string::npos);
+  EXPECT_NE(refused({predictions, {}, groups}).find("the calibration has none; calibrate with groups"),
+            std::string::npos);
   EXPECT_NO_THROW(predictor.p_values({predictions, {}}, predictions, out));
 }
 

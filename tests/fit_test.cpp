@@ -118,7 +118,7 @@ TEST(CrossFit, RefusesMoreFoldsThanRows) {
   std::vector<double> out(3);
   EXPECT_NE(message_of([&] { cross_fit(*make_knn_trainer(), {table.x.data(), 3, 2}, table.y, 4, 3, out); },
                        ErrorCode::kTooFewRows)
-                .find("4 folds of 3 rows"),
+                .find("4 folds for 3 rows"),
             std::string::npos);
 }
 
@@ -471,7 +471,7 @@ TEST(InSample, CalibrationResidualsThatAreTooSmallAreFoundOut) {
   EXPECT_TRUE(check.calibration_suspicious());
   EXPECT_GT(check.distance_below, 0.2);
   EXPECT_NE(check.warning().find("calibrate with rows that the base model was not trained on"), std::string::npos);
-  EXPECT_NE(check_after(0.5, 1).warning().find("predictions given to fit were in-sample"), std::string::npos);
+  EXPECT_NE(check_after(0.5, 1).warning().find("fit received in-sample predictions"), std::string::npos);
 }
 
 TEST(InSample, CalibrationResidualsMayBeSmallerThanThoseOfFolds) {

@@ -187,7 +187,8 @@ TEST(Guarantee, ChoosesTheQuantileOfEachGroup) {
 
 TEST(Guarantee, IsRefusedWithWeights) {
   const std::string message =
-      "the guarantee 0.95 is not available with weights; use the guarantee 'marginal', or calibrate without weights";
+      "guarantee 0.95 is not available for weighted calibration; use the guarantee 'marginal', or calibrate without "
+      "weights";
   Calibration weighted = sample(50);
   weighted.add(1000, {.score = 1, .weight = 2});
   EXPECT_EQ(message_of([&] { (void)SortedScores(weighted, Guarantee(0.95)); }, ErrorCode::kInvalidArgument), message);

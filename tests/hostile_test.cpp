@@ -116,7 +116,7 @@ std::vector<Case> cases() {
          const std::vector<Level> levels = {0.5};
          conformal_quantiles(scores, levels, {});
        },
-       kShape, "room for 0"},
+       kShape, "0 output"},
       {"online of zero bytes", [] { (void)OnlineCalibration::deserialise({}); }, kData, "nline"},
       {"online of zeros", [] { (void)OnlineCalibration::deserialise(bytes(800, 0)); }, kData, "nline"},
       {"online without levels", [] { (void)online_of({}, {}); }, kInvalid, "at least one level"},
@@ -130,8 +130,8 @@ std::vector<Case> cases() {
       {"spread of too many rows", [] { (void)coverage_spread(0.9, ~std::uint64_t{0}); }, kInvalid, "rows"},
       {"tolerance 0", [] { (void)rows_for_tolerance(0.9, 0); }, kInvalid, "tolerance"},
       {"tolerance NaN", [] { (void)rows_for_tolerance(0.9, kNaN); }, kInvalid, "tolerance"},
-      {"tolerance tiny", [] { (void)rows_for_tolerance(0.9, 1e-15); }, kInvalid, "takes more than"},
-      {"more successes than trials", [] { (void)proportion(2, 1); }, kInvalid, "2 successes of 1 trials"},
+      {"tolerance tiny", [] { (void)rows_for_tolerance(0.9, 1e-15); }, kInvalid, "needs more than"},
+      {"more successes than trials", [] { (void)proportion(2, 1); }, kInvalid, "2 successes in 1 trials"},
       {"proportion of confidence 0", [] { (void)proportion(1, 2, 0); }, kInvalid, "between 0 and 1"},
       {"summary of no rows", [] { (void)summarise({}, 0.9); }, kInvalid, "expected rows"},
       {"summary of other lengths", [] { (void)summarise(interval_rows(kTwo, kOne, kTwo), 0.9); }, kShape, "outcomes"},

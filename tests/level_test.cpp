@@ -89,8 +89,7 @@ TEST(Level, RefusesTextThatIsNotANumber) {
 TEST(Level, RefusesMoreDigitsThanItCanHold) {
   EXPECT_EQ(Level::parse("0.1234567890123456789").numerator(), 1234567890123456789U);
   EXPECT_EQ(Level::parse("0.50000000000000000000000000000"), Level(0.5));
-  EXPECT_NE(refusal_of_text("0.12345678901234567891").find("at most 19 digits after the point, found 20"),
-            std::string::npos);
+  EXPECT_NE(refusal_of_text("0.12345678901234567891").find("at most 19 decimal places, found 20"), std::string::npos);
   EXPECT_NE(refusal_of_text("1e-20").find("found 20"), std::string::npos);
   EXPECT_NE(refusal_of_text("1e-2000000000").find("found 2000000000"), std::string::npos);
   EXPECT_NE(refusal_of(5e-324).find("at most 19 digits"), std::string::npos);

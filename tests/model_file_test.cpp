@@ -548,7 +548,7 @@ TEST(ModelFile, ADamagedFileIsNamedWithWhatToDo) {
   const std::string message = message_of([&] { (void)load(file); }, ErrorCode::kBadData);
   fs::remove(file);
   EXPECT_TRUE(message.starts_with(file.string() + ": damaged: checksum mismatch (stored ")) << message;
-  EXPECT_TRUE(message.ends_with("); restore the file from a copy, or fit the model again")) << message;
+  EXPECT_TRUE(message.ends_with("); restore the file from a backup, or fit the model again")) << message;
 }
 
 TEST(ModelFile, AChecksumIsInFormat4AndInNoneBefore) {

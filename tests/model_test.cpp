@@ -389,7 +389,7 @@ TEST(Model, PartsThatDoNotFitAreRefused) {
   expect_refusal("localizer outputs", shape, [](P& p) { p.localizer = examples::trees(4, 1, 1, 1, 1); });
   expect_refusal("two sides", shape,
                  [](P& p) { p.rule = ConformalRule(make_transform("affine"), Score::kAbsolute, Sides::kTwo); });
-  expect_refusal("no localizer", invalid, [](P& p) { p.localizer = nullptr; });
+  expect_refusal("expected a localizer", invalid, [](P& p) { p.localizer = nullptr; });
   expect_refusal("a localizer for nothing", invalid, [](P& p) { p.rule = ConformalRule(make_transform("identity")); });
   expect_refusal("a prediction nobody reads", invalid, [](P& p) { p.prediction = "f"; });
   expect_refusal("no prediction", invalid, [](P& p) { p.base = nullptr; });

@@ -446,7 +446,7 @@ TEST(OnlineBatches, PendingBatchesAreBounded) {
   EXPECT_EQ(online.pending().size(), OnlineCalibration::kMaxPendingBatches);
   EXPECT_EQ(online.pending().front().number, 10U);
   const std::string message = message_of([&] { online.drop(0); }, ErrorCode::kInvalidArgument);
-  EXPECT_NE(message.find("batch 0 has no rows pending: its outcomes were observed, or it was dropped"),
+  EXPECT_NE(message.find("batch 0 has no pending rows: its outcomes were observed, or it was dropped"),
             std::string::npos);
 }
 
@@ -469,7 +469,7 @@ TEST(OnlineBatches, WhatWasNotIssuedIsRefused) {
   EXPECT_NE(refusal([&] { online.observe(batch, bad); }, ErrorCode::kNotFinite).find("NaN"), std::string::npos);
   const std::vector<std::uint8_t> marks = {1, 1};
   EXPECT_NE(refusal([&] { online.observe(batch, std::span(scores).first(3), marks); }, ErrorCode::kShapeMismatch)
-                .find("expected 6 marks of coverage"),
+                .find("expected 6 coverage flags"),
             std::string::npos);
 }
 

@@ -283,9 +283,10 @@ TEST(Plan, RefusesWhatItCannotAnswer) {
   EXPECT_NE(refusal([] { return coverage_spread(0.9, kTooMany); }).find("10000000000 rows"), std::string::npos);
   EXPECT_NE(refusal([] { return measured_coverage_spread(0.9, 100, kTooMany); }).find("test rows"), std::string::npos);
   EXPECT_NE(refusal([] { return measured_coverage_spread(0.9, 100, 0); }).find("found 0"), std::string::npos);
-  EXPECT_NE(refusal([] { return rows_for_tolerance(0.9, 1e-7); }).find("ask for a wider one"), std::string::npos);
-  EXPECT_NE(refusal([] { return rows_for_tolerance(Level::parse("0.99999999999"), 0.1); }).find("ask for a wider one"),
-            std::string::npos);
+  EXPECT_NE(refusal([] { return rows_for_tolerance(0.9, 1e-7); }).find("use a wider tolerance"), std::string::npos);
+  EXPECT_NE(
+      refusal([] { return rows_for_tolerance(Level::parse("0.99999999999"), 0.1); }).find("use a wider tolerance"),
+      std::string::npos);
 }
 
 }  // namespace

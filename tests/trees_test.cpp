@@ -215,7 +215,8 @@ TEST(Trees, RefusesTreesThatTakeARowThroughMoreThanAMillionSplits) {
     FAIL() << "a row passes 3 million splits";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kBadData);
-    EXPECT_STREQ(error.what(), "Trees: tree 0: a row passes 3000000 splits up to here; expected at most 1000000");
+    EXPECT_STREQ(error.what(),
+                 "Trees: tree 0: the trees up to this one have 3000000 splits on a path; expected at most 1000000");
   }
 }
 
@@ -279,18 +280,18 @@ TEST(Trees, RefusesArraysThatAreNotAForestSayingWhere) {
       {[](auto& a) { a.output_of[1] = 1; }, "tree 1: output 1"},
       {[](auto& a) { a.roots.clear(), a.output_of.clear(); }, "6 nodes but no root"},
       {[](auto& a) { a.roots[0] = 1; }, "tree 0: expected the root at node 0, found 1"},
-      {[](auto& a) { a.roots[1] = 0; }, "tree 1: root 0 is not after"},
-      {[](auto& a) { a.roots[1] = 6; }, "tree 1: root 6 is not one of the 6 nodes"},
+      {[](auto& a) { a.roots[1] = 0; }, "tree 1: root 0 does not follow"},
+      {[](auto& a) { a.roots[1] = 6; }, "tree 1: root 6 is out of range"},
       {[](auto& a) { a.roots[1] = 4; }, "tree 0, node 2: child 4"},
-      {[](auto& a) { a.left[2] = 2; }, "tree 0, node 2: child 2 is not after its parent"},
-      {[](auto& a) { a.left[2] = 0; }, "tree 0, node 2: child 0 is not after its parent"},
-      {[](auto& a) { a.right[2] = 5; }, "tree 0, node 2: child 5 is not after its parent and in the same tree"},
+      {[](auto& a) { a.left[2] = 2; }, "tree 0, node 2: child 2 does not follow its parent"},
+      {[](auto& a) { a.left[2] = 0; }, "tree 0, node 2: child 0 does not follow its parent"},
+      {[](auto& a) { a.right[2] = 5; }, "tree 0, node 2: child 5 does not follow its parent in the same tree"},
       {[](auto& a) { a.right[2] = 4'000'000'000; }, "child 4000000000"},
       {[](auto& a) { a.left[2] = 4; }, "tree 0, node 2: child 4 has two parents"},
       {[](auto& a) { a.right[0] = 3; }, "tree 0, node 2: no node before it"},
       {[](auto& a) { a.feature[3] = 0; }, "tree 0, node 3: child 0"},
       {[](auto& a) { a.feature[0] = -1; }, "tree 0, node 0: a leaf with children"},
-      {[](auto& a) { a.feature[0] = 1; }, "tree 0, node 0: feature 1 is not one of the 1 inputs"},
+      {[](auto& a) { a.feature[0] = 1; }, "tree 0, node 0: feature 1 is out of range"},
       {[](auto& a) { a.feature[0] = -2; }, "tree 0, node 0: feature -2"},
       {[=](auto& a) { a.value[2] = -infinity; }, "tree 0, node 2: the value is not finite"},
       {[](auto& a) { a.value[5] = std::nanf(""); }, "tree 1, node 5: the value is not finite"},

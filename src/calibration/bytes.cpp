@@ -80,20 +80,11 @@ struct Calibration::Reader {
   void read_group(Calibration& calibration) {
     const std::uint64_t capacity = calibration.options_.capacity;
     Sample sample;
-<<<<<<< HEAD
     sample.seen = words.get();
     const std::uint64_t kept = words.get();
     const std::uint64_t flags = words.get();
     check(kept > 0 && kept <= capacity, "the number of rows kept is 0 or above the capacity");
     check(kept == std::min(sample.seen, capacity), "the number of rows kept does not match the number of rows seen");
-=======
-    sample.seen = reader.get();
-    const std::uint64_t kept = reader.get();
-    const std::uint64_t flags = reader.get();
-    check(kept > 0 && kept <= options.capacity, "the number of rows kept is 0 or above the capacity");
-    check(kept == std::min(sample.seen, options.capacity),
-          "the number of rows kept does not match the number of rows seen");
->>>>>>> 8e7cfcd (wip4)
     check(sample.seen <= rows_left, "there are more than 2^63 rows");
     rows_left -= sample.seen;
     check((flags & ~(kWeightedFlag | kGroupedFlag)) == 0, "unknown flags");
@@ -101,11 +92,7 @@ struct Calibration::Reader {
     const bool flagged = (flags & kGroupedFlag) != 0;
     check(!flagged || (groups == 1 && group == 0), "redundant flag for groups");
     calibration.grouped_ = groups > 1 || group != 0 || flagged;
-<<<<<<< HEAD
     check(kept <= words.words_left() / 2, "unexpected end of the bytes");
-=======
-    check(kept <= reader.words_left() / 2, "unexpected end of the bytes");
->>>>>>> 8e7cfcd (wip4)
     sample.entries.resize(kept);
     read_entries(sample);
     if (kept == capacity) sample.limit = sample.entries.back().priority;
@@ -123,7 +110,6 @@ struct Calibration::Reader {
       check(!std::isnan(entry.score), "a score is NaN");
       check(entry.score != 0 || !std::signbit(entry.score), "a score is -0");
     }
-<<<<<<< HEAD
     check(words.get_bits(entries.size(), [&](std::size_t i, bool above) { entries[i].above = above; }),
           "there are more sides than rows");
     for (Entry& entry : entries) {
@@ -151,22 +137,6 @@ Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
   }
   if (words.words_left() != 0) words.refuse("unexpected bytes after the last group");
   if (reader.groups > 1) {
-=======
-    check(reader.get_bits(kept, [&](std::size_t i, bool above) { sample.entries[i].above = above; }),
-          "there are more sides than rows");
-    for (Entry& entry : sample.entries) {
-      entry.weight = sample.weighted ? reader.get_number() : 1;
-      check(internal::valid_weight(entry.weight), "a weight is not positive and finite");
-    }
-    check(!sample.weighted || sample.seen > kept ||
-              std::ranges::any_of(sample.entries, [](const Entry& entry) { return entry.weight != 1; }),
-          "all weights are 1 in a weighted calibration");
-    if (kept == options.capacity) sample.limit = sample.entries.back().priority;
-    calibration.samples_.emplace_hint(calibration.samples_.end(), group, std::move(sample));
-  }
-  if (reader.words_left() != 0) reader.refuse("unexpected bytes after the last group");
-  if (groups > 1) {
->>>>>>> 8e7cfcd (wip4)
     try {
       (void)calibration.kept();
     } catch (const Error& error) {

@@ -44,17 +44,10 @@ static_assert(mix_bits(unmix_bits(0xfedcba9876543210U)) == 0xfedcba9876543210U);
 }
 
 [[noreturn]] void refuse_duplicate(std::uint64_t row_number, const std::string& where) {
-<<<<<<< HEAD
   throw internal::make_error(ErrorCode::kDuplicateRows,
                              "Calibration: row number {} was added twice, {}; add every row once, and continue the row "
                              "numbers from one batch to the next",
                              row_number, where);
-=======
-  throw internal::make_error(ErrorCode::kDuplicateRows,
-                             "Calibration: row number {} was added twice, {}; add every row once, and continue the row "
-                             "numbers from one batch to the next",
-                             row_number, where);
->>>>>>> 8e7cfcd (wip4)
 }
 
 }  // namespace
@@ -68,13 +61,8 @@ void RowNumbers::check(std::size_t n, const char* where) const {
     throw internal::make_error(ErrorCode::kShapeMismatch, "{}: {} rows but {} row numbers", where, n, each_.size());
   }
   if (!given_ && n > 0 && first_ > std::numeric_limits<std::uint64_t>::max() - (n - 1)) {
-<<<<<<< HEAD
     throw internal::make_error(ErrorCode::kInvalidArgument, "{}: the numbers of {} rows from {} exceed 64 bits", where,
                                n, first_);
-=======
-    throw internal::make_error(ErrorCode::kInvalidArgument, "{}: the numbers of {} rows from {} exceed 64 bits", where,
-                               n, first_);
->>>>>>> 8e7cfcd (wip4)
   }
 }
 
@@ -94,7 +82,6 @@ void Calibration::take_groups(bool grouped) {
   if (samples_.empty()) grouped_ = grouped;
   if (grouped == grouped_) return;
   throw Error(ErrorCode::kInvalidArgument,
-<<<<<<< HEAD
               grouped ? fmt::format("Calibration: these rows have groups, but the {} in the calibration set have none; "
                                     "rows without a group would be mixed with group 0. Calibrate again with a group "
                                     "for every row, starting from an empty calibration (replace)",
@@ -103,16 +90,6 @@ void Calibration::take_groups(bool grouped) {
                                     "groups; rows without a group would be mixed with group 0. Pass a group for every "
                                     "row, or start from an empty calibration (replace)",
                                     internal::rows_text(rows_seen())));
-=======
-              grouped ? fmt::format("Calibration: these rows have groups, but the {} in the calibration set have none; "
-                                    "rows without a group would be mixed with group 0. Calibrate again with a group "
-                                    "for every row, starting from an empty calibration (replace)",
-                                    internal::rows_text(rows_seen()))
-                      : fmt::format("Calibration: these rows have no groups, but the {} in the calibration set have "
-                                    "groups; rows without a group would be mixed with group 0. Pass a group for every "
-                                    "row, or start from an empty calibration (replace)",
-                                    internal::rows_text(rows_seen())));
->>>>>>> 8e7cfcd (wip4)
 }
 
 namespace {

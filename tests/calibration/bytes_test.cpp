@@ -149,18 +149,18 @@ TEST(CalibrationBytes, AreRefusedWithTheReason) {
   with(0, 1, "not a calibration");
   with(1, 2, "expected format 1, found 2");
   with(2, 0, "capacity is 0");
-  with(2, 1, "more than the capacity");
-  with(2, 3, "do not go with the rows seen");
+  with(2, 1, "above the capacity");
+  with(2, 3, "does not match the number of rows seen");
   with(4, 1, "bytes after the last group");
-  with(4, 3, "end too early");
-  with(4, kAllBits, "end too early");
+  with(4, 3, "unexpected end");
+  with(4, kAllBits, "unexpected end");
   with(5, 3, "groups are not in order");
-  with(6, 0, "do not go with the rows seen");
-  with(6, 2, "do not go with the rows seen");
-  with(7, 0, "rows kept are none");
-  with(8, 2, "it says that rows have groups, which shows without");
+  with(6, 0, "does not match the number of rows seen");
+  with(6, 2, "does not match the number of rows seen");
+  with(7, 0, "rows kept is 0");
+  with(8, 2, "redundant flag for groups");
   with(8, 4, "flags");
-  with(11, 2, "sides of rows that do not exist");
+  with(11, 2, "more sides than rows");
   with(13, kAllBits, "more than 2^63 rows");
   with(16, kAllBits, "priorities are not in order");
   with(16, 0x8f1684514d3da342U, "priorities are not in order");
@@ -175,7 +175,7 @@ TEST(CalibrationBytes, AreRefusedWithTheReason) {
     internal::store_word(bytes, 21, std::bit_cast<std::uint64_t>(1.0));
     internal::store_word(bytes, 22, std::bit_cast<std::uint64_t>(1.0));
   });
-  refused("end too early", [](std::vector<std::byte>& bytes) {
+  refused("unexpected end", [](std::vector<std::byte>& bytes) {
     // A count of rows that would need all the memory there is.
     internal::store_word(bytes, 2, kAllBits);
     internal::store_word(bytes, 6, std::uint64_t{1} << 62U);

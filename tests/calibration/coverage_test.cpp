@@ -303,7 +303,7 @@ TEST(CalibrationCoverage, OfGroupZeroIsNotThatOfRowsWithoutGroups) {
       mixed.add(i, {.score = score, .group = i < kRows ? 0 : group});
     }
     if (trial == 0) {
-      expect_error(ErrorCode::kInvalidArgument, "mixed with those of group 0", [&] { without.merge(with); });
+      expect_error(ErrorCode::kInvalidArgument, "mixed with group 0", [&] { without.merge(with); });
     }
     const SortedScores sorted(with);
     for (std::int64_t group = 0; group < 4; ++group) {

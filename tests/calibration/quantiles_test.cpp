@@ -92,7 +92,7 @@ TEST(ConformalQuantiles, RefuseNaNWhereverItIsAndLeaveTheScoresAlone) {
 TEST(ConformalQuantiles, NeedRoomForEveryLevel) {
   std::vector<double> scores = {1};
   std::vector<double> out(2);
-  expect_error(ErrorCode::kShapeMismatch, "1 levels but room for 2",
+  expect_error(ErrorCode::kShapeMismatch, "1 levels but 2 output quantiles",
                [&] { conformal_quantiles(scores, std::vector<Level>{0.5}, out); });
 }
 

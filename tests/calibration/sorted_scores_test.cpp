@@ -194,7 +194,7 @@ TEST(SortedScores, ATestWeightIsPositive) {
 
 TEST(SortedScores, ACalibrationWithWeightsNeedsATestWeight) {
   const SortedScores sorted(calibration_of(std::vector<CalibrationRow>(50, {.score = 1, .weight = 2})));
-  const char* const remedy = "the row to predict needs one: give its likelihood ratio as test_weight";
+  const char* const remedy = "test_weight is required; pass the likelihood ratio of the row";
   expect_error(ErrorCode::kInvalidArgument, remedy, [&] { (void)sorted.quantile(0.5); });
   expect_error(ErrorCode::kInvalidArgument, remedy, [&] { (void)sorted.sided_quantile(0.5, true); });
   expect_error(ErrorCode::kInvalidArgument, remedy, [&] { (void)sorted.p_value(0.5); });

@@ -127,7 +127,7 @@ def test_a_corrupted_model_is_bad_data(homes):
     flipped[-1] ^= 1
     (homes.folder / "flipped.safetensors").write_bytes(flipped)
     message = homes.fails(DATA, "inspect", "flipped.safetensors")
-    assert "flipped.safetensors: damaged: checksum mismatch" in message and "restore the file from a copy" in message
+    assert "flipped.safetensors: damaged: checksum mismatch" in message and "restore the file from a backup" in message
 
 
 def test_a_model_of_a_newer_format_says_so(homes):
@@ -253,7 +253,7 @@ def test_whole_numbers_are_neither_wrapped_nor_cut(homes, command, option):
     for wrong in (2**64, -1, "1e3", "0x10"):
         message = homes.fails(USAGE, *arguments, option, str(wrong))
         assert option in message
-        assert f"{2**64} is too large; expected at most {2**64 - 1}" in message or "is not a whole number" in message
+        assert f"{2**64} is too large; expected at most {2**64 - 1}" in message or "is not a 64-bit integer" in message
 
 
 def test_fewer_than_two_folds_are_refused(homes):

@@ -50,7 +50,7 @@ def test_cross_validated_predictions_calibrate_nothing_until_the_deployed_model_
     widthwise.folder = wide
     done = widthwise(*fit("--cv-prediction"), "-o", "model.safetensors")
     assert done.code == 0 and "rows to calibrate  0" in done.out and "rows to fit        200" in done.out
-    why = "cross-validated predictions train the localizer only. Calibrate it with rows that nothing was fitted on"
+    why = "cross-validated predictions only train the localizer. Calibrate it with rows that no model was fitted on"
     assert why in done.err and "'widthwise calibrate'" in done.err
     shown = widthwise.ok("inspect", "model.safetensors").out
     assert "cross-validated predictions" in shown and "the model is not calibrated" in shown

@@ -94,7 +94,7 @@ def test_plan_takes_the_guarantee(homes):
 def test_a_wrong_guarantee_is_bad_usage(homes, guarantee):
     message = homes.fails(2, "plan", "--rows", "100", "--guarantee", guarantee)
     assert message == (
-        f"widthwise plan: --guarantee: '{guarantee}' is neither 'marginal' nor a confidence between 0 and 1, as 0.95"
+        f"widthwise plan: --guarantee: '{guarantee}' is neither 'marginal' nor a confidence between 0 and 1, such as 0.95"
     )
 
 

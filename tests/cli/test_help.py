@@ -59,11 +59,14 @@ def test_examples_in_help_parse(widthwise, command):
         (["inspect"], "widthwise inspect: MODEL is required; see 'widthwise inspect --help'"),
         (["predict", "m", "t"], "widthwise predict: --output is required; see 'widthwise predict --help'"),
         (["completion", "bsh"], "widthwise completion: SHELL: 'bsh' is not one of bash and zsh; did you mean 'bash'?"),
-        (["plan"], "widthwise plan: give either --tolerance or --rows"),
-        (["plan", "--rows", "9", "--tolerance", "0.1"], "widthwise plan: give either --tolerance or --rows"),
+        (["plan"], "widthwise plan: expected exactly one of --tolerance and --rows"),
+        (
+            ["plan", "--rows", "9", "--tolerance", "0.1"],
+            "widthwise plan: expected exactly one of --tolerance and --rows",
+        ),
         (
             ["plan", "--rows", "9", "--level", "90"],
-            "widthwise plan: --level: '90' is not a number between 0 and 1, as 0.9",
+            "widthwise plan: --level: '90' is not a number between 0 and 1, such as 0.9",
         ),
     ],
 )

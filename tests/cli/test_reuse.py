@@ -30,8 +30,8 @@ def test_rows_that_fitted_the_model_do_not_calibrate_it(homes, model, tmp_path):
     before = model.read_bytes()
     for more in ([], ["--replace"], ["--emit", tmp_path / "rows.shard"]):
         message = homes.fails(DATA, "calibrate", model, table, *more)
-        assert f"{table.name}: 75% of these rows fitted the model" in message
-        assert "Drop the rows that fitted the model" in message
+        assert f"{table.name}: 75% of these rows were used to fit the model" in message
+        assert "Drop these rows" in message
     assert model.read_bytes() == before and not (tmp_path / "rows.shard").exists()
 
 
@@ -41,7 +41,7 @@ def test_one_percent_of_rows_that_fitted_is_enough(homes, model, tmp_path):
     write(new.slice(0, 9_866), tmp_path / "new.csv")
     homes.ok("calibrate", model, tmp_path / "new.csv", "-o", tmp_path / "out.safetensors")
     write(pa.concat_tables([new.slice(0, 9_866), some.cast(new.schema)]), tmp_path / "mixed.csv")
-    assert "% of these rows fitted the model" in homes.fails(DATA, "calibrate", model, tmp_path / "mixed.csv")
+    assert "% of these rows were used to fit the model" in homes.fails(DATA, "calibrate", model, tmp_path / "mixed.csv")
 
 
 def test_rows_of_the_calibration_set_do_not_calibrate_it_again(homes, model, tmp_path):
@@ -73,7 +73,7 @@ def test_merge_refuses_parts_of_rows_that_fitted(homes, model, tmp_path):
         homes.ok("calibrate", tmp_path / "all.safetensors", tmp_path / f"{i}.csv", "--emit", tmp_path / f"{i}.shard")
     parts = [tmp_path / f"{i}.shard" for i in range(4)]
     message = homes.fails(DATA, "merge", tmp_path / "all.safetensors", *parts)
-    assert "100% of these rows fitted the model" in message
+    assert "100% of these rows were used to fit the model" in message
 
 
 def test_evaluate_says_when_rows_are_not_new(homes, model, tmp_path):
@@ -83,9 +83,9 @@ def test_evaluate_says_when_rows_are_not_new(homes, model, tmp_path):
     assert report["seen"]["calibrated"] == pytest.approx(0.25, abs=0.01)
     assert report["levels"][0]["verdict"]["word"] == "not new"
     text = " ".join(homes.ok("evaluate", model, table).out.split())
-    assert "75% of these rows fitted the model, 25% of them calibrated it" in text
+    assert "75% of these rows were used to fit the model, 25% to calibrate it" in text
     assert "does not measure coverage of new rows" in text and "Valid" not in text
 
     homes.ok("calibrate", model, "fresh.csv", "--replace")
-    assert "100% of these rows calibrated the model" in homes.ok("evaluate", model, "fresh.csv").out
+    assert "100% of these rows were used to calibrate the model" in homes.ok("evaluate", model, "fresh.csv").out
     assert homes.ok("evaluate", model, "test.csv", "--json").json["seen"] is None

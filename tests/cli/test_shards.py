@@ -98,13 +98,12 @@ def test_a_key_that_two_rows_of_a_table_have_is_named(folder):
     for more in (["--emit", "x.shard"], ["--replace"]):
         message = folder.fails(DATA, "calibrate", "homes.safetensors", "twice.csv", "--key", "id", *more)
         assert message == (
-            "widthwise calibrate: twice.csv: two rows have the key -7 in 'id'; "
-            "expected a whole number that no other row has"
+            "widthwise calibrate: twice.csv: two rows have key -7 in 'id'; expected a unique integer per row"
         )
     assert not (folder.folder / "x.shard").exists()
 
 
-@pytest.mark.parametrize("key, words", [("city", "is not a number"), ("a", "is not a whole number")])
+@pytest.mark.parametrize("key, words", [("city", "is not a number"), ("a", "is not a 64-bit integer")])
 def test_a_key_is_a_whole_number(folder, key, words):
     message = folder.fails(DATA, "calibrate", "homes.safetensors", "rows.csv", "--key", key)
     assert f"rows.csv: column '{key}', row 1: " in message and words in message
@@ -121,7 +120,7 @@ def test_a_part_of_another_model_is_refused(folder):
     folder.ok("calibrate", "other.safetensors", "shard1.csv", "--key", "id", "--emit", "other.shard")
     message = folder.fails(DATA, "merge", "homes.safetensors", "other.shard")
     assert message == (
-        "widthwise merge: other.shard: these are scores of another model; make the shard again with this one"
+        "widthwise merge: other.shard: these are scores of another model; create the shard again with this one"
     )
 
 
@@ -138,7 +137,7 @@ def test_a_damaged_part_is_bad_data(folder):
     for size in (0, 7, 100, len(content) // 2, len(content) - 1):
         (folder.folder / "cut.shard").write_bytes(content[:size])
         assert "cut.shard" in folder.fails(DATA, "merge", "homes.safetensors", "cut.shard")
-    assert "a model, not a shard" in folder.fails(DATA, "merge", "homes.safetensors", "homes.safetensors")
+    assert "a model, not a calibration shard" in folder.fails(DATA, "merge", "homes.safetensors", "homes.safetensors")
     assert "not a widthwise model" in folder.fails(DATA, "inspect", "0.shard")
     assert "nosuch.shard" in folder.fails(DATA, "merge", "homes.safetensors", "nosuch.shard")
     assert bytes_of(folder, "homes.safetensors") == before

@@ -202,13 +202,13 @@ def test_rows_are_issued_in_the_morning_and_observed_in_the_evening(homes, strea
         assert (report["observed"], report["pending"], report["output"]) == (100, 100 * number, None)
     assert report["levels"][0]["rows"] == 2700
     message = homes.fails(1, "track", model, tmp_path / "evening_0.csv", "--observe")
-    assert "batch 2500 has no rows pending: its outcomes were observed, or it was dropped" in message
+    assert "batch 2500 has no pending rows: its outcomes were observed, or it was dropped" in message
     assert "of all 6,200" in homes.ok("track", model, "stream_2.csv", "-o", tmp_path / "x.csv").out
     write(stream.append_column("batch", [np.full(6000, -1.0)]), tmp_path / "wrong.csv")
     message = homes.fails(1, "track", model, tmp_path / "wrong.csv", "--observe")
-    assert "wrong.csv: row 1: 'batch' is not the number of a batch that was issued" in message
+    assert "wrong.csv: row 1: 'batch' is not the number of an issued batch" in message
     assert "no column 'batch'" in homes.fails(1, "track", model, "stream_2.csv", "--observe")
-    assert "follows no stream" in homes.fails(2, "track", "homes.safetensors", "stream_2.csv", "--observe")
+    assert "has no online state" in homes.fails(2, "track", "homes.safetensors", "stream_2.csv", "--observe")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_rows_are_issued_in_the_morning_and_observed_in_the_evening(homes, strea
         (2, ["--batch-size", "0"], "expected a batch_size of at least 1, found 0"),
         (2, ["--batch-size", "5", "--batch-by", "size"], "--batch-by"),
         (2, ["--batch-by", "nothing"], "no column 'nothing'"),
-        (2, ["--observe"], "--observe makes no intervals; leave --output out"),
+        (2, ["--observe"], "--observe writes no intervals; remove --output"),
         (2, ["--step", "0"], "expected a step above 0 and up to 10, found 0"),
         (2, ["--step", "much"], "--step: 'much' is not a number"),
         (2, ["--window-rows", "0"], "expected a window of 1 to 1,000,000 rows, found 0"),
@@ -233,7 +233,7 @@ def test_what_cannot_be_is_said(homes, stream, code, arguments, message):
 
 def test_the_file_the_model_was_fitted_on_teaches_nothing(homes):
     message = homes.fails(1, "track", "homes.safetensors", "train.csv", "-o", "x.csv")
-    assert "75% of these rows fitted the model" in message and not (homes.folder / "x.csv").exists()
+    assert "75% of these rows were used to fit the model" in message and not (homes.folder / "x.csv").exists()
 
 
 def test_infinite_outcomes_are_refused(homes, stream, tmp_path):

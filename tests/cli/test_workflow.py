@@ -114,7 +114,7 @@ def test_calibrate_replaces_when_asked(homes, model, tmp_path):
 
 def test_the_file_the_model_was_fitted_on_cannot_calibrate_it(homes, model):
     message = homes.fails(1, "calibrate", model, "train.csv", "--replace")
-    assert "train.csv: 75% of these rows fitted the model" in message
+    assert "train.csv: 75% of these rows were used to fit the model" in message
 
 
 def test_predictions_that_were_in_sample_are_noticed(homes):

@@ -116,7 +116,7 @@ def test_a_damaged_checkpoint_is_named_to_be_deleted(table, tmp_path):
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1, done
     assert f"{checkpoint}: not a safetensors file" in done.stderr
-    assert "delete this file, and the same command trains from the start" in done.stderr
+    assert "delete this file and rerun the same command to train from the start" in done.stderr
     assert checkpoint.exists() and not (tmp_path / "model").exists()
 
 
@@ -142,8 +142,8 @@ def test_a_shard_with_other_columns_is_an_error_on_all(table, tmp_path):
 def test_a_file_that_one_worker_cannot_read_is_an_error_on_all(table, tmp_path):
     codes, errors = Fit([table, tmp_path / "missing.parquet"], tmp_path / "model").end()
     assert codes == [1, 1]
-    assert "worker 1: " in errors[0] and "missing.parquet: there is no such file" in errors[0]
-    assert "missing.parquet: there is no such file" in errors[1]
+    assert "worker 1: " in errors[0] and "missing.parquet: no such file" in errors[0]
+    assert "missing.parquet: no such file" in errors[1]
 
 
 def test_a_constant_shard_is_fitted_with_the_others(table, tmp_path):
@@ -188,8 +188,8 @@ def tracker(address, rank=0):
     [
         (["--workers", "99"], "99 workers but 16 row groups to read; use fewer workers"),
         (["--workers", "2", "--localizer", "net"], "--localizer net trains in one process"),
-        ([*tracker("nowhere"), "--private-network"], "--tracker: 'nowhere' is not HOST:PORT"),
-        ([*tracker("127.0.0.1:9091", rank=2), "--private-network"], "--rank: there is no worker 2 of 2"),
+        ([*tracker("nowhere"), "--private-network"], "--tracker: 'nowhere' does not have the form HOST:PORT"),
+        ([*tracker("127.0.0.1:9091", rank=2), "--private-network"], "--rank: 2 is out of range for 2 workers"),
         (tracker("127.0.0.1:9091"), "if only trusted programs can reach their ports, add --private-network"),
         (["--rank", "1"], "--rank requires --tracker"),
         (["--workers", "2", "--score-transform", "mixture"], "the transform mixture has to see all rows at once"),

@@ -62,7 +62,7 @@ def test_several_files_are_one_table(table, tmp_path):
         text=True,
     )
     assert done.returncode == 1
-    assert "% of these rows fitted the model" in done.stderr
+    assert "% of these rows were used to fit the model" in done.stderr
 
 
 @pytest.mark.skipif(not FULL, reason="takes minutes; set WIDTHWISE_FULL=1")

@@ -127,7 +127,7 @@ CASES = [
     (lambda w: w.Regressor().save(w.folder / "x"), Exception, "not fitted"),
     (lambda w: w.Regressor().fit(w.X, None), ValueError, "y"),
     # predicting
-    (lambda w: w.predictor.predict_interval(w.X), ValueError, "give the predictions of the rows as y_pred"),
+    (lambda w: w.predictor.predict_interval(w.X), ValueError, "pass predictions as y_pred"),
     (lambda w: w.predictor.predict_interval(w.X[:, :1], w.p), ValueError, "features"),
     (lambda w: w.predictor.predict_interval(w.X, w.p[:5]), ValueError, "200 rows"),
     (lambda w: w.predictor.predict_interval(w.X[:0], w.p[:0]), OK, ""),
@@ -143,7 +143,7 @@ CASES = [
     (lambda w: w.predictor.predict(w.X), ValueError, ""),
     (lambda w: w.predictor.evaluate(w.X, w.y[:3], w.p), ValueError, "200 rows"),
     (lambda w: w.predictor.evaluate(w.X, changed(w.y, nan), w.p), ValueError, "y[17] is nan"),
-    (lambda w: w.predictor.calibrated(w.X[:100], w.y[:100], w.p[:100]), ValueError, "fitted the model"),
+    (lambda w: w.predictor.calibrated(w.X[:100], w.y[:100], w.p[:100]), ValueError, "used to fit the model"),
     (lambda w: w.predictor.calibrated(w.X[:0], w.y[:0], w.p[:0]), OK, ""),
     (lambda w: w.predictor.with_guarantee("x"), ValueError, "guarantee"),
     # scores
@@ -181,7 +181,7 @@ CASES = [
     (lambda w: widthwise.Predictor.load("a\0b"), ValueError, ""),
     (lambda w: widthwise.Localizer.load(w.folder / "cut.safetensors"), ValueError, "cut.safetensors"),
     (lambda w: widthwise.WidthwiseRegressor.load(w.folder / "zeros.safetensors"), ValueError, "not a safetensors file"),
-    (lambda w: widthwise.OnlinePredictor.load(w.folder / "good.safetensors"), ValueError, "follows no stream"),
+    (lambda w: widthwise.OnlinePredictor.load(w.folder / "good.safetensors"), ValueError, "has no online state"),
     (lambda w: w.predictor.save(w.folder / "no" / "such"), OSError, "No such file"),
     (lambda w: w.predictor.save(w.folder / "folder.safetensors"), OSError, "folder.safetensors"),
     (lambda w: w.predictor.save(""), OSError, ""),

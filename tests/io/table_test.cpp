@@ -315,8 +315,7 @@ TEST_F(Table, WhatIsNoWholeNumberIsRefusedAsAKey) {
                              : type->id() == arrow::Type::STRING ? R"(["1"])"
                                                                  : "[1]";
     write_parquet(parquet, arrow::Table::Make(arrow::schema({arrow::field("id", type)}), {array_of(type, json)}));
-    expect_error(ErrorCode::kBadData, "is not of whole numbers but of type " + type->ToString(),
-                 [&] { (void)keys_in(parquet, "id"); });
+    expect_error(ErrorCode::kBadData, "has type " + type->ToString(), [&] { (void)keys_in(parquet, "id"); });
   }
   write_parquet(parquet, arrow::Table::Make(arrow::schema({arrow::field("id", arrow::int64())}),
                                             {array_of(arrow::int64(), "[1, null]")}));
@@ -645,7 +644,7 @@ TEST_F(TableWriting, RefusesWhatDoesNotFit) {
   TableBatch batch;
   ASSERT_TRUE(reader->next(batch));
   const std::size_t before = files();
-  expect_error(ErrorCode::kInvalidArgument, "two columns would be called 'b'",
+  expect_error(ErrorCode::kInvalidArgument, "duplicate output column 'b'",
                [&] { (void)TableWriter::open(at("x.csv"), *reader, {"b"}); });
   expect_error(ErrorCode::kInvalidArgument, "expected .csv",
                [&] { (void)TableWriter::open(at("x.xlsx"), *reader, {}); });
@@ -739,7 +738,7 @@ TEST_F(TableErrors, AHeaderThatIsNotOneIsRefused) {
   with_bytes("a.csv", "\n\n");
   expect_error(ErrorCode::kBadData, "a.csv: expected a header line", open);
   with_bytes("a.csv", "a,b,a\n1,2,3\n");
-  expect_error(ErrorCode::kBadData, "two columns are called 'a'", open);
+  expect_error(ErrorCode::kBadData, "duplicate column name 'a'", open);
   with_bytes("a.csv", "5.1,3.5,1.4\n4.9,3.0,1.4\n");
   expect_error(ErrorCode::kBadData, "expected a header line", open);
   with_bytes("a.csv", "a;b;c\n1;2;3\n");
@@ -752,7 +751,7 @@ TEST_F(TableErrors, FilesThatAreNoTablesAreRefused) {
   expect_error(ErrorCode::kInvalidArgument, "expected .csv, .csv.gz, .parquet or .pq",
                [&] { (void)TableReader::open(at("a.xlsx")); });
   for (const std::string name : {"a.csv", "a.csv.gz", "a.parquet"}) {
-    expect_error(ErrorCode::kFile, name + ": there is no such file", [&] { (void)TableReader::open(at(name)); });
+    expect_error(ErrorCode::kFile, name + ": no such file", [&] { (void)TableReader::open(at(name)); });
   }
   with_bytes("a.parquet", "a,b\n1,2\n");
   expect_error(ErrorCode::kBadData, "a.parquet: ", [&] { (void)TableReader::open(at("a.parquet")); });

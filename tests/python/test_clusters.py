@@ -276,7 +276,7 @@ def test_spark_says_what_is_wrong(spark, predictors, parquet, rows, tmp_path):
     again = spark_module.calibrate(frame, once, key="id", replace=True)
     assert again.calibration.rows_seen == 2000
     pq.write_table(table_of(rows, 5), tmp_path / "fitted.parquet")
-    with pytest.raises(ValueError, match="75% of these rows fitted the model"):
+    with pytest.raises(ValueError, match="75% of these rows were used to fit the model"):
         spark_module.calibrate(spark.read.parquet(str(tmp_path / "fitted.parquet")), own, key="id", replace=True)
     with pytest.raises(ValueError, match="'lower_0.9' already"):
         spark_module.predict_interval(frame.withColumn("lower_0.9", frame.y), own, 0.9)
@@ -327,7 +327,7 @@ def test_dask_says_what_is_wrong(client, predictors, table, rows):
     with pytest.raises(ValueError, match="comes twice"):
         dask_module.calibrate(dask.dataframe.concat([dealt, dealt]), own, key="id")
     fitted = table_of(rows, 5).to_pandas().sample(frac=1, random_state=0)
-    with pytest.raises(ValueError, match="75% of these rows fitted the model"):
+    with pytest.raises(ValueError, match="75% of these rows were used to fit the model"):
         dask_module.calibrate(dask.dataframe.from_pandas(fitted, npartitions=3, sort=False), own, key="id")
     key = int(frame["id"][5])
     frame.loc[5, "y"] = np.nan

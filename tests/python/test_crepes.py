@@ -140,7 +140,7 @@ def test_what_is_no_difficulty_is_refused() -> None:
     difficulty = LocalizedDifficulty(even, estimator)
     with pytest.raises(ValueError, match="out-of-bag"):
         difficulty.apply()
-    with pytest.raises(TypeError, match="nothing to fit"):
+    with pytest.raises(TypeError, match="cannot be fitted"):
         difficulty.fit(rows(10, 1)[0])
     with pytest.raises(ValueError, match="not fitted"):
         LocalizedDifficulty(Localizer(), estimator)

@@ -115,7 +115,7 @@ def test_too_few_rows_are_infinite_and_said_to_be(pac):
 
 def test_weights_have_no_such_guarantee():
     calibration = Calibration().add(np.arange(100.0), weights=np.linspace(1, 2, 100))
-    with pytest.raises(ValueError, match="not available with weights; use the guarantee 'marginal'"):
+    with pytest.raises(ValueError, match="not available for weighted calibration; use the guarantee 'marginal'"):
         calibration.quantile(0.9, guarantee=0.95, test_weight=1.0)
 
 

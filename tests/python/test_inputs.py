@@ -81,7 +81,7 @@ def test_cross_validated_predictions_train_on_all_rows_and_the_file_says_so(rows
         lambda: loaded.predict_quantile(fresh.X, 0.9, y_pred=fresh.y_pred),
         lambda: loaded.predict_p(fresh.X, fresh.y, y_pred=fresh.y_pred),
     ):
-        with pytest.warns(UserWarning, match="cross-validated predictions train the localizer only"):
+        with pytest.warns(UserWarning, match="cross-validated predictions only train the localizer"):
             predict()
     loaded.conformalize(fresh.X[:1000], fresh.y[:1000], y_pred=fresh.y_pred[:1000])
     assert loaded.evaluate(fresh.X[1000:], fresh.y[1000:], y_pred=fresh.y_pred[1000:]).valid
@@ -125,7 +125,7 @@ def test_rows_with_groups_do_not_mix_with_rows_without(rows, fresh, tmp_path):
     only.save(tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match="the calibration has groups"):
         Predictor.load(tmp_path / "model.safetensors").predict_interval(fresh.X, fresh.y_pred)
-    with pytest.raises(ValueError, match="give that of the row to predict as group="):
+    with pytest.raises(ValueError, match="pass the group of the row to predict as group="):
         grouped.calibration.quantile(LEVEL)
 
 
@@ -136,9 +136,9 @@ def test_a_weighted_calibration_needs_test_weights_whatever_their_scale():
     rng = np.random.default_rng(0)
     scores, weights = rng.exponential(size=(2, 500))
     calibration = Calibration().add(scores, weights=weights)
-    with pytest.raises(ValueError, match="the row to predict needs one: give its likelihood ratio as test_weight"):
+    with pytest.raises(ValueError, match="test_weight is required; pass the likelihood ratio of the row"):
         calibration.quantile(LEVEL)
-    with pytest.raises(ValueError, match="needs one: give its likelihood ratio as test_weight"):
+    with pytest.raises(ValueError, match="test_weight is required; pass the likelihood ratio of the row"):
         calibration.p_values(scores)
     with pytest.raises(ValueError, match="but these rows have none"):
         calibration.add([1.0])

@@ -121,7 +121,7 @@ def test_calibrating_in_parts_is_calibrating_at_once(localizer, fresh):
 
 
 def test_rows_that_trained_do_not_calibrate(localizer, rows):
-    with pytest.raises(ValueError, match="100% of these rows fitted the model"):
+    with pytest.raises(ValueError, match="100% of these rows were used to fit the model"):
         localizer.calibrate(rows.X, rows.y, rows.y_pred)
 
 
@@ -150,7 +150,7 @@ def test_errors_say_what_to_do(localizer, rows):
     ):
         _, intervals = Predictor(localizer, Calibration()).predict_interval(rows.X, rows.y_pred)
     assert np.all(np.isinf(intervals))
-    with pytest.raises(ValueError, match="has no base model: give the predictions"):
+    with pytest.raises(ValueError, match="has no base model; pass predictions"):
         Predictor(localizer, Calibration()).predict(rows.X)
     with pytest.raises(ValueError, match="expected 'even', 'narrow' or a number"):
         Localizer(goal=True)
@@ -297,7 +297,7 @@ def test_a_localizer_is_loaded_from_a_model_file_without_its_calibration(predict
 def test_intervals_from_anywhere_are_judged_like_our_own(predictor, fresh):
     levels = [0.8, 0.9]
     _, intervals = predictor.predict_interval(fresh.X, fresh.y_pred, confidence_level=levels)
-    with pytest.warns(UserWarning, match="100% of these rows calibrated the model"):
+    with pytest.warns(UserWarning, match="100% of these rows were used to calibrate the model"):
         ours = predictor.evaluate(fresh.X, fresh.y, fresh.y_pred, confidence_level=levels)
     found = evaluate_intervals(intervals, fresh.y, confidence_level=levels, calibration_rows=len(fresh.y), X=fresh.X)
     for mine, theirs in zip(ours["levels"], found["levels"], strict=True):

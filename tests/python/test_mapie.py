@@ -217,7 +217,7 @@ def test_a_score_can_be_cloned_copied_and_pickled() -> None:
 def test_what_would_break_the_promise_is_refused() -> None:
     estimator, localizer = localized("even", "auto")
     X, y = rows(1000, 1)  # the training rows
-    with pytest.raises(ValueError, match="100% of these rows fitted the model"):
+    with pytest.raises(ValueError, match="100% of these rows were used to fit the model"):
         LocalizedScore(localizer).get_conformity_scores(y, estimator.predict(X), X=X)
     X, y = rows(50, 2)
     y_pred = estimator.predict(X)

@@ -120,11 +120,11 @@ def test_outcomes_may_come_late_in_any_order_and_in_parts(predictor, stream, tmp
 def test_a_batch_must_be_pending(predictor, stream):
     X, y, y_pred = stream.X[:10], stream.y[:10], stream.y_pred[:10]
     online = OnlinePredictor(predictor, 0.9)
-    with pytest.raises(ValueError, match="no batch is pending: issue intervals with predict_interval"):
+    with pytest.raises(ValueError, match="no batch is pending; call predict_interval"):
         online.observe(X, y, y_pred)
     first = online.predict_interval(X, y_pred)
     second = online.predict_interval(X, y_pred)
-    with pytest.raises(ValueError, match=r"2 batches are pending \(0, 10\): say which with batch="):
+    with pytest.raises(ValueError, match=r"2 batches are pending \(0, 10\); pass batch="):
         online.observe(X, y, y_pred)
     with pytest.raises(ValueError, match="20 rows of batch 0, which has 10 rows pending"):
         online.observe(stream.X[:20], stream.y[:20], stream.y_pred[:20], batch=first.batch)
@@ -132,7 +132,7 @@ def test_a_batch_must_be_pending(predictor, stream):
         online.observe(X, y, y_pred, batch=99)
     online.drop(second.batch)
     online.observe(X, y, y_pred)
-    with pytest.raises(ValueError, match="batch 0 has no rows pending: its outcomes were observed, or it was dropped"):
+    with pytest.raises(ValueError, match="batch 0 has no pending rows: its outcomes were observed, or it was dropped"):
         online.observe(X, y, y_pred, batch=first.batch)
     with pytest.raises(ValueError, match="X has no rows"):
         online.predict_interval(X[:0], y_pred[:0])
@@ -201,7 +201,7 @@ def test_what_cannot_be_is_said(predictor, stream, tmp_path):
     with pytest.raises(ValueError, match="y_pred"):
         OnlinePredictor(predictor).track(stream.X, stream.y)
     predictor.save(tmp_path / "still.safetensors")
-    with pytest.raises(ValueError, match="follows no stream yet"):
+    with pytest.raises(ValueError, match="has no online state"):
         OnlinePredictor.load(tmp_path / "still.safetensors")
     with pytest.raises(FileNotFoundError):
         OnlinePredictor.load(tmp_path / "none.safetensors")

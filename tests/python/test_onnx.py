@@ -307,7 +307,7 @@ def test_outcomes_at_the_bounds_stay_inside(tmp_path):
     X, _, f = rows(2000, 9)
     # Every score is 1 up to rounding.
     y = f + predictor._model.unit / np.exp(predictor._model.parameters(_tables.read(X)[0], f)[:, 0])
-    with pytest.warns(UserWarning, match="smaller than those of these rows"):
+    with pytest.warns(UserWarning, match="smaller errors than those of these rows"):
         predictor = predictor.calibrated(X, y, f, replace=True)
     _, intervals = predictor.predict_interval(X, f, confidence_level=0.9)
     covered = y <= intervals[:, 1, 0]
@@ -455,4 +455,4 @@ def test_what_is_not_a_calibrated_model_is_refused(tmp_path, even):
     assert "not calibrated" in refusal(Predictor._of(even._model.with_calibration(_core.Calibration())))
     assert "Predictor(localizer, calibration)" in refusal(Localizer(), TypeError)
     assert "found int" in refusal(3, TypeError)
-    assert "no model file" in refusal(tmp_path / "nowhere", FileNotFoundError)
+    assert "no such model file" in refusal(tmp_path / "nowhere", FileNotFoundError)

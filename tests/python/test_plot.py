@@ -117,13 +117,13 @@ def test_errors_name_the_thing_and_the_remedy(model, predictor, localizer, fresh
         unfinished()
     with pytest.raises(TypeError, match="WidthwiseRegressor or a Predictor, got Localizer"):
         IntervalDisplay.from_estimator(localizer, fresh.X, fresh.y)
-    with pytest.raises(ValueError, match="give the predictions of the rows as y_pred"):
+    with pytest.raises(ValueError, match="pass predictions as y_pred"):
         WidthDisplay.from_estimator(predictor, fresh.frame(), fresh.y)
     with pytest.raises(ValueError, match="did you mean 'size'"):
         IntervalDisplay.from_estimator(predictor, fresh.frame(), fresh.y, y_pred=fresh.y_pred, feature="sise")
     with pytest.raises(ValueError, match=r"y\[1\] is nan"):
         IntervalDisplay.from_predictions([0, math.nan], [0, 0], [[-1, 1], [-1, 1]])
-    with pytest.raises(ValueError, match="there are no rows"):
+    with pytest.raises(ValueError, match="X has no rows"):
         IntervalDisplay.from_predictions([], [], np.empty((0, 2)))
     with pytest.raises(ValueError, match=r"shape \(2000,\)"):
         IntervalDisplay.from_predictions(fresh.y, fresh.y, bounds[:, 0])

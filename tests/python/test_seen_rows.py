@@ -50,7 +50,7 @@ def test_a_decision_tree_is_not_calibrated_with_its_own_rows(model, rows, fresh)
     X, y = shuffled(*rows)
     before = model.predictor_
     for replace in (False, True):
-        with pytest.raises(ValueError, match=r"75% of these rows fitted the model.*Drop the rows that fitted"):
+        with pytest.raises(ValueError, match=r"75% of these rows were used to fit the model.*Drop these rows"):
             model.conformalize(X[["a", "b", "c"]], y, replace=replace)
     assert model.predictor_ is before
     # The error prevents this: a tree has no errors on its training rows, so intervals would have width 0.
@@ -64,7 +64,7 @@ def test_numpy_fitted_and_pandas_shuffled_are_the_same_rows(rows):
     X, y = rows
     localizer = Localizer(transform="identity").fit(X.to_numpy(), y, X["a"])
     again, outcomes = shuffled(X.set_axis(localizer.features, axis=1), y)
-    with pytest.raises(ValueError, match="100% of these rows fitted the model"):
+    with pytest.raises(ValueError, match="100% of these rows were used to fit the model"):
         localizer.calibrate(again, pd.Series(outcomes, name="other"), again[localizer.features[0]])
 
 
@@ -87,9 +87,9 @@ def test_a_saved_predictor_knows_its_rows(localizer, rows, fresh, tmp_path):
         predictor.calibrated(again, outcomes, again["a"])
     assert len(predictor.calibrated(again, outcomes, again["a"], replace=True).calibration) == len(outcomes)
     again, outcomes = shuffled(*rows)
-    with pytest.raises(ValueError, match="fitted the model"):
+    with pytest.raises(ValueError, match="used to fit the model"):
         predictor.calibrated(again, outcomes, again["a"], replace=True)
-    with pytest.raises(ValueError, match="fitted the model"):
+    with pytest.raises(ValueError, match="used to fit the model"):
         Predictor(localizer, Calibration()).calibrated(again, outcomes, again["a"])
 
 
@@ -104,13 +104,15 @@ def test_new_rows_are_taken(localizer, fresh):
 def test_evaluations_and_reports_say_when_rows_are_not_new(model, rows, tmp_path):
     X, y = shuffled(*rows)
     X = X[["a", "b", "c"]]
-    with pytest.warns(UserWarning, match="75% of these rows fitted the model, 25% of them calibrated it"):
+    with pytest.warns(UserWarning, match="75% of these rows were used to fit the model, 25% to calibrate it"):
         evaluation = model.evaluate(X, y)
     assert evaluation["seen"]["fitted"] == pytest.approx(0.75, abs=0.01)
     assert evaluation["levels"][0]["verdict"]["word"] == "not new" and not evaluation.valid
     assert "does not measure coverage of new rows" in str(evaluation) and "Valid" not in str(evaluation)
     page = report(model, X, y)
-    assert page.verdict.startswith("This does not measure coverage of new rows: 75% of these rows fitted the model")
+    assert page.verdict.startswith(
+        "This does not measure coverage of new rows: 75% of these rows were used to fit the model"
+    )
     assert page.verdict in page.html and "are valid" not in page.html
 
     with warnings.catch_warnings():
@@ -131,5 +133,5 @@ def test_counts_that_repeat_are_no_alarm():
         new, outcomes = table(1000)
         localizer.calibrate(new, outcomes, 1 + new.sum(axis=1))
     order = rng.permutation(2000)
-    with pytest.raises(ValueError, match="fitted the model"):
+    with pytest.raises(ValueError, match="used to fit the model"):
         localizer.calibrate(X[order], y[order], 1 + X[order].sum(axis=1))

@@ -136,7 +136,7 @@ def test_columns_of_outcomes_may_come_from_anywhere(predictor, rows):
 def test_columns_that_do_not_fit_are_named(predictor, rows):
     with pytest.raises(ValueError, match="no column 'age', which was seen in fit; did you mean 'ages'"):
         predictor.predict_interval(rows.frame().rename(columns={"age": "ages"}), rows.y_pred)
-    with pytest.raises(ValueError, match="column 'age' does not hold numbers"):
+    with pytest.raises(ValueError, match="column 'age' is not numeric"):
         predictor.predict_interval(rows.frame().assign(age="old"), rows.y_pred)
     with pytest.raises(ValueError, match="X has 2 features, but 3 were seen in fit: size, age, noise"):
         predictor.predict_interval(rows.X[:, :2], rows.y_pred)

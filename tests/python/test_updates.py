@@ -36,7 +36,7 @@ def test_an_update_of_another_process_is_not_overwritten(file, tmp_path):
     link.symlink_to(file)
     second.save(tmp_path / "elsewhere")
     for path in (file, str(file), link):
-        with pytest.raises(OSError, match="the file has changed since this model was loaded from it; load it again"):
+        with pytest.raises(OSError, match="the file changed after this model was loaded; load it again"):
             second.with_guarantee(0.9).save(path)
     assert rows_seen(file) == before + ROWS
     again = Predictor.load(file).calibrated(*rows(2))
@@ -56,7 +56,7 @@ def test_the_same_holds_for_regressors_and_streams(file):
     stream.track(*rows(1))
     stream.save(file)
     for stale in (regressor, resumed):
-        with pytest.raises(OSError, match="has changed since"):
+        with pytest.raises(OSError, match="changed after"):
             stale.save(file)
     assert OnlinePredictor.load(file).rows_observed == ROWS
 
@@ -80,7 +80,7 @@ def test_updates_that_are_repeated_after_a_conflict_all_count(file):
                 Predictor.load(file).calibrated(X, y).save(file)
                 return conflicts
             except OSError as error:
-                assert "has changed since" in str(error)
+                assert "changed after" in str(error)
                 conflicts += 1
 
     with ThreadPoolExecutor(8) as pool:

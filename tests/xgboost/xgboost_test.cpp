@@ -161,7 +161,7 @@ TEST(ReadTrees, RefusesWhatIsNotAForestOfPlainTrees) {
     return message_of([&] { static_cast<void>(read_trees(bytes)); }, ErrorCode::kBadData);
   };
   EXPECT_NE(message(saved(one_tree(R"("categories": [3], )"))).find("categories"), std::string::npos);
-  EXPECT_NE(message(saved(R"({"learner": {}})")).find("not a model of trees"), std::string::npos);
+  EXPECT_NE(message(saved(R"({"learner": {}})")).find("unknown model format"), std::string::npos);
   std::vector<std::byte> bytes = saved(one_tree());
   for (std::size_t iterations = 0; iterations < bytes.size(); ++iterations) {
     EXPECT_FALSE(message({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(iterations)}).empty());

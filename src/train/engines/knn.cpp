@@ -13,7 +13,7 @@
 #include <widthwise/version.hpp>
 
 #include "knn_bounds.hpp"
-#include "text.hpp"
+#include "message.hpp"
 
 namespace widthwise {
 namespace {
@@ -84,7 +84,7 @@ class KnnTrainer final : public BaseTrainer {
     }
     const bool is_share = options_.holdout_fraction > 0 && options_.holdout_fraction < 1;
     if (!is_share) {
-      refuse("a holdout_fraction strictly between 0 and 1, found " + internal::text_of(options_.holdout_fraction));
+      refuse(fmt::format("a holdout_fraction strictly between 0 and 1, found {}", options_.holdout_fraction));
     }
     if (options_.max_rows == 1) refuse("max_rows of 2 and more, or 0 for all rows, found 1");
   }
@@ -141,15 +141,14 @@ class KnnTrainer final : public BaseTrainer {
  private:
   static void check(const MatrixView& x, std::span<const double> y) {
     if (x.rows() != y.size()) {
-      throw Error(ErrorCode::kShapeMismatch,
-                  "knn: " + std::to_string(x.rows()) + " rows of x but " + std::to_string(y.size()) + " of y");
+      throw internal::make_error(ErrorCode::kShapeMismatch, "knn: {} rows of x but {} of y", x.rows(), y.size());
     }
     if (y.size() < 2) {
-      throw Error(ErrorCode::kTooFewRows, "knn: expected at least 2 rows, found " + std::to_string(y.size()));
+      throw internal::make_error(ErrorCode::kTooFewRows, "knn: expected at least 2 rows, found {}", y.size());
     }
     for (std::size_t i = 0; i < y.size(); ++i) {
       if (!std::isfinite(y[i])) {
-        throw Error(ErrorCode::kNotFinite, "knn: y of row " + std::to_string(i) + " is " + internal::text_of(y[i]));
+        throw internal::make_error(ErrorCode::kNotFinite, "knn: y of row {} is {}", i, y[i]);
       }
     }
   }
@@ -168,8 +167,8 @@ class KnnTrainer final : public BaseTrainer {
   [[nodiscard]] std::span<const std::size_t> candidates_for(std::size_t rows, std::size_t fit) const {
     const auto& all = options_.candidates;
     if (all[0] > rows) {
-      throw Error(ErrorCode::kTooFewRows, "knn: the smallest candidate for k is " + std::to_string(all[0]) +
-                                              ", but there are " + std::to_string(rows) + " rows");
+      throw internal::make_error(ErrorCode::kTooFewRows,
+                                 "knn: the smallest candidate for k is {}, but there are {} rows", all[0], rows);
     }
     const auto tried = static_cast<std::size_t>(std::upper_bound(all.begin(), all.end(), fit) - all.begin());
     return std::span(all).first(std::max<std::size_t>(tried, 1));

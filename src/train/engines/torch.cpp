@@ -34,6 +34,7 @@
 #include <widthwise/random.hpp>
 #include <widthwise/train/threads.hpp>
 
+#include "message.hpp"
 #include "train/engines/threads/waiting.hpp"
 #include "train/engines/torch/outputs.hpp"
 #include "train/engines/torch/start.hpp"
@@ -322,9 +323,10 @@ class Training {
       if (error.code() != ErrorCode::kNotFinite) throw;
     }
     if (++bad_steps_ < kMaxBadSteps) return;
-    throw Error(ErrorCode::kNotFinite, "net trainer: " + std::to_string(bad_steps_) +
-                                           " batches in a row had a loss or a gradient that is not finite; choose a "
-                                           "smaller learning_rate or clip, or a unit in which residuals are near 1");
+    throw internal::make_error(ErrorCode::kNotFinite,
+                               "net trainer: the loss or gradient was not finite in {} consecutive batches; use a "
+                               "smaller learning_rate or clip, or rescale the residuals to about 1",
+                               bad_steps_);
   }
 
   const NetOptions& options_;
@@ -363,9 +365,9 @@ class NetTrainer final : public LocalizerTrainer {
     internal::check_rows(rows, "training rows");
     internal::check_rows(holdout, "hold-out");
     if (holdout.x.columns() != rows.x.columns()) {
-      throw Error(ErrorCode::kShapeMismatch, "net trainer: training rows have " + std::to_string(rows.x.columns()) +
-                                                 " columns but the hold-out has " +
-                                                 std::to_string(holdout.x.columns()));
+      throw internal::make_error(ErrorCode::kShapeMismatch,
+                                 "net trainer: training rows have {} columns but the hold-out has {}", rows.x.columns(),
+                                 holdout.x.columns());
     }
     return with_library_errors([&] {
       const TrainingEnvironment environment(threads_for(rows));

@@ -8,9 +8,9 @@
 #include <widthwise/error.hpp>
 #include <widthwise/transform.hpp>
 
+#include "message.hpp"
 #include "outcomes_outside.hpp"
 #include "printable.hpp"
-#include "text.hpp"
 #include "train/fit/splits.hpp"
 
 namespace widthwise::internal {
@@ -22,16 +22,15 @@ constexpr double kMaxSize = std::numeric_limits<float>::max();
 void check_finite(std::span<const double> values, const std::string& name) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isfinite(values[i])) continue;
-    throw Error(ErrorCode::kNotFinite, "fit: row " + std::to_string(i) + " of '" + name + "' is " + text_of(values[i]) +
-                                           "; expected a finite number; drop such rows");
+    throw make_error(ErrorCode::kNotFinite, "fit: row {} of '{}' is {}; expected a finite number; drop such rows", i,
+                     name, values[i]);
   }
 }
 
 void check_sizes(std::span<const double> values, const std::string& name) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::abs(values[i]) <= kMaxSize) continue;
-    throw Error(ErrorCode::kBadData, "fit: row " + std::to_string(i) + " of '" + name + "' is " + text_of(values[i]) +
-                                         "; expected at most 3.4e38");
+    throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected at most 3.4e38", i, name, values[i]);
   }
 }
 
@@ -39,8 +38,9 @@ void check_sizes(std::span<const double> values, const std::string& name) {
 void check_names(const FitTable& table) {
   const auto check = [](const std::string& name) {
     if (is_utf8(name)) return;
-    throw Error(ErrorCode::kBadData, "fit: the column name '" + printable(name) +
-                                         "' is not UTF-8; rename the column, or store the table as UTF-8");
+    throw make_error(ErrorCode::kBadData,
+                     "fit: the column name '{}' is not UTF-8; rename the column, or store the table as UTF-8",
+                     printable(name));
   };
   for (const std::string& name : table.features) check(name);
   check(table.target);
@@ -52,9 +52,9 @@ void check_features(const FitTable& table) {
   for (std::size_t i = 0; i < table.x.rows(); ++i) {
     for (std::size_t j = 0; j < table.x.columns(); ++j) {
       if (std::isnan(table.x(i, j)) || std::abs(table.x(i, j)) <= kMaxSize) continue;
-      throw Error(ErrorCode::kNotFinite, "fit: row " + std::to_string(i) + " of '" + table.features[j] + "' is " +
-                                             text_of(table.x(i, j)) +
-                                             "; expected at most 3.4e38, or a missing value (NaN)");
+      throw make_error(ErrorCode::kNotFinite,
+                       "fit: row {} of '{}' is {}; expected at most 3.4e38, or a missing value (NaN)", i,
+                       table.features[j], table.x(i, j));
     }
   }
 }
@@ -69,32 +69,30 @@ void check_shapes(const FitTable& table) {
         "it has not seen, which train and calibrate, or cross-validated ones, which train only");
   }
   if (table.y.size() != n || (!predictions.empty() && predictions.size() != n)) {
-    throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(n) + " rows of x, " +
-                                               std::to_string(table.y.size()) + " of y, " +
-                                               std::to_string(predictions.size()) + " of predictions");
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x, {} of y, {} of predictions", n, table.y.size(),
+                     predictions.size());
   }
   if (!table.row_numbers.empty() && table.row_numbers.size() != n) {
-    throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(n) + " rows of x but " +
-                                               std::to_string(table.row_numbers.size()) + " row numbers");
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} row numbers", n, table.row_numbers.size());
   }
   if (table.features.size() != table.x.columns()) {
-    throw Error(ErrorCode::kShapeMismatch, "fit: " + std::to_string(table.x.columns()) + " columns of x but " +
-                                               std::to_string(table.features.size()) + " names");
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} columns of x but {} names", table.x.columns(),
+                     table.features.size());
   }
 }
 
 void check_options(const FitOptions& options) {
   if (!(options.calibration_size >= 0 && options.calibration_size < 1)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "fit: calibration_size is " + text_of(options.calibration_size) + ", expected 0 to less than 1");
+    throw make_error(ErrorCode::kInvalidArgument, "fit: calibration_size is {}, expected 0 to less than 1",
+                     options.calibration_size);
   }
   if (!(options.holdout_fraction > 0 && options.holdout_fraction < 1)) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "fit: holdout_fraction is " + text_of(options.holdout_fraction) + ", expected between 0 and 1");
+    throw make_error(ErrorCode::kInvalidArgument, "fit: holdout_fraction is {}, expected between 0 and 1",
+                     options.holdout_fraction);
   }
   if (options.levels.empty() || options.levels.size() > kMaxLevels) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: expected 1 to " + std::to_string(kMaxLevels) + " levels, found " +
-                                                 std::to_string(options.levels.size()));
+    throw make_error(ErrorCode::kInvalidArgument, "fit: expected 1 to {} levels, found {}", kMaxLevels,
+                     options.levels.size());
   }
 }
 
@@ -128,8 +126,8 @@ std::string columns_of(const FitTable& table) {
 void check_rows(double rows, bool trains) {
   const double min_rows = trains ? 20 : 2;
   if (rows >= min_rows) return;
-  throw Error(ErrorCode::kTooFewRows, "fit: " + text_of(rows) + " rows; at least " + text_of(min_rows) + " are needed" +
-                                          (trains ? ", or 2 with the transform identity" : ""));
+  throw make_error(ErrorCode::kTooFewRows, "fit: {} rows; at least {} are needed{}", rows, min_rows,
+                   trains ? ", or 2 with the transform identity" : "");
 }
 
 }  // namespace
@@ -148,12 +146,12 @@ void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   workers.check_alike(table.x.rows(), columns_of(table), options.to_string());
   const std::string transform(goal.rule.transform().name());
   if (!workers.alone() && trains_localizer && goal.rule.transform().affine_form() == nullptr) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "fit: the transform " + transform + " has to see all rows at once; fit it in one process");
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: the transform {} has to see all rows at once; fit it in one process", transform);
   }
   check_rows(workers.total(static_cast<double>(table.x.rows())), trains_localizer);
   if (trains_localizer && localizer == nullptr) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: the transform " + transform + " needs a trainer for its localizer");
+    throw make_error(ErrorCode::kInvalidArgument, "fit: the transform {} needs a trainer for its localizer", transform);
   }
 }
 
@@ -170,8 +168,9 @@ void refuse_exact_predictions(const FitTable& table) {
   const bool has_base = given_predictions(table).empty();
   const bool is_constant = std::ranges::all_of(y, [&](double outcome) { return outcome == y.front(); });
   if (is_constant && has_base) {
-    throw Error(ErrorCode::kBadData, "fit: every outcome of '" + table.target + "' is " + text_of(y.front()) +
-                                         ", so there is nothing to predict; check the target column");
+    throw make_error(ErrorCode::kBadData,
+                     "fit: every outcome of '{}' is {}, so there is nothing to predict; check the target column",
+                     table.target, y.front());
   }
   throw Error(ErrorCode::kBadData,
               has_base ? "fit: the base model predicts every outcome exactly, so there are no errors to make intervals "

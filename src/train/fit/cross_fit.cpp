@@ -8,6 +8,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
+#include "message.hpp"
 #include "train/fit/folds.hpp"
 
 namespace widthwise {
@@ -16,9 +17,8 @@ void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double>
                std::uint64_t seed, std::span<double> out, const ProgressCallback& progress) {
   const std::size_t n = x.rows();
   if (y.size() != n || out.size() != n) {
-    throw Error(ErrorCode::kShapeMismatch, "cross_fit: " + std::to_string(n) + " rows of x, " +
-                                               std::to_string(y.size()) + " of y, " + std::to_string(out.size()) +
-                                               " places for predictions");
+    throw internal::make_error(ErrorCode::kShapeMismatch, "cross_fit: {} rows of x, {} of y, {} output predictions", n,
+                               y.size(), out.size());
   }
   internal::cross_fit(trainer, x, y, internal::random_folds(n, folds, seed), out, progress);
 }
@@ -26,8 +26,8 @@ void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double>
 internal::Folds internal::random_folds(std::size_t rows, std::size_t count, std::uint64_t seed) {
   if (count < 2 || count > rows) {
     throw Error(count < 2 ? ErrorCode::kInvalidArgument : ErrorCode::kTooFewRows,
-                "cross_fit: " + std::to_string(count) + " folds of " + std::to_string(rows) +
-                    " rows; there must be at least 2, and a row for each");
+                fmt::format("cross_fit: {} folds for {} rows; expected at least 2 folds and at least one row per fold",
+                            count, rows));
   }
   Folds folds{.count = count, .order = std::vector<std::size_t>(rows), .fold_of = std::vector<std::size_t>(rows)};
   std::iota(folds.order.begin(), folds.order.end(), std::size_t{0});
@@ -55,7 +55,7 @@ void internal::cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<con
       append_row(row);
       fold_y.push_back(y[row]);
     }
-    const std::string stage = "base model, fold " + std::to_string(fold + 1) + " of " + std::to_string(folds.count);
+    const std::string stage = fmt::format("base model, fold {} of {}", fold + 1, folds.count);
     const auto model = trainer.train({fold_x.data(), fold_y.size(), columns}, fold_y, stage, progress);
     fold_x.clear();
     for (const std::size_t row : held) append_row(row);

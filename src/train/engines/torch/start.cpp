@@ -10,6 +10,7 @@
 #include <widthwise/error.hpp>
 
 #include "dense_net_inputs.hpp"
+#include "message.hpp"
 #include "text.hpp"
 #include "train/engines/first_outputs.hpp"
 
@@ -72,7 +73,7 @@ void set_centre_and_scale(MatrixView x, std::size_t column, double& centre, doub
 void check_options(const NetOptions& options) {
   const auto expect = [](bool holds, const char* what, const std::string& found) {
     if (!holds) {
-      throw Error(ErrorCode::kInvalidArgument, std::string("NetOptions: expected ") + what + ", found " + found);
+      throw make_error(ErrorCode::kInvalidArgument, "NetOptions: expected {}, found {}", what, found);
     }
   };
   const auto finite_and_positive = [](double x) { return x > 0 && std::isfinite(x); };
@@ -89,25 +90,23 @@ void check_options(const NetOptions& options) {
 }
 
 void check_rows(const TrainingRows& rows, const char* what) {
-  const std::string where = std::string("net trainer: ") + what + ": ";
+  const std::string where = fmt::format("net trainer: {}: ", what);
   const std::size_t n = rows.residuals.residuals.size();
   const std::span<const double> weights = rows.residuals.weights;
   if (rows.x.rows() != n || (!weights.empty() && weights.size() != n)) {
-    throw Error(ErrorCode::kShapeMismatch, where + std::to_string(n) + " residuals, but x has " +
-                                               std::to_string(rows.x.rows()) + " rows and there are " +
-                                               std::to_string(weights.size()) + " weights");
+    throw make_error(ErrorCode::kShapeMismatch, "{}{} residuals, but x has {} rows and there are {} weights", where, n,
+                     rows.x.rows(), weights.size());
   }
   if (rows.x.columns() == 0) throw Error(ErrorCode::kInvalidArgument, where + "x has no columns");
   for (std::size_t i = 0; i < n; ++i) {
     if (!std::isfinite(rows.residuals.residuals[i])) {
-      throw Error(ErrorCode::kNotFinite,
-                  where + "residual " + std::to_string(i) + " is " + text_of(rows.residuals.residuals[i]));
+      throw make_error(ErrorCode::kNotFinite, "{}residual {} is {}", where, i, rows.residuals.residuals[i]);
     }
   }
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0 && std::isfinite(weights[i]))) {
-      throw Error(ErrorCode::kInvalidArgument, where + "weight " + std::to_string(i) + " is " + text_of(weights[i]) +
-                                                   ", expected a finite number >= 0");
+      throw make_error(ErrorCode::kInvalidArgument, "{}weight {} is {}, expected a finite number >= 0", where, i,
+                       weights[i]);
     }
   }
   if (counting_rows(rows.residuals).empty()) {

@@ -14,6 +14,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "train/engines/xgboost/library.hpp"
 #include "train/engines/xgboost/watchdog.hpp"
 
@@ -35,10 +36,10 @@ std::string task_name(std::size_t rank) {
   return std::string(std::numeric_limits<std::size_t>::digits10 + 1 - digits.size(), '0') + digits;
 }
 
-std::string place_of(const CommunicatorOptions& options) { return options.host + ":" + std::to_string(options.port); }
+std::string place_of(const CommunicatorOptions& options) { return fmt::format("{}:{}", options.host, options.port); }
 
 std::string complaint(const CommunicatorOptions& options, const std::string& why) {
-  return "worker " + std::to_string(options.rank) + " of " + std::to_string(options.workers) + ": " + why;
+  return fmt::format("worker {} of {}: {}", options.rank, options.workers, why);
 }
 
 [[noreturn]] void refuse(const CommunicatorOptions& options, const std::string& why) {
@@ -52,8 +53,8 @@ constexpr std::chrono::seconds kGrace(2);
 std::function<void()> alarm_of(const CommunicatorOptions& options) {
   if (!options.stuck) return {};
   return [options] {
-    options.stuck(complaint(options, "another worker is gone or does not answer: waited " +
-                                         std::to_string((options.timeout + kGrace).count()) + " s"));
+    options.stuck(
+        complaint(options, fmt::format("lost another worker: no answer for {} s", (options.timeout + kGrace).count())));
   };
 }
 
@@ -86,7 +87,7 @@ class Tracker {
                          {"sortby", kSortByTask},        {"timeout", options.timeout.count()}};
     // A port that was in use a moment ago is free again after a minute.
     if (!persist(until, [&] { return f.XGTrackerCreate(config.dump().c_str(), &handle_) == 0; })) {
-      refuse(options, "cannot listen at " + place_of(options) + ": " + f.last_error());
+      refuse(options, fmt::format("cannot listen at {}: {}", place_of(options), f.last_error()));
     }
     f.check(f.XGTrackerRun(handle_, "{}"), "tracker");
   }
@@ -125,12 +126,13 @@ class XgboostCommunicator final : public Communicator {
       if (f.XGCommunicatorInit(config.dump().c_str()) == 0) return true;
       // The first worker may not be there yet. When it is, it waits for the others by itself.
       if (std::string(f.XGBGetLastError()).find("Failed to connect to the tracker") != std::string::npos) return false;
-      refuse(options, "the workers did not all come to " + place_of(options) + " within " +
-                          std::to_string(options.timeout.count()) + " s, or one left again: " + f.last_error());
+      refuse(options, fmt::format("not all workers connected to {} within {} s, or one disconnected: {}",
+                                  place_of(options), options.timeout.count(), f.last_error()));
     };
     if (!persist(until, connect)) {
-      refuse(options, "worker 0 does not answer at " + place_of(options) + ": " + f.last_error() +
-                          "; start it there, or give its address as --tracker");
+      refuse(options,
+             fmt::format("worker 0 does not answer at {}: {}; start it there, or pass its address with --tracker",
+                         place_of(options), f.last_error()));
     }
   }
 
@@ -172,7 +174,7 @@ class XgboostCommunicator final : public Communicator {
   void check(int status) const {
     if (status == 0) return;
     broken_ = true;
-    refuse(options_, "another worker is gone or does not answer: " + library_->functions().last_error());
+    refuse(options_, "lost another worker: " + library_->functions().last_error());
   }
 
   std::shared_ptr<const XgboostLibrary> library_;
@@ -188,8 +190,8 @@ class XgboostCommunicator final : public Communicator {
 std::unique_ptr<const Communicator> join_workers(std::shared_ptr<const XgboostLibrary> library,
                                                  const CommunicatorOptions& options) {
   if (options.workers == 0 || options.rank >= options.workers) {
-    throw Error(ErrorCode::kInvalidArgument, "workers: there is no worker " + std::to_string(options.rank) + " of " +
-                                                 std::to_string(options.workers) + "; ranks begin with 0");
+    throw internal::make_error(ErrorCode::kInvalidArgument, "workers: there is no worker {} of {}; ranks begin with 0",
+                               options.rank, options.workers);
   }
   if (options.port == 0) throw Error(ErrorCode::kInvalidArgument, "workers: no port given to meet at");
   if (options.timeout < std::chrono::seconds(1)) {
