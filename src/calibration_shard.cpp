@@ -30,7 +30,7 @@ constexpr const char* kFormatText = "calibration_part";
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
 
 std::uint64_t format_of(std::span<const std::byte> bytes) {
-  // Before anything else is read, which may look different in a later format.
+  // Check this first, because everything else may differ in a later format.
   const auto texts = SafetensorsReader::texts_of(bytes);
   const auto format = texts.find(kFormatText);
   if (format == texts.end()) {

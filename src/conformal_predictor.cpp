@@ -35,7 +35,7 @@ void check_rows(const ConformalRule& rule, const PredictionRows& rows) {
   if (!rows.test_weights.empty()) expect_size("test weights", rows.test_weights.size(), n);
 }
 
-/// The parameters of one side, for `count` rows from `first`; an empty matrix of that many rows when there are none.
+/// The parameters of one side for `count` rows from `first`; a matrix without columns if there are no parameters.
 MatrixView side_parameters(const ConformalRule& rule, const PredictionRows& rows, bool above, std::size_t first,
                            std::size_t count) {
   const std::size_t columns = rule.transform().parameter_count();
@@ -44,8 +44,8 @@ MatrixView side_parameters(const ConformalRule& rule, const PredictionRows& rows
   return {rows.parameters.data() + first * rows.parameters.stride() + offset, count, columns, rows.parameters.stride()};
 }
 
-// Half-widths from scores, and bounds from half-widths. What cannot be computed, because a prediction or parameter is
-// NaN, is not bounded: no comparison with NaN holds, so the first selection of each loop takes the end of the range.
+// Half-widths from scores, and bounds from half-widths. If a prediction or parameter is NaN, the row is not bounded:
+// every comparison with NaN is false, so the first selection of each loop takes the end of the range.
 
 template <Score kScore>
 [[gnu::always_inline]] inline void bounds_of(const double* f, const double* below, const double* above, std::size_t n,
@@ -74,8 +74,7 @@ WIDTHWISE_VECTORISED void squared_bounds(const double* f, const double* below, c
   bounds_of<Score::kSquared>(f, below, above, n, range, lower, upper);
 }
 
-/// Both bounds of n rows at one level, from f (n) and the inverse scores of each side (n; the same array when
-/// one-sided).
+/// Both bounds of n rows at one level, from f (n) and the inverse scores of each side (n; the same array for one side).
 void write_bounds(Score score, const double* f, const double* below, const double* above, std::size_t n,
                   const OutcomeRange& range, double* lower, double* upper) {
   switch (score) {
@@ -110,10 +109,10 @@ void check_bounds(const PredictionRows& rows, std::size_t k, const MutableMatrix
   }
 }
 
-/// Rows whose intervals at k levels are made at a time.
+/// Number of rows whose intervals at k levels are computed at a time.
 std::size_t block_rows(std::size_t k) { return std::max<std::size_t>(1, kBlock / k); }
 
-/// Write the intervals of n > 0 rows at k > 0 levels. quantiles_of(first, count) gives the quantiles of some rows
+/// Write the intervals of n > 0 rows at k > 0 levels. quantiles_of(first, count) returns the quantiles of some rows
 /// (count x k), valid until the next call.
 template <class QuantilesOf>
 void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std::size_t k, MutableMatrixView lower,
@@ -125,7 +124,7 @@ void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std:
   std::vector<double> above(two_sided ? block * k : 0);
   std::vector<double> repeated(k);
 
-  // One level goes to the outputs a block at a time, past the cache when they are too large for it.
+  // Write one level block by block, bypassing the cache if the outputs are too large for it.
   const bool by_block = k == 1 && lower.contiguous() && upper.contiguous();
   const bool streamed = by_block && n * sizeof(double) >= internal::kStreamedBytes;
   std::vector<double> block_bounds(streamed ? 2 * block : 0);
@@ -294,7 +293,7 @@ void ConformalPredictor::intervals(const PredictionRows& rows, std::span<const L
   const std::size_t k = levels.size();
   if (n == 0 || k == 0) return;
 
-  // Without groups and weights all rows share their quantiles: one row of them, with a stride of 0.
+  // Without groups and weights, all rows share one row of quantiles, with a stride of 0.
   const bool shared = rows.groups.empty() && rows.test_weights.empty();
   std::vector<double> quantiles(shared ? k : block_rows(k) * k);
   if (shared) {

@@ -59,7 +59,7 @@ double PlaceTest::p_value(std::span<const std::size_t> search, std::span<const s
   std::vector<RankedRows> joined = ranks_.count(measured);
   for (const std::size_t row : search) {
     RankedRows& group = joined[ranks_.group_of(row)];
-    if (group.rank > group.rows) continue;  // infinite whatever the rows
+    if (group.rank > group.rows) continue;  // always infinite
     ++group.rows;
     if (is_covered(rows_, row)) ++group.rank;
   }

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr mode_t kPermissions = 07777;
-constexpr int kMaxLinks = 40;          // as Linux itself follows
+constexpr int kMaxLinks = 40;          // the limit of Linux
 constexpr std::size_t kMaxName = 200;  // of the 255 bytes that most file systems allow
 constexpr std::size_t kNumberDigits = 16;
 constexpr std::string_view kTemporaryEnding = ".tmp";
@@ -53,7 +53,7 @@ auto retry(const Call& call) {
   return result;
 }
 
-/// An open file, or none. Invariant: closed once.
+/// An open file, or none. Closes it exactly once.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -65,18 +65,18 @@ class Descriptor {
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] bool is_open() const { return number_ >= 0; }
 
-  /// Open, or leave none open and errno set.
+  /// Open the file; on failure no file is open and errno is set.
   void open(const fs::path& file, int flags, mode_t mode = 0) {
     (void)close();
     number_ = retry([&] { return ::open(file.c_str(), flags | O_CLOEXEC, mode); });
   }
 
-  /// Leave it open, for somebody else to close.
+  /// Release the descriptor without closing it.
   [[nodiscard]] int release() { return std::exchange(number_, -1); }
 
   /// 0, or -1 with errno.
   int close() {
-    // Also after EINTR the descriptor is gone.
+    // The descriptor is closed even after EINTR.
     return number_ < 0 ? 0 : ::close(std::exchange(number_, -1));
   }
 
@@ -84,7 +84,7 @@ class Descriptor {
   int number_ = -1;
 };
 
-/// What the names of temporary files of a file begin with.
+/// The prefix of the temporary files of a file.
 std::string temporary_stem(const fs::path& target) {
   std::string stem(1, '.');
   stem.append(target.filename().native(), 0, kMaxName).append(1, '.');
@@ -97,22 +97,22 @@ bool is_temporary_name(std::string_view name, std::string_view stem) {
   return name.substr(stem.size(), kNumberDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// Delete a temporary file when it is old and no process holds it, as its writer does as long as it lives.
+/// Delete a temporary file if it is old and not locked; its writer locks it as long as it lives.
 void delete_if_stale(const fs::path& path) {
-  // To write, because network file systems lock nothing else; not a pipe that would keep us waiting.
+  // Open for writing, because network file systems lock only such files; do not block on a pipe.
   const Descriptor file(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat status{};
   if (!file.is_open() || ::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return;
-  // A writer that has made its file holds it a moment later.
+  // A writer locks its file a moment after creating it.
   if (std::time(nullptr) - status.st_mtime < kStaleSeconds) return;
   if (::flock(file.number(), LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
 }
 
-/// Delete what killed processes have left of writing this file. What cannot be deleted stays.
+/// Delete temporary files of this file that killed processes left. Files that cannot be deleted stay.
 void sweep(const fs::path& target) {
   const std::string stem = temporary_stem(target);
   const fs::path parent = target.parent_path();
-  // The standard library's iterator ends the program when memory ends.
+  // The iterator of the standard library aborts the program if memory runs out.
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(parent.empty() ? "." : parent.c_str()), ::closedir);
   if (folder == nullptr) return;
   while (const dirent* const entry = ::readdir(folder.get())) {
@@ -120,13 +120,13 @@ void sweep(const fs::path& target) {
   }
 }
 
-/// What `file` points to, when it is a symbolic link, to the last link; it need not exist.
+/// Follow symbolic links from `file` to the final target, which need not exist.
 fs::path behind_links(const fs::path& file) {
   fs::path path = file;
   for (int links = 0; links < kMaxLinks; ++links) {
     std::error_code error;
     const fs::path target = fs::read_symlink(path, error);
-    if (error) return path;  // not a link, or nothing there, or what the next call will say
+    if (error) return path;  // not a link, does not exist, or an error that the next call reports
     path = path.parent_path() / target;
   }
   refuse_write(file, ELOOP);
@@ -140,11 +140,11 @@ FileVersion version_in(const struct stat& status) {
           .changed = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec};
 }
 
-/// Make a rename last through a power cut.
+/// Flush the directory, so that a rename survives a power cut.
 void flush_directory(const fs::path& of, const fs::path& named) {
   const fs::path parent = of.parent_path();
   const Descriptor directory(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY);
-  // One may write to a directory that one may not read; and some file systems cannot flush one.
+  // A directory may be writable but not readable, and some file systems cannot flush directories.
   if (!directory.is_open()) return;
   if (retry([&] { return ::fsync(directory.number()); }) != 0 && errno != EINVAL && errno != ENOTSUP) {
     refuse_write(named, errno);
@@ -153,7 +153,7 @@ void flush_directory(const fs::path& of, const fs::path& named) {
 
 }  // namespace
 
-/// A file that is removed again unless it was renamed. Its process holds a lock on it, which ends with the process.
+/// A file that is removed unless it was renamed. Its process holds a lock on it, which ends with the process.
 class AtomicFile::Temporary {
  public:
   Temporary(const fs::path& target, mode_t mode, const fs::path& named) {
@@ -165,7 +165,7 @@ class AtomicFile::Temporary {
       path_ = target.parent_path() / std::string(stem).append(number).append(kTemporaryEnding);
       descriptor_.open(path_, O_WRONLY | O_CREAT | O_EXCL, mode);
       if (descriptor_.is_open()) {
-        // Where files cannot be locked, nobody can tell that this one is left, and it is not swept.
+        // If files cannot be locked, leftovers cannot be recognised and are not deleted.
         (void)::flock(descriptor_.number(), LOCK_EX | LOCK_NB);
         return;
       }
@@ -221,7 +221,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 FileVersion AtomicFile::commit() {
   if (replaces_ && ::fchmod(temporary_->descriptor(), permissions_) != 0) refuse_write(file_, errno);
   if (retry([&] { return ::fsync(temporary_->descriptor()); }) != 0) refuse_write(file_, errno);
-  // Before others can replace it.
+  // Read the version before others can replace the file.
   struct stat written{};
   if (::fstat(temporary_->descriptor(), &written) != 0) refuse_write(file_, errno);
   if (temporary_->rename_to(target_) != 0) refuse_write(file_, errno);
@@ -230,7 +230,7 @@ FileVersion AtomicFile::commit() {
 }
 
 std::vector<std::byte> read_file(const fs::path& file) {
-  // Not waiting for somebody who writes to a pipe.
+  // Do not wait for a writer of a pipe.
   const Descriptor input(file, O_RDONLY | O_NONBLOCK);
   if (!input.is_open()) refuse_read(file, errno);
   struct stat status{};
@@ -238,7 +238,7 @@ std::vector<std::byte> read_file(const fs::path& file) {
   if (S_ISDIR(status.st_mode)) refuse_read(file, EISDIR);
   if (!S_ISREG(status.st_mode)) refuse(file, "cannot be read", kNotRegular);
 
-  // One byte more than the size shows the end of a file that does not grow meanwhile.
+  // Reading one byte more than the size detects the end of the file.
   std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size) + 1);
   std::size_t size = 0;
   while (true) {
@@ -266,7 +266,7 @@ std::optional<FileVersion> version_of(const fs::path& file) {
 
 FileLock::FileLock(const fs::path& file, const std::function<void()>& waiting) {
   while (true) {
-    // To write, because network file systems lock nothing else; to read where that is all one may do.
+    // Open for writing, because network file systems lock only such files; fall back to reading.
     Descriptor held(file, O_RDWR | O_NONBLOCK);
     if (!held.is_open()) held.open(file, O_RDONLY | O_NONBLOCK);
     struct stat own{};
@@ -274,7 +274,7 @@ FileLock::FileLock(const fs::path& file, const std::function<void()>& waiting) {
     if (::flock(held.number(), LOCK_EX | LOCK_NB) == 0) {
       struct stat named{};
       if (::stat(file.c_str(), &named) != 0) refuse_read(file, errno);
-      if (named.st_dev != own.st_dev || named.st_ino != own.st_ino) continue;  // replaced meanwhile
+      if (named.st_dev != own.st_dev || named.st_ino != own.st_ino) continue;  // the file was replaced in the meantime
       descriptor_ = held.release();
       return;
     }

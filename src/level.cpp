@@ -49,7 +49,7 @@ std::optional<Decimal> read_decimal(std::string_view text) {
   if (i < text.size()) {
     if (text[i] != 'e' && text[i] != 'E') return std::nullopt;
     ++i;
-    // from_chars knows the minus sign only, to_chars writes both.
+    // from_chars accepts only the minus sign; to_chars writes both.
     if (i + 1 < text.size() && text[i] == '+' && text[i + 1] != '-') ++i;
     int shift = 0;
     const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), shift);
@@ -88,7 +88,7 @@ Level Level::parse(std::string_view text) {
   if (!decimal) throw Error(ErrorCode::kInvalidArgument, expected + shown);
   if (!between_zero_and_one(*decimal)) {
     const Decimal hundredth{decimal->digits, decimal->exponent - 2};
-    // From 1 to 2 the number is more likely a slip than a percentage.
+    // A number from 1 to 2 is more likely a mistake than a percentage.
     const bool percentage = between_zero_and_one(hundredth) && !(decimal->exponent == 1 && decimal->digits[0] == '1');
     throw Error(ErrorCode::kInvalidArgument,
                 expected + shown + (percentage ? fmt::format("; did you mean {}?", written(hundredth)) : ""));
@@ -111,7 +111,7 @@ std::string Level::to_string() const {
 }
 
 double Level::value() const {
-  // Dividing the two numbers would round three times where they exceed 2^53.
+  // Dividing the two numbers would round three times if they exceed 2^53.
   const std::string decimal = to_string();
   double value = 0;
   std::from_chars(decimal.data(), decimal.data() + decimal.size(), value);

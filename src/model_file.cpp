@@ -21,11 +21,11 @@
 // "transform" with "transform.gamma" and "transform.epsilon" where it takes them, "score" and "sides" of the rule; the
 // kind of the base model and the localizer ("none", "forest", "net", "neighbours") and their numbers; "note.<name>".
 // Arrays: "calibration", "fit_residuals" and those of the base model and the localizer.
-// Format 2 is a model that follows a stream: the same, and the array "online".
+// Format 2 is a model that tracks a stream: the same, and the array "online".
 // Format 3 is either of them with further fields, each of which may be absent: the arrays "online", "fit_sketch" and
 // "calibration_sketch", and the text "guarantee", the confidence of a training-conditional guarantee.
-// Format 4 is format 3 with the text "checksum" (safetensors.hpp). Every model is written so; programs that know the
-// formats before it wrote the oldest one that held the model.
+// Format 4 is format 3 with the text "checksum" (safetensors.hpp). All models are written in this format; earlier
+// versions wrote the oldest format that could hold the model.
 namespace widthwise {
 namespace {
 
@@ -73,7 +73,7 @@ ConformalRule take_rule(SafetensorsReader& reader) {
                        sides == "two" ? Sides::kTwo : Sides::kOne);
 }
 
-/// What the scores of rows depend on, and nothing else.
+/// Exactly the fields on which the scores of rows depend.
 void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
   put_rule(writer, parts.rule);
   writer.put_text("features", internal::text_of_names(parts.features));
@@ -85,7 +85,7 @@ void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
 }
 
 int format_of(std::span<const std::byte> bytes) {
-  // Before anything else is read, which may look different in a later format.
+  // Check this first, because everything else may differ in a later format.
   const auto texts = SafetensorsReader::texts_of(bytes);
   const auto format = texts.find("format");
   if (format == texts.end() || !texts.contains("widthwise")) refuse("a safetensors file, but not a widthwise model");
@@ -104,7 +104,7 @@ void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (!parts.calibration_sketch.empty()) writer.put("calibration_sketch", parts.calibration_sketch.serialise());
 }
 
-/// Read what put_optional wrote: everything of it is optional from format 3 on, format 2 has the first, format 1 none.
+/// Read the fields of put_optional: all are optional from format 3 on, format 2 has the first, format 1 has none.
 void take_optional(SafetensorsReader& reader, int format, ModelParts& parts) {
   const auto take = [&](const char* name, auto& field, const auto& read) {
     if (reader.has(name)) field = read(reader.take<std::byte>(name));
@@ -142,7 +142,7 @@ Model read_model(std::span<const std::byte> bytes) {
   return Model(std::move(parts));
 }
 
-/// What `read` makes of the bytes, or what is wrong with them after `where`.
+/// The result of `read`; errors begin with `where`.
 template <class Read>
 auto checked(std::span<const std::byte> bytes, const std::string& where, const Read& read) {
   try {

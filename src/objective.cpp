@@ -43,7 +43,7 @@ LevelWindow LevelWindow::around(std::span<const Level> levels) {
   const double high = maximum->value();
   constexpr double kReach = 0.1;
   constexpr double kShareOfTheWay = 0.9;
-  // Levels closer to 0 or 1 than anybody asks for have no neighbours.
+  // Extreme levels have no neighbours inside (0, 1).
   return {low < 1e-6 ? *minimum : near(low - std::min(kReach, kShareOfTheWay * low)),
           high > 1 - 1e-6 ? *maximum : near(high + std::min(kReach, kShareOfTheWay * (1 - high))), 0.4};
 }
@@ -130,7 +130,7 @@ void check_shapes(std::size_t parameter_count, const ResidualRows& rows, MatrixV
   if (!rows.weights.empty() && rows.weights.size() != n) {
     throw make_error(ErrorCode::kShapeMismatch, "objective: {} residuals but {} weights", n, rows.weights.size());
   }
-  // A negative weight would hide in a finite loss.
+  // A finite loss would not reveal a negative weight.
   const auto good = [](double weight) { return weight >= 0 && weight <= std::numeric_limits<double>::max(); };
   if (!std::all_of(rows.weights.begin(), rows.weights.end(), good)) explain_bad_input(rows, parameters);
 }
@@ -154,7 +154,7 @@ void explain_bad_input(const ResidualRows& rows, MatrixView parameters) {
 }
 
 void require_finite(double loss, const ResidualRows& rows, MatrixView parameters) {
-  // The bounded exponential turns an infinite parameter into a huge loss.
+  // The clipped exponential turns an infinite parameter into a huge loss.
   if (std::abs(loss) < kExponentBound / 2) return;
   explain_bad_input(rows, parameters);
   if (std::isfinite(loss)) return;

@@ -14,7 +14,7 @@
 
 namespace widthwise::internal {
 
-/// Throw kNotFinite when an outcome is infinite; a missing one (NaN) may be.
+/// Throw kNotFinite if an outcome is infinite; missing outcomes (NaN) are allowed.
 inline void require_no_infinite(std::span<const double> outcomes, const char* where) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (!std::isinf(outcomes[i])) continue;
@@ -24,12 +24,12 @@ inline void require_no_infinite(std::span<const double> outcomes, const char* wh
   }
 }
 
-/// What OnlineCalibration::observe learns of rows with outcomes.
+/// The arguments of OnlineCalibration::observe for rows with outcomes.
 struct ObservedRows {
   std::vector<double> scores;         // n
   std::vector<std::uint8_t> covered;  // n x k
 
-  /// Add those of some rows that have a score, with the intervals that were issued for them.
+  /// Add the rows that have a score, with their issued intervals.
   void add(std::span<const double> found, std::span<const double> outcomes, MatrixView lower, MatrixView upper) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (std::isnan(found[i])) continue;

@@ -7,7 +7,7 @@
 
 #include "message.hpp"
 
-/// What every RowFunction asks of its caller.
+/// Argument checks shared by all RowFunctions.
 namespace widthwise::internal {
 
 /// Throw kShapeMismatch unless x is n x inputs and out n x outputs.

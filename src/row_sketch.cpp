@@ -25,7 +25,7 @@ constexpr std::uint64_t kFormatVersion = 1;
 constexpr std::size_t kHeaderWords = 7;
 constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 63U;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t kTargetKey = 0x746567726174U;  // "target": a role, whatever the column is called
+constexpr std::uint64_t kTargetKey = 0x746567726174U;  // "target": the role of the column, independent of its name
 constexpr std::size_t kBlockRows = 1024;
 
 std::uint64_t canonical_bits(double value) {
@@ -67,7 +67,7 @@ RowSketch::RowSketch(std::size_t capacity) : capacity_(capacity) {
   if (capacity == 0) throw Error(ErrorCode::kInvalidArgument, "RowSketch: expected a capacity of at least 1, found 0");
 }
 
-/// Let so many rows be added without an allocation: when memory ends, the sketch is as it was.
+/// Reserve memory for this many rows; if memory runs out, the sketch is unchanged.
 void RowSketch::make_room(std::size_t rows) {
   const std::size_t maximum = capacity_ + std::max(capacity_, kBlockRows) + 1;
   const std::size_t needed = std::min(entries_.size() + rows, maximum);
@@ -80,7 +80,7 @@ void RowSketch::add(std::span<const std::uint64_t> hashes) {
   for (const std::uint64_t hash : hashes) {
     if (hash > limit_) continue;
     entries_.push_back({hash, 1});
-    // Sorted when as many new hashes have come as are kept, so that the cost per row is that of a sort.
+    // Sort when there are as many new hashes as kept ones, so that the cost per row is that of a sort.
     if (entries_.size() - settled_ > std::max(capacity_, kBlockRows)) settle();
   }
 }

@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "arrays are copied as 
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kHeaderAlignment = 8;
-constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // as other readers of this format
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of other readers of this format
 constexpr std::size_t kMaxDimensions = 8;
 constexpr const char* kTextsKey = "__metadata__";
 constexpr const char* kType = "dtype";
@@ -51,7 +51,7 @@ const TypeEntry& entry_of(TensorType type) { return *std::ranges::find(kTypes, t
   refuse(fmt::format("array '{}': {}", name, what));
 }
 
-/// What a header says of one array.
+/// The header entry of one array.
 struct Claim {
   std::string type;
   TensorShape shape;
@@ -64,7 +64,7 @@ struct Header {
   std::span<const std::byte> data;
 };
 
-/// Reads the one form a header can have.
+/// Parses the only valid form of a header.
 class HeaderSax final : public StrictSax {
  public:
   explicit HeaderSax(Header& header) : header_(header) {}
@@ -145,7 +145,7 @@ class HeaderSax final : public StrictSax {
   bool has_texts_ = false;
 };
 
-/// The JSON of the header, and what follows it.
+/// The JSON of the header, and the bytes after it.
 std::pair<std::string_view, std::span<const std::byte>> parts_of(std::span<const std::byte> bytes) {
   if (bytes.size() < kLengthBytes) {
     refuse(fmt::format("not a safetensors file: expected at least 8 bytes, found {}", bytes.size()));
@@ -170,8 +170,8 @@ Header read_header(std::span<const std::byte> bytes) {
   return header;
 }
 
-/// Where the digits of the checksum are. Text in quotes after a name in quotes is a text of "__metadata__", wherever
-/// it stands in a header: all other values are objects, numbers or types, and quotes within texts are escaped.
+/// The position of the checksum digits. A quoted text after a quoted name is always a text of "__metadata__": all other
+/// values are objects, numbers or types, and quotes within texts are escaped.
 std::optional<std::size_t> checksum_place(std::span<const std::byte> file) {
   constexpr std::string_view kBefore = R"("checksum":")";
   const std::string_view header = parts_of(file).first;
@@ -189,7 +189,7 @@ std::string checksum_text(std::span<const std::byte> file, std::size_t place) {
   return text;
 }
 
-/// Throw unless the file holds the checksum of its bytes.
+/// Throw unless the file contains the checksum of its bytes.
 void verify_checksum(std::span<const std::byte> file, const std::string& advice) {
   const std::optional<std::size_t> place = checksum_place(file);
   if (!place) refuse("damaged: the checksum is missing" + advice);
@@ -200,7 +200,7 @@ void verify_checksum(std::span<const std::byte> file, const std::string& advice)
   }
 }
 
-/// Bytes that an array of this type and shape takes.
+/// Size in bytes of an array of this type and shape.
 std::optional<std::uint64_t> size_of(std::size_t number_size, const TensorShape& shape) {
   std::uint64_t size = number_size;
   for (const std::uint64_t dimension : shape) {
@@ -216,7 +216,7 @@ std::string text_of_shape(const TensorShape& shape) {
   return fmt::format("[{}]", text);
 }
 
-// The header is written piece by piece: a tree of JSON needs memory to be destroyed, also when there is none.
+// The header is written piece by piece, because destroying a JSON tree needs memory, which may have run out.
 
 std::string json_of(const std::string& text) {
   try {
@@ -270,7 +270,7 @@ void SafetensorsWriter::put_bytes(const std::string& name, TensorType type, Tens
 }
 
 std::vector<std::byte> SafetensorsWriter::finish() const {
-  // The widest numbers first: then every array begins at a multiple of the size of its numbers.
+  // The widest types first, so that every array is aligned to the size of its numbers.
   std::vector<std::pair<const std::string*, const Tensor*>> order;
   for (const auto& [name, tensor] : tensors_) order.emplace_back(&name, &tensor);
   std::ranges::sort(order, [](const auto& a, const auto& b) {

@@ -13,12 +13,12 @@
 
 #include "message.hpp"
 
-/// Bytes made of 64-bit words and closed by a checksum: what calibrations are written as.
+/// Serialisation as 64-bit words with a trailing checksum, used for calibrations, online states and sketches.
 namespace widthwise::internal {
 
 inline constexpr std::size_t kWordBytes = 8;
 
-/// Words that hold one bit for each of n rows.
+/// Number of words for one bit per row of n rows.
 [[nodiscard]] inline std::size_t bit_words(std::size_t n) { return n / 64 + (n % 64 == 0 ? 0 : 1); }
 
 /// Word `index`, low byte first.
@@ -34,22 +34,21 @@ inline void store_word(std::span<std::byte> bytes, std::size_t index, std::uint6
   for (std::size_t i = 0; i < kWordBytes; ++i) bytes[index * kWordBytes + i] = static_cast<std::byte>(word >> (8 * i));
 }
 
-/// The checksum of all words but the last, which holds it: a chain of bijections, so no change of a single word can go
-/// unseen.
+/// The checksum of all words but the last, which contains it. It is a chain of bijections, so every change of a single
+/// word is detected.
 [[nodiscard]] inline std::uint64_t checksum_of_words(std::span<const std::byte> bytes) {
   std::uint64_t checksum = 0;
   for (std::size_t i = 0; i + 1 < bytes.size() / kWordBytes; ++i) checksum = mix_bits(checksum ^ load_word(bytes, i));
   return checksum;
 }
 
-/// Write the right checksum into the last word. Words are sealed when they are written, and again by tests that change
-/// them and want them to be read.
+/// Write the correct checksum into the last word. Tests use it after they change words.
 inline void seal_words(std::span<std::byte> bytes) {
   if (bytes.size() < kWordBytes) return;
   store_word(bytes, bytes.size() / kWordBytes - 1, checksum_of_words(bytes));
 }
 
-/// Writes 64-bit words, low byte first, and closes them with their checksum.
+/// Writes 64-bit words, low byte first, followed by their checksum.
 class WordWriter {
  public:
   explicit WordWriter(std::size_t words) : bytes_((words + 1) * kWordBytes) {}
@@ -77,7 +76,7 @@ class WordWriter {
   std::size_t position_ = 0;
 };
 
-/// Reads what WordWriter wrote, and nothing past its end. Errors are kBadData and begin with `where`.
+/// Reads the words of a WordWriter with bounds checks. Errors are kBadData and begin with `where`.
 class WordReader {
  public:
   WordReader(std::span<const std::byte> bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {
@@ -92,7 +91,7 @@ class WordReader {
     if (!holds) refuse(what);
   }
 
-  /// Words left before the checksum.
+  /// Number of words left before the checksum.
   [[nodiscard]] std::size_t words_left() const { return bytes_.size() / kWordBytes - 1 - next_; }
 
   std::uint64_t get() {
@@ -101,7 +100,7 @@ class WordReader {
   }
   double get_number() { return std::bit_cast<double>(get()); }
 
-  /// n bits to set(i, bit); false when a bit after the last is not 0.
+  /// Pass n bits to set(i, bit); false if a padding bit is not 0.
   template <class Set>
   [[nodiscard]] bool get_bits(std::size_t n, const Set& set) {
     for (std::size_t i = 0; i < n; i += 64) {
@@ -113,10 +112,10 @@ class WordReader {
     return true;
   }
 
-  /// The second word, where there is one: the format, which expect_header checks.
+  /// The second word, if there is one: the format, which expect_header checks.
   [[nodiscard]] std::uint64_t format() const { return words_left() > 1 ? load(1) : 0; }
 
-  /// The first two words must be these.
+  /// Check that the first two words are these.
   void expect_header(std::uint64_t magic, std::uint64_t version, const char* thing) {
     if (get() != magic) refuse(std::string("invalid bytes: expected ") + thing);
     if (const std::uint64_t found = get(); found != version) {

@@ -106,7 +106,7 @@ std::filesystem::path golden_file(int format) {
   return std::filesystem::path(WIDTHWISE_TEST_FOLDER) / "golden" / ("part-" + std::to_string(format) + ".safetensors");
 }
 
-/// Written once, when the format was new, and never again: it stands for the files that people have.
+/// Written once, when the format was new, and never changed: it represents existing files.
 TEST(CalibrationShard, DISABLED_WriteTheGoldenFileOfFormat3) { save_shard(golden_shard(3), golden_file(3)); }
 
 TEST(CalibrationShard, TheGoldenFilesAreReadIndefinitely) {

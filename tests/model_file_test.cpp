@@ -272,13 +272,13 @@ OnlineCalibration golden_batches() {
   return online;
 }
 
-/// Written once, when the format was new, and never again: it stands for the files that people have.
+/// Written once, when the format was new, and never changed: it represents existing files.
 TEST(ModelFile, DISABLED_WriteTheGoldenStateOfBatches) {
   internal::write_file_atomically(golden_state(), golden_batches().serialise());
 }
 TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat4) { save(golden_guaranteed_model(), golden_file(4)); }
 
-/// Load the golden file of a format, and expect it to be small and to be written again as it is but for the format.
+/// Load the golden file of a format; expect it to be small and to be written unchanged except for the format.
 Model golden_model_as_written(int format) {
   const std::vector<std::byte> bytes = internal::read_file(golden_file(format));
   EXPECT_LT(bytes.size(), 20'000U);
@@ -353,7 +353,7 @@ TEST(ModelFile, TheGoldenFileOfFormat2IsReadForEver) {
   EXPECT_EQ(online.coverage(1).recent_covered, 42U);
   EXPECT_DOUBLE_EQ(online.quantile(0), 20.855861586114109);
   EXPECT_DOUBLE_EQ(online.quantile(1), 37.785615526989062);
-  // Apart from its place in a stream it is the model of format 1.
+  // Apart from the state of the stream it is the model of format 1.
   EXPECT_EQ(serialise(model.with_online(std::nullopt)), serialise(load(golden_file())));
 }
 
@@ -567,7 +567,7 @@ TEST(ModelFile, AChecksumIsInFormat4AndInNoneBefore) {
   EXPECT_NE(refusal_of(older.collectively()).find("checksum"), std::string::npos);
 }
 
-/// A model of a size that people have: 1,000 trees, 100,000 rows or 800,000 weights.
+/// A model of realistic size: 1,000 trees, 100,000 rows or 800,000 weights.
 Model large_model(Kind kind) {
   constexpr std::uint32_t kFeatures = 8;
   ModelParts parts{.features = examples::names(kFeatures), .rule = ConformalRule(make_transform("identity"))};
@@ -577,7 +577,7 @@ Model large_model(Kind kind) {
   return examples::calibrated(Model(parts), examples::Table(1000, kFeatures, 54));
 }
 
-/// The processor time that work takes, the least of 30 times: other processes hardly change it.
+/// The processor time of `work`, the minimum of 30 runs, which hardly depends on other processes.
 template <class Work>
 double min_seconds(const Work& work) {
   double minimum = 1e9;
@@ -599,12 +599,12 @@ TEST(SlowModelFile, TheChecksumTakesLittleOfTheTimeToLoad) {
     std::printf("kind %d: %zu bytes, %.3f ms to read, %.3f ms of them for the checksum: +%.1f %%\n",
                 static_cast<int>(kind), bytes.size(), 1e3 * all, 1e3 * checksum, 100 * checksum / (all - checksum));
     EXPECT_NE(sum, 0U);
-    // 1 to 4 % on a quiet machine (docs/performance.md).
+    // 1% to 4% on an idle machine (docs/performance.md).
     EXPECT_LT(checksum, 0.15 * (all - checksum));
   }
 }
 
-/// Change one byte, some bytes or a run of bytes at random, again and again; make the checksums right again.
+/// Repeatedly change one byte, several bytes or a run of bytes at random, and correct the checksums.
 void flip_bytes(const std::vector<std::byte>& bytes, std::uint64_t trials, std::uint64_t seed) {
   Random random(seed);
   std::uint64_t accepted = 0;
@@ -678,7 +678,7 @@ TEST(ModelFile, NothingInTheTextsIsTrusted) {
   }
   for (const char* text : {"2", "4", "4294967299", "-3", "99999999999999999999"}) refused_text("base.inputs", text);
   refused_text("prediction", "f");
-  // What nobody knows may matter.
+  // Unknown entries may matter, so they are errors.
   for (const char* name : {"other", "note", "base.bound", "transform.gamma", "transform.epsilon"}) {
     refused_text(name, "1");
   }

@@ -117,7 +117,7 @@ TEST(OnlineCalibration, ARateOfNoMissesIsTheWholeLineAndOneOfMissesAloneThePredi
   EXPECT_EQ(misses(easy.coverage(0)), before + 1);
 }
 
-/// Scores chosen by somebody who knows q and wishes the intervals ill, in [0, 1].
+/// Adversarial scores in [0, 1], chosen with knowledge of q.
 using Adversary = std::function<double(double q, std::uint64_t t, Random& random)>;
 
 std::vector<Adversary> adversaries() {
@@ -510,7 +510,7 @@ TEST(OnlineBatches, IssuedCoverageIsKeptOnFourStreams) {
       scores[t] = stream.scale(share(t, kRows), t) * std::abs(random.normal());
     }
     const double range = *std::ranges::max_element(scores);
-    // Before there were batches: a whole batch was issued at the quantile of its beginning, and scored row by row.
+    // Without batches: a whole batch was issued with the quantile at its start, and scored row by row.
     OnlineCalibration before(calibration_of(start), {kLevel});
     std::map<std::uint64_t, std::pair<double, double>> issued_before;  // quantile, rows covered
     for (std::uint64_t t = 0; t < kRows; ++t) {
@@ -535,7 +535,7 @@ TEST(OnlineBatches, IssuedCoverageIsKeptOnFourStreams) {
           if (std::isinf(issued)) infinite += static_cast<double>(part.size());
           online.observe(online.issue(part.size()), part);
         }
-        // What is reported is what was issued.
+        // The reported coverage is that of the issued intervals.
         ASSERT_EQ(online.coverage(0).covered, covered);
         ASSERT_EQ(online.rows(), kRows);
         const double found = share(covered, kRows);
@@ -548,7 +548,7 @@ TEST(OnlineBatches, IssuedCoverageIsKeptOnFourStreams) {
           bound = (range + eta(0) * static_cast<double>(batch)) / (eta(kRows) * kRows);
         }
         EXPECT_NEAR(found, kLevel, std::max(0.01, bound)) << stream.name << " " << batch << " " << name_of(method);
-        // Stricter than the bound: what these streams have shown.
+        // Stricter than the bound: the values measured on these streams.
         EXPECT_NEAR(found, kLevel, method == OnlineMethod::kAdaptive ? 0.005 : 0.02) << stream.name << " " << batch;
       }
       std::printf("%-16s %6d           %.3f     %.3f        %.3f     %.3f     %.3f\n", stream.name,
@@ -790,7 +790,7 @@ TEST_P(EveryModelOnline, TheCoverageReportedIsThatOfTheIntervalsIssued) {
           model.issue(online, rows.slice(first, kBatch), std::span(found.predictions).subspan(first, kBatch),
                       lower.slice(first, kBatch), upper.slice(first, kBatch)),
           first);
-      // Outcomes come late, not in order, and some batches at the end.
+      // Outcomes arrive late and out of order, some batches only at the end.
       while (waiting.size() > (first + kBatch == n ? 0U : 3U)) {
         const auto next = waiting.begin() + static_cast<std::ptrdiff_t>(random.below(waiting.size()));
         model.observe(online, next->first, rows.slice(next->second, kBatch),
@@ -842,7 +842,7 @@ TEST(ModelOnline, RowsWithoutAnOutcomeGetIntervalsAndTeachNothing) {
   EXPECT_EQ(with.rows(), 120U);
   EXPECT_EQ(with.pending().at(0).rows, 30U);
 
-  // A state can go with its model.
+  // A state can be stored with its model.
   const Model later = model.with_online(with);
   EXPECT_EQ(later.parts().online, with);
   EXPECT_FALSE(later.with_online(std::nullopt).parts().online.has_value());
@@ -880,7 +880,7 @@ TEST(Tracker, BatchesAndDelaysAreAsIssuedAndObservedByHand) {
         }
         observe_until(0);
 
-        // The same, given to the tracker in parts that are not its batches.
+        // The same rows, passed to the tracker in chunks that differ from its batches.
         Tracker tracker(model, tracked, {.batch_size = batch, .delay = delay});
         for (std::size_t first = 0; first < n; first += 60) {
           const std::size_t count = std::min<std::size_t>(60, n - first);

@@ -27,9 +27,9 @@ constexpr std::size_t kGroupWords = 4;
 }  // namespace
 
 // Format 1, in 64-bit words: magic, version, capacity, seed, number of groups; for each group, ascending, its number,
-// rows seen, rows kept, flags, then the priorities (ascending), the scores, one bit a row for `above` and, when
-// flagged, the weights; a checksum over all. Rows without groups are written as group 0. When group 0 is the only one
-// of rows with groups it is flagged as such; older programs refuse that flag.
+// rows seen, rows kept, flags, then the priorities (ascending), the scores, one bit per row for `above` and, if
+// flagged, the weights; a checksum over all. Rows without groups are written as group 0. If rows have groups and group
+// 0 is the only one, a flag states this; older programs reject that flag.
 std::vector<std::byte> Calibration::serialise() const {
   const auto all = kept();
   std::size_t words = kHeaderWords;

@@ -7,15 +7,15 @@
 #include <span>
 #include <string>
 
-/// What the parts of the calibration agree on.
+/// Helpers shared by the sources of the calibration.
 namespace widthwise::internal {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Row numbers are 64-bit and unique, so no honest count comes near this; it keeps sums of counts from wrapping.
+// Row numbers are 64-bit and unique, so no valid count comes near this limit; it prevents overflow of sums of counts.
 inline constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 63U;
 
-/// Scores of -0 and 0 are equal, so they must also have equal bytes.
+/// Scores of -0 and 0 are equal and must also have equal bytes.
 [[nodiscard]] inline double without_negative_zero(double score) { return score + 0.0; }
 
 [[nodiscard]] inline bool valid_weight(double weight) {
@@ -29,7 +29,7 @@ inline constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 63U;
 
 /// Return the position of the first NaN, or values.size().
 [[nodiscard]] inline std::size_t find_nan(std::span<const double> values) {
-  // Eight numbers a branch and two a comparison: this pass must be cheap beside one selection.
+  // Eight numbers per branch and two per comparison, so that this pass is cheap compared with a selection.
   std::size_t i = 0;
   for (; i + 8 <= values.size(); i += 8) {
     const double* v = values.data() + i;

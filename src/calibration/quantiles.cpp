@@ -16,19 +16,19 @@ namespace {
 
 using internal::kInfinity;
 
-/// Quickselect for several ranks at once: partition, then go on only in the parts that hold a rank.
+/// Quickselect for several ranks: partition, then continue only in the partitions that contain a rank.
 /// Expected O(n log k) for k ranks, O(n log n) at worst.
 class MultiSelection {
  public:
   explicit MultiSelection(std::span<double> values) : values_(values), random_(values.size()) {}
 
-  /// Put the values of these ranks (ascending, distinct, from 0) where sorting would.
+  /// Move the values of these ranks (ascending, distinct, from 0) to their sorted positions.
   void select(std::span<const std::size_t> ranks) {
     select(0, values_.size(), -kInfinity, ranks, 4 * static_cast<int>(std::bit_width(values_.size())));
   }
 
  private:
-  // Below these sizes the standard library is faster than drawing a pivot with care.
+  // Below these sizes the standard library is faster than choosing a pivot carefully.
   static constexpr std::size_t kSelectedWhole = 2048;
   static constexpr std::size_t kSortedWhole = 64;
   static constexpr std::size_t kGreatestSample = 512;
@@ -45,7 +45,7 @@ class MultiSelection {
         return;
       }
       const double pivot = choose_pivot(first, last, ranks);
-      // Values tied with the floor would never be split off by "less than": take all of them at once.
+      // "Less than" would never separate values tied with the floor; remove all of them at once.
       const bool tied = pivot == floor;
       const std::size_t middle = tied ? partition(first, last, [pivot](double value) { return value <= pivot; })
                                       : partition(first, last, [pivot](double value) { return value < pivot; });
@@ -57,7 +57,7 @@ class MultiSelection {
     }
   }
 
-  // Without a branch on the values, which no processor could predict: several times faster than std::partition.
+  // Without unpredictable branches on the values, which makes it several times faster than std::partition.
   template <class Predicate>
   std::size_t partition(std::size_t first, std::size_t last, Predicate goes_left) {
     double* store = values_.data() + first;
@@ -81,7 +81,7 @@ class MultiSelection {
     const double share = (static_cast<double>(ranks[ranks.size() / 2] - first) + 0.5) / static_cast<double>(n);
     double position = share * static_cast<double>(size);
     if (ranks.size() == 1) {
-      // Aim a little past the rank, so that the greater side is almost surely the one that is done with.
+      // Choose a pivot slightly beyond the rank, so that the larger side almost surely needs no further work.
       const double spread = 1.5 * std::sqrt(share * (1 - share) * static_cast<double>(size));
       position += share > 0.5 ? -spread : spread;
     }

@@ -24,7 +24,7 @@ constexpr std::uint64_t inverse_of_odd(std::uint64_t odd) {
   return inverse;
 }
 
-/// The inverse of mix_bits: tells the row number of a priority.
+/// The inverse of mix_bits: the row number of a priority.
 constexpr std::uint64_t unmix_bits(std::uint64_t z) {
   z = z ^ (z >> 31U) ^ (z >> 62U);
   z *= inverse_of_odd(0x94d049bb133111ebU);
@@ -74,10 +74,10 @@ Calibration::Calibration(const Options& options) : options_(options) {
   }
 }
 
-// A row's priority is mix_bits(row number ^ key()). Mixing the seed too keeps the samples of two seeds unrelated.
+// The priority of a row is mix_bits(row number ^ key()). Mixing the seed keeps the samples of two seeds unrelated.
 std::uint64_t Calibration::key() const { return mix_bits(options_.seed + 0x9e3779b97f4a7c15U); }
 
-/// Add rows with groups to rows with groups, and rows without to rows without.
+/// Throw if rows with groups and rows without groups would be mixed.
 void Calibration::take_groups(bool grouped) {
   if (samples_.empty()) grouped_ = grouped;
   if (grouped == grouped_) return;
@@ -144,7 +144,7 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
                     !above.empty() && above[i]});
   };
   if (!groups.empty()) {
-    // A group without room for its rows must not leave the rows of others behind.
+    // If one group runs out of memory, the rows of other groups must not be added either.
     Calibration added(options_);
     added.grouped_ = true;
     added.add_groups(groups, [&](Sample& sample, std::size_t i) {
@@ -159,7 +159,7 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   Sample fresh;
   Sample& sample = found == samples_.end() ? fresh : found->second;
   make_room(sample, n);
-  // Of many rows most are refused by this loop, which looks at nothing but their number.
+  // With many rows, most are rejected by this loop, which uses only their number.
   std::uint64_t limit = sample.limit;
   const auto add_all = [&](const auto& number_of) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -170,7 +170,7 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
       }
     }
   };
-  // Counting up needs no memory, so that the compiler makes vector code of it.
+  // Consecutive numbers need no memory access, so the compiler can vectorise this.
   if (numbers.given()) {
     add_all([&](std::size_t i) { return numbers[i]; });
   } else {
@@ -181,10 +181,10 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   if (found == samples_.end()) samples_.emplace(0, std::move(fresh));
 }
 
-/// Add each row to the sample of its group by add_row(sample, i).
+/// Add each row to the sample of its group with add_row(sample, i).
 template <class AddRow>
 void Calibration::add_groups(std::span<const std::int64_t> groups, const AddRow& add_row) {
-  // Groups mostly come from a small set: remember where their samples are, as a map takes longer than a hash.
+  // There are usually few groups: cache the locations of their samples, because a map is slower than a hash.
   std::array<std::pair<std::int64_t, Sample*>, 64> recent{};
   for (std::size_t i = 0; i < groups.size(); ++i) {
     auto& [group, sample] = recent[static_cast<std::uint64_t>(groups[i]) % recent.size()];
@@ -197,20 +197,20 @@ void Calibration::add_groups(std::span<const std::int64_t> groups, const AddRow&
   }
 }
 
-/// The entries of a sample at which it is compacted: a quarter more than are kept, so that a compaction, linear in the
-/// capacity, is paid for by the rows that led to it.
+/// The number of entries at which a sample is compacted: a quarter more than the capacity, so that the linear cost of a
+/// compaction is amortised over the added rows.
 std::uint64_t Calibration::max_entries() const {
   const std::uint64_t spare = std::max<std::uint64_t>(64, options_.capacity / 4);
   return options_.capacity < kMaxRows ? options_.capacity + spare : options_.capacity;
 }
 
-/// Let so many rows be appended without an allocation: when memory ends, the sample is as it was.
+/// Reserve memory for this many rows; if memory runs out, the sample is unchanged.
 void Calibration::make_room(Sample& sample, std::size_t rows) const {
   std::vector<Entry>& entries = sample.entries;
   const std::uint64_t max = max_entries();
   const std::uint64_t needed = std::min<std::uint64_t>(entries.size() + rows, max);
   if (needed <= entries.capacity()) return;
-  // Twice as many each time; the last time all at once, while the copy is still small. Untouched memory costs nothing.
+  // Double the memory each time; the last step reserves the maximum while the copy is small. Untouched memory is free.
   entries.reserve(needed > max / 4 ? max : std::max<std::uint64_t>(needed, 2 * entries.capacity()));
 }
 
@@ -222,7 +222,7 @@ void Calibration::append(Sample& sample, const Entry& entry) const {
 }
 
 void Calibration::compact(Sample& sample) const {
-  // One row more than the capacity stays, so that a second copy of the last row kept is still there to be found.
+  // Keep one row more than the capacity, so that a duplicate of the last kept row can be detected.
   const auto last = sample.entries.begin() + static_cast<std::ptrdiff_t>(options_.capacity);
   std::ranges::nth_element(sample.entries, last, {}, &Entry::priority);
   sample.limit = last->priority;
@@ -231,7 +231,7 @@ void Calibration::compact(Sample& sample) const {
 
 std::vector<Calibration::Entry> Calibration::kept(std::int64_t group, const Sample& sample) const {
   std::vector<Entry> entries = sample.entries;
-  // A sample that was read from bytes is in order already.
+  // A sample that was read from bytes is already sorted.
   if (!std::ranges::is_sorted(entries, {}, &Entry::priority)) std::ranges::sort(entries, {}, &Entry::priority);
   const std::size_t rows = std::min<std::uint64_t>(entries.size(), options_.capacity);
   const std::span<const Entry> suspects(entries.data(), std::min(entries.size(), rows + 1));
@@ -285,7 +285,7 @@ void Calibration::merge(const Calibration& other) {
       make_room(ours->second, theirs.entries.size());
     }
   }
-  // Nothing from here on needs memory: either all rows are added or none.
+  // No allocation from here on: either all rows are added or none.
   for (auto& [group, ours] : samples_) {
     const auto found = other.samples_.find(group);
     if (found == other.samples_.end()) continue;

@@ -16,7 +16,7 @@ namespace {
 
 using internal::kInfinity;
 
-/// The exact sum of a few doubles, as partial sums that do not overlap (Shewchuk 1997). Says on which side of 0 it is.
+/// The exact sum of a few doubles, as non-overlapping partial sums (Shewchuk 1997), to determine its sign.
 class ExactSum {
  public:
   void add(double x) {
@@ -64,7 +64,7 @@ void refuse_weights(const Guarantee& guarantee) {
                              guarantee.to_string());
 }
 
-/// Sort what is taken of the rows above and of the others, and both together.
+/// Sort the scores of the rows above their prediction, of the others, and of both together.
 template <class Rows, class Take>
 auto sort_sides(const Rows& rows, Take take) {
   using T = decltype(take(rows.front()));
@@ -85,8 +85,8 @@ SortedScores::Sum SortedScores::Ranked::weight_up_to(std::size_t i) const {
   return weights.empty() ? Sum{before.high + static_cast<double>(i + 1), 0} : weights[i];
 }
 
-/// The weight level * (sum of all + test_weight) at which a group's quantile lies. Whether a sum of weights reaches it
-/// is decided exactly: with rounding, weights of 1 would give a rank off by one here and there.
+/// The weight level * (total + test_weight) at which the quantile of a group lies. Comparisons with a sum of weights
+/// are exact: with rounding, weights of 1 would sometimes give a rank that is off by one.
 class SortedScores::Threshold {
  public:
   Threshold(const Group& group, const Guarantee& guarantee, const Level& level, double test_weight)
@@ -102,11 +102,11 @@ class SortedScores::Threshold {
 
   [[nodiscard]] bool reached(Sum weight) const {
     if (rank_) return weight.high >= static_cast<double>(*rank_);
-    // The weights sum to less than 2^64 and a level is above 2^-64: no sum can reach a share of so much.
+    // The weights sum to less than 2^64 and a level is above 2^-64, so no sum can reach this weight.
     if (test_weight_ > 0x1p200) return false;
     const double have = weight.high * denominator_.high;
     const double gap = have - need_;
-    // Eight roundings at the most lie between the gap and its exact value.
+    // The gap has at most eight rounding errors.
     if (std::abs(gap) > 0x1p-49 * (have + need_)) return gap > 0;
     ExactSum exact;
     for (const double w : {weight.high, weight.low}) {
@@ -120,7 +120,7 @@ class SortedScores::Threshold {
     return !exact.negative();
   }
 
-  /// Return the first i at which the rows up to it reach the weight, or their number when none does.
+  /// Return the first i at which the cumulative weight reaches the threshold, or the number of rows if none does.
   [[nodiscard]] std::size_t first_reached(const Ranked& ranked) const {
     const std::size_t n = ranked.scores.size();
     if (rank_) {
@@ -137,7 +137,7 @@ class SortedScores::Threshold {
   Sum total_;
   double test_weight_ = 1;
   double need_ = 0;
-  std::optional<std::uint64_t> rank_;  // when all weights are 1
+  std::optional<std::uint64_t> rank_;  // if all weights are 1
 };
 
 void SortedScores::accumulate(Sum& sum, double weight) {
@@ -212,8 +212,8 @@ std::vector<std::int64_t> SortedScores::groups() const {
   return {keys.begin(), keys.end()};
 }
 
-/// Without a test weight it is that of an unweighted row, which is 1 in a calibration without weights and unknown in
-/// any other: weights are likelihood ratios up to a factor, which only the test weight tells.
+/// Without a test weight, 1 in a calibration without weights, and an error otherwise: weights are likelihood ratios up
+/// to a factor, so the test weight is needed to fix their scale.
 double SortedScores::checked_weight(const char* where, std::optional<double> test_weight) const {
   if (!test_weight && weighted_) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
@@ -254,7 +254,7 @@ double SortedScores::sided_quantile(const Level& level, bool below, std::int64_t
   const double weight = checked_weight("sided_quantile", test_weight);
   const Group* found = find(group);
   if (found == nullptr) return kInfinity;
-  // An upper bound passes all rows below their prediction first, and then those above, by ascending score.
+  // An upper bound first passes all rows below their prediction, then those above, by ascending score.
   const Ranked& side = below ? found->above : found->below;
   const Threshold threshold(*found, guarantee_, level, weight);
   if (threshold.reached(side.before)) return -kInfinity;

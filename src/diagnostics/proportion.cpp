@@ -10,7 +10,7 @@
 namespace widthwise {
 namespace {
 
-constexpr std::uint64_t kMaxTrials = 10'000'000'000;  // the series behind the interval converge too slowly beyond 1e11
+constexpr std::uint64_t kMaxTrials = 10'000'000'000;  // the series of the interval converge too slowly beyond 1e11
 
 }  // namespace
 

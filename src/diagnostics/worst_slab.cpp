@@ -16,7 +16,7 @@
 namespace widthwise {
 namespace {
 
-constexpr double kGreatestFeature = 1e30;  // its projections are finite in float
+constexpr double kGreatestFeature = 1e30;  // projections stay finite in float
 
 void check_share(const WorstSlabOptions& options, const std::string& where) {
   const bool is_share = options.min_share > 0 && options.min_share <= 1;
@@ -48,7 +48,7 @@ void check_features(MatrixView features, std::size_t n) {
   }
 }
 
-/// Fill the rows with points spread evenly over the unit sphere.
+/// Fill the rows with points distributed uniformly on the unit sphere.
 void draw_directions(Random& random, MutableMatrixView directions) {
   for (std::size_t k = 0; k < directions.rows(); ++k) {
     const std::span<double> direction = directions.row(k);
@@ -61,7 +61,7 @@ void draw_directions(Random& random, MutableMatrixView directions) {
   }
 }
 
-/// ceil(share m), where the rounding of the product adds no row: 0.07 of 100 rows is 7.
+/// ceil(share m), corrected for rounding of the product: 0.07 of 100 rows is 7.
 std::size_t min_rows_of(double share, std::size_t m) {
   constexpr double kRounding = 2 * std::numeric_limits<double>::epsilon();
   const double rows = std::ceil(share * static_cast<double>(m) * (1 - kRounding));
@@ -95,8 +95,8 @@ struct Ends {
   bool maximum = false;
 };
 
-/// Let a range of one feature reach an end beyond which at most `few` rows lie: people say "at least 4,000", not "4,000
-/// to 13,395" because the one row beyond happened to be covered.
+/// Extend a range to the end of the feature if at most `few` rows lie beyond it: "at least 4,000" is clearer than
+/// "4,000 to 13,395" when only one covered row lies beyond.
 Ends extend_to_ends(internal::Slab& slab, const internal::CoveredRows& rows, std::size_t few) {
   double minimum = slab.low;
   double maximum = slab.high;

@@ -56,7 +56,7 @@ std::uint64_t count_of(std::string_view text, const std::string& what) {
 
 std::string text_of_names(std::span<const std::string> names) {
   try {
-    // Name by name: an array of JSON needs memory to be destroyed, also when there is none.
+    // Name by name, because destroying a JSON array needs memory, which may have run out.
     std::string text(1, '[');
     for (const std::string& name : names) {
       if (text.size() > 1) text += ',';

@@ -19,9 +19,9 @@ double sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) 
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 /// phi = sum_j softplus(w_j) phi_j(A; g_j) + epsilon log A over erc, linear, exp and sigma: the combination with
-/// nonnegative weights that the paper leaves as future work, with the epsilon log A of its Model classes section, which
-/// makes the codomain the whole line for every x. p = (w_erc, g_erc, w_linear, g_linear, w_exp, g_exp, w_sigma,
-/// g_sigma). The inverse has no closed form: root-finder and implicit derivatives.
+/// nonnegative weights that the paper proposes as future work, with the term epsilon log A of its section Model
+/// classes, which makes the codomain the whole real line for every x. p = (w_erc, g_erc, w_linear, g_linear, w_exp,
+/// g_exp, w_sigma, g_sigma). The inverse has no closed form; it uses a root-finder and implicit derivatives.
 class Mixture final : public Transform {
  public:
   Mixture(double gamma, double epsilon) : gamma_(gamma), epsilon_(epsilon) {}
@@ -57,8 +57,8 @@ class Mixture final : public Transform {
     out[7] = softplus(p[6]) * s * (1 - s);
   }
 
-  /// The sum may cancel, so its rounding is a few units in the last place of the sum of absolute terms; the root moves
-  /// by that much over the slope, and is rounded up by it.
+  /// Terms may cancel, so the rounding error is a few units in the last place of the sum of absolute terms. The root is
+  /// rounded up by that error divided by the slope.
   [[nodiscard]] double inverse(double b, std::span<const double> p) const override {
     const double a = Transform::inverse(b, p);
     if (!(a > 0 && a < std::numeric_limits<double>::infinity())) return a;

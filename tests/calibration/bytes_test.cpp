@@ -22,7 +22,7 @@
 namespace widthwise {
 namespace {
 
-/// A sample of capacity 2 and seed 7. It stays here for ever: these bytes must always be read, and written.
+/// A sample of capacity 2 and seed 7. Every version must read and write these bytes.
 constexpr std::array<std::uint8_t, 192> kGolden = {
     0x57, 0x57, 0x43, 0x41, 0x4c, 0x49, 0x42, 0x00,  // "WWCALIB"
     0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // format 1
@@ -104,7 +104,7 @@ TEST(CalibrationBytes, AreRefusedWhereverTheyAreCut) {
   }
 }
 
-/// Flip random bits; what is read must be refused or write the same bytes again.
+/// Flip random bits; the bytes must be rejected or be written unchanged.
 void expect_flips_are_survived(const std::vector<std::byte>& bytes, bool repair, int repetitions, Random& random) {
   int read = 0;
   for (int i = 0; i < repetitions; ++i) {
@@ -176,7 +176,7 @@ TEST(CalibrationBytes, AreRefusedWithTheReason) {
     internal::store_word(bytes, 22, std::bit_cast<std::uint64_t>(1.0));
   });
   refused("unexpected end", [](std::vector<std::byte>& bytes) {
-    // A count of rows that would need all the memory there is.
+    // A row count that would need more memory than there is.
     internal::store_word(bytes, 2, kAllBits);
     internal::store_word(bytes, 6, std::uint64_t{1} << 62U);
     internal::store_word(bytes, 7, std::uint64_t{1} << 62U);

@@ -40,7 +40,7 @@ namespace {
 
 using std::filesystem::path;
 
-/// Rows of a CSV file that are more than one block of the reader.
+/// Number of rows of a CSV file that exceeds one block of the reader.
 constexpr std::size_t kManyRows = 400'000;
 
 std::string bytes_of(const path& file) {
@@ -94,7 +94,7 @@ std::shared_ptr<arrow::Table> read_parquet(const path& file) {
   return parquet::arrow::OpenFile(in, arrow::default_memory_pool()).ValueOrDie()->ReadTable().ValueOrDie();
 }
 
-/// A table with one row for each of: a number, another, zero or its like, nothing.
+/// A table with four rows: a number, another one, zero or its equivalent, and a missing value.
 std::shared_ptr<arrow::Table> table_of_every_type() {
   arrow::FieldVector fields;
   arrow::ArrayVector columns;
@@ -458,7 +458,7 @@ TEST_F(Table, AFingerprintTellsContentsApartAndNotNames) {
     }
     EXPECT_NE(fingerprint(at("a.csv")), fingerprint(with_bytes("b.csv", csv + "1234\n")));
   }
-  // Stored by callers, so it must not change with the version or the machine.
+  // Callers store it, so it must not depend on the version or the machine.
   EXPECT_EQ(fingerprint(with_bytes("c.csv", "a,b\n1,2\n")), 7847122202866013568U);
 }
 
@@ -834,7 +834,7 @@ TEST(QuoteScanner, GivesTheSameInPiecesOfAnySize) {
   for (int round = 0; round < 2000; ++round) {
     std::string text;
     for (std::uint64_t i = random.below(300) + 1; i > 0; --i) {
-      // Well-formed cells most of the time, which are read by another way than odd ones.
+      // Mostly well-formed cells, which take another code path than unusual ones.
       text +=
           random.below(20) == 0 ? letters.substr(random.below(letters.size()), 1) : cells[random.below(cells.size())];
     }
@@ -853,7 +853,7 @@ TEST(QuoteScanner, GivesTheSameInPiecesOfAnySize) {
 
 // ------------------------------------------------------------------------------------------------- damaged files
 
-/// Read all that can be read; an Error is as good as rows.
+/// Read the file; an Error is also acceptable.
 bool reads(const path& file, const path& copy) {
   return !error_of([&] {
             const auto reader = TableReader::open(file);
@@ -922,7 +922,7 @@ TEST_F(DamagedTable, GarbageInCsvGivesAnErrorOrRowsAndNoCrash) {
 
 // --------------------------------------------------------------------------------------------------------- memory
 
-/// The most bytes this process has had in memory; nothing where /proc does not tell.
+/// Peak memory of this process in bytes; empty if /proc does not provide it.
 std::optional<double> peak_memory() {
   std::ifstream in("/proc/self/status");
   const std::string key = "VmHWM:";
@@ -978,7 +978,7 @@ TEST_F(SlowTable, StreamingNeedsTheSameMemoryForAnyNumberOfRows) {
   };
   const auto peak_of = [&](std::size_t rows) {
     generate(rows);
-    std::ofstream("/proc/self/clear_refs") << "5";  // forget the peak so far, where that is permitted
+    std::ofstream("/proc/self/clear_refs") << "5";  // reset the peak, if permitted
     stream("a.parquet", "b.csv");
     stream("b.csv", "c.parquet");
     stream("a.parquet", "c.parquet");

@@ -22,10 +22,10 @@
 namespace widthwise::internal {
 namespace {
 
-/// Bytes parsed at once, and the longest line there can be.
+/// Bytes parsed at once, which is also the maximum length of a line.
 constexpr std::int32_t kBlockBytes = 1 << 20;
 
-/// A file that counts what was read of it, for progress() while Arrow's threads read on.
+/// A file that counts the bytes read, for progress() while Arrow's threads continue reading.
 class CountedFile : public arrow::io::InputStream {
  public:
   explicit CountedFile(std::shared_ptr<arrow::io::ReadableFile> file) : file_(std::move(file)) {}
@@ -51,16 +51,16 @@ class CountedFile : public arrow::io::InputStream {
   std::atomic<std::uint64_t> bytes_read_ = 0;
 };
 
-/// What Arrow passes on of a quote that is not closed.
+/// Arrow's message for an unclosed quote.
 constexpr const char* kUnclosedQuote = "a quote is not closed";
 
-/// The text of a file on its way to Arrow, which takes an end of the file inside quotes for the end of a cell: the rows
-/// after a quote that is not closed would be lost without a word.
+/// Checks the text of a file for unclosed quotes before Arrow reads it. Arrow treats the end of the file inside quotes
+/// as the end of a cell, so the rows after an unclosed quote would be lost without an error.
 class QuoteChecked : public arrow::io::InputStream {
  public:
   explicit QuoteChecked(std::shared_ptr<arrow::io::InputStream> text) : text_(std::move(text)) {}
 
-  /// The byte at which a cell was quoted that was not closed in what has been read, or not within a whole block.
+  /// The position of a quote that is not closed in the text read so far, or not within a whole block.
   [[nodiscard]] std::optional<std::uint64_t> unclosed() const {
     const std::uint64_t place = unclosed_;
     return place == kNone ? std::nullopt : std::optional(place);
@@ -96,11 +96,11 @@ class QuoteChecked : public arrow::io::InputStream {
   std::shared_ptr<arrow::io::InputStream> text_;
   QuoteScanner quotes_;
   std::uint64_t read_ = 0;
-  bool is_long_ = false;                         // a cell that Arrow will refuse, which may be after more has been read
-  std::atomic<std::uint64_t> unclosed_ = kNone;  // the others belong to the thread that reads
+  bool is_long_ = false;                         // a cell that Arrow will reject, possibly after reading more
+  std::atomic<std::uint64_t> unclosed_ = kNone;  // the other members belong to the reading thread
 };
 
-/// The bytes of a CSV file as text, and how far the file itself has been read.
+/// The bytes of a CSV file as text, and the position in the file itself.
 struct OpenedText {
   std::unique_ptr<arrow::util::Codec> codec;
   std::shared_ptr<CountedFile> counted;
@@ -120,7 +120,7 @@ OpenedText open_text(const std::filesystem::path& file, bool gzipped) {
   return opened;
 }
 
-/// The line of a byte, from 1: what an editor shows.
+/// The line number of a byte, from 1, as shown by an editor.
 std::uint64_t line_of(const std::filesystem::path& file, bool gzipped, std::uint64_t place) {
   const OpenedText opened = open_text(file, gzipped);
   std::uint64_t line = 1;
@@ -146,8 +146,8 @@ struct RaggedRow {
   std::int32_t cells = 0;
 };
 
-/// One pass over a file, all cells as bytes. With `ahead`, the next block is parsed while the caller is busy with the
-/// last.
+/// One pass over a file, with all cells as bytes. With `ahead`, the next block is parsed while the caller processes the
+/// last one.
 class TextBlocks {
  public:
   TextBlocks(std::filesystem::path file, bool gzipped, bool ahead, std::vector<std::string> columns)
@@ -159,7 +159,7 @@ class TextBlocks {
         checked_(std::make_shared<QuoteChecked>(opened_.text)) {
     auto read = arrow::csv::ReadOptions::Defaults();
     read.block_size = kBlockBytes;
-    read.use_threads = false;  // the stream does not use them, and rows keep their numbers
+    read.use_threads = false;  // the stream does not use threads, and rows keep their numbers
     auto parse = arrow::csv::ParseOptions::Defaults();
     parse.newlines_in_values = true;
     parse.invalid_row_handler = [ragged = ragged_](const arrow::csv::InvalidRow& row) {
@@ -167,7 +167,7 @@ class TextBlocks {
       return arrow::csv::InvalidRowResult::Error;
     };
     auto convert = arrow::csv::ConvertOptions::Defaults();
-    convert.default_column_type = arrow::binary();  // in any encoding: only formats with types need to know
+    convert.default_column_type = arrow::binary();  // in any encoding; only typed formats need to know it
     convert.include_columns = std::move(columns);
     reader_ =
         unwrap(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), checked_, read, parse, convert));
@@ -198,7 +198,7 @@ class TextBlocks {
     return value_of(std::move(result), ErrorCode::kBadData, file_);
   }
 
-  /// Throw what is known better than Arrow tells it.
+  /// Throw an error that is more specific than Arrow's.
   void explain(const std::string& message) const {
     const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
     if (says(kUnclosedQuote)) refuse_quote();
@@ -243,7 +243,7 @@ std::shared_ptr<arrow::DataType> arrow_type_of(CellType type) {
       return arrow::int64();
     case CellType::kText:
       return arrow::utf8();
-    case CellType::kMissing:  // nothing says that it is not a number
+    case CellType::kMissing:  // an empty column counts as numeric
     case CellType::kReal:
       break;
   }
@@ -275,7 +275,7 @@ class CsvReader final : public FileTableReader {
     return std::min(1.0, static_cast<double>(blocks_->bytes_read()) / static_cast<double>(file_size()));
   }
 
-  /// Reads the file once more: only then are the types sure.
+  /// Reads the whole file once more to determine the types.
   [[nodiscard]] std::shared_ptr<arrow::Schema> typed_carried() const override {
     const arrow::Schema& text = *carried();
     if (text.num_fields() == 0) return carried();
@@ -342,7 +342,7 @@ class CsvReader final : public FileTableReader {
       all_numbers = all_numbers && (type == CellType::kInteger || type == CellType::kReal);
       all_integers = all_integers && type == CellType::kInteger;
     }
-    // Integers alone may well be names: years, or columns numbered by whoever wrote the file.
+    // A header of integers is plausible: years, or numbered columns.
     if (all_numbers && !all_integers) {
       refuse(ErrorCode::kBadData, file(), "the first line holds numbers; expected a header line with column names");
     }
@@ -354,7 +354,7 @@ class CsvReader final : public FileTableReader {
   }
 
   bool gzipped_;
-  std::vector<Text> first_texts_;  // of columns that are not of numbers
+  std::vector<Text> first_texts_;  // of columns that are not numeric
   std::unique_ptr<TextBlocks> blocks_;
 };
 

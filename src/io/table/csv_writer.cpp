@@ -28,7 +28,7 @@ constexpr std::size_t kBufferBytes = 1 << 20;
 template <class Number>
 void append_number(std::string& out, Number number) {
   if constexpr (std::is_floating_point_v<Number>) {
-    if (std::isnan(number)) {  // whatever its sign
+    if (std::isnan(number)) {  // of either sign
       out += "nan";
       return;
     }
@@ -51,7 +51,7 @@ void append_text(std::string& out, std::string_view text) {
   out += '"';
 }
 
-/// Types whose cells append_cell writes by itself.
+/// Types whose cells append_cell writes directly.
 bool is_plain(arrow::Type::type type) {
   switch (type) {
     case arrow::Type::BOOL:
@@ -119,7 +119,7 @@ void append_cell(std::string& out, const arrow::Array& column, std::int64_t row)
   }
 }
 
-/// The type to turn a column into before its cells are written. Half precision is exact in single.
+/// The type to which a column is converted before writing. Half precision is exact in single precision.
 std::shared_ptr<arrow::DataType> printable_type(const std::shared_ptr<arrow::DataType>& type) {
   if (type->id() == arrow::Type::DICTIONARY) {
     return printable_type(static_cast<const arrow::DictionaryType&>(*type).value_type());
@@ -185,7 +185,7 @@ class CsvWriter final : public FileTableWriter {
 
  private:
   void end_line(std::size_t start, std::size_t columns) {
-    // Readers skip empty lines; a row of one empty cell must not be one.
+    // Readers skip empty lines, so a row of one empty cell must not be written as an empty line.
     if (columns == 1 && buffer_.size() == start) buffer_ += "\"\"";
     buffer_ += '\n';
     if (buffer_.size() >= kBufferBytes) flush();

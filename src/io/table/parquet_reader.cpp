@@ -21,10 +21,10 @@
 namespace widthwise::internal {
 namespace {
 
-/// Bytes of each column read ahead, however large a row group is.
+/// Bytes of each column to read ahead, independent of the size of a row group.
 constexpr std::int64_t kColumnBytes = 1 << 18;
 
-/// The columns of the file that a column of the table is made of: several for a struct.
+/// The columns of the file that form a column of the table: several for a struct.
 void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
   if (field.is_leaf()) leaves.push_back(field.column_index);
   for (const parquet::arrow::SchemaField& child : field.children) add_leaves(child, leaves);
@@ -110,7 +110,7 @@ class ParquetReader final : public FileTableReader {
   std::shared_ptr<arrow::RecordBatch> read_block() override {
     std::shared_ptr<arrow::RecordBatch> block = value_of(batches_->Next(), ErrorCode::kBadData, file());
     if (block) {
-      // The columns of a damaged file may not be of one length, or point outside of their own bytes.
+      // The columns of a damaged file may have different lengths, or refer to bytes outside their own.
       check(block->ValidateFull(), ErrorCode::kBadData, file());
     }
     const std::uint64_t rows = rows_read() + (block ? static_cast<std::uint64_t>(block->num_rows()) : 0);
@@ -137,7 +137,7 @@ class ParquetReader final : public FileTableReader {
 
  private:
   std::unique_ptr<parquet::arrow::FileReader> reader_;
-  std::unique_ptr<arrow::RecordBatchReader> batches_;  // after reader_, which has to outlive it
+  std::unique_ptr<arrow::RecordBatchReader> batches_;  // after reader_, which must outlive it
   RowGroups row_groups_;                               // to read
   std::uint64_t rows_ = 0;
 };

@@ -21,7 +21,7 @@
 namespace widthwise::internal {
 namespace {
 
-/// A row group is in memory until it is full.
+/// Rows per row group, which stays in memory until it is full.
 constexpr std::int64_t kMaxRowsInGroup = 1 << 17;
 constexpr std::int64_t kMaxBytesInGroup = std::int64_t{1} << 27;
 
@@ -50,7 +50,7 @@ class ParquetWriter final : public FileTableWriter {
     parquet::WriterProperties::Builder properties;
     properties.compression(best_compression())->max_row_group_length(kMaxRowsInGroup)->enable_page_checksum();
     for (const std::shared_ptr<arrow::Field>& field : schema_->fields()) {
-      // Measured numbers hardly repeat: looking for those that do takes most of the time and saves no bytes.
+      // Measurements rarely repeat: a dictionary would take most of the time and save no bytes.
       if (arrow::is_floating(field->type()->id())) properties.disable_dictionary(field->name());
     }
     const auto arrow_properties =
@@ -110,7 +110,7 @@ class ParquetWriter final : public FileTableWriter {
     return value_of(builder.Finish(), ErrorCode::kFile, file());
   }
 
-  /// Bytes, which is what the cells of a CSV file are read as, in the type of their column.
+  /// Convert bytes (cells of a CSV file) to the type of their column.
   std::shared_ptr<arrow::Array> typed(const arrow::RecordBatch& rows, int column) const {
     const auto& cells = static_cast<const arrow::BinaryArray&>(*rows.column(column));
     const std::string& name = schema_->field(column)->name();

@@ -22,7 +22,7 @@
 namespace widthwise::internal {
 namespace {
 
-/// Rows turned from columns at once: few enough that they stay in the cache while all columns are added to them.
+/// Number of rows transposed at once, small enough to stay in the cache while all columns are added.
 constexpr std::int64_t kRowsAtOnce = 256;
 
 constexpr std::uintmax_t kSampleBytes = 65'536;
@@ -33,7 +33,7 @@ std::uint64_t fingerprint_of(const std::filesystem::path& file, std::uintmax_t s
   if (!in) refuse(ErrorCode::kFile, file, "cannot be opened for reading");
   std::uint64_t hash = mix_bits(size);
   const std::uintmax_t last = size - std::min(size, kSampleBytes);
-  // Small files are read whole, large ones at the beginning, in the middle and at the end.
+  // Read small files completely, large ones at the beginning, in the middle and at the end.
   const std::array<std::uintmax_t, 3> starts = {0, std::max(std::min(last, kSampleBytes), last / 2), last};
   std::uintmax_t read_to = 0;
   std::string bytes;
@@ -108,7 +108,7 @@ void FileTableReader::select_key(const std::string& column) {
 
 void FileTableReader::select(std::vector<std::string> numbers, std::vector<std::string> carried) {
   if (carried_) refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select was called twice");
-  // A column may be asked for several times, and is read once.
+  // A column may be selected several times; read it once.
   std::vector<std::size_t> wanted;
   std::vector<int> places(columns_.size(), -1);
   const auto place_of = [&](std::size_t column) {
@@ -127,7 +127,7 @@ void FileTableReader::select(std::vector<std::string> numbers, std::vector<std::
   std::vector<int> carried_columns;
   for (const std::string& name : carried) carried_columns.push_back(place_of(index_of(name)));
   if (key_) key_column_ = place_of(*key_);
-  // Without any column nothing would tell how many rows there are.
+  // Read at least one column to know the number of rows.
   if (wanted.empty()) wanted.push_back(0);
 
   const std::shared_ptr<arrow::Schema> schema = start(wanted);

@@ -18,7 +18,7 @@ namespace widthwise {
 namespace {
 
 // Texts: "checkpoint", the format; "fit" and "trainings", numbers; "checksum" (safetensors.hpp). Arrays: "training.0"
-// and so on. Format 1 had a checksum of the arrays alone; what it holds is trained again.
+// and so on. Format 1 had a checksum of only the arrays; it is ignored, and training starts again.
 constexpr const char* kFormatText = "checkpoint";
 constexpr const char* kOldFormat = "1";
 constexpr const char* kFormat = "2";
@@ -37,7 +37,7 @@ std::vector<std::byte> to_bytes(std::uint64_t fit, const States& states) {
   return std::move(writer).finish_sealed();
 }
 
-/// The states of a checkpoint of this fit, none when it is another's. Throws kBadData when it is damaged.
+/// The states of a checkpoint of this fit; empty for another fit. Throws kBadData if it is damaged.
 States states_in(std::span<const std::byte> bytes, std::uint64_t fit) {
   const auto texts = internal::SafetensorsReader::texts_of(bytes);
   const auto format = texts.find(kFormatText);
@@ -78,7 +78,7 @@ Checkpoint::Checkpoint(std::filesystem::path file, std::uint64_t fit, const Comm
     return;
   }
   all_or_none(*communicator, read);
-  // The others take the first worker's word for it.
+  // The other workers use the states of the first.
   const auto states = gather(*communicator, writes_ ? to_bytes(fit, states_) : std::vector<std::byte>());
   const auto fits = gather(*communicator, std::as_bytes(std::span(&fit, 1)));
   std::memcpy(&fit_, fits.front().data(), sizeof(fit_));

@@ -25,12 +25,12 @@ using Json = nlohmann::json;
 using Functions = XgboostLibrary::Functions;
 using Clock = std::chrono::steady_clock;
 
-// XGBoost's numbers for types and operations.
+// XGBoost's codes for types and operations.
 constexpr int kDouble = 2;
 constexpr int kSum = 2;
 constexpr int kSortByTask = 1;
 
-/// Tasks are ranked by the order of their names as texts.
+/// Ranks follow the lexicographic order of task names.
 std::string task_name(std::size_t rank) {
   const std::string digits = std::to_string(rank);
   return std::string(std::numeric_limits<std::size_t>::digits10 + 1 - digits.size(), '0') + digits;
@@ -46,10 +46,10 @@ std::string complaint(const CommunicatorOptions& options, const std::string& why
   throw Error(ErrorCode::kLostWorker, complaint(options, why));
 }
 
-// XGBoost's own timeouts come first.
+// XGBoost's own timeouts are shorter.
 constexpr std::chrono::seconds kGrace(2);
 
-/// What to do when they do not.
+/// Advice for when they do not apply.
 std::function<void()> alarm_of(const CommunicatorOptions& options) {
   if (!options.stuck) return {};
   return [options] {
@@ -58,7 +58,7 @@ std::function<void()> alarm_of(const CommunicatorOptions& options) {
   };
 }
 
-/// Try until it works or the time is up; false then.
+/// Retry until it succeeds; false after the timeout.
 template <class Try>
 bool persist(Clock::time_point until, const Try& attempt) {
   while (!attempt()) {
@@ -69,7 +69,7 @@ bool persist(Clock::time_point until, const Try& attempt) {
   return true;
 }
 
-/// Writing to a worker that is gone raises SIGPIPE, which would end this process without a word.
+/// Writing to a lost worker raises SIGPIPE, which would end this process without a message.
 void ignore_broken_pipes() {
   struct sigaction action = {};
   if (sigaction(SIGPIPE, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) return;
@@ -77,7 +77,7 @@ void ignore_broken_pipes() {
   sigaction(SIGPIPE, &action, nullptr);
 }
 
-/// Introduces workers to each other, on a thread of XGBoost's own.
+/// Connects workers to each other, on a thread of XGBoost.
 class Tracker {
  public:
   Tracker(const Functions& f, const CommunicatorOptions& options, Clock::time_point until)
@@ -85,7 +85,7 @@ class Tracker {
     const Json config = {{"dmlc_communicator", "rabit"}, {"n_workers", options.workers},
                          {"host", options.host},         {"port", options.port},
                          {"sortby", kSortByTask},        {"timeout", options.timeout.count()}};
-    // A port that was in use a moment ago is free again after a minute.
+    // A port that was recently in use is free again after a minute.
     if (!persist(until, [&] { return f.XGTrackerCreate(config.dump().c_str(), &handle_) == 0; })) {
       refuse(options, fmt::format("cannot listen at {}: {}", place_of(options), f.last_error()));
     }
@@ -110,7 +110,7 @@ class XgboostCommunicator final : public Communicator {
       : library_(std::move(library)), options_(options), dog_(options.timeout + kGrace, alarm_of(options)) {
     const Functions& f = library_->functions();
     ignore_broken_pipes();
-    // What goes wrong is told by errors; XGBoost would also write of workers that come and go.
+    // Problems are reported as errors; silence XGBoost's messages about workers.
     f.XGBRegisterLogCallback([](const char*) {});
     f.XGBSetGlobalConfig(R"({"verbosity": 0})");
     const auto until = Clock::now() + options.timeout;
@@ -124,7 +124,7 @@ class XgboostCommunicator final : public Communicator {
     const auto connect = [&] {
       const internal::Watchdog::Wait wait(dog_);
       if (f.XGCommunicatorInit(config.dump().c_str()) == 0) return true;
-      // The first worker may not be there yet. When it is, it waits for the others by itself.
+      // The first worker may not be running yet. Once it is, it waits for the others.
       if (std::string(f.XGBGetLastError()).find("Failed to connect to the tracker") != std::string::npos) return false;
       refuse(options, fmt::format("not all workers connected to {} within {} s, or one disconnected: {}",
                                   place_of(options), options.timeout.count(), f.last_error()));
@@ -137,7 +137,7 @@ class XgboostCommunicator final : public Communicator {
   }
 
   ~XgboostCommunicator() override {
-    // To take leave of workers that are gone would only take time.
+    // Do not wait for lost workers to disconnect.
     if (broken_) return;
     const internal::Watchdog::Wait wait(dog_);
     library_->functions().XGCommunicatorFinalize();

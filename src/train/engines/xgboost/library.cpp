@@ -21,8 +21,8 @@ namespace {
 constexpr const char* kVariable = "WIDTHWISE_XGBOOST";
 constexpr int kMajor = 3;
 
-/// The XGBoost that is already in this process: a Python process that imported xgboost has one, and a second would not
-/// see its communicator.
+/// The XGBoost that is already in this process. A Python process that imported xgboost has one, and a second copy would
+/// not share its communicator.
 std::filesystem::path loaded_library() {
   std::filesystem::path found;
   dl_iterate_phdr(
@@ -36,7 +36,7 @@ std::filesystem::path loaded_library() {
   return found;
 }
 
-/// What a shell command prints, without the ends of lines.
+/// The output of a shell command, without line ends.
 std::string output_of(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   if (pipe == nullptr) return {};
@@ -47,8 +47,8 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
-/// PYTHONPATH without its empty parts, as an assignment for the shell; nothing when it has none. They stand for the
-/// current folder, and come of `PYTHONPATH=$PYTHONPATH:/folder` where the variable was not set.
+/// PYTHONPATH without its empty entries, as an assignment for the shell; empty if it has none. Empty entries mean the
+/// current folder and result from `PYTHONPATH=$PYTHONPATH:/folder` if the variable was not set.
 std::string python_path_without_current_folder() {
   const char* variable = std::getenv("PYTHONPATH");
   if (variable == nullptr) return {};
@@ -63,9 +63,9 @@ std::string python_path_without_current_folder() {
   return fmt::format("PYTHONPATH='{}' ", quoted);
 }
 
-/// The library inside the `xgboost` package of a python3, a word of the shell. The package is found, not imported.
-/// `-c` puts the current folder in front of sys.path: whatever lies there must not be run, so it is taken off before
-/// anything else is imported (sys is built in).
+/// The library in the `xgboost` package of a python3, given as a word of the shell. The package is located without
+/// importing it. `-c` puts the current folder at the front of sys.path; it is removed before anything else is imported
+/// (sys is built in), so that nothing in the folder is run.
 std::filesystem::path python_library(const std::string& python) {
   const std::string output = output_of(
       fmt::format("{}{} -c \"import sys; sys.path[:] = [p for p in sys.path if p]; import importlib.util as u; s = "
@@ -77,8 +77,8 @@ std::filesystem::path python_library(const std::string& python) {
   return std::filesystem::exists(library, ignored) ? library : std::filesystem::path();
 }
 
-/// The same for the python3 a user means: that of the active virtual environment, else the one on the PATH. A shim in
-/// front of the PATH, as pyenv's, may lead elsewhere.
+/// The library of the user's python3: that of the active virtual environment, else the one on the PATH. A shim at the
+/// front of the PATH, such as pyenv's, may start another Python.
 std::filesystem::path python_library() {
   if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr && *environment != '\0') {
     if (auto found = python_library("\"$VIRTUAL_ENV/bin/python3\""); !found.empty()) return found;
@@ -116,7 +116,7 @@ XgboostLibrary::~XgboostLibrary() = default;
 
 std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem::path& path) {
   const std::filesystem::path file = find_library(path);
-  // Never closed: its thread pool and caches of this thread outlive any use.
+  // Never closed, because its thread pool and thread-local caches outlive any use.
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     throw Error(ErrorCode::kMissingEngine, "XGBoost cannot be loaded: " + std::string(dlerror()));
@@ -165,7 +165,7 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
 std::string XgboostLibrary::Functions::last_error() const {
   std::string text = XGBGetLastError();
   if (const auto stack = text.find("Stack trace:"); stack != std::string::npos) text.resize(stack);
-  // One line, or several of which the last is the cause. Each begins with a place in XGBoost's source:
+  // One line, or several of which the last is the cause. Each begins with a location in XGBoost's source:
   // "[14:53:24] /src/data.h:501: No rows" or "- [socket.cc:189|14:53:24]: Connection refused".
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   if (const auto line = text.rfind('\n'); line != std::string::npos) text.erase(0, line + 1);

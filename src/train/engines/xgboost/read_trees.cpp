@@ -17,9 +17,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxOutputs = 1'000'000;  // far more than anybody trains; a number in a file is not trusted
+constexpr std::size_t kMaxOutputs = 1'000'000;  // far more than any real model; numbers in a file are not trusted
 
-/// "[5E-1]" or "5E-1": one number for each output, or one for all.
+/// "[5E-1]" or "5E-1": one number per output, or one for all.
 std::vector<float> base_scores(const std::string& text, std::size_t outputs) {
   std::vector<float> values;
   const char* at = text.data();
@@ -39,7 +39,7 @@ std::vector<float> base_scores(const std::string& text, std::size_t outputs) {
   return values;
 }
 
-/// Append one tree of XGBoost's, renumbered so that children come after their parents and no place is left empty.
+/// Append one tree of XGBoost, renumbered so that children come after their parents and indices have no gaps.
 void append_tree(const Json& tree, TreeArrays& out) {
   const auto& left = tree.at("left_children");
   const auto& right = tree.at("right_children");
@@ -57,7 +57,7 @@ void append_tree(const Json& tree, TreeArrays& out) {
   out.roots.push_back(root);
   std::vector<int> queue{0};
   for (std::size_t i = 0; i < queue.size(); ++i) {
-    // A child that is one of its own ancestors would go on for ever.
+    // A node that is its own ancestor would make an endless loop.
     if (queue.size() > left.size()) throw Error(ErrorCode::kBadData, "XGBoost: a node of a tree has two parents");
     const auto node = static_cast<std::size_t>(queue[i]);
     const int left_child = left.at(node).get<int>();
@@ -77,7 +77,7 @@ std::size_t number(const Json& object, const char* key, std::size_t by_default) 
   return object.contains(key) ? std::stoul(object.at(key).get<std::string>()) : by_default;
 }
 
-/// Read a saved model with `use`; whatever is not as expected is an error that says so.
+/// Read a saved model with `use`; convert exceptions to errors with an explanation.
 template <class Use>
 auto with_learner(std::span<const std::byte> saved, const Use& use) {
   try {
