@@ -94,7 +94,7 @@ def worst_slab(found, goal):
     return statistics.mean(slab["coverage"]["share"] if slab else math.nan for slab in slabs)
 
 
-def test_intervals_on_real_data_keep_their_promises(results):
+def test_intervals_on_real_data_are_valid(results):
     name, found = results
     ratios = {goal: mean_width(found, goal) / mean_width(found, "identity") for goal in GOALS}
     slabs = {goal: worst_slab(found, goal) for goal in GOALS}

@@ -65,7 +65,7 @@ def coverage_bounds(level):
 
 
 @pytest.mark.parametrize("name", peers.PEERS)
-def test_intervals_are_finite_and_keep_their_promise(name, split, intervals):
+def test_intervals_are_finite_and_valid(name, split, intervals):
     bounds = intervals(name)
     assert bounds.shape == (TEST_ROWS, 2, len(LEVELS))
     assert np.isfinite(bounds).all()
