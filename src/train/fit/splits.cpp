@@ -1,14 +1,24 @@
 #include "train/fit/splits.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 
+#include "message.hpp"
 #include "train/fit/streams.hpp"
 
 namespace widthwise::internal {
 namespace {
+
+std::vector<std::size_t> positions(std::size_t n) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
 
 RowSplitter splitter_of(const FitTable& table, const Workers& workers) {
   if (!table.row_numbers.empty()) return {{table.row_numbers.begin(), table.row_numbers.end()}, workers};
@@ -17,16 +27,47 @@ RowSplitter splitter_of(const FitTable& table, const Workers& workers) {
   return {std::move(numbers), workers};
 }
 
-RowSplitter::Split calibration_split(const RowSplitter& table, double share, std::uint64_t seed) {
-  return table.split(share, 0, stream_seed(seed, Stream::kSplit));
-}
-
 }  // namespace
 
+RowSplitter::Split RowSplitter::split(double share, std::size_t min_rows, std::uint64_t seed) const {
+  const std::size_t n = numbers_.size();
+  Split split;
+  if (!workers_->alone()) {
+    for (std::size_t i = 0; i < n; ++i) {
+      (uniform_of_number(numbers_[i], seed) < share ? split.share : split.rest).push_back(i);
+    }
+    return split;
+  }
+  const auto wanted = static_cast<std::size_t>(std::lround(share * static_cast<double>(n)));
+  const auto count = static_cast<std::ptrdiff_t>(std::min(std::max(wanted, min_rows), n - std::min(min_rows, n)));
+  split.share = positions(n);
+  Random(seed).shuffle(std::span(split.share));
+  split.rest.assign(split.share.begin() + count, split.share.end());
+  split.share.resize(static_cast<std::size_t>(count));
+  return split;
+}
+
+Folds RowSplitter::folds(std::size_t count, std::uint64_t seed) const {
+  if (workers_->alone()) return random_folds(numbers_.size(), count, seed);
+  if (count < 2) {
+    throw make_error(ErrorCode::kInvalidArgument, "fit: expected at least 2 folds, found {}", count);
+  }
+  Folds folds{.count = count, .order = positions(numbers_.size()), .fold_of = {}};
+  folds.fold_of.reserve(numbers_.size());
+  for (const std::uint64_t number : numbers_) folds.fold_of.push_back(hash_of_number(number, seed) % count);
+  return folds;
+}
+
+RowSplitter RowSplitter::of(std::span<const std::size_t> rows) const {
+  std::vector<std::uint64_t> numbers;
+  numbers.reserve(rows.size());
+  for (const std::size_t row : rows) numbers.push_back(numbers_[row]);
+  return {std::move(numbers), *workers_};
+}
+
 Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& workers)
-    : Splits(splitter_of(table, workers),
-             calibration_split(splitter_of(table, workers), table.cv_predictions.empty() ? options.calibration_size : 0,
-                               options.seed)) {
+    : Splits(splitter_of(table, workers), table.cv_predictions.empty() ? options.calibration_size : 0,
+             stream_seed(options.seed, Stream::kSplit)) {
   holdout_ = fitting_.splitter.split(options.holdout_fraction, 1, stream_seed(options.seed, Stream::kHoldout));
   if (given_predictions(table).empty()) {
     folds_ = fitting_.splitter.folds(options.folds, stream_seed(options.seed, Stream::kFolds));
