@@ -130,8 +130,7 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     if (found == selected.end()) selected.push_back(name);
   };
   if (model.needs_predictions()) {
-    require_column(*reader_, file_, parts.prediction, ErrorCode::kBadData,
-                   ", the predictions that the model makes intervals around");
+    require_column(*reader_, file_, parts.prediction, ErrorCode::kBadData, ", which holds the predictions");
     want(parts.prediction);
   }
   for (const auto& name : numbers) want(name);
@@ -178,7 +177,7 @@ bool warn_of_no_calibration(const Model& model) {
 const std::string& target_of(const Model& model) {
   const std::string& target = model.parts().target;
   if (target.empty()) {
-    throw Error(ErrorCode::kBadData, "the model does not name the column of outcomes");
+    throw Error(ErrorCode::kBadData, "the model has no target column");
   }
   return target;
 }

@@ -46,7 +46,7 @@ std::uint16_t free_port() {
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   const bool found = listener >= 0 && bind(listener, any, length) == 0 && getsockname(listener, any, &length) == 0;
   if (listener >= 0) close(listener);
-  if (!found) throw Error(ErrorCode::kLostWorker, "no port is free for the workers");
+  if (!found) throw Error(ErrorCode::kLostWorker, "no free port for the workers");
   return ntohs(address.sin_port);
 }
 
@@ -151,7 +151,7 @@ class Workers {
     pointers.push_back(nullptr);
     std::array<int, 2> pipe_ends = {-1, -1};
     if (!first && pipe2(pipe_ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-      throw Error(ErrorCode::kLostWorker, "cannot start the workers: too many files are open");
+      throw Error(ErrorCode::kLostWorker, "cannot start the workers: too many open files");
     }
     Worker worker;
     worker.process = fork();
@@ -191,32 +191,35 @@ class Workers {
 void add_worker_options(CLI::App& command, WorkerChoice& choice, const std::string& group) {
   CLI::Option* const workers =
       add_count(command, "--workers", choice.start,
-                "processes to start on this machine, which share the row groups of Parquet files")
+                "number of worker processes to start on this machine; they share the row groups of Parquet files")
           ->group(group);
   CLI::Option* const tracker =
       command
           .add_option("--tracker", choice.tracker,
-                      "be one of several workers, on any machines: the address of worker 0, and a port it may use")
+                      "run as one of several workers on any machines: address of worker 0 and a free port there")
           ->type_name("HOST:PORT")
           ->group(group)
           ->excludes(workers);
-  CLI::Option* const rank = add_count(command, "--rank", choice.rank, "which worker this is, from 0")->group(group);
-  CLI::Option* const world = add_count(command, "--world", choice.world, "how many there are")->group(group);
+  CLI::Option* const rank =
+      add_count(command, "--rank", choice.rank, "number of this worker, starting at 0")->group(group);
+  CLI::Option* const world = add_count(command, "--world", choice.world, "total number of workers")->group(group);
   tracker->needs(rank)->needs(world);
   rank->needs(tracker);
   world->needs(tracker);
   command
       .add_flag("--own-tables", choice.own_tables,
-                "the tables are this worker's alone, and read whole; default: workers share their row groups")
+                "read all rows of the tables, which hold only rows of this worker; default: workers share the row "
+                "groups of the same tables")
       ->group(group)
       ->needs(tracker);
   command
-      .add_flag("--private-network", choice.private_network,
-                "declare that the network of the workers is private: anyone who can reach their ports can disturb or "
-                "end the fit. Needed by --tracker; --workers needs it only where it cannot create a network of its own")
+      .add_flag(
+          "--private-network", choice.private_network,
+          "confirm that only trusted programs can reach the ports of the workers, because any connection can disturb "
+          "or stop the fit. Required by --tracker; required by --workers only if it cannot create a private network")
       ->group(group);
   add_count(command, "--timeout", choice.timeout,
-            "seconds to wait for a worker: longer than any takes to read its rows or to train a round")
+            "seconds to wait for a worker; must exceed the time to read its rows or to train one iteration")
       ->capture_default_str()
       ->group(group);
 }
@@ -224,8 +227,8 @@ void add_worker_options(CLI::App& command, WorkerChoice& choice, const std::stri
 CommunicatorOptions worker_options(const WorkerChoice& choice) {
   if (!choice.private_network) {
     throw Error(ErrorCode::kInvalidArgument,
-                "--tracker: XGBoost's workers listen on every network interface and accept anyone; if only trusted "
-                "programs can reach their ports, add --private-network");
+                "--tracker: workers listen on every network interface and accept any connection; add --private-network "
+                "if only trusted programs can reach their ports");
   }
   CommunicatorOptions options;
   const auto colon = choice.tracker.rfind(':');

@@ -280,7 +280,7 @@ def test_spark_says_what_is_wrong(spark, predictors, parquet, rows, tmp_path):
         spark_module.calibrate(spark.read.parquet(str(tmp_path / "fitted.parquet")), own, key="id", replace=True)
     with pytest.raises(ValueError, match="'lower_0.9' already"):
         spark_module.predict_interval(frame.withColumn("lower_0.9", frame.y), own, 0.9)
-    with pytest.raises(ValueError, match="no column 'age', which the model needs"):
+    with pytest.raises(ValueError, match="missing column 'age', required by the model"):
         spark_module.predict_interval(frame.drop("age"), own)
     with pytest.raises(ValueError, match="as groups="):
         spark_module.predict_interval(frame, predictors["grouped"])

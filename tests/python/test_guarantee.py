@@ -108,7 +108,7 @@ def test_groups_have_it_each_by_itself(pac):
 def test_too_few_rows_are_infinite_and_said_to_be(pac):
     X, y = table(28, 4)
     predictor = pac.predictor_.calibrated(X, y, pac.predict(X), replace=True)
-    with pytest.warns(UserWarning, match="it needs 29 calibration rows, the model has 28"):
+    with pytest.warns(UserWarning, match="the level needs 29 calibration rows, the model has 28"):
         bounds = predictor.predict_interval(X, pac.predict(X))[1]
     assert np.all(np.isinf(bounds))
 
