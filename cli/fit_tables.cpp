@@ -165,7 +165,7 @@ FitData read_rows(const FitColumnChoice& choice, const std::vector<std::string>&
     read_piece(choice, features, piece, bar, data);
     const auto last = std::prev(data.fingerprints.end());
     if (share.workers == 1 && std::find(data.fingerprints.begin(), last, *last) != last) {
-      throw Error(ErrorCode::kBadData, piece.table + ": the table is given twice; give every row once");
+      throw Error(ErrorCode::kBadData, piece.table + ": the table is given twice; pass every row once");
     }
   }
   return data;

@@ -112,8 +112,9 @@ void require_other_file(const std::string& option, const std::filesystem::path& 
   const auto found =
       std::find_if(inputs.begin(), inputs.end(), [&](const std::string& input) { return is_same_file(output, input); });
   if (found == inputs.end()) return;
-  throw Error(ErrorCode::kInvalidArgument, option + ": " + output.string() + " is the same file as " + *found +
-                                               ", which would be overwritten; choose another name");
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "{}: {} is the same file as {}, which would be overwritten; choose another name", option,
+                             output.string(), *found);
 }
 
 ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::unique_ptr<TableReader> reader,

@@ -20,6 +20,8 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
+
 namespace widthwise::internal {
 namespace {
 
@@ -34,7 +36,7 @@ constexpr std::time_t kStaleSeconds = 60;
 constexpr const char* kNotRegular = "not a regular file";
 
 [[noreturn]] void refuse(const fs::path& file, const char* what, const std::string& reason) {
-  throw Error(ErrorCode::kFile, file.string() + ": " + what + ": " + reason);
+  throw make_error(ErrorCode::kFile, "{}: {}: {}", file.string(), what, reason);
 }
 
 [[noreturn]] void refuse_read(const fs::path& file, int error) {

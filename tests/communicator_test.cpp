@@ -241,7 +241,7 @@ TEST(FitWithWorkers, SaysWhichWorkerHasOtherOptions) {
     options.seed = communicator.rank();
     const auto message = message_of([&] { (void)fit_part(rows, 50 * communicator.rank(), 50, communicator, options); },
                                     ErrorCode::kInvalidArgument);
-    EXPECT_TRUE(message.starts_with("fit: worker 1 was started with other options than worker 0")) << message;
+    EXPECT_TRUE(message.starts_with("fit: worker 1 has other options than worker 0")) << message;
   });
 }
 
@@ -252,7 +252,7 @@ TEST(FitWithWorkers, RefusesATransformThatMustSeeAllRows) {
     options.score_transform = "mixture";
     const auto message = message_of([&] { (void)fit_part(rows, 50 * communicator.rank(), 50, communicator, options); },
                                     ErrorCode::kInvalidArgument);
-    EXPECT_EQ(message, "fit: the transform mixture has to see all rows at once; fit it in one process");
+    EXPECT_EQ(message, "fit: the transform mixture needs all rows in one process; fit without workers");
   });
 }
 

@@ -287,7 +287,7 @@ TEST(Fit, TrainsWithCrossValidatedPredictionsOnAllRowsAndCalibratesNothing) {
 
   cross_validated.predictions = table.predictions;
   EXPECT_NE(message_of([&] { (void)fit(cross_validated, nullptr, &localizer, {}); }, ErrorCode::kInvalidArgument)
-                .find("both predictions and cv_predictions are given"),
+                .find("found both predictions and cv_predictions"),
             std::string::npos);
 }
 
@@ -354,7 +354,7 @@ TEST(Fit, OfFewRowsHasOneWidthOrIsRefused) {
   const WatchedLocalizer localizer;
   EXPECT_NE(message_of([&] { static_cast<void>(fit(table.with_predictions(), nullptr, &localizer, {})); },
                        ErrorCode::kTooFewRows)
-                .find("at least 20 are needed, or 2 with the transform identity"),
+                .find("expected at least 20, or 2 with the transform identity"),
             std::string::npos);
   EXPECT_EQ(fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity"}).report.calibration_rows,
             2U);

@@ -280,7 +280,7 @@ TEST(KnnTrainer, DropsCandidatesThatTheRowsDoNotGive) {
     EXPECT_LE(arrays_of(*model).neighbours, n);
   }
   const Table table(5, 1, random);
-  expect_error(ErrorCode::kTooFewRows, "the smallest candidate for k is 6, but there are 5 rows",
+  expect_error(ErrorCode::kTooFewRows, "the smallest candidate for k is 6, but there are only 5 rows",
                [&] { (void)make_knn_trainer({.candidates = {8, 6}})->train(table.view(), table.y, "base model", {}); });
 }
 

@@ -116,7 +116,7 @@ class ParquetReader final : public FileTableReader {
     const std::uint64_t rows = rows_read() + (block ? static_cast<std::uint64_t>(block->num_rows()) : 0);
     if (rows > rows_ || (!block && rows < rows_)) {
       refuse(ErrorCode::kBadData, file(),
-             fmt::format("expected {} rows, found {}", rows_, block ? "more" : std::to_string(rows)));
+             fmt::format("expected {} rows, found {}", rows_, block ? "more" : fmt::format("{}", rows)));
     }
     return block;
   }

@@ -148,7 +148,7 @@ class KnnTrainer final : public BaseTrainer {
     }
     for (std::size_t i = 0; i < y.size(); ++i) {
       if (!std::isfinite(y[i])) {
-        throw internal::make_error(ErrorCode::kNotFinite, "knn: y of row {} is {}", i, y[i]);
+        throw internal::make_error(ErrorCode::kNotFinite, "knn: y of row {} is {}; expected a finite number", i, y[i]);
       }
     }
   }
@@ -168,7 +168,7 @@ class KnnTrainer final : public BaseTrainer {
     const auto& all = options_.candidates;
     if (all[0] > rows) {
       throw internal::make_error(ErrorCode::kTooFewRows,
-                                 "knn: the smallest candidate for k is {}, but there are {} rows", all[0], rows);
+                                 "knn: the smallest candidate for k is {}, but there are only {} rows", all[0], rows);
     }
     const auto tried = static_cast<std::size_t>(std::upper_bound(all.begin(), all.end(), fit) - all.begin());
     return std::span(all).first(std::max<std::size_t>(tried, 1));

@@ -63,10 +63,9 @@ void check_shapes(const FitTable& table) {
   const std::size_t n = table.x.rows();
   const std::span<const double> predictions = given_predictions(table);
   if (!table.predictions.empty() && !table.cv_predictions.empty()) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "fit: both predictions and cv_predictions are given; expected predictions of the deployed model on rows "
-        "it has not seen, which train and calibrate, or cross-validated ones, which train only");
+    throw Error(ErrorCode::kInvalidArgument,
+                "fit: found both predictions and cv_predictions; pass predictions of the deployed model on rows it was "
+                "not trained on (for training and calibration), or cross-validated predictions (for training only)");
   }
   if (table.y.size() != n || (!predictions.empty() && predictions.size() != n)) {
     throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x, {} of y, {} of predictions", n, table.y.size(),
@@ -83,11 +82,11 @@ void check_shapes(const FitTable& table) {
 
 void check_options(const FitOptions& options) {
   if (!(options.calibration_size >= 0 && options.calibration_size < 1)) {
-    throw make_error(ErrorCode::kInvalidArgument, "fit: calibration_size is {}, expected 0 to less than 1",
+    throw make_error(ErrorCode::kInvalidArgument, "fit: calibration_size is {}; expected at least 0 and below 1",
                      options.calibration_size);
   }
   if (!(options.holdout_fraction > 0 && options.holdout_fraction < 1)) {
-    throw make_error(ErrorCode::kInvalidArgument, "fit: holdout_fraction is {}, expected between 0 and 1",
+    throw make_error(ErrorCode::kInvalidArgument, "fit: holdout_fraction is {}; expected a number between 0 and 1",
                      options.holdout_fraction);
   }
   if (options.levels.empty() || options.levels.size() > kMaxLevels) {
@@ -126,7 +125,7 @@ std::string columns_of(const FitTable& table) {
 void check_rows(double rows, bool trains) {
   const double min_rows = trains ? 20 : 2;
   if (rows >= min_rows) return;
-  throw make_error(ErrorCode::kTooFewRows, "fit: {} rows; at least {} are needed{}", rows, min_rows,
+  throw make_error(ErrorCode::kTooFewRows, "fit: found {} rows; expected at least {}{}", rows, min_rows,
                    trains ? ", or 2 with the transform identity" : "");
 }
 
@@ -147,7 +146,7 @@ void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const std::string transform(goal.rule.transform().name());
   if (!workers.alone() && trains_localizer && goal.rule.transform().affine_form() == nullptr) {
     throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: the transform {} has to see all rows at once; fit it in one process", transform);
+                     "fit: the transform {} needs all rows in one process; fit without workers", transform);
   }
   check_rows(workers.total(static_cast<double>(table.x.rows())), trains_localizer);
   if (trains_localizer && localizer == nullptr) {
@@ -172,11 +171,12 @@ void refuse_exact_predictions(const FitTable& table) {
                      "fit: every outcome of '{}' is {}, so there is nothing to predict; check the target column",
                      table.target, y.front());
   }
-  throw Error(ErrorCode::kBadData,
-              has_base ? "fit: the base model predicts every outcome exactly, so there are no errors to make intervals "
-                         "from; check whether a feature contains the outcome"
-                       : "fit: every prediction equals the outcome; give predictions of a model that has not seen the "
-                         "outcomes");
+  throw Error(
+      ErrorCode::kBadData,
+      has_base
+          ? "fit: the base model predicts every outcome exactly, so all errors are 0; check whether a feature contains "
+            "the outcome"
+          : "fit: every prediction equals the outcome; pass predictions of a model that was not trained on these rows");
 }
 
 }  // namespace widthwise::internal

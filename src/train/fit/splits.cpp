@@ -75,7 +75,7 @@ Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& 
   calibration_rows_ = workers.total_count(calibration_.rows.size());
   fitting_rows_ = workers.total_count(fitting_.rows.size());
   holdout_rows_ = workers.total_count(holdout_.share.size());
-  if (holdout_rows_ == 0) throw Error(ErrorCode::kTooFewRows, "fit: no row is left to hold out; give more rows");
+  if (holdout_rows_ == 0) throw Error(ErrorCode::kTooFewRows, "fit: no rows are left for the hold-out; pass more rows");
 }
 
 }  // namespace widthwise::internal

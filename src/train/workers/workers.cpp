@@ -61,7 +61,7 @@ void Workers::check_alike(std::size_t rows, std::string_view columns, std::strin
     }
     if (all_settings[worker] != all_settings.front()) {
       throw Error(ErrorCode::kInvalidArgument,
-                  name + " was started with other options than worker 0; start all with the same but their rank");
+                  name + " has other options than worker 0; start all workers with the same options except --rank");
     }
   }
 }
