@@ -77,7 +77,10 @@ def test_merged_parts_keep_the_guarantee(homes, model, tmp_path):
 def test_too_few_rows_are_said_to_be_too_few_for_the_guarantee(homes, model, tmp_path):
     outcome = homes("predict", model, "test.csv", "--level", "0.999", "-o", tmp_path / "out.csv")
     assert outcome.code == 0
-    assert "intervals of level 0.999 with guarantee 0.95 are infinite: the level needs 2,995 calibration rows" in outcome.err
+    assert (
+        "intervals of level 0.999 with guarantee 0.95 are infinite: the level needs 2,995 calibration rows"
+        in outcome.err
+    )
 
 
 def test_plan_takes_the_guarantee(homes):

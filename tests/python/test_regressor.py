@@ -266,7 +266,9 @@ def test_in_sample_predictions_are_noticed(rows, fresh):
 def test_too_few_rows_are_infinite_and_said(fresh):
     small = Rows(60, seed=5)
     model = regressor(linear()).fit(small.X, small.y)
-    with pytest.warns(UserWarning, match="level 0.99 are infinite: the level needs 99 calibration rows, the model has 15"):
+    with pytest.warns(
+        UserWarning, match="level 0.99 are infinite: the level needs 99 calibration rows, the model has 15"
+    ):
         _, intervals = model.predict_interval(fresh.X, confidence_level=[0.9, 0.99])
     assert np.all(np.isinf(intervals[:, :, 1]))
     assert np.all(np.isfinite(intervals[:, :, 0]))
