@@ -193,8 +193,8 @@ class Calibrating:
     def of(cls, model: _core.Model, key: str | None, target: str | None, groups: str | None) -> Calibrating:
         if key is None:
             raise ValueError(
-                "name a column of whole numbers, a different one for each row, as key=: rows of a cluster have no "
-                "numbers of their own, and without them rows that come twice would not be found"
+                "pass the name of a column of unique integers as key=; without keys, duplicate rows on a cluster "
+                "cannot be detected"
             )
         if not (target or model.target):
             raise ValueError("the model has no target column; pass its name as target=")
@@ -278,9 +278,9 @@ class Calibrating:
         twice = scores.duplicate()
         if twice is not None:
             raise ValueError(
-                f"the key {_signed(twice)} in {self.key!r} comes twice, or its row is already in the calibration; rows "
-                "counted twice would make intervals too narrow: give every row once and a key of its own, or use "
-                "replace=True to calibrate with these rows alone"
+                f"the key {_signed(twice)} in {self.key!r} occurs twice, or its row is already in the calibration "
+                f"set, and duplicates make intervals too narrow; pass every row once with a unique key, or use "
+                f"replace=True to calibrate with these rows only"
             )
 
 

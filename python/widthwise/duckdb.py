@@ -45,20 +45,21 @@ def register(
     name : str
         Name of the function.
     confidence_level : float or list of floats, optional
-        By default the model's.
+        By default the levels of the model.
     grouped : bool, default=False
-        Whether the rows' categories are given, too: as an integer, after all others.
+        Whether the function takes the group of the row, an integer, as its last argument.
 
     Returns
     -------
     list of str
-        What the function takes, in order: the model's features, then the column of predictions when the model does not
-        make them. NULL is a missing value.
+        Arguments of the function in order: the features, then the prediction if the model has no base model. NULL is a
+        missing value.
 
     Notes
     -----
-    The function returns a struct with the columns of ``widthwise predict``: ``prediction`` where the model makes it,
-    ``lower_0.9`` and ``upper_0.9`` for each level; ``unnest`` makes columns of it. Rows come in Arrow batches.
+    The function returns a struct with the columns of ``widthwise predict``: ``prediction`` if the model has a base
+    model, and ``lower_0.9`` and ``upper_0.9`` per level. ``unnest`` turns it into columns. Rows are processed in Arrow
+    batches.
     """
     predictor = _batches.predictor_of(model)
     group = "group" if grouped else None

@@ -1,6 +1,6 @@
 """A trained `widthwise.Localizer` as a conformity score of MAPIE.
 
-For people who calibrate and predict with MAPIE and want intervals that know where the model is weak:
+It makes the intervals of MAPIE wider where the model has larger errors:
 
 >>> import numpy as np
 >>> from mapie.regression import SplitConformalRegressor
@@ -48,25 +48,25 @@ __all__ = ["LocalizedScore"]
 class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
     """The scores of a trained localizer, for ``SplitConformalRegressor``.
 
-    Any transform and goal will do. A two-sided localizer gives intervals that reach further to one side; both sides are
-    calibrated together, as `widthwise.Predictor` does.
+    It supports any transform and goal. The intervals of a two-sided localizer are asymmetric; both sides are
+    calibrated together, as in `widthwise.Predictor`.
 
     Parameters
     ----------
     localizer : Localizer
-        Trained on other rows than those given to ``conformalize``; rows that trained it are refused.
+        Trained on other rows than those passed to ``conformalize``; training rows are rejected.
 
     Notes
     -----
-    MAPIE wants scores that are positive, with the side of the outcome as their sign. Scores of widthwise can be
-    negative, so MAPIE gets an increasing function of them, 1 + B or 1 / (1 - B), which changes no interval: this is
-    what ``conformity_scores`` shows.
+    MAPIE needs positive scores, signed by the side of the outcome. Scores of widthwise can be negative, so MAPIE
+    receives an increasing function of them, 1 + B or 1 / (1 - B), as ``conformity_scores``. This does not change the
+    intervals.
 
     ``sklearn.base.clone`` fails on MAPIE's regressors, which are not estimators of scikit-learn. A `LocalizedScore`
-    can be cloned, copied and pickled; it keeps what its localizer has learnt.
+    can be cloned, copied and pickled; copies keep the trained localizer.
 
-    Cross-conformal and jackknife regressors refit the model, so that no single localizer fits: they are refused when
-    they bring the predictions of several models.
+    Cross-conformal and jackknife regressors refit the model, which a single localizer does not support: predictions of
+    several models are rejected.
 
     Examples
     --------
@@ -112,15 +112,15 @@ class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
             f, scores = f[:, None], scores[:, None]
         if f.shape[1] != 1:
             raise ValueError(
-                "LocalizedScore: MAPIE brings predictions of several models, but the localizer was trained for one; "
-                "use SplitConformalRegressor"
+                "LocalizedScore: found predictions of several models, but the localizer was trained for one; use "
+                "SplitConformalRegressor"
             )
         lower, upper = self.localizer.half_widths(
             _given(X), f[:, 0], np.broadcast_to(_from_positive(np.abs(scores)), (len(f), scores.shape[1]))
         )
         below = np.signbit(scores)
         bounds = f + np.where(below, -lower, upper)
-        # What is not a number is not bounded.
+        # NaN has no finite bound.
         bounds = np.where(np.isnan(bounds), np.where(below, -np.inf, np.inf), bounds)
         bounds = np.clip(bounds, *self.localizer._model.range)
         return bounds[:, 0] if one_each else bounds
@@ -134,17 +134,17 @@ class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
 
 def _given(X: Any) -> Any:
     if X is None:
-        raise ValueError("LocalizedScore: scores depend on the row: give X")
+        raise ValueError("LocalizedScore: scores depend on the row; pass X")
     return X
 
 
 def _positive(scores: Floats) -> Floats:
-    """An increasing function from all numbers to positive ones; increasing in floating point, too."""
+    """Map numbers to positive numbers, strictly increasing also in floating point."""
     return np.where(scores >= 0, 1 + scores, 1 / (1 - np.minimum(scores, 0)))
 
 
 def _from_positive(positive: Floats) -> Floats:
-    """Its inverse, rounded up by more than what the way there and back can have rounded down."""
+    """Inverse of `_positive`, rounded up by more than the rounding error of both."""
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = 1 / positive
         scores = np.where(positive >= 1, positive - 1, 1 - inverse)

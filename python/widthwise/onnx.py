@@ -85,9 +85,9 @@ def export(
 
     - ``x`` of shape (N, d), the columns in the order of ``features``, NaN where a value is missing. float32, which is
       all that trees see of a number; double when the model has a network, which subtracts the centre first.
-    - ``prediction`` of shape (N,), double: only if the model has no base model. An estimator of your own, as in
-      ``WidthwiseRegressor(estimator)``, is not in the graph: convert it with its own tools (skl2onnx, say), and feed
-      what it predicts.
+    - ``prediction`` of shape (N,), double: only if the model has no base model. The estimator of
+    ``WidthwiseRegressor(estimator)`` is not in the graph: convert it with its own tools, such as skl2onnx, and pass
+    its predictions.
 
     Outputs, all of them double:
 
@@ -242,18 +242,18 @@ def _refuse(model: _core.Model, base: Any) -> None:
         raise not_fitted(f"{why}: {HOW_TO_CALIBRATE}")
     if model.transform not in _INVERSES:
         raise ValueError(
-            f"the transform {model.transform} has no closed formula, which a graph needs; "
-            f"fit with transform='auto' or one of {', '.join(_INVERSES)}"
+            f"the transform {model.transform} has no closed-form inverse, which a graph needs; fit with "
+            f"score_transform='auto' or one of {', '.join(_INVERSES)}"
         )
     if base is not None and base["kind"] == "knn":
         raise ValueError(
-            "the base model is nearest neighbours, which ONNX has no operator for; fit with the base model trees, "
-            "or with predictions of your own, which the graph then takes"
+            "the base model is nearest neighbours, which ONNX has no operator for; fit with the base model trees, or "
+            "with predictions of another model as an input of the graph"
         )
     if model.calibration.grouped:
         raise ValueError(
-            "the calibration has groups, and a graph has one quantile for all rows; export a predictor that is "
-            "calibrated without: predictor.calibrated(X, y, y_pred, replace=True), a graph for each group if need be"
+            "the calibration has groups, but a graph has one quantile for all rows; export a predictor calibrated "
+            "without groups, predictor.calibrated(X, y, y_pred, replace=True), or one graph per group"
         )
 
 

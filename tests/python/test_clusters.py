@@ -262,7 +262,7 @@ def test_spark_says_what_is_wrong(spark, predictors, parquet, rows, tmp_path):
         spark_module.calibrate(frame, own)
     with pytest.raises(ValueError, match="no column 'ids'"):
         spark_module.calibrate(frame, own, key="ids")
-    with pytest.raises(ValueError, match="the key -?[0-9]+ in 'id' comes twice"):
+    with pytest.raises(ValueError, match="the key -?[0-9]+ in 'id' occurs twice"):
         spark_module.calibrate(frame.union(frame), own, key="id")
     with pytest.raises(ValueError, match="column 'y', the key, must be whole numbers"):
         spark_module.calibrate(frame, own, key="y")
@@ -324,7 +324,7 @@ def test_dask_says_what_is_wrong(client, predictors, table, rows):
     dealt = dask.dataframe.from_pandas(frame, npartitions=3)
     with pytest.raises(ValueError, match="as key="):
         dask_module.calibrate(dealt, own)
-    with pytest.raises(ValueError, match="comes twice"):
+    with pytest.raises(ValueError, match="occurs twice"):
         dask_module.calibrate(dask.dataframe.concat([dealt, dealt]), own, key="id")
     fitted = table_of(rows, 5).to_pandas().sample(frac=1, random_state=0)
     with pytest.raises(ValueError, match="75% of these rows were used to fit the model"):

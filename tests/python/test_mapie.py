@@ -226,7 +226,7 @@ def test_what_would_break_the_promise_is_refused() -> None:
         LocalizedScore(localizer).get_conformity_scores(y, y_pred, X=X)
     with pytest.raises(ValueError, match="not fitted"):
         LocalizedScore(Localizer())
-    with pytest.raises(ValueError, match="give X"):
+    with pytest.raises(ValueError, match="pass X"):
         LocalizedScore(localizer).get_conformity_scores(y, y)
     cross = CrossConformalRegressor(LinearRegression(), 0.9, LocalizedScore(localizer), method="plus", cv=3)
     cross.fit_conformalize(X, y)

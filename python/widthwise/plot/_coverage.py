@@ -444,5 +444,5 @@ class ConditionalCoverageDisplay(Display):
 
 
 def width_name(target_name: str) -> str:
-    """What a width is of: in the unit of the outcome."""
+    """Axis label of widths, with the name of the outcome."""
     return f"interval width (units of {target_name})"

@@ -44,7 +44,7 @@ class FrontierDisplay(Display):
     Attributes
     ----------
     points : list of FrontierPoint
-        In the order of the line; the point ``one width`` is apart.
+        In the order of the line; the point ``one width`` is drawn separately.
     ax_, figure_ : matplotlib axes and figure
     """
 
@@ -99,7 +99,8 @@ class FrontierDisplay(Display):
         Parameters
         ----------
         models : dict or list of WidthwiseRegressor or Predictor
-            By name, in the order of the line; a list is named by the goals. What is called ``one width`` stands apart.
+            By name, in the order of the line; a list is named by the goals. The model ``one width`` is drawn
+            separately.
         X, y
             Rows with outcomes: 1,000 or more, so that the worst slab is measured by 50.
         y_pred : array-like, optional
@@ -140,8 +141,8 @@ class FrontierDisplay(Display):
         Parameters
         ----------
         X, y, y_pred
-            Rows with outcomes and out-of-sample predictions of one kind, by the deployed model or cross-validated: goals
-            are compared with each other on them, and nothing is deployed.
+            Rows with outcomes and out-of-sample predictions of one kind, by the deployed model or cross-validated:
+            goals are compared with each other on them, and nothing is deployed.
         goals : list, default=("narrow", 0.25, 0.5, 0.75, "even")
         confidence_level : float, default=0.9
         random_state : int, default=0

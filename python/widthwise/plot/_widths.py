@@ -29,8 +29,8 @@ class WidthDisplay(Display):
     infinite : int
         The number of the others.
     one_width : float or None
-        The width that, the same for all rows, covers as many of these outcomes; None when nothing is known of outcomes
-        or when it would be infinite, too.
+        The width that, the same for all rows, covers as many of these outcomes; None without outcomes or if it would
+        be infinite.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
