@@ -26,21 +26,21 @@ using internal::WordWriter;
 // The difference of two products of 64-bit numbers below 2^127.
 __extension__ typedef __int128 Difference;
 
-constexpr double kAdaptiveParts = 20;  // of alpha, one of which is a step
+constexpr double kAdaptiveParts = 20;  // the default step is this fraction of alpha
 constexpr double kDecayingStep = 1;
 constexpr double kMaxStep = 10;
 constexpr std::uint64_t kMaxWindow = 1'000'000;
 
-// Rows that a batch counts as, at most: with the default step, one that is missed as a whole lowers the level by alpha.
+// Maximum number of rows as which a batch counts; with the default step, a batch of misses lowers the level by alpha.
 constexpr double kBatchRows = 20;
-// Batches that quantiles are taken of, at least: where every second one is of another kind, some of both.
+// Minimum number of batches in the window, so that it contains both kinds if batches alternate between two kinds.
 constexpr double kWindowDelays = 10;
-// Rows that are inserted into the sorted window one by one; more are sorted anew.
+// Maximum number of rows inserted into the sorted window one by one; for more rows the window is sorted again.
 constexpr std::size_t kFewRows = 64;
 
-// Steps go as t^(-1/2 - 0.1): those of independent rows sum up to settle, and a change is still caught up with.
+// Steps decrease as t^(-1/2 - 0.1): q converges for independent rows and still follows a change.
 constexpr double kDecay = 0.6;
-// A calibrated start need not search for q, so the steps begin as after so many rows.
+// A calibrated q is already near its target, so the steps start as after this many rows.
 constexpr double kHeadStart = 100;
 
 constexpr std::uint64_t kMagic = 0x004e494c4e4f5757U;  // "WWONLIN", zero-terminated
@@ -53,13 +53,14 @@ constexpr double kRounding = 1e-9;
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "OnlineCalibration: " + what); }
 
-/// eta_t / (step * scale) of the row after `rows` others, when `pace` rows count as one.
+/// eta_t / (step * scale) of the row after `rows` others, if `pace` rows count as one.
 double decay(std::uint64_t rows, double pace) {
   return std::pow(static_cast<double>(rows) / pace + 1 + kHeadStart, -kDecay) / pace;
 }
 
-/// Scores for one unit of probability near the level: the slope of the quantile function over half of alpha to both
-/// sides. Where ties make that 0, the spread of all scores; then the size of q; then 1, as scores are in units.
+/// Change of the score per unit of probability near the level: the slope of the quantile function over half of alpha to
+/// both sides. If ties make it 0, the spread of all scores; else the absolute value of q; else 1, as scores are in
+/// units.
 double scale_near(const Level& level, double q, std::span<const double> sorted) {
   const double value = level.value();
   const double reach = std::min(value, level.complement().value()) / 2;
@@ -80,7 +81,7 @@ bool has_twice(Levels levels) {
   return std::ranges::adjacent_find(levels) != levels.end();
 }
 
-/// A level's decimals and their number: 0.95 is 95 and 2.
+/// The decimals of a level and their number: 95 and 2 for 0.95.
 std::pair<std::uint64_t, std::uint64_t> decimals_of(const Level& level) {
   const std::uint64_t decimals = level.to_string().size() - 2;  // at most 19, after "0."
   std::uint64_t power = 1;
@@ -134,7 +135,7 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
   if (calibration.weighted()) {
     refuse(ErrorCode::kInvalidArgument, "the calibration has weights; expected one without weights");
   }
-  // By priority, so the first of them are a uniform sample; -0 has the bytes of 0 in a calibration already.
+  // Ordered by priority, so the first rows are a uniform sample; a calibration already stores -0 as 0.
   std::vector<double> scores;
   for (const CalibrationRow& row : calibration.rows(0)) scores.push_back(row.score);
   if (method_ == OnlineMethod::kAdaptive) {
@@ -184,7 +185,7 @@ void OnlineCalibration::check_options() const {
   }
 }
 
-/// alpha T - misses, the misses that are owed; rounded once.
+/// alpha T - misses, the excess E of docs/mathematics.md; rounded once.
 double OnlineCalibration::excess(std::size_t j) const {
   const Level alpha = levels_[j].complement();
   const Difference owed = static_cast<Difference>(alpha.numerator()) * static_cast<Difference>(rows_) -
@@ -192,21 +193,21 @@ double OnlineCalibration::excess(std::size_t j) const {
   return static_cast<double>(owed) / static_cast<double>(alpha.denominator());
 }
 
-/// Rows that count as one.
+/// Number of rows that count as one.
 double OnlineCalibration::pace() const {
-  // Steps that move q itself must not grow again, or their bound does not hold.
+  // Steps of q must not grow again, otherwise the bound does not hold.
   return std::max(1.0, (method_ == OnlineMethod::kAdaptive ? delay_ : slowest_) / kBatchRows);
 }
 
 std::uint64_t OnlineCalibration::window_capacity() const {
-  // Row by row there is no batch that would have to be one of several.
+  // Row by row, there are no batches that the window must span.
   const double delays = std::clamp(kWindowDelays * (delay_ - 1), 0.0, static_cast<double>(kMaxWindow));
   return std::max(window_rows_, static_cast<std::uint64_t>(delays));
 }
 
 double OnlineCalibration::miss_rate(std::size_t j) const {
   const double alpha = levels_[j].complement().value();
-  // The sum of step (alpha - err_t) needs no history: it is the step times the misses that are owed.
+  // The sum of step (alpha - err_t) needs no history: it is the step times the excess.
   return method_ == OnlineMethod::kAdaptive ? alpha + states_[j].step * excess(j) / pace() : alpha;
 }
 
@@ -216,7 +217,7 @@ double OnlineCalibration::quantile(std::size_t j) const {
   if (alpha <= 0) return kInfinity;
   if (alpha >= 1) return -kInfinity;
   const std::size_t n = sorted_.size();
-  // Exact where nothing is owed: the first interval is that of the calibration.
+  // Exact for an excess of 0, so that the first interval is that of the calibration.
   const double rank =
       excess(j) == 0 ? static_cast<double>(levels_[j].rank(n)) : std::ceil(static_cast<double>(n + 1) * (1 - alpha));
   return rank <= static_cast<double>(n) ? sorted_[static_cast<std::size_t>(rank) - 1] : kInfinity;
@@ -317,7 +318,7 @@ void OnlineCalibration::observe(double score) {
   observe(issue(1), {&score, 1});
 }
 
-/// A row's outcome came when `delay` rows had been issued since its batch began.
+/// Record the delay of an outcome: the number of rows issued since the start of its batch.
 void OnlineCalibration::note_delay(std::uint64_t delay) {
   const auto rows = static_cast<double>(delay);
   delay_ = rows_ == 0 ? rows : delay_ + (rows - delay_) / static_cast<double>(window_rows_);
@@ -337,7 +338,7 @@ void OnlineCalibration::learn(std::size_t j, bool missed, bool covered) {
   state.note(covered, window_rows_);
 }
 
-/// Count a row among the recent ones.
+/// Record whether a recent row is covered.
 void OnlineCalibration::LevelState::note(bool is_covered, std::uint64_t window_rows) {
   recent.push_back(is_covered ? 0 : 1);
   recent_outside += recent.back();
@@ -346,7 +347,7 @@ void OnlineCalibration::LevelState::note(bool is_covered, std::uint64_t window_r
   recent.pop_front();
 }
 
-/// Add a score to the window, and to the sorted one when it is to follow.
+/// Add a score to the window, and to the sorted window if it is maintained.
 void OnlineCalibration::keep(double score, bool sorted) {
   scores_.push_back(score);
   if (sorted) sorted_.insert(std::ranges::upper_bound(sorted_, score), score);
@@ -372,8 +373,8 @@ OnlineCoverage OnlineCalibration::coverage(std::size_t j) const {
 //
 // Format 2 has, before the checksum: rows issued, mean delay, its greatest value, the greatest delay, pending batches;
 // for each level the rows covered; for each pending batch its number, rows, and for each level q and whether the set is
-// empty. A state that was led row by row, with every miss outside its interval, needs none of it and is written as
-// format 1.
+// empty. A state that was updated row by row, with every miss outside its interval, does not need these fields and is
+// written in format 1.
 
 bool OnlineCalibration::is_row_by_row() const {
   const std::uint64_t once = rows_ > 0 ? 1 : 0;
@@ -426,7 +427,7 @@ std::vector<std::byte> OnlineCalibration::serialise() const {
   return std::move(writer).finish();
 }
 
-/// Reads the bytes into a state, part by part.
+/// Reads a state from bytes, field by field.
 struct OnlineCalibration::Reader {
   WordReader words;
   OnlineCalibration online = {};
@@ -526,7 +527,7 @@ struct OnlineCalibration::Reader {
     online.pending_.emplace_hint(online.pending_.end(), number, std::move(batch));
   }
 
-  /// What no sequence of rows can lead to.
+  /// Whether no sequence of rows can lead to this state.
   void check_whole() const {
     try {
       online.check_options();
@@ -542,7 +543,7 @@ struct OnlineCalibration::Reader {
       check(state.recent_outside <= online.rows_ - state.covered && recent - state.recent_outside <= state.covered,
             "the recent misses do not match the total misses");
       if (!adaptive()) continue;
-      // The bound of the class comment, but for rounding.
+      // The bound of the class comment, up to rounding.
       const double alpha = online.levels_[j].complement().value();
       const auto delay = static_cast<double>(online.longest_delay_);
       const double min_step = state.step / std::max(1.0, delay / kBatchRows) * (1 - kRounding);

@@ -14,7 +14,7 @@
 namespace widthwise {
 namespace {
 
-constexpr std::uint64_t kMaxRows = 10'000'000'000;  // the series behind the beta distribution slow down beyond
+constexpr std::uint64_t kMaxRows = 10'000'000'000;  // the series of the beta distribution become slow beyond this
 
 void check_share(const char* where, const char* what, double value) {
   const bool is_share = value > 0 && value < 1;
@@ -29,7 +29,7 @@ void check_rows(const char* where, const char* what, std::uint64_t rows, std::ui
                              kMaxRows, what, rows);
 }
 
-/// What is known before any quantile: without enough rows every interval is infinite and covers everything.
+/// The result for too few rows: every interval is infinite and covers everything.
 CoverageSpread mean_coverage(std::uint64_t rank, std::uint64_t rows) {
   if (rank > rows) return {.rows = rows, .mean = 1, .low = 1, .high = 1};
   return {.rows = rows, .mean = static_cast<double>(rank) / (static_cast<double>(rows) + 1)};
@@ -42,8 +42,8 @@ struct Sides {
 };
 
 /// Among `draws` of n calibration rows and t test rows, let Y be the number of calibration rows: hypergeometric.
-/// Terms are summed outwards from a likely one and then divided by their sum, so nothing is lost in logarithms of huge
-/// factorials; there are no more of them that count than some ten standard deviations, sqrt(min(n, t)) / 2 at most.
+/// Terms are summed outwards from a likely one and then divided by their sum, so no digits are lost in logarithms of
+/// huge factorials. Only about ten standard deviations of terms matter, each at most sqrt(min(n, t)) / 2.
 Sides hypergeometric_sides(double n, double t, double draws, double k) {
   const double minimum = std::max(0.0, draws - t);
   const double maximum = std::min(n, draws);
@@ -78,11 +78,10 @@ Sides count_sides(const RankedRows& group, std::uint64_t covered) {
 }
 
 constexpr double kCellsPerDeviation = 256;  // at least, of a group
-constexpr double kNegligibleCell = 1e-25;   // 8192 of them, in every sum, are no share of a tail that matters
+constexpr double kNegligibleCell = 1e-25;   // 8192 of them in every sum are negligible in any relevant tail
 constexpr std::size_t kMaxCells = 16'384;
 
-/// Return the least number in [0, most] for which a predicate holds that goes on to hold from there on; it holds for
-/// `maximum`.
+/// Return the smallest number in [0, maximum] for which a monotone predicate holds; it holds for `maximum`.
 std::uint64_t min_that(std::uint64_t maximum, const auto& holds) {
   std::uint64_t low = 0;
   while (low < maximum) {
@@ -109,9 +108,9 @@ class Tolerance {
            holds_high(static_cast<double>(rank), static_cast<double>(n + 1 - rank));
   }
 
-  /// For n calibration rows, whatever rank is rounded to: (n + 1) level itself is the worst for the low end, and as
-  /// much above it as can be, for this level, is the worst for the high end. Coverage grows with the rank in
-  /// distribution.
+  /// For n calibration rows and any rounding of the rank: (n + 1) level itself is the worst case for the lower bound,
+  /// and the largest possible rounding for this level is the worst case for the upper bound. Coverage increases
+  /// stochastically with the rank.
   [[nodiscard]] bool holds_however_rounded(double n) const {
     const double exact = (n + 1) * level_.value();
     const double misses = (n + 1) * level_.complement().value();
@@ -120,9 +119,9 @@ class Tolerance {
     return misses > maximum && holds_low(exact, misses) && holds_high(exact + maximum, misses - maximum);
   }
 
-  /// A number of rows from which on it holds in any case: a beta distribution of parameters that sum to n + 1 has
-  /// tails below exp(-2 (n + 2) t^2) at a distance t of its mean (Marchal and Arbel 2017), and the mean is less than
-  /// 1 / (n + 1) above the level.
+  /// A number of rows from which on it always holds: a beta distribution whose parameters sum to n + 1 has tails below
+  /// exp(-2 (n + 2) t^2) at distance t from its mean (Marchal and Arbel 2017), and the mean is less than 1 / (n + 1)
+  /// above the level.
   [[nodiscard]] double certain_rows(double tolerance) const {
     const double maximum = std::sqrt(-std::log(tail_) / 2);
     // (n + 2) (tolerance - 1 / (n + 1))^2 >= most^2 where sqrt(n + 1) tolerance - 1 / sqrt(n + 1) >= most.
@@ -210,7 +209,7 @@ CoveredCount::CoveredCount(std::span<const RankedRows> groups) {
     }
   }
   check_rows("CoveredCount", "test rows", test_rows_, 1);
-  // Neighbours in size first, so that sums stay short for long.
+  // Convolve distributions of similar size first, so that intermediate sums stay short.
   while (lattices.size() > 1) {
     std::ranges::stable_sort(lattices, {}, [](const Lattice& lattice) { return lattice.cells.size(); });
     std::vector<Lattice> sums;
@@ -246,7 +245,7 @@ double CoveredCount::more_than(std::uint64_t covered) const {
     if (sum_.offset + sum_.step * static_cast<double>(i) + sum_.slack <= static_cast<double>(finite)) break;
     sum += sum_.cells[i];
   }
-  // Every row may be covered, but not more.
+  // At most all rows are covered.
   return covered >= test_rows_ ? 0 : std::min(sum, 1.0);
 }
 
@@ -315,13 +314,13 @@ CoveredCount::Lattice CoveredCount::sum_of(Lattice a, Lattice b) {
   return sum;
 }
 
-// The rounding of ranks makes the spread jump up and down with n, so the last n that fails is looked for from above:
-// 1. A bound on the tails says from which n on all is well, without a rank.
-// 2. From there down to the first n that would fail for the worst rounding: in steps of a tenth, then by bisection.
-// 3. From there down over real ranks. Take the smaller one of rank and misses, n + 1 - rank: while it stays the same,
-//    coverage moves one way in distribution as n grows, so one end of the interval fails for the last of such a run or
-//    for none of it, the other end fails for the first ones or for none. Two looks pass over a run.
-// The worst rounding comes up again every `denominator` rows, or something near it soon, so step 3 is short.
+// The rounding of ranks makes the spread vary irregularly with n, so the last failing n is searched from above:
+// 1. A bound on the tails gives an n from which on the tolerance holds for every rank.
+// 2. From there, go down to the first n that fails for the worst rounding: in steps of a tenth, then by bisection.
+// 3. From there, go down over actual ranks. Consider the smaller of rank and n + 1 - rank: while it is constant,
+//    coverage is stochastically monotone in n, so one bound fails for the last n of such a run or for none, and the
+//    other fails for the first ones or for none. Two checks per run suffice.
+// The worst rounding, or nearly the worst, recurs every `denominator` rows, so step 3 is short.
 std::uint64_t rows_for_tolerance(const Level& level, double tolerance, double confidence, const Guarantee& guarantee) {
   check_share("rows_for_tolerance", "tolerance", tolerance);
   check_share("rows_for_tolerance", "confidence", confidence);

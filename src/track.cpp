@@ -19,7 +19,7 @@ struct Tracker::Batches {
     internal::ObservedRows rows;
   };
 
-  std::uint64_t open_rows = 0;  // those not recorded among them
+  std::uint64_t open_rows = 0;  // including rows that are not recorded
   internal::ObservedRows open = {};
   std::deque<Issued> issued = {};
 };
@@ -49,7 +49,7 @@ void Tracker::track(const ModelRows& rows, std::span<const double> outcomes, std
     const std::size_t count = std::min<std::uint64_t>(options_.batch_size - batches_->open_rows, n - first);
     const MutableMatrixView low = lower.slice(first, count);
     const MutableMatrixView high = upper.slice(first, count);
-    // No outcome is observed while a batch is open, so all of its rows get the same.
+    // No outcome is observed while a batch is open, so all of its rows get the same quantiles.
     online_.quantiles(quantiles);
     model_.intervals_at(rows.slice(first, count), {quantiles.data(), count, k, 0}, predictions.subspan(first, count),
                         low, high);

@@ -13,7 +13,7 @@ double median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
-  // Halves are added, never subtracted: the middle two may both be +infinity.
+  // Add the halves instead of subtracting, because the middle two may both be +infinity.
   return std::midpoint(*std::max_element(values.begin(), middle), *middle);
 }
 

@@ -14,8 +14,8 @@ namespace widthwise::internal {
 namespace {
 
 /// log of (1 / N^2) sum_m b_m sum_n (B_n - c_m)+, B = r / b + c, b = e^v: l_all of affine and density
-/// (docs/mathematics.md). Two-sided, each row is two thresholds, one a side, and its value belongs to the side its
-/// residual is on.
+/// (docs/mathematics.md). With two sides, each row has two thresholds, one per side, and its value belongs to the side
+/// of its residual.
 class OffsetObjective final : public Objective {
  public:
   OffsetObjective(std::shared_ptr<const Transform> transform, const WidthOptions& options)
@@ -147,7 +147,7 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
   }
   const Entries entries = make_entries(rows, parameters, workspace);
   const Sums sums = sum_entries(entries, reducer);
-  // Checked before the rows are sorted or put into bins, which NaN would upset.
+  // Check before sorting or binning, which do not work with NaN.
   require_finite(std::log(sums.scale / sums.weight) + std::log1p(sums.ratio / sums.weight) + 0 * sums.offset, rows,
                  parameters);
 
@@ -174,7 +174,7 @@ double OffsetObjective::evaluate(const ResidualRows& rows, MatrixView parameters
   return loss;
 }
 
-/// Derivatives in (v, c) are made for a block of rows at a time and carried to the parameters from there.
+/// Compute derivatives in (v, c) for a block of rows at a time, and convert them to the parameters.
 void OffsetObjective::differentiate(const LevelEvaluation& evaluation, MutableMatrixView gradient,
                                     MutableMatrixView hessian) const {
   if (gradient.empty() && hessian.empty()) return;

@@ -13,26 +13,26 @@
 namespace widthwise::internal {
 namespace {
 
-/// N residuals and the log scales u = slope * g of the same rows. Two-sided, a row is two entries, and the residual of
-/// the side it is not on is 0: that entry is predicted, but calibrates nothing.
+/// N residuals and the log scales u = slope * g of the same rows. With two sides, a row has two entries; the residual
+/// of the other side is 0, so that this entry is predicted but does not calibrate.
 struct ScaleEntries {
   const double* g;
   double slope;
   const double* residuals;
-  const double* weights;        // of an entry to predict; null: all 1
-  const double* level_weights;  // of an entry that calibrates; null: all 1
+  const double* weights;        // of predicted entries; null means 1
+  const double* level_weights;  // of calibrating entries; null means 1
   std::size_t n;
 };
 
 struct ScaleSums {
   double entries;
   double weight;
-  double width;         // sum of w e^{p u}, or of w u when p is 0
-  double level_weight;  // counts rows, not entries: set by the caller
+  double width;         // sum of w e^{p u}, or of w u if p is 0
+  double level_weight;  // counts rows, not entries; set by the caller
   double ratio;         // sum of w r e^-u
 };
 
-/// One block of both terms: width[i] = w e^{p u} (w u when p is 0) and ratio[i] = w |r| e^-u.
+/// One block of both terms: width[i] = w e^{p u} (w u if p is 0) and ratio[i] = w |r| e^-u.
 [[gnu::always_inline]] inline void scale_block(const ScaleEntries& entries, double p, std::size_t first, std::size_t n,
                                                double* width, double* ratio) {
   const double* g = entries.g + first;
@@ -74,8 +74,8 @@ WIDTHWISE_VECTORISED void sum_scale(const ScaleEntries& entries, double p, Scale
 }
 
 /// gradient = slope (softmax(p u) - softmax(log r - u)), hessian = slope^2 (p softmax(p u) + the mean of
-/// softmax(log r - u) and of what that is where u is right, 1 / N). Its own value alone is ruled by a few rows where
-/// errors have heavy tails: steps are then too short everywhere else, and training stops before coverage is even.
+/// softmax(log r - u) and 1 / N, its expectation at the correct u). With heavy-tailed errors, a few rows dominate the
+/// exact value: steps are then too short for all other rows, and training stops before coverage is even.
 WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, double p, const ScaleSums& sums,
                                               double* gradient, double* hessian) {
   const double width_unit = p == 0 ? 1 / sums.weight : 1 / sums.width;
@@ -108,7 +108,7 @@ WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, doubl
   if (streamed) end_streaming();
 }
 
-/// L_p(u) = (1/p) log mean(e^{p u}) + log mean(r e^-u), p = 1 - evenness (docs/mathematics.md): two sums, whatever N.
+/// L_p(u) = (1/p) log mean(e^{p u}) + log mean(r e^-u), p = 1 - evenness (docs/mathematics.md), computed from two sums.
 class ScaleObjective final : public Objective {
  public:
   ScaleObjective(std::shared_ptr<const Transform> transform, Score score, const WidthOptions& options)
@@ -143,13 +143,13 @@ class ScaleObjective final : public Objective {
 
   [[nodiscard]] double width_power() const { return 1 - options_.evenness; }
 
-  /// Two-sided, one number an entry from one a row: 0 for the side the row is not on when `own_only`.
+  /// With two sides, expand one number per row to one per entry; with `own_only`, 0 for the other side.
   std::span<const double> spread_over_entries(std::span<const double> per_row, const ResidualRows& rows, bool own_only,
                                               std::span<double> out) const;
 
   std::shared_ptr<const Transform> transform_;
   const AffineForm& form_;
-  double residual_power_;  // s(x), the scale of r, is this power of the scale of A
+  double residual_power_;  // s(x), the scale of r, is the scale of A to this power
   WidthOptions options_;
 };
 
@@ -258,7 +258,7 @@ void ScaleObjective::differentiate(const ScaleEntries& entries, const ScaleSums&
   form_.pull_back(entry_parameters, d_v, {}, {gradient.data(), entries.n, 1});
   if (hessian.empty()) return;
   form_.pull_back_curvature(entry_parameters, h_v, {}, {hessian.data(), entries.n, 1});
-  // Where the scale does not move with the parameter, erc at g = 0, the curvature is 0.
+  // If the scale does not depend on the parameter (erc at g = 0), the curvature is 0.
   for (double& h : std::span(hessian.data(), entries.n)) h = std::max(h, kMinCurvature / sums.entries);
 }
 

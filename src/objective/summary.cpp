@@ -8,10 +8,10 @@
 namespace widthwise::internal {
 namespace {
 
-// All that is sent in one evaluation: both sides' bins, the window's, and a handful of sums.
+// Numbers sent in one evaluation: the bins of both sides, those of the window, and a few sums.
 static_assert((4 * BinGrid::kBins + BinGrid::kBins + 16) * sizeof(double) <= 65536);
 
-/// Weight and first moment of what fell into a bin.
+/// Weight and first moment of a bin.
 struct Moments {
   double weight;
   double moment;
@@ -19,17 +19,17 @@ struct Moments {
 
 std::span<double> numbers(std::span<Moments> moments) { return {&moments.data()->weight, 2 * moments.size()}; }
 
-/// std::clamp without its check of the bounds, which costs a tenth of an evaluation.
+/// std::clamp without its check of the bounds, which takes a tenth of an evaluation.
 double held_between(double low, double value, double high) { return std::min(std::max(value, low), high); }
 
-/// A function inside one bin, of s in [0, 1]: the quadratic with these ends and this mean, held between its ends. The
-/// functions here are counts, which are monotone.
+/// A function of s in [0, 1] inside one bin: the quadratic with these end values and this mean, clipped to the end
+/// values. The functions here are counts, which are monotone.
 double quadratic(double left, double right, double mean, double s) {
   const double value = left + (right - left) * s + 6 * (mean - 0.5 * (left + right)) * s * (1 - s);
   return held_between(std::min(left, right), value, std::max(left, right));
 }
 
-/// Its integral from s to 1, for left >= right; held where the integral of a function between its ends must lie.
+/// Its integral from s to 1, for left >= right; clipped to the range of integrals of functions between the end values.
 double quadratic_rest(double left, double right, double mean, double s) {
   const double rest = 1 - s;
   const double value =
@@ -37,8 +37,8 @@ double quadratic_rest(double left, double right, double mean, double s) {
   return held_between(right * rest, value, left * rest);
 }
 
-/// Add the weights and first moments of rows to their bins. This and the look-ups are functions of their own: next to
-/// loops whose indices are checked, the compiler makes slower code of them.
+/// Add the weights and first moments of rows to their bins. This and the look-ups are separate functions, because the
+/// compiler generates slower code for them next to loops with checked indices.
 [[gnu::noinline]] void add_moments(const BinGrid& grid, std::span<const double> rows, std::span<const double> weights,
                                    Moments* bins) {
   const double* const row = rows.data();
@@ -53,12 +53,12 @@ double quadratic_rest(double left, double right, double mean, double s) {
   }
 }
 
-/// What a look-up needs of a bin, side by side.
+/// The data of a bin for look-ups, stored contiguously.
 struct Bin {
   double edge, width, per_width, above, next_above, mean_above, next_excess, below, next_below, mean_below;
 };
 
-/// The bin of a coordinate, and how far into it the coordinate lies, from 0 to 1.
+/// The bin of a coordinate, and its position in the bin, from 0 to 1.
 struct BinPlace {
   const Bin& bin;
   double share;
@@ -101,7 +101,7 @@ BinGrid BinGrid::around(double centre, double mean_root) {
 }
 
 BinGrid choose_grid(const PairRows& rows, const Reducer& reducer) {
-  // A sample will do: the grid decides how fine the bins are, not what is in them.
+  // A sample is enough: the grid only determines the resolution of the bins.
   constexpr std::size_t kSample = 1 << 16;
   const std::size_t threshold_step = std::max<std::size_t>(1, rows.thresholds.size() / kSample);
   std::array<double, 2> sums{};
@@ -133,7 +133,7 @@ double summary_pair_sums(const PairRows& rows, const PairSums& out, const BinGri
   reducer.sum(numbers(both));
 
   // At the lower edge of every bin: the weight of the values above it and their excess over it; the weight of the
-  // thresholds below it. The end bins are closed at the mean of what they hold.
+  // thresholds below it. The end bins are closed at the mean of their contents.
   std::vector<double> edges(kBins + 1);
   for (std::size_t j = 1; j < kBins; ++j) edges[j] = BinGrid::edge(j);
   const auto outermost = [&](std::size_t bin, double inner, double sign) {
