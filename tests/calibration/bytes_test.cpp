@@ -146,7 +146,7 @@ TEST(CalibrationBytes, AreRefusedWithTheReason) {
     refused(part, [&](std::vector<std::byte>& bytes) { internal::store_word(bytes, index, word); });
   };
   constexpr std::uint64_t kAllBits = std::numeric_limits<std::uint64_t>::max();
-  with(0, 1, "not a calibration");
+  with(0, 1, "expected a calibration");
   with(1, 2, "expected format 1, found 2");
   with(2, 0, "capacity is 0");
   with(2, 1, "above the capacity");
