@@ -126,6 +126,17 @@ class Python(Fits):
         return [sys.executable, "-c", PYTHON, str(self.table(rows)), str(threads)]
 
 
+def cost_of_waiting(fits):
+    """Print and return the CPU time of two simultaneous fits by default, over twice that of one fit with one thread.
+
+    Threads that spin while they wait take 5 to 50 times as much. CPU time hardly depends on other load.
+    """
+    alone = fits.run(10_000, [1])
+    both = fits.run(10_000, [0, 0])
+    print(f"\none thread: {alone.cpu:.1f} s of CPU; two fits by default: {both.cpu:.1f} s")
+    return both.cpu / (2 * alone.cpu)
+
+
 def compare(fits, rows):
     """Print the times of fits with this many rows, and return the ratios."""
     processors = len(os.sched_getaffinity(0))

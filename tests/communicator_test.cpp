@@ -67,6 +67,13 @@ class Checkpoints : public testing::Test {
   void SetUp() override { std::filesystem::create_directories(folder_); }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
+  /// Write a checkpoint of fit 7 with one training.
+  void keep(const std::string& state) const {
+    Checkpoint checkpoint(file_, 7, nullptr);
+    (void)checkpoint.begin();
+    checkpoint.keep(bytes_of(state));
+  }
+
   std::filesystem::path folder_ =
       std::filesystem::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
   std::filesystem::path file_ = folder_ / "model.checkpoint";
@@ -95,17 +102,13 @@ TEST_F(Checkpoints, GoOnWithWhatWasKeptLast) {
 }
 
 TEST_F(Checkpoints, OfAnotherFitAreNotUsed) {
-  Checkpoint first(file_, 7, nullptr);
-  (void)first.begin();
-  first.keep(bytes_of("state"));
+  keep("state");
   Checkpoint other(file_, 8, nullptr);
   EXPECT_TRUE(begun(other).empty());
 }
 
 TEST_F(Checkpoints, ThatAreDamagedAreRefusedByName) {
-  Checkpoint first(file_, 7, nullptr);
-  (void)first.begin();
-  first.keep(bytes_of("what was trained"));
+  keep("what was trained");
   const std::vector<std::byte> good = internal::read_file(file_);
   const auto open = [&](std::span<const std::byte> bytes) {
     std::ofstream(file_, std::ios::binary)
@@ -136,11 +139,7 @@ TEST_F(Checkpoints, OfTheFormatBeforeAreTrainedAgain) {
 }
 
 TEST_F(Checkpoints, OfSeveralWorkersAreThoseOfTheFirst) {
-  {
-    Checkpoint first(file_, 7, nullptr);
-    (void)first.begin();
-    first.keep(bytes_of("state"));
-  }
+  keep("state");
   ThreadWorkers threads(3);
   threads.run([&](const Communicator& communicator) {
     // The others have another disk.

@@ -51,6 +51,12 @@ Rows draw_rows(const ConformalRule& rule, std::size_t n, Errors errors, Random& 
   return rows;
 }
 
+Calibration calibration_of(const ConformalRule& rule, const Rows& rows) {
+  Calibration calibration;
+  rule.calibrate(calibration, rows.view(), rows.outcomes, 0);
+  return calibration;
+}
+
 class EveryRule : public testing::TestWithParam<RuleCase> {};
 
 TEST_P(EveryRule, TheIntervalAtARowsOwnScoreContainsTheRow) {
@@ -136,10 +142,7 @@ TEST_P(EveryRule, HalfWidthsOfAScoreReachTheRowsOfThatScore) {
 TEST_P(EveryRule, BatchesAreTheirRows) {
   const ConformalRule rule = GetParam().rule();
   Random random(9);
-  const Rows calibration_rows = draw_rows(rule, 400, Errors::kNormal, random);
-  Calibration calibration;
-  rule.calibrate(calibration, calibration_rows.view(), calibration_rows.outcomes, 0);
-  const ConformalPredictor predictor(rule, calibration);
+  const ConformalPredictor predictor(rule, calibration_of(rule, draw_rows(rule, 400, Errors::kNormal, random)));
   const std::size_t n = 1500;
   const Rows rows = draw_rows(rule, n, Errors::kNormal, random);
   for (const std::size_t k : {std::size_t{1}, std::size_t{3}}) {
@@ -160,10 +163,7 @@ TEST_P(EveryRule, BatchesAreTheirRows) {
 TEST_P(EveryRule, AnOutcomeIsOutsideExactlyWhenItsPValueIsSmall) {
   const ConformalRule rule = GetParam().rule();
   Random random(11);
-  const Rows calibration_rows = draw_rows(rule, 99, Errors::kNormal, random);
-  Calibration calibration;
-  rule.calibrate(calibration, calibration_rows.view(), calibration_rows.outcomes, 0);
-  const ConformalPredictor predictor(rule, calibration);
+  const ConformalPredictor predictor(rule, calibration_of(rule, draw_rows(rule, 99, Errors::kNormal, random)));
   const Rows rows = draw_rows(rule, 300, Errors::kNormal, random);
   std::vector<double> p_values(300);
   predictor.p_values(rows.view(), rows.outcomes, p_values);
@@ -184,11 +184,9 @@ TEST_P(EveryRule, QuantilesAreOrderedAndOneSidedlyValid) {
   std::vector<std::uint64_t> beyond(probabilities.size());
   std::vector<double> out(probabilities.size());
   for (std::uint64_t trial = 0; trial < trials; ++trial) {
-    const Rows rows = draw_rows(rule, 60, Errors::kNormal, random);
-    Calibration calibration;
-    rule.calibrate(calibration, rows.view(), rows.outcomes, 0);
+    const ConformalPredictor predictor(rule, calibration_of(rule, draw_rows(rule, 60, Errors::kNormal, random)));
     const Rows test = draw_rows(rule, 1, Errors::kNormal, random);
-    ConformalPredictor(rule, calibration).quantiles(test.view(), probabilities, {out.data(), 1, out.size()});
+    predictor.quantiles(test.view(), probabilities, {out.data(), 1, out.size()});
     for (std::size_t j = 0; j < out.size(); ++j) {
       if (j > 0) {
         ASSERT_GE(out[j], out[j - 1]);

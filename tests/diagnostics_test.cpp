@@ -15,28 +15,11 @@
 #include "diagnostics/min_mean_run.hpp"
 #include "diagnostics/slab_search.hpp"
 #include "support/errors.hpp"
+#include "support/intervals.hpp"
 #include "support/numbers.hpp"
 
 namespace widthwise {
 namespace {
-
-/// Intervals that own their numbers.
-struct Intervals {
-  std::vector<double> lower;
-  std::vector<double> upper;
-  std::vector<double> outcomes;
-
-  [[nodiscard]] IntervalRows rows() const { return {lower, upper, outcomes}; }
-  [[nodiscard]] std::size_t size() const { return outcomes.size(); }
-  [[nodiscard]] double width(std::size_t i) const { return upper[i] - lower[i]; }
-  [[nodiscard]] bool covered(std::size_t i) const { return !(outcomes[i] < lower[i]) && !(outcomes[i] > upper[i]); }
-
-  void add(double low, double high, double outcome) {
-    lower.push_back(low);
-    upper.push_back(high);
-    outcomes.push_back(outcome);
-  }
-};
 
 /// Multiples of a quarter, so that widths tie and outcomes fall on bounds; some bounds are infinite.
 Intervals random_intervals(Random& random, std::size_t n) {

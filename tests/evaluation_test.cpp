@@ -12,6 +12,7 @@
 #include <widthwise/evaluation.hpp>
 #include <widthwise/random.hpp>
 
+#include "support/intervals.hpp"
 #include "support/numbers.hpp"
 #include "support/statistics.hpp"
 
@@ -19,10 +20,7 @@ namespace widthwise {
 namespace {
 
 /// n intervals [-1, 1], of which a share is missed, and one feature.
-struct TestRows {
-  std::vector<double> lower;
-  std::vector<double> upper;
-  std::vector<double> outcomes;
+struct TestRows : Intervals {
   std::vector<double> feature;
   std::vector<std::size_t> rows;
 
@@ -30,9 +28,7 @@ struct TestRows {
     Random random(1);
     for (std::size_t i = 0; i < n; ++i) {
       feature.push_back(100 * random.uniform());
-      lower.push_back(-1);
-      upper.push_back(1);
-      outcomes.push_back(random.uniform() < (feature.back() > 90 ? coverage_at_the_end : coverage) ? 0 : 2);
+      add(-1, 1, random.uniform() < (feature.back() > 90 ? coverage_at_the_end : coverage) ? 0 : 2);
     }
     std::iota(rows.begin(), rows.end(), std::size_t{0});
   }

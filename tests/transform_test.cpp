@@ -37,6 +37,15 @@ double rounding_of_value(const Transform& transform, double a, std::span<const d
 
 double central_difference(const auto& f, double x, double h) { return (f(x + h) - f(x - h)) / (2 * h); }
 
+/// The derivative of f by p_j, at p.
+double slope(const auto& f, std::vector<double> p, std::size_t j) {
+  const auto at = [&](double x) {
+    p[j] = x;
+    return f(p);
+  };
+  return central_difference(at, double{p[j]}, 1e-5);
+}
+
 class TransformLaws : public testing::TestWithParam<std::string> {
  protected:
   std::shared_ptr<const Transform> transform_ = make_transform(GetParam());
@@ -109,12 +118,7 @@ TEST_P(TransformLaws, DerivativesInTheParametersMatchCentralDifferences) {
     const double a = std::pow(10.0, 6 * random_.uniform() - 3);
     transform_->d_parameters(a, p, derivatives);
     for (std::size_t j = 0; j < p.size(); ++j) {
-      const auto at = [&](double x) {
-        auto moved = p;
-        moved[j] = x;
-        return transform_->value(a, moved);
-      };
-      const double expected = central_difference(at, p[j], 1e-5);
+      const double expected = slope([&](const auto& moved) { return transform_->value(a, moved); }, p, j);
       const double noise = 1e-10 * std::max(1.0, std::abs(transform_->value(a, p)));
       EXPECT_NEAR(derivatives[j], expected, 1e-6 * std::abs(expected) + noise) << "parameter " << j;
     }
@@ -133,12 +137,7 @@ TEST_P(TransformLaws, InverseDerivativesMatchCentralDifferences) {
 
     transform_->inverse_d_parameters(b, p, derivatives);
     for (std::size_t j = 0; j < p.size(); ++j) {
-      const auto at = [&](double x) {
-        auto moved = p;
-        moved[j] = x;
-        return transform_->inverse(b, moved);
-      };
-      const double expected = central_difference(at, p[j], 1e-5);
+      const double expected = slope([&](const auto& moved) { return transform_->inverse(b, moved); }, p, j);
       EXPECT_NEAR(derivatives[j], expected,
                   1e-5 * std::abs(expected) + 1e-8 * std::max(a, 1 / transform_->d_score(a, p)))
           << "parameter " << j;

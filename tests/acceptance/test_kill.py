@@ -29,20 +29,8 @@ def test_a_killed_command_leaves_the_old_file_or_the_new_one(command, program, r
     model = tmp_path / "model.safetensors"
 
     def fit(seed, out):
-        return [
-            "fit",
-            tmp_path / "fit.parquet",
-            "--target",
-            "y",
-            "--prediction",
-            "f",
-            "--score-transform",
-            "identity",
-            "--seed",
-            str(seed),
-            "-o",
-            out,
-        ]
+        options = f"--target y --prediction f --score-transform identity --seed {seed}"
+        return ["fit", tmp_path / "fit.parquet", *options.split(), "-o", out]
 
     # The old file, and the result of an undisturbed command.
     old, new = tmp_path / "old", tmp_path / "new"

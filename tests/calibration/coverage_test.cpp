@@ -50,43 +50,48 @@ TEST(BinomialBounds, AreTheTightestThatHold) {
   }
 }
 
+/// For each level, how many scores lie inside the interval that all other scores calibrate.
+std::vector<std::uint64_t> covered_by_the_others(const std::vector<double>& scores, const std::vector<Level>& levels) {
+  std::vector<std::uint64_t> covered(levels.size());
+  for (std::size_t test = 0; test < scores.size(); ++test) {
+    Calibration calibration;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (i != test) calibration.add(i, {.score = scores[i]});
+    }
+    const SortedScores sorted(calibration);
+    for (std::size_t j = 0; j < levels.size(); ++j) covered[j] += scores[test] <= sorted.quantile(levels[j]) ? 1U : 0U;
+  }
+  return covered;
+}
+
+/// Call check(covered, rank) for every level and every number of calibration rows up to `max_rows`.
+void check_ranks(std::size_t max_rows, const std::function<std::vector<double>(std::size_t)>& draw_scores,
+                 const std::function<void(std::uint64_t, std::uint64_t)>& check) {
+  const std::vector<Level> levels = levels_of_two_decimals();
+  for (std::size_t n = 1; n <= max_rows; ++n) {
+    const std::vector<std::uint64_t> covered = covered_by_the_others(draw_scores(n + 1), levels);
+    for (std::size_t j = 0; j < levels.size(); ++j) {
+      SCOPED_TRACE(levels[j].to_string());
+      check(covered[j], levels[j].rank(n));
+    }
+  }
+}
+
 TEST(CalibrationCoverage, IsExactlyTheRankShareOverAllChoicesOfTheTestRow) {
   Random random(14);
-  const std::vector<Level> levels = levels_of_two_decimals();
-  for (std::size_t n = 1; n <= 60; ++n) {
-    const std::vector<double> scores = distinct_scores(n + 1, random);
-    std::vector<std::uint64_t> covered(levels.size());
-    for (std::size_t test = 0; test <= n; ++test) {
-      Calibration calibration;
-      for (std::size_t i = 0; i <= n; ++i) {
-        if (i != test) calibration.add(i, {.score = scores[i]});
-      }
-      const SortedScores sorted(calibration);
-      for (std::size_t j = 0; j < levels.size(); ++j)
-        covered[j] += scores[test] <= sorted.quantile(levels[j]) ? 1U : 0U;
-    }
-    for (std::size_t j = 0; j < levels.size(); ++j) ASSERT_EQ(covered[j], levels[j].rank(n)) << levels[j].to_string();
-  }
+  check_ranks(
+      60, [&](std::size_t n) { return distinct_scores(n, random); },
+      [](std::uint64_t covered, std::uint64_t rank) { ASSERT_EQ(covered, rank); });
 }
 
 TEST(CalibrationCoverage, IsAtLeastTheRankShareWithTies) {
   Random random(15);
-  const std::vector<Level> levels = levels_of_two_decimals();
-  for (std::size_t n = 1; n <= 40; ++n) {
-    std::vector<double> scores(n + 1);
+  const auto tied_scores = [&](std::size_t n) {
+    std::vector<double> scores(n);
     for (double& score : scores) score = static_cast<double>(random.below(4));
-    std::vector<std::uint64_t> covered(levels.size());
-    for (std::size_t test = 0; test <= n; ++test) {
-      Calibration calibration;
-      for (std::size_t i = 0; i <= n; ++i) {
-        if (i != test) calibration.add(i, {.score = scores[i]});
-      }
-      const SortedScores sorted(calibration);
-      for (std::size_t j = 0; j < levels.size(); ++j)
-        covered[j] += scores[test] <= sorted.quantile(levels[j]) ? 1U : 0U;
-    }
-    for (std::size_t j = 0; j < levels.size(); ++j) ASSERT_GE(covered[j], levels[j].rank(n)) << levels[j].to_string();
-  }
+    return scores;
+  };
+  check_ranks(40, tied_scores, [](std::uint64_t covered, std::uint64_t rank) { ASSERT_GE(covered, rank); });
 }
 
 TEST(CalibrationCoverage, OfOneSideIsAtLeastTheRankShareOverAllChoicesOfTheTestRow) {

@@ -38,17 +38,23 @@ def features_of(X: Any, y_pred: Any) -> Any:
     return np.column_stack([X, y_pred])
 
 
+def settings(objective: WidthObjective) -> dict[str, Any]:
+    return {
+        "params": {**TREES, **objective.params},
+        "num_boost_round": ROUNDS,
+        "obj": objective,
+        "custom_metric": objective.metric,
+        "verbose_eval": False,
+    }
+
+
 def trained_alone(objective: WidthObjective, fit: Any, hold: Any) -> tuple[Any, list[float]]:
     history: dict[str, Any] = {}
     booster = xgboost.train(
-        {**TREES, **objective.params},
-        training_matrix(*fit),
-        ROUNDS,
-        obj=objective,
-        custom_metric=objective.metric,
+        **settings(objective),
+        dtrain=training_matrix(*fit),
         evals=[(training_matrix(*hold), "hold")],
         evals_result=history,
-        verbose_eval=False,
     )
     return booster, history["hold"]["width"]
 
@@ -136,16 +142,7 @@ def test_dask_trains_the_model_that_one_worker_trains(client: Any, goal: Any) ->
         assert len(matrix.worker_map) == 2
         return matrix
 
-    output = dxgb.train(
-        client,
-        {**TREES, **objective.params},
-        matrix(*fit),
-        ROUNDS,
-        obj=objective,
-        custom_metric=objective.metric,
-        evals=[(matrix(*hold), "hold")],
-        verbose_eval=False,
-    )
+    output = dxgb.train(client, **settings(objective), dtrain=matrix(*fit), evals=[(matrix(*hold), "hold")])
     alone, history = trained_alone(WidthObjective(name, two_sided=two_sided, window=window), fit, hold)
     np.testing.assert_allclose(output["history"]["hold"]["width"], history, atol=1e-5)
     assert_same_model(output["booster"], alone, fit[0], fit[2])
