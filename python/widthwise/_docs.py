@@ -23,11 +23,11 @@ _SHARED = {
     "objective": [
         'goal : {"even", "narrow"} or float, default=0.85',
         "    What to optimise: even coverage for all inputs, narrow mean width, or a number between 0 (narrow) and 1 (even).",
-        'transform : str, default="auto"',
+        'score_transform : str, default="auto"',
         "    Score transform. auto is exp, or affine for the goal narrow.",
         "two_sided : bool, default=False",
         "    Learn the lower and the upper half-width separately; the parameters of the lower side come first.",
-        'window : (float, float) or "all", optional',
+        'level_window : (float, float) or "all", optional',
         "    Confidence levels to optimise, for example (0.85, 0.95). By default all levels count equally.",
     ],
 }

@@ -242,10 +242,10 @@ class Localizer(HasModel):
         best = booster.attr("best_iteration")
         if best is not None:
             booster = booster[: int(best) + 1]
-        self = cls(goal=objective.goal, transform=objective.transform, two_sided=objective.two_sided)
+        self = cls(goal=objective.goal, transform=objective.score_transform, two_sided=objective.two_sided)
         model = _core.Model.from_xgboost(
             bytes(booster.save_raw("ubj")),
-            objective.transform,
+            objective.score_transform,
             objective.goal,
             objective.two_sided,
             table.names,

@@ -27,7 +27,7 @@ class PortableObjective:
         return type(self), self._options
 
     def __repr__(self) -> str:
-        return f"goal={self.core.goal!r}, transform={self.core.transform!r}, two_sided={self.two_sided}"
+        return f"goal={self.core.goal!r}, score_transform={self.core.transform!r}, two_sided={self.two_sided}"
 
 
 class HasObjective:
@@ -39,14 +39,14 @@ class HasObjective:
     def __init__(
         self,
         goal: Goal | None = None,
-        transform: str = "auto",
+        score_transform: str = "auto",
         *,
         two_sided: bool = False,
         level_window: LevelWindow | None = None,
         unit: float | None = None,
     ) -> None:
         super().__init__()  # of torch.nn.Module
-        self._objective = PortableObjective(goal, transform, two_sided, level_window)
+        self._objective = PortableObjective(goal, score_transform, two_sided, level_window)
         self._given_unit = checked_unit(None if unit is None else float(unit))
         self.unit = self._given_unit or self._default_unit
 
@@ -55,7 +55,7 @@ class HasObjective:
         return self._objective.core.goal
 
     @property
-    def transform(self) -> str:
+    def score_transform(self) -> str:
         return self._objective.core.transform
 
     @property

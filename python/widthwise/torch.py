@@ -73,7 +73,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
 
     Attributes
     ----------
-    goal, transform : str
+    goal, score_transform : str
         Names, "auto" resolved.
     two_sided : bool
     parameter_count : int
@@ -86,7 +86,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
     >>> from widthwise.torch import WidthLoss
     >>> loss = WidthLoss("narrow")
     >>> loss
-    WidthLoss(goal='narrow', transform='affine', two_sided=False, unit=1)
+    WidthLoss(goal='narrow', score_transform='affine', two_sided=False, unit=1)
     >>> parameters = torch.zeros(5, loss.parameter_count, requires_grad=True)
     >>> value = loss(parameters, torch.tensor([-2.0, -1.0, 0.5, 1.0, 3.0]))
     >>> value.backward()
@@ -173,7 +173,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
         if parameters.ndim != 2 or parameters.shape[1] != self.parameter_count:
             raise ValueError(
                 f"parameters are of shape {tuple(parameters.shape)}; expected (n, {self.parameter_count}) for the "
-                f"transform {self.transform}{', two-sided' if self.two_sided else ''}"
+                f"transform {self.score_transform}{', two-sided' if self.two_sided else ''}"
             )
         return parameters
 

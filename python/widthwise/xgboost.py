@@ -95,7 +95,7 @@ class WidthObjective(HasObjective):
 
     Attributes
     ----------
-    goal, transform : str
+    goal, score_transform : str
         Names, "auto" resolved.
     two_sided : bool
     parameter_count : int
@@ -116,7 +116,7 @@ class WidthObjective(HasObjective):
     --------
     >>> from widthwise.xgboost import WidthObjective
     >>> objective = WidthObjective("narrow")
-    >>> objective.transform, objective.parameter_count
+    >>> objective.score_transform, objective.parameter_count
     ('affine', 2)
     >>> objective.params
     {'base_score': [0.0, 0.0], 'disable_default_eval_metric': True, 'num_target': 2}

@@ -175,7 +175,7 @@ def calibrations_of_one_object():
 
 
 def observations_of_eight_writers():
-    online = OnlinePredictor(predictor(), window=200)
+    online = OnlinePredictor(predictor(), window_rows=200)
     X, y, f = rows(2, 25)
     size = len(pickle.dumps(online))
 

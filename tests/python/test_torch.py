@@ -213,7 +213,7 @@ def test_wrong_input_says_what_was_expected() -> None:
     with pytest.raises(ValueError, match="unit is -1"):
         WidthLoss(unit=-1)
     with pytest.raises(ValueError, match="identity has no parameters"):
-        WidthLoss(transform="identity")
+        WidthLoss(score_transform="identity")
 
 
 def test_the_package_finds_the_module() -> None:

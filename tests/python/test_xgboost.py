@@ -51,7 +51,7 @@ def train(objective: WidthObjective, matrix: Any, rounds: int = 8, **options: An
 
 
 def loss_of(objective: WidthObjective, parameters: Any, residuals: Any) -> float:
-    core = _core.WidthObjective(objective.goal, objective.transform, objective.two_sided, None)
+    core = _core.WidthObjective(objective.goal, objective.score_transform, objective.two_sided, None)
     loss, _, _ = core.evaluate(residuals, parameters, None, False, False, None, 0, 1)
     return loss
 
@@ -212,7 +212,7 @@ def test_training_matrix_takes_the_numbers_and_names_of_a_table() -> None:
 
 def test_wrong_options_say_what_was_expected() -> None:
     with pytest.raises(ValueError, match="identity has no parameters"):
-        WidthObjective(transform="identity")
+        WidthObjective(score_transform="identity")
     with pytest.raises(ValueError, match="density is for the goal narrow"):
         WidthObjective("even", "density")
     with pytest.raises(ValueError, match="unit is 0"):

@@ -92,7 +92,7 @@ def start_tracker() -> RabitTracker:
 def assert_same_gradients(run: Callable[[list[Callable[[], Any]]], list[Any]], goal: Any, split: int) -> None:
     """Run on two workers, with rows [:split] and [split:], and compare with one worker."""
     name, two_sided, window = goal
-    objective = WidthObjective(name, two_sided=two_sided, window=window)
+    objective = WidthObjective(name, two_sided=two_sided, level_window=window)
     X, y, y_pred = rows(300, 5)
     rng = np.random.default_rng(0)
     parameters = rng.normal(scale=0.3, size=(300, objective.parameter_count)).astype(np.float32)
@@ -105,7 +105,7 @@ def assert_same_gradients(run: Callable[[list[Callable[[], Any]]], list[Any]], g
     columns = (features, y - y_pred, weights, parameters)
     parts = [tuple(column[half] for column in columns) for half in (slice(split), slice(split, None))]
     tracker = start_tracker()
-    fresh = WidthObjective(name, two_sided=two_sided, window=window)
+    fresh = WidthObjective(name, two_sided=two_sided, level_window=window)
     results = run(gradient_jobs(fresh, tracker.worker_args(), parts))
     tracker.wait_for(timeout=60)
     np.testing.assert_allclose(np.concatenate([result[0] for result in results]), gradient, rtol=1e-5, atol=1e-6)
@@ -133,7 +133,7 @@ def test_dask_trains_the_model_that_one_worker_trains(client: Any, goal: Any) ->
 
     name, two_sided, window = goal
     fit, hold = rows(1200, 1), rows(400, 2)
-    objective = WidthObjective(name, two_sided=two_sided, window=window)
+    objective = WidthObjective(name, two_sided=two_sided, level_window=window)
 
     def matrix(X: Any, y: Any, y_pred: Any) -> Any:
         half = len(y) // 2
@@ -143,7 +143,7 @@ def test_dask_trains_the_model_that_one_worker_trains(client: Any, goal: Any) ->
         return matrix
 
     output = dxgb.train(client, **settings(objective), dtrain=matrix(*fit), evals=[(matrix(*hold), "hold")])
-    alone, history = trained_alone(WidthObjective(name, two_sided=two_sided, window=window), fit, hold)
+    alone, history = trained_alone(WidthObjective(name, two_sided=two_sided, level_window=window), fit, hold)
     np.testing.assert_allclose(output["history"]["hold"]["width"], history, atol=1e-5)
     assert_same_model(output["booster"], alone, fit[0], fit[2])
     assert_valid(output["booster"], objective, fit)
@@ -171,7 +171,7 @@ def test_spark_trains_the_model_that_one_worker_trains(spark: Any, goal: Any) ->
 
     name, two_sided, window = goal
     fit, hold = rows(1200, 1), rows(400, 2)
-    objective = WidthObjective(name, two_sided=two_sided, window=window)
+    objective = WidthObjective(name, two_sided=two_sided, level_window=window)
 
     def frame(X: Any, y: Any, y_pred: Any, is_hold: bool) -> pandas.DataFrame:
         columns = {"x0": X[:, 0], "x1": X[:, 1], "y_pred": y_pred, "residual": y - y_pred, "hold": is_hold}
@@ -195,7 +195,7 @@ def test_spark_trains_the_model_that_one_worker_trains(spark: Any, goal: Any) ->
         **objective.params,
     )
     model = regressor.fit(spark.createDataFrame(together))
-    alone, history = trained_alone(WidthObjective(name, two_sided=two_sided, window=window), fit, hold)
+    alone, history = trained_alone(WidthObjective(name, two_sided=two_sided, level_window=window), fit, hold)
     np.testing.assert_allclose(model.training_summary.validation_objective_history["width"], history, atol=1e-5)
     assert_same_model(model.get_booster(), alone, fit[0], fit[2])
     assert_valid(model.get_booster(), objective, fit)
