@@ -286,9 +286,9 @@ def _trees(graph: _Graph, arrays: Any, x: str) -> str:
     sums = []
     for output, base in enumerate(arrays["base"]):
         trees = np.flatnonzero(arrays["output_of"] == output)
-        total = _total(graph, [_trees(graph, arrays, trees[:_TREES_AT_ONCE], x, [base])])
+        total = _total(graph, [_tree_block(graph, arrays, trees[:_TREES_AT_ONCE], x, [base])])
         for first in range(_TREES_AT_ONCE, len(trees), _TREES_AT_ONCE):
-            total = _total(graph, [total, _trees(graph, arrays, trees[first : first + _TREES_AT_ONCE], x)])
+            total = _total(graph, [total, _tree_block(graph, arrays, trees[first : first + _TREES_AT_ONCE], x)])
         sums.append(total)
     return _side_by_side(graph, sums)
 
@@ -298,7 +298,7 @@ def _total(graph: _Graph, terms: list[str]) -> str:
     return graph.column(graph.add("CumSum", _side_by_side(graph, terms), graph.constant(1, np.int64)), -1)
 
 
-def _trees(graph: _Graph, arrays: Any, trees: NDArray[Any], x: str, before: Sequence[float] = ()) -> str:
+def _tree_block(graph: _Graph, arrays: Any, trees: NDArray[Any], x: str, before: Sequence[float] = ()) -> str:
     """What each of some trees adds, a column each; `before` are trees of a single leaf that come first."""
     count = len(before)
     starts = arrays["roots"].astype(np.int64)

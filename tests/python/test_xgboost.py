@@ -107,7 +107,7 @@ def test_training_here_is_training_in_the_library(goal: str) -> None:
     fit, fresh = rows(2000, 1), rows(4000, 2)
     library = Localizer(goal=goal, level_window="all", two_sided=False, n_jobs=1).fit(*fit)
     objective = WidthObjective(goal)
-    booster = train(objective, training_matrix(*fit), round(1.15 * library.fit_report_["chosen"]["length"]))
+    booster = train(objective, training_matrix(*fit), round(1.15 * library.fit_report_["chosen"]["iterations"]))
     here = Localizer.from_booster(booster, objective, *fit)
     assert objective.unit is not None
     assert objective.unit == library._model.unit == here._model.unit
