@@ -11,6 +11,7 @@
 #include "diagnostics/bins.hpp"
 #include "diagnostics/rows.hpp"
 #include "evaluation_places.hpp"
+#include "names.hpp"
 #include "printable.hpp"
 #include "text.hpp"
 
@@ -290,39 +291,27 @@ void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const C
   }
 }
 
+constexpr auto kVerdictNames = std::to_array<internal::Named<Verdict>>({
+    {Verdict::kValid, "valid"},
+    {Verdict::kTooLow, "too low"},
+    {Verdict::kTooHigh, "too high"},
+    {Verdict::kInfinite, "infinite"},
+});
+
+constexpr auto kPlaceNames = std::to_array<internal::Named<PlaceKind>>({
+    {PlaceKind::kRange, "range"},
+    {PlaceKind::kFeature, "feature"},
+    {PlaceKind::kGroup, "group"},
+    {PlaceKind::kPrediction, "prediction"},
+    {PlaceKind::kWidth, "width"},
+    {PlaceKind::kSlab, "slab"},
+});
+
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kValid:
-      return "valid";
-    case Verdict::kTooLow:
-      return "too low";
-    case Verdict::kTooHigh:
-      return "too high";
-    case Verdict::kInfinite:
-      return "infinite";
-  }
-  return "";
-}
+std::string_view name_of(Verdict verdict) { return internal::name_in(kVerdictNames, verdict); }
 
-std::string_view name_of(PlaceKind kind) {
-  switch (kind) {
-    case PlaceKind::kRange:
-      return "range";
-    case PlaceKind::kFeature:
-      return "feature";
-    case PlaceKind::kGroup:
-      return "group";
-    case PlaceKind::kPrediction:
-      return "prediction";
-    case PlaceKind::kWidth:
-      return "width";
-    case PlaceKind::kSlab:
-      return "slab";
-  }
-  return "";
-}
+std::string_view name_of(PlaceKind kind) { return internal::name_in(kPlaceNames, kind); }
 
 CalibrationRanks CalibrationRanks::of_rows(const Level& level, std::uint64_t rows, const Guarantee& guarantee) {
   return {.groups = {{.group = 0, .rows = rows, .rank = guarantee.rank(level, rows)}},

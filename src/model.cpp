@@ -257,31 +257,36 @@ void Model::from_units(MutableMatrixView lower, MutableMatrixView upper) const {
   }
 }
 
-void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
-                      MutableMatrixView lower, MutableMatrixView upper) const {
-  check_bounds(rows, levels.size(), predictions, lower, upper);
+template <class Fill>
+void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions, MutableMatrixView lower,
+                            MutableMatrixView upper, const Fill& fill) const {
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
     std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
     const MutableMatrixView low = lower.slice(block.first, count);
     const MutableMatrixView high = upper.slice(block.first, count);
-    predictor_.intervals(block.rows, levels, low, high);
+    fill(block, low, high);
     from_units(low, high);
   });
+}
+
+void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+                      MutableMatrixView lower, MutableMatrixView upper) const {
+  check_bounds(rows, levels.size(), predictions, lower, upper);
+  bounds_by_block(rows, predictions, lower, upper,
+                  [&](const Block& block, const MutableMatrixView& low, const MutableMatrixView& high) {
+                    predictor_.intervals(block.rows, levels, low, high);
+                  });
 }
 
 void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions,
                          MutableMatrixView lower, MutableMatrixView upper) const {
   expect_count("rows of scores", scores.rows(), rows.x.rows());
   check_bounds(rows, scores.columns(), predictions, lower, upper);
-  for_each_block(rows, [&](const Block& block) {
-    const std::size_t count = block.predictions.size();
-    std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
-    const MutableMatrixView low = lower.slice(block.first, count);
-    const MutableMatrixView high = upper.slice(block.first, count);
-    parts_.rule.intervals(block.rows, scores.slice(block.first, count), low, high);
-    from_units(low, high);
-  });
+  bounds_by_block(rows, predictions, lower, upper,
+                  [&](const Block& block, const MutableMatrixView& low, const MutableMatrixView& high) {
+                    parts_.rule.intervals(block.rows, scores.slice(block.first, low.rows()), low, high);
+                  });
 }
 
 std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
@@ -334,15 +339,22 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
   return in_range(interval.lower, interval.upper, parts_.unit, parts_.outcome_range);
 }
 
-void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+template <class Use>
+void Model::for_each_outcome_block(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out,
+                                   const char* what, const Use& use) const {
   expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
-  expect_count("output p-values, one per row", out.size(), rows.x.rows());
+  expect_count(what, out.size(), rows.x.rows());
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
     for (std::size_t i = 0; i < count; ++i) y[i] = outcomes[block.first + i] / parts_.unit;
-    predictor_.p_values(block.rows, {y.data(), count}, out.subspan(block.first, count));
+    use(block.rows, std::span<const double>(y.data(), count), out.subspan(block.first, count));
   });
+}
+
+void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+  for_each_outcome_block(rows, outcomes, out, "output p-values, one per row",
+                         [&](const auto& block, auto y, auto found) { predictor_.p_values(block, y, found); });
 }
 
 void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
@@ -368,14 +380,8 @@ void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
 }
 
 void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
-  expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
-  expect_count("output scores, one per row", out.size(), rows.x.rows());
-  std::array<double, internal::kBlock> y;
-  for_each_block(rows, [&](const Block& block) {
-    const std::size_t count = block.predictions.size();
-    for (std::size_t i = 0; i < count; ++i) y[i] = outcomes[block.first + i] / parts_.unit;
-    parts_.rule.scores(block.rows, {y.data(), count}, out.subspan(block.first, count));
-  });
+  for_each_outcome_block(rows, outcomes, out, "output scores, one per row",
+                         [&](const auto& block, auto y, auto found) { parts_.rule.scores(block, y, found); });
 }
 
 void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,39 +22,15 @@ namespace widthwise::internal {
 enum class TensorType { kU8, kI32, kU32, kI64, kU64, kF32, kF64 };
 
 template <class T>
-struct TensorTypeOf;
-template <>
-struct TensorTypeOf<std::byte> {
-  static constexpr TensorType kType = TensorType::kU8;
-};
-template <>
-struct TensorTypeOf<std::uint8_t> {
-  static constexpr TensorType kType = TensorType::kU8;
-};
-template <>
-struct TensorTypeOf<std::int32_t> {
-  static constexpr TensorType kType = TensorType::kI32;
-};
-template <>
-struct TensorTypeOf<std::uint32_t> {
-  static constexpr TensorType kType = TensorType::kU32;
-};
-template <>
-struct TensorTypeOf<std::int64_t> {
-  static constexpr TensorType kType = TensorType::kI64;
-};
-template <>
-struct TensorTypeOf<std::uint64_t> {
-  static constexpr TensorType kType = TensorType::kU64;
-};
-template <>
-struct TensorTypeOf<float> {
-  static constexpr TensorType kType = TensorType::kF32;
-};
-template <>
-struct TensorTypeOf<double> {
-  static constexpr TensorType kType = TensorType::kF64;
-};
+consteval TensorType tensor_type_of() {
+  if constexpr (std::is_same_v<T, std::byte> || std::is_same_v<T, std::uint8_t>) return TensorType::kU8;
+  if constexpr (std::is_same_v<T, std::int32_t>) return TensorType::kI32;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return TensorType::kU32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return TensorType::kI64;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return TensorType::kU64;
+  if constexpr (std::is_same_v<T, float>) return TensorType::kF32;
+  if constexpr (std::is_same_v<T, double>) return TensorType::kF64;
+}
 
 using TensorShape = std::vector<std::uint64_t>;
 
@@ -71,7 +48,7 @@ class SafetensorsWriter {
   /// `shape` multiplies to the size of `values`.
   template <class T>
   void put(const std::string& name, const std::vector<T>& values, TensorShape shape) {
-    put_bytes(name, TensorTypeOf<T>::kType, std::move(shape), std::as_bytes(std::span(values)));
+    put_bytes(name, tensor_type_of<T>(), std::move(shape), std::as_bytes(std::span(values)));
   }
 
   /// Throws kInvalidArgument when a name or text is not UTF-8.
@@ -125,7 +102,7 @@ class SafetensorsReader {
   /// An array of this type and number of dimensions.
   template <class T>
   [[nodiscard]] Taken<T> take(const std::string& name, std::size_t dimensions) {
-    Tensor tensor = take_bytes(name, TensorTypeOf<T>::kType, dimensions);
+    Tensor tensor = take_bytes(name, tensor_type_of<T>(), dimensions);
     std::vector<T> values(tensor.bytes.size() / sizeof(T));
     // Not a cast: the bytes may stand anywhere.
     copy_bytes(tensor.bytes, values.data());

@@ -1,29 +1,32 @@
 #include <widthwise/score.hpp>
 
+#include <array>
 #include <string>
 
 #include <widthwise/error.hpp>
 
 #include "message.hpp"
+#include "names.hpp"
 
 namespace widthwise {
 
+namespace {
+
+constexpr auto kNames = std::to_array<internal::Named<Score>>({
+    {Score::kSquared, "squared"},
+    {Score::kAbsolute, "absolute"},
+    {Score::kLog, "log"},
+});
+
+}  // namespace
+
 std::string_view name_of(Score score) {
-  switch (score) {
-    case Score::kSquared:
-      return "squared";
-    case Score::kAbsolute:
-      return "absolute";
-    case Score::kLog:
-      return "log";
-  }
+  if (const std::string_view name = internal::name_in(kNames, score); !name.empty()) return name;
   throw internal::make_error(ErrorCode::kInvalidArgument, "name_of: invalid score {}", static_cast<int>(score));
 }
 
 Score score_of(std::string_view name) {
-  for (const Score score : {Score::kSquared, Score::kAbsolute, Score::kLog}) {
-    if (name_of(score) == name) return score;
-  }
+  if (const auto score = internal::value_in(kNames, name)) return *score;
   throw internal::make_error(ErrorCode::kInvalidArgument, "unknown score '{}': expected squared, absolute or log",
                              name);
 }

@@ -152,6 +152,16 @@ class Model {
   template <class Use>
   void for_each_block(const ModelRows& rows, const Use& use) const;
 
+  /// Write predictions and bounds; fill(block, lower, upper) makes the bounds of a block, in units.
+  template <class Fill>
+  void bounds_by_block(const ModelRows& rows, std::span<double> predictions, MutableMatrixView lower,
+                       MutableMatrixView upper, const Fill& fill) const;
+
+  /// Call use(rows, outcomes in units, out) for blocks of rows; `what` names `out` in errors.
+  template <class Use>
+  void for_each_outcome_block(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out,
+                              const char* what, const Use& use) const;
+
   ModelParts parts_;
   ConformalPredictor predictor_;
 };

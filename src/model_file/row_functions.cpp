@@ -26,6 +26,10 @@ std::uint32_t to_32_bits(std::uint64_t count, const std::string& what) {
   throw make_error(ErrorCode::kBadData, "{} exceeds 32 bits: {}", what, count);
 }
 
+std::uint32_t take_count(SafetensorsReader& reader, const std::string& name) {
+  return to_32_bits(count_of(reader.take_text(name), name), name);
+}
+
 void put_trees(SafetensorsWriter& writer, const std::string& name, const TreeArrays& arrays) {
   writer.put_text(name, kTrees);
   writer.put_text(name + ".inputs", std::to_string(arrays.inputs));
@@ -41,8 +45,7 @@ void put_trees(SafetensorsWriter& writer, const std::string& name, const TreeArr
 
 std::shared_ptr<const RowFunction> take_trees(SafetensorsReader& reader, const std::string& name) {
   TreeArrays arrays;
-  const std::string inputs = name + ".inputs";
-  arrays.inputs = to_32_bits(count_of(reader.take_text(inputs), inputs), inputs);
+  arrays.inputs = take_count(reader, name + ".inputs");
   arrays.base = reader.take<float>(name + ".base");
   arrays.roots = reader.take<std::uint32_t>(name + ".roots");
   arrays.output_of = reader.take<std::uint32_t>(name + ".output_of");
@@ -98,8 +101,7 @@ void put_knn(SafetensorsWriter& writer, const std::string& name, const KnnArrays
 
 std::shared_ptr<const RowFunction> take_knn(SafetensorsReader& reader, const std::string& name) {
   KnnArrays arrays;
-  const std::string neighbours = name + ".neighbours";
-  arrays.neighbours = to_32_bits(count_of(reader.take_text(neighbours), neighbours), neighbours);
+  arrays.neighbours = take_count(reader, name + ".neighbours");
   arrays.centre = reader.take<double>(name + ".centre");
   arrays.scale = reader.take<double>(name + ".scale");
   auto points = reader.take<double>(name + ".points", 2);

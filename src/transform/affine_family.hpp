@@ -132,33 +132,34 @@ class AffineFamily final : public Transform, public AffineForm {
 
   void pull_back(MatrixView parameters, std::span<const double> d_log_scales, std::span<const double> d_offsets,
                  MutableMatrixView out) const override {
-    const double* const d_v = d_log_scales.data();
-    const double* const d_c = d_offsets.empty() ? nullptr : d_offsets.data();
-    for (std::size_t i = 0; i < parameters.rows(); ++i) {
-      const auto jacobian = rule_.jacobian(parameters.data() + i * parameters.stride());
-      const double d_offset = d_c == nullptr ? 0.0 : d_c[i];
-      for (std::size_t j = 0; j < kP; ++j) {
-        out(i, j) = d_v[i] * jacobian.d_log_scale[j] + d_offset * jacobian.d_offset[j];
-      }
-    }
+    through_jacobian(parameters, d_log_scales, d_offsets, out,
+                     [](double d_v, double v_j, double d_c, double c_j) { return d_v * v_j + d_c * c_j; });
   }
 
   void pull_back_curvature(MatrixView parameters, std::span<const double> d2_log_scales,
                            std::span<const double> d2_offsets, MutableMatrixView out) const override {
-    const double* const d2_v = d2_log_scales.data();
-    const double* const d2_c = d2_offsets.empty() ? nullptr : d2_offsets.data();
+    through_jacobian(parameters, d2_log_scales, d2_offsets, out, [](double d2_v, double v_j, double d2_c, double c_j) {
+      return std::max(d2_v * v_j * v_j, d2_c * c_j * c_j);
+    });
+  }
+
+ private:
+  /// Set out(i, j) to combine(of the log scale of row i, dv/dp_j, of its offset or 0, dc/dp_j).
+  template <class Combine>
+  [[gnu::always_inline]] void through_jacobian(MatrixView parameters, std::span<const double> of_log_scales,
+                                               std::span<const double> of_offsets, MutableMatrixView out,
+                                               const Combine& combine) const {
+    const double* const of_v = of_log_scales.data();
+    const double* const of_c = of_offsets.empty() ? nullptr : of_offsets.data();
     for (std::size_t i = 0; i < parameters.rows(); ++i) {
       const auto jacobian = rule_.jacobian(parameters.data() + i * parameters.stride());
-      const double d2_offset = d2_c == nullptr ? 0.0 : d2_c[i];
+      const double of_offset = of_c == nullptr ? 0.0 : of_c[i];
       for (std::size_t j = 0; j < kP; ++j) {
-        const double from_scale = d2_v[i] * jacobian.d_log_scale[j] * jacobian.d_log_scale[j];
-        const double from_offset = d2_offset * jacobian.d_offset[j] * jacobian.d_offset[j];
-        out(i, j) = std::max(from_scale, from_offset);
+        out(i, j) = combine(of_v[i], jacobian.d_log_scale[j], of_offset, jacobian.d_offset[j]);
       }
     }
   }
 
- private:
   [[gnu::always_inline]] double value_of(double a, const double* p) const {
     const double v = rule_.log_scale(p);
     if constexpr (Rule::kLink == Link::kLog) return std::log(a) - v;

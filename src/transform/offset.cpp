@@ -7,26 +7,27 @@
 namespace widthwise::internal {
 namespace {
 
-/// phi = A e^-g + g: minus the log of a Laplace density of scale e^g.
-struct Density {
-  static constexpr std::string_view kName = "density";
-  static constexpr std::size_t kParameters = 1;
+struct WithOffset {
   static constexpr Link kLink = Link::kIdentity;
   static constexpr bool kHasOffset = true;
 
   static double log_scale(const double* p) { return p[0]; }
+};
+
+/// phi = A e^-g + g: minus the log of a Laplace density of scale e^g.
+struct Density : WithOffset {
+  static constexpr std::string_view kName = "density";
+  static constexpr std::size_t kParameters = 1;
+
   static double offset(const double* p) { return p[0]; }
   static Jacobian<1> jacobian(const double* /*p*/) { return {{1.0}, {1.0}}; }
 };
 
 /// phi = A e^-g1 + g2: the same without the shape.
-struct Affine {
+struct Affine : WithOffset {
   static constexpr std::string_view kName = "affine";
   static constexpr std::size_t kParameters = 2;
-  static constexpr Link kLink = Link::kIdentity;
-  static constexpr bool kHasOffset = true;
 
-  static double log_scale(const double* p) { return p[0]; }
   static double offset(const double* p) { return p[1]; }
   static Jacobian<2> jacobian(const double* /*p*/) { return {{1.0, 0.0}, {0.0, 1.0}}; }
 };

@@ -12,27 +12,28 @@
 namespace widthwise::internal {
 namespace {
 
-/// phi = A: one width for every x.
-struct Identity {
-  static constexpr std::string_view kName = "identity";
-  static constexpr std::size_t kParameters = 0;
+struct ScaleOnly {
   static constexpr Link kLink = Link::kIdentity;
   static constexpr bool kHasOffset = false;
 
-  static double log_scale(const double* /*p*/) { return 0; }
   static double offset(const double* /*p*/) { return 0; }
+};
+
+/// phi = A: one width for every x.
+struct Identity : ScaleOnly {
+  static constexpr std::string_view kName = "identity";
+  static constexpr std::size_t kParameters = 0;
+
+  static double log_scale(const double* /*p*/) { return 0; }
   static Jacobian<0> jacobian(const double* /*p*/) { return {}; }
 };
 
 /// phi = A / (g^2 + gamma)  [paper, Experiments]: v = log(g^2 + gamma).
-struct Erc {
+struct Erc : ScaleOnly {
   static constexpr std::string_view kName = "erc";
   static constexpr std::size_t kParameters = 1;
-  static constexpr Link kLink = Link::kIdentity;
-  static constexpr bool kHasOffset = false;
 
   double log_scale(const double* p) const { return std::log(p[0] * p[0] + gamma); }
-  static double offset(const double* /*p*/) { return 0; }
   Jacobian<1> jacobian(const double* p) const { return {{2 * p[0] / (p[0] * p[0] + gamma)}, {0.0}}; }
   [[nodiscard]] TransformOptions options() const { return {.gamma = gamma, .epsilon = 0}; }
 
@@ -40,15 +41,12 @@ struct Erc {
 };
 
 /// phi = A e^g  [paper, Experiments]: v = -g.
-struct Exp {
+struct Exp : ScaleOnly {
   static constexpr std::string_view kName = "exp";
   static constexpr std::size_t kParameters = 1;
-  static constexpr Link kLink = Link::kIdentity;
-  static constexpr bool kHasOffset = false;
   static constexpr double kSlope = -1;
 
   static double log_scale(const double* p) { return -p[0]; }
-  static double offset(const double* /*p*/) { return 0; }
   static Jacobian<1> jacobian(const double* /*p*/) { return {{kSlope}, {0.0}}; }
 };
 
@@ -75,7 +73,7 @@ std::shared_ptr<const Transform> make_erc(const TransformOptions& options) {
   if (!(options.gamma > 0 && std::isfinite(options.gamma))) {
     throw make_error(ErrorCode::kInvalidArgument, "erc: gamma must be positive and finite, found {}", options.gamma);
   }
-  return std::make_shared<AffineFamily<Erc>>(Erc{options.gamma});
+  return std::make_shared<AffineFamily<Erc>>(Erc{{}, options.gamma});
 }
 
 std::shared_ptr<const Transform> make_linear(const TransformOptions& /*options*/) {
