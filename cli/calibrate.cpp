@@ -173,39 +173,40 @@ void run(const CalibrateArguments& arguments) {
   if (const std::string text = check_in_sample(model, sample.residuals()).warning(); !text.empty()) warn(text);
 }
 
-}  // namespace
-
-Command add_calibrate(CLI::App& program) {
-  auto arguments = std::make_shared<CalibrateArguments>();
-  CLI::App& command =
-      add_command(program, "calibrate", "Add new rows to the calibration set of a model, or replace it.",
-                  "widthwise calibrate homes.safetensors march.csv");
-  command.add_option("MODEL", arguments->model, "model file; replaced atomically")->required()->type_name("FILE");
+void declare(CLI::App& command, CalibrateArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "model file; replaced atomically")->required()->type_name("FILE");
   command
-      .add_option("TABLE", arguments->table,
+      .add_option("TABLE", arguments.table,
                   "CSV or Parquet file of rows with outcomes; rows used to fit the model or already in its calibration "
                   "set are rejected, in any order and file format")
       ->required()
       ->type_name("FILE");
   command
-      .add_option("--key", arguments->key,
+      .add_option("--key", arguments.key,
                   "integer column that identifies each calibration row; the model then does not depend on the order of "
                   "the rows or on their split into tables; default: file content and row number")
       ->type_name("COL");
   CLI::Option* replace =
-      command.add_flag("--replace", arguments->replace, "discard the existing calibration set and use only these rows");
+      command.add_flag("--replace", arguments.replace, "discard the existing calibration set and use only these rows");
   CLI::Option* output =
-      command.add_option("-o,--output", arguments->output, "model file to write instead of MODEL")->type_name("FILE");
-  CLI::Option* guarantee = add_guarantee(command, arguments->guarantee, "the guarantee of the model");
+      command.add_option("-o,--output", arguments.output, "model file to write instead of MODEL")->type_name("FILE");
+  CLI::Option* guarantee = add_guarantee(command, arguments.guarantee, "the guarantee of the model");
   command
-      .add_option("--emit", arguments->emit,
+      .add_option("--emit", arguments.emit,
                   "write the scores of these rows to a shard for 'widthwise merge', without changing MODEL")
       ->type_name("FILE")
       ->excludes(replace)
       ->excludes(output)
       ->excludes(guarantee);
-  add_json(command, arguments->json);
-  return {&command, [=] { run(*arguments); }};
+  add_json(command, arguments.json);
+}
+
+}  // namespace
+
+Command add_calibrate(CLI::App& program) {
+  return make_command<CalibrateArguments>(program, "calibrate",
+                                          "Add new rows to the calibration set of a model, or replace it.",
+                                          "widthwise calibrate homes.safetensors march.csv", declare, run);
 }
 
 }  // namespace widthwise::cli

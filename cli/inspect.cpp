@@ -182,15 +182,16 @@ void run(const InspectArguments& arguments) {
   }
 }
 
+void declare(CLI::App& command, InspectArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "model file")->required()->type_name("FILE");
+  add_json(command, arguments.json);
+}
+
 }  // namespace
 
 Command add_inspect(CLI::App& program) {
-  auto arguments = std::make_shared<InspectArguments>();
-  CLI::App& command =
-      add_command(program, "inspect", "Say what is in a model file.", "widthwise inspect homes.safetensors");
-  command.add_option("MODEL", arguments->model, "model file")->required()->type_name("FILE");
-  add_json(command, arguments->json);
-  return {&command, [=] { run(*arguments); }};
+  return make_command<InspectArguments>(program, "inspect", "Say what is in a model file.",
+                                        "widthwise inspect homes.safetensors", declare, run);
 }
 
 }  // namespace widthwise::cli

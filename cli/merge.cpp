@@ -78,21 +78,22 @@ void run(const MergeArguments& arguments) {
                      arguments.json);
 }
 
+void declare(CLI::App& command, MergeArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "model file; replaced atomically")->required()->type_name("FILE");
+  command.add_option("SHARD", arguments.shards, "shards written by 'widthwise calibrate --emit' with this model")
+      ->required()
+      ->type_name("FILE");
+  command.add_flag("--replace", arguments.replace, "discard the existing calibration set and use only these shards");
+  command.add_option("-o,--output", arguments.output, "model file to write instead of MODEL")->type_name("FILE");
+  add_json(command, arguments.json);
+}
+
 }  // namespace
 
 Command add_merge(CLI::App& program) {
-  auto arguments = std::make_shared<MergeArguments>();
-  CLI::App& command =
-      add_command(program, "merge", "Add shards written by 'calibrate --emit' to the calibration set of a model.",
-                  "widthwise merge homes.safetensors march.shard april.shard");
-  command.add_option("MODEL", arguments->model, "model file; replaced atomically")->required()->type_name("FILE");
-  command.add_option("SHARD", arguments->shards, "shards written by 'widthwise calibrate --emit' with this model")
-      ->required()
-      ->type_name("FILE");
-  command.add_flag("--replace", arguments->replace, "discard the existing calibration set and use only these shards");
-  command.add_option("-o,--output", arguments->output, "model file to write instead of MODEL")->type_name("FILE");
-  add_json(command, arguments->json);
-  return {&command, [=] { run(*arguments); }};
+  return make_command<MergeArguments>(program, "merge",
+                                      "Add shards written by 'calibrate --emit' to the calibration set of a model.",
+                                      "widthwise merge homes.safetensors march.shard april.shard", declare, run);
 }
 
 }  // namespace widthwise::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,8 @@
 #include <widthwise/conformal_predictor.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
+
+#include "command.hpp"
 
 namespace widthwise::cli {
 
@@ -43,6 +46,17 @@ CLI::Option* add_guarantee(CLI::App& command, std::string& value, const std::str
 /// Declare a command with one line on what it is for, and an example of its use.
 CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& purpose,
                       const std::string& example);
+
+/// Make a command: declare(command, arguments) declares its options, run(arguments) runs once they are read.
+template <class Arguments>
+[[nodiscard]] Command make_command(CLI::App& program, const std::string& name, const std::string& purpose,
+                                   const std::string& example, void (*declare)(CLI::App&, Arguments&),
+                                   void (*run)(const Arguments&)) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App& command = add_command(program, name, purpose, example);
+  declare(command, *arguments);
+  return {&command, [=] { run(*arguments); }};
+}
 
 /// The words an option's value may be, from its type name: "even|narrow|0..1" gives even and narrow.
 [[nodiscard]] std::vector<std::string> choices_of(const CLI::Option& option);

@@ -78,28 +78,30 @@ void run(const PredictArguments& arguments) {
   warn_of_infinite(model, levels, added);
 }
 
-}  // namespace
-
-Command add_predict(CLI::App& program) {
-  auto arguments = std::make_shared<PredictArguments>();
-  CLI::App& command = add_command(program, "predict", "Write prediction intervals for the rows of a table.",
-                                  "widthwise predict homes.safetensors new.csv --level 0.9,0.95 -o intervals.parquet");
-  command.add_option("MODEL", arguments->model, "model file")->required()->type_name("FILE");
-  command.add_option("TABLE", arguments->table, "CSV or Parquet file with the model's columns")
+void declare(CLI::App& command, PredictArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "model file")->required()->type_name("FILE");
+  command.add_option("TABLE", arguments.table, "CSV or Parquet file with the model's columns")
       ->required()
       ->type_name("FILE");
   command
-      .add_option("-o,--output", arguments->output,
+      .add_option("-o,--output", arguments.output,
                   "CSV or Parquet file to write: the columns of TABLE, 'prediction' if the model has a base model, and "
                   "lower_L and upper_L per level")
       ->required()
       ->type_name("FILE");
-  add_levels(command, arguments->levels, "the levels of the model");
-  add_guarantee(command, arguments->guarantee, "the guarantee of the model");
-  add_list(command, "--columns", arguments->columns, "A,B,...",
+  add_levels(command, arguments.levels, "the levels of the model");
+  add_guarantee(command, arguments.guarantee, "the guarantee of the model");
+  add_list(command, "--columns", arguments.columns, "A,B,...",
            "columns of the table to copy to the output; default: all");
-  add_json(command, arguments->json);
-  return {&command, [=] { run(*arguments); }};
+  add_json(command, arguments.json);
+}
+
+}  // namespace
+
+Command add_predict(CLI::App& program) {
+  return make_command<PredictArguments>(
+      program, "predict", "Write prediction intervals for the rows of a table.",
+      "widthwise predict homes.safetensors new.csv --level 0.9,0.95 -o intervals.parquet", declare, run);
 }
 
 }  // namespace widthwise::cli

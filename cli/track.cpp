@@ -413,67 +413,68 @@ void run(const TrackArguments& arguments) {
   }
 }
 
-}  // namespace
-
-Command add_track(CLI::App& program) {
-  auto arguments = std::make_shared<TrackArguments>();
-  CLI::App& command =
-      add_command(program, "track", "Write intervals for a stream of rows, updated online with each observed outcome.",
-                  "widthwise track homes.safetensors today.csv -o intervals.csv --save homes.safetensors");
-  command.add_option("MODEL", arguments->model, "calibrated model file")->required()->type_name("FILE");
+void declare(CLI::App& command, TrackArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "calibrated model file")->required()->type_name("FILE");
   command
       .add_option(
-          "TABLE", arguments->table,
+          "TABLE", arguments.table,
           "CSV or Parquet file with the model's columns, in time order; rows without an outcome get intervals but are "
           "not recorded; a table without the outcome column is one batch, observed later with --observe")
       ->required()
       ->type_name("FILE");
   command
-      .add_option("-o,--output", arguments->output,
+      .add_option("-o,--output", arguments.output,
                   "CSV or Parquet file to write, with the columns of 'widthwise predict'; each interval is computed "
                   "before its outcome is observed")
       ->type_name("FILE");
   command
-      .add_option("--save", arguments->save,
+      .add_option("--save", arguments.save,
                   "model file that receives the online state, MODEL or another; the next run resumes from it")
       ->type_name("FILE");
   CLI::Option* const batch_size =
-      add_count(command, "--batch-size", arguments->batch_size,
+      add_count(command, "--batch-size", arguments.batch_size,
                 "rows per batch; outcomes are observed after the last row of a batch; default: 1");
   CLI::Option* const batch_by =
       command
-          .add_option("--batch-by", arguments->batch_by,
+          .add_option("--batch-by", arguments.batch_by,
                       "numeric column, such as a day; consecutive rows with the same value form a batch")
           ->type_name("COL")
           ->excludes(batch_size);
   CLI::Option* const delay =
-      add_count(command, "--delay", arguments->delay,
+      add_count(command, "--delay", arguments.delay,
                 "number of later batches issued before the outcomes of a batch are observed; default: 0");
   command
-      .add_flag("--observe", arguments->observe,
+      .add_flag("--observe", arguments.observe,
                 "observe outcomes of rows issued by an earlier run, matched by its column 'batch', in any order; write "
                 "no intervals")
       ->excludes(batch_size)
       ->excludes(batch_by)
       ->excludes(delay);
-  add_levels(command, arguments->levels, "the levels of the model");
-  add_choice(command, "--method", arguments->method, {"adaptive", "decaying"},
+  add_levels(command, arguments.levels, "the levels of the model");
+  add_choice(command, "--method", arguments.method, {"adaptive", "decaying"},
              "adaptive: adjust the level with constant steps; decaying: adjust the quantile with shrinking steps; "
              "default: adaptive");
   command
-      .add_option("--step", arguments->step,
+      .add_option("--step", arguments.step,
                   "step size of one update; default: (1 - level) / 20 for adaptive, 1 for decaying")
       ->type_name("S");
   command
-      .add_option("--window-rows", arguments->window_rows,
+      .add_option("--window-rows", arguments.window_rows,
                   "recent rows used for the quantiles of adaptive and for the report of recent coverage; default: 1000")
       ->type_name("N")
       ->check(whole_number());
-  command.add_flag("--restart", arguments->restart, "discard the saved online state and start from the calibration");
-  add_list(command, "--columns", arguments->columns, "A,B,...",
+  command.add_flag("--restart", arguments.restart, "discard the saved online state and start from the calibration");
+  add_list(command, "--columns", arguments.columns, "A,B,...",
            "columns of the table to copy to the output; default: all");
-  add_json(command, arguments->json);
-  return {&command, [=] { run(*arguments); }};
+  add_json(command, arguments.json);
+}
+
+}  // namespace
+
+Command add_track(CLI::App& program) {
+  return make_command<TrackArguments>(
+      program, "track", "Write intervals for a stream of rows, updated online with each observed outcome.",
+      "widthwise track homes.safetensors today.csv -o intervals.csv --save homes.safetensors", declare, run);
 }
 
 }  // namespace widthwise::cli
