@@ -1,6 +1,7 @@
 #include "table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -28,93 +29,54 @@ void copy_numbers(const Column& column, std::size_t first, std::size_t count, do
   }
 }
 
+void copy_bits(const Column& column, std::size_t first, std::size_t count, double* out, std::size_t step) {
+  const auto* bits = reinterpret_cast<const std::uint8_t*>(column.data);
+  for (std::size_t i = 0; i < count; ++i) out[i * step] = bit(bits, column.offset + first + i) ? 1 : 0;
+}
+
+void copy_missing(const Column& /*column*/, std::size_t /*first*/, std::size_t count, double* out, std::size_t step) {
+  for (std::size_t i = 0; i < count; ++i) out[i * step] = kMissing;
+}
+
+/// A kind of number that columns are made of.
+struct NumberType {
+  NumberKind kind;
+  char letter;       // in Arrow's specification
+  std::size_t size;  // bytes of a number
+  void (*copy)(const Column&, std::size_t, std::size_t, double*, std::size_t);
+};
+
+constexpr auto kNumberTypes = std::to_array<NumberType>({
+    {NumberKind::kDouble, 'g', 8, copy_numbers<double>},
+    {NumberKind::kFloat, 'f', 4, copy_numbers<float>},
+    {NumberKind::kInt8, 'c', 1, copy_numbers<std::int8_t>},
+    {NumberKind::kInt16, 's', 2, copy_numbers<std::int16_t>},
+    {NumberKind::kInt32, 'i', 4, copy_numbers<std::int32_t>},
+    {NumberKind::kInt64, 'l', 8, copy_numbers<std::int64_t>},
+    {NumberKind::kUInt8, 'C', 1, copy_numbers<std::uint8_t>},
+    {NumberKind::kUInt16, 'S', 2, copy_numbers<std::uint16_t>},
+    {NumberKind::kUInt32, 'I', 4, copy_numbers<std::uint32_t>},
+    {NumberKind::kUInt64, 'L', 8, copy_numbers<std::uint64_t>},
+    {NumberKind::kBits, 'b', 0, copy_bits},
+    {NumberKind::kNull, 'n', 0, copy_missing},
+    {NumberKind::kOther, '\0', 0, copy_missing},
+});
+
 void copy_column(const Column& column, std::size_t first, std::size_t count, double* out, std::size_t step) {
-  switch (column.kind) {
-    case NumberKind::kDouble:
-      copy_numbers<double>(column, first, count, out, step);
-      break;
-    case NumberKind::kFloat:
-      copy_numbers<float>(column, first, count, out, step);
-      break;
-    case NumberKind::kInt8:
-      copy_numbers<std::int8_t>(column, first, count, out, step);
-      break;
-    case NumberKind::kInt16:
-      copy_numbers<std::int16_t>(column, first, count, out, step);
-      break;
-    case NumberKind::kInt32:
-      copy_numbers<std::int32_t>(column, first, count, out, step);
-      break;
-    case NumberKind::kInt64:
-      copy_numbers<std::int64_t>(column, first, count, out, step);
-      break;
-    case NumberKind::kUInt8:
-      copy_numbers<std::uint8_t>(column, first, count, out, step);
-      break;
-    case NumberKind::kUInt16:
-      copy_numbers<std::uint16_t>(column, first, count, out, step);
-      break;
-    case NumberKind::kUInt32:
-      copy_numbers<std::uint32_t>(column, first, count, out, step);
-      break;
-    case NumberKind::kUInt64:
-      copy_numbers<std::uint64_t>(column, first, count, out, step);
-      break;
-    case NumberKind::kBits: {
-      const auto* bits = reinterpret_cast<const std::uint8_t*>(column.data);
-      for (std::size_t i = 0; i < count; ++i) out[i * step] = bit(bits, column.offset + first + i) ? 1 : 0;
-      break;
-    }
-    case NumberKind::kNull:
-    case NumberKind::kOther:
-      for (std::size_t i = 0; i < count; ++i) out[i * step] = kMissing;
-      return;
-  }
+  std::ranges::find(kNumberTypes, column.kind, &NumberType::kind)->copy(column, first, count, out, step);
   if (column.validity == nullptr) return;
   for (std::size_t i = 0; i < count; ++i) {
     if (!bit(column.validity, column.offset + first + i)) out[i * step] = kMissing;
   }
 }
 
-struct ArrowType {
-  NumberKind kind = NumberKind::kOther;
-  std::size_t size = 0;  // bytes of a number
-};
-
-/// The letters of Arrow's specification.
-ArrowType type_of(const ArrowSchema& schema) {
-  if (schema.dictionary != nullptr || std::strlen(schema.format) != 1) return {};
-  switch (schema.format[0]) {
-    case 'g':
-      return {NumberKind::kDouble, 8};
-    case 'f':
-      return {NumberKind::kFloat, 4};
-    case 'c':
-      return {NumberKind::kInt8, 1};
-    case 's':
-      return {NumberKind::kInt16, 2};
-    case 'i':
-      return {NumberKind::kInt32, 4};
-    case 'l':
-      return {NumberKind::kInt64, 8};
-    case 'C':
-      return {NumberKind::kUInt8, 1};
-    case 'S':
-      return {NumberKind::kUInt16, 2};
-    case 'I':
-      return {NumberKind::kUInt32, 4};
-    case 'L':
-      return {NumberKind::kUInt64, 8};
-    case 'b':
-      return {NumberKind::kBits, 0};
-    case 'n':
-      return {NumberKind::kNull, 0};
-    default:
-      return {};
-  }
+NumberType type_of(const ArrowSchema& schema) {
+  const bool plain = schema.dictionary == nullptr && std::strlen(schema.format) == 1;
+  const auto* found = std::ranges::find(kNumberTypes, plain ? schema.format[0] : '\0', &NumberType::letter);
+  return found == kNumberTypes.end() ? kNumberTypes.back() : *found;
 }
 
-Column column_of(const ArrowArray& array, const ArrowType& type, std::size_t parent_offset) {
+Column column_of(const ArrowArray& array, const NumberType& type, std::size_t parent_offset) {
   Column column;
   column.kind = type.kind;
   if (type.kind == NumberKind::kOther || type.kind == NumberKind::kNull) return column;
@@ -162,7 +124,7 @@ Table Table::from_stream(ArrowArrayStream& stream) {
   }
   const auto columns = static_cast<std::size_t>(schema->n_children);
   std::vector<std::string> names;
-  std::vector<ArrowType> types;
+  std::vector<NumberType> types;
   for (std::size_t j = 0; j < columns; ++j) {
     names.emplace_back(schema->children[j]->name != nullptr ? schema->children[j]->name : "");
     types.push_back(type_of(*schema->children[j]));
@@ -183,7 +145,7 @@ Table Table::from_stream(ArrowArrayStream& stream) {
   // A table without rows still has columns of a kind.
   if (chunks.empty()) {
     Chunk chunk;
-    for (const ArrowType& type : types) chunk.columns.push_back({.kind = type.kind});
+    for (const NumberType& type : types) chunk.columns.push_back({.kind = type.kind});
     chunks.push_back(std::move(chunk));
   }
   return {std::move(names), std::move(chunks), std::move(owners)};

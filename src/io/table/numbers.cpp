@@ -1,9 +1,12 @@
 #include "io/table/numbers.hpp"
 
 #include <arrow/array.h>
+#include <arrow/status.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
+#include <arrow/visit_array_inline.h>
 
 #include <limits>
 #include <stdexcept>
@@ -30,8 +33,7 @@ double number_at(const Array& column, std::int64_t row) {
 }
 
 template <class Array>
-void fill(const arrow::Array& any_column, std::int64_t begin, std::int64_t end, double* out, std::size_t stride) {
-  const auto& column = static_cast<const Array&>(any_column);
+void fill(const Array& column, std::int64_t begin, std::int64_t end, double* out, std::size_t stride) {
   if (column.null_count() == 0) {
     for (std::int64_t i = begin; i < end; ++i, out += stride) *out = number_at(column, i);
   } else {
@@ -50,8 +52,7 @@ std::optional<std::int64_t> fill_from_text(const arrow::BinaryArray& column, std
 }
 
 template <class Array>
-std::optional<std::int64_t> copy_keys(const arrow::Array& any_column, std::span<std::uint64_t> out) {
-  const auto& column = static_cast<const Array&>(any_column);
+std::optional<std::int64_t> copy_keys(const Array& column, std::span<std::uint64_t> out) {
   for (std::int64_t i = 0; i < column.length(); ++i) {
     if (column.IsNull(i)) return i;
     // Negative keys stay negative, however wide their column is.
@@ -61,6 +62,36 @@ std::optional<std::int64_t> copy_keys(const arrow::Array& any_column, std::span<
   return std::nullopt;
 }
 
+std::optional<std::int64_t> keys_from_text(const arrow::BinaryArray& column, std::span<std::uint64_t> out) {
+  for (std::int64_t i = 0; i < column.length(); ++i) {
+    const std::optional<std::uint64_t> key = key_in_cell(column.GetView(i));
+    if (!key) return i;
+    out[static_cast<std::size_t>(i)] = *key;
+  }
+  return std::nullopt;
+}
+
+template <class Use>
+struct Visitor {
+  template <class Array>
+  arrow::Status Visit(const Array& array) {
+    result = use(array);
+    return arrow::Status::OK();
+  }
+
+  const Use& use;
+  std::optional<std::int64_t> result;
+};
+
+/// Call use(column) with the column as the array of its type.
+template <class Use>
+std::optional<std::int64_t> visit(const arrow::Array& column, const Use& use) {
+  Visitor<Use> visitor{use, std::nullopt};
+  const arrow::Status status = arrow::VisitArrayInline(column, &visitor);
+  if (!status.ok()) throw std::logic_error("visit: " + status.ToString());
+  return visitor.result;
+}
+
 }  // namespace
 
 bool is_number_type(const arrow::DataType& type) {
@@ -68,97 +99,36 @@ bool is_number_type(const arrow::DataType& type) {
          type.id() == arrow::Type::BOOL || type.id() == arrow::Type::NA;
 }
 
-std::optional<std::int64_t> fill_numbers(const arrow::Array& column, std::int64_t begin, std::int64_t end, double* out,
-                                         std::size_t stride) {
-  switch (column.type_id()) {
-    case arrow::Type::BINARY:
-      return fill_from_text(static_cast<const arrow::BinaryArray&>(column), begin, end, out, stride);
-    case arrow::Type::NA:
+std::optional<std::int64_t> fill_numbers(const arrow::Array& any_column, std::int64_t begin, std::int64_t end,
+                                         double* out, std::size_t stride) {
+  return visit(any_column, [&]<class Array>(const Array& column) -> std::optional<std::int64_t> {
+    using Type = typename Array::TypeClass;
+    if constexpr (std::is_same_v<Type, arrow::BinaryType>) {
+      return fill_from_text(column, begin, end, out, stride);
+    } else if constexpr (std::is_same_v<Type, arrow::NullType>) {
       for (std::int64_t i = begin; i < end; ++i, out += stride) *out = kNaN;
       return std::nullopt;
-    case arrow::Type::BOOL:
-      fill<arrow::BooleanArray>(column, begin, end, out, stride);
+    } else if constexpr (arrow::is_number_type<Type>::value || arrow::is_boolean_type<Type>::value ||
+                         arrow::is_decimal_type<Type>::value) {
+      fill(column, begin, end, out, stride);
       return std::nullopt;
-    case arrow::Type::INT8:
-      fill<arrow::Int8Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::INT16:
-      fill<arrow::Int16Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::INT32:
-      fill<arrow::Int32Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::INT64:
-      fill<arrow::Int64Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::UINT8:
-      fill<arrow::UInt8Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::UINT16:
-      fill<arrow::UInt16Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::UINT32:
-      fill<arrow::UInt32Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::UINT64:
-      fill<arrow::UInt64Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::HALF_FLOAT:
-      fill<arrow::HalfFloatArray>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::FLOAT:
-      fill<arrow::FloatArray>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::DOUBLE:
-      fill<arrow::DoubleArray>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::DECIMAL32:
-      fill<arrow::Decimal32Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::DECIMAL64:
-      fill<arrow::Decimal64Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::DECIMAL128:
-      fill<arrow::Decimal128Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    case arrow::Type::DECIMAL256:
-      fill<arrow::Decimal256Array>(column, begin, end, out, stride);
-      return std::nullopt;
-    default:
+    } else {
       throw std::logic_error("fill_numbers: the type is not numeric");
-  }
+    }
+  });
 }
 
-std::optional<std::int64_t> fill_keys(const arrow::Array& column, std::span<std::uint64_t> out) {
-  switch (column.type_id()) {
-    case arrow::Type::BINARY: {
-      const auto& cells = static_cast<const arrow::BinaryArray&>(column);
-      for (std::int64_t i = 0; i < cells.length(); ++i) {
-        const std::optional<std::uint64_t> key = key_in_cell(cells.GetView(i));
-        if (!key) return i;
-        out[static_cast<std::size_t>(i)] = *key;
-      }
-      return std::nullopt;
-    }
-    case arrow::Type::INT8:
-      return copy_keys<arrow::Int8Array>(column, out);
-    case arrow::Type::INT16:
-      return copy_keys<arrow::Int16Array>(column, out);
-    case arrow::Type::INT32:
-      return copy_keys<arrow::Int32Array>(column, out);
-    case arrow::Type::INT64:
-      return copy_keys<arrow::Int64Array>(column, out);
-    case arrow::Type::UINT8:
-      return copy_keys<arrow::UInt8Array>(column, out);
-    case arrow::Type::UINT16:
-      return copy_keys<arrow::UInt16Array>(column, out);
-    case arrow::Type::UINT32:
-      return copy_keys<arrow::UInt32Array>(column, out);
-    case arrow::Type::UINT64:
-      return copy_keys<arrow::UInt64Array>(column, out);
-    default:
+std::optional<std::int64_t> fill_keys(const arrow::Array& any_column, std::span<std::uint64_t> out) {
+  return visit(any_column, [&]<class Array>(const Array& column) -> std::optional<std::int64_t> {
+    using Type = typename Array::TypeClass;
+    if constexpr (std::is_same_v<Type, arrow::BinaryType>) {
+      return keys_from_text(column, out);
+    } else if constexpr (arrow::is_integer_type<Type>::value) {
+      return copy_keys(column, out);
+    } else {
       throw std::logic_error("fill_keys: the type is not an integer type");
-  }
+    }
+  });
 }
 
 }  // namespace widthwise::internal
