@@ -11,14 +11,15 @@
 #include <widthwise/calibration_shard.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
 
-#include "calibration_report.hpp"
 #include "command.hpp"
 #include "message.hpp"
 #include "options.hpp"
 #include "outcomes_outside.hpp"
 #include "output.hpp"
+#include "row_sample.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -48,7 +49,7 @@ class ResidualSample {
     outcomes_.clear();
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const std::size_t place = sample_.place_of_next();
-      if (place == RowSample::kNowhere) continue;
+      if (place == internal::RowSample::kNowhere) continue;
       places_.push_back(place);
       x_.insert(x_.end(), rows.x.row(i).begin(), rows.x.row(i).end());
       if (!rows.predictions.empty()) predictions_.push_back(rows.predictions[i]);
@@ -66,7 +67,7 @@ class ResidualSample {
   static constexpr std::size_t kRows = 10'000;
 
   const Model& model_;
-  RowSample sample_{kRows, 0};
+  internal::RowSample sample_{kRows, 0};
   std::vector<double> residuals_;
   // The rows of one batch that the sample takes.
   std::vector<std::size_t> places_;
@@ -163,12 +164,8 @@ void run(const CalibrateArguments& arguments) {
   } else {
     const Model calibrated = with_new_rows(model, std::move(shard), table.file());
     save(calibrated, written);
-    report_calibration({.before = model,
-                        .after = calibrated,
-                        .written = written,
-                        .rows_added = table.rows_read(),
-                        .replaced = arguments.replace},
-                       arguments.json);
+    print_report(arguments.json,
+                 CalibrationReport{.model = calibrated, .file = written, .rows_added = table.rows_read()});
   }
   if (const std::string text = check_in_sample(model, sample.residuals()).warning(); !text.empty()) warn(text);
 }

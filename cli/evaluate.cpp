@@ -7,18 +7,18 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/report.hpp>
 #include <widthwise/seen_rows.hpp>
 
 #include "command.hpp"
 #include "options.hpp"
 #include "outcomes_outside.hpp"
 #include "output.hpp"
+#include "row_sample.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -64,7 +64,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
   all.lower.resize(k);
   all.upper.resize(k);
   internal::OutcomesOutside outside(model.parts().outcome_range);
-  RowSample sample(kMaxSearchRows, 0);
+  internal::RowSample sample(kMaxSearchRows, 0);
   std::vector<double> predictions;
   std::vector<double> lower;
   std::vector<double> upper;
@@ -86,7 +86,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
         all.upper[j].push_back(upper[i * k + j]);
       }
       const std::size_t place = sample.place_of_next();
-      if (place == RowSample::kNowhere) continue;
+      if (place == internal::RowSample::kNowhere) continue;
       all.sampled.resize(sample.size());
       all.sampled_features.resize(sample.size() * features);
       all.sampled[place] = all.outcomes.size() + i;
@@ -115,190 +115,31 @@ std::vector<Bin> coverage_by(const IntervalRows& rows, std::span<const double> v
   return coverage_by_group(rows, groups);
 }
 
-Json to_json(const std::vector<Bin>& bins) {
-  Json array = Json::array();
-  for (const Bin& bin : bins) {
-    array.push_back({{"low", bin.low},
-                     {"high", bin.high},
-                     {"coverage", cli::to_json(bin.coverage)},
-                     {"mean_width", bin.mean_width},
-                     {"weak", bin.weak}});
-  }
-  return array;
-}
-
-std::string to_text(const std::string& title, const std::vector<Bin>& bins) {
-  TextTable table;
-  table.add({title, "rows", "mean width", "coverage", "95 % confidence"});
-  for (const Bin& bin : bins) {
-    const std::string name = std::isnan(bin.low)   ? "missing"
-                             : bin.low == bin.high ? significant(bin.low)
-                                                   : significant(bin.low) + " to " + significant(bin.high);
-    std::vector<std::string> cells = {name, count(bin.coverage.trials), significant(bin.mean_width),
-                                      percent(bin.coverage.share), percent_range(bin.coverage.low, bin.coverage.high)};
-    if (bin.weak) cells.emplace_back("weak");
-    table.add(std::move(cells));
-  }
-  return table.to_string();
-}
-
-std::string with_confidence(const Proportion& share) {
-  return percent(share.share) + "  (" + percent_range(share.low, share.high) + " at 95 % confidence)";
-}
-
-/// The shares of rows that the model has seen, or null.
-Json to_json(const SeenRows& seen) {
-  if (!seen.any()) return nullptr;
-  const auto share = [](const RowOverlap& rows) { return rows.found() ? rows.share() : 0; };
-  return {{"fitted", share(seen.fitted)},
-          {"calibrated", share(seen.calibrated)},
-          {"rows", seen.shares()},
-          {"text", seen.to_string()}};
-}
-
-/// What `evaluate` takes, of one level.
-struct LevelRows {
-  const Model& model;
-  const Evaluated& all;
-  std::size_t level;   ///< its place among all levels
-  std::size_t levels;  ///< evaluated together
-  MatrixView features;
-  std::span<const double> predictions;
-
-  [[nodiscard]] LevelEvaluation evaluation(const Level& value) const {
-    const bool may_be_empty = model.parts().rule.may_be_empty();
-    const IntervalRows rows{all.lower[level], all.upper[level], all.outcomes,
-                            may_be_empty ? std::span<const double>(all.predictions) : std::span<const double>()};
-    return evaluate(rows, value, CalibrationRanks::of(model.parts().calibration, value, {}, model.parts().guarantee),
-                    {all.sampled, features, predictions}, {.levels = levels});
-  }
-};
-
-/// Everything about one level, as text and as JSON.
-class LevelReport {
- public:
-  LevelReport(const LevelRows& rows, const Level& level, const std::string& by, const SeenRows& seen)
-      : features_(rows.model.parts().features),
-        by_(by),
-        evaluation_(rows.evaluation(level)),
-        verdict_(seen.any() ? kSeenVerdict : name_of(evaluation_.verdict)),
-        summary_(seen.any() ? seen.to_string() : evaluation_.summary) {
-    if (by.empty()) return;
-    const Evaluated& all = rows.all;
-    by_column_ = coverage_by({all.lower[rows.level], all.upper[rows.level], all.outcomes}, all.by);
-    mark_weak(by_column_, level, rows.model.parts().calibration.rows_kept());
-  }
-
-  [[nodiscard]] std::string to_string() const {
-    const IntervalSummary& summary = evaluation_.intervals;
-    std::string text = "\nLevel " + evaluation_.level.to_string() + "\n";
-    text += "  coverage        " + with_confidence(summary.coverage) + "\n";
-    if (evaluation_.slab) text += "  worst slab      " + with_confidence(evaluation_.slab->coverage) + "\n";
-    text += weak_places_text();
-    text += "  mean width      " + significant(summary.mean_width) + "\n";
-    text += "  median width    " + significant(summary.median_width) + "\n";
-    text += "  interval score  " + significant(summary.interval_score) + "\n";
-    text += share_text("infinite", summary.infinite) + share_text("empty", summary.empty);
-    text += "\n  " + wrapped(summary_, 100, 2) + "\n\n";
-    text += to_text("by width", evaluation_.by_width);
-    if (!by_.empty()) text += "\n" + to_text("by " + by_, by_column_);
-    return text;
-  }
-
-  [[nodiscard]] Json json() const {
-    Json json = {{"level", evaluation_.level.value()},
-                 {"coverage", cli::to_json(evaluation_.intervals.coverage)},
-                 {"mean_width", evaluation_.intervals.mean_width},
-                 {"median_width", evaluation_.intervals.median_width},
-                 {"interval_score", evaluation_.intervals.interval_score},
-                 {"infinite", evaluation_.intervals.infinite},
-                 {"empty", evaluation_.intervals.empty},
-                 {"verdict",
-                  {{"word", verdict_},
-                   {"text", summary_},
-                   {"confidence", evaluation_.confidence},
-                   {"expected_low", evaluation_.expected.low},
-                   {"expected_high", evaluation_.expected.high}}},
-                 {"worst_slab", slab_json()},
-                 {"weakest", weakest_json()},
-                 {"weak_places", weak_places_json()},
-                 {"by_width", to_json(evaluation_.by_width)},
-                 {"by_group", to_json(evaluation_.by_group)},
-                 {"by_feature", Json::array()}};
-    for (const FeatureBins& feature : evaluation_.by_feature) {
-      const bool is_prediction = feature.feature == features_.size();
-      json["by_feature"].push_back({{"feature", is_prediction ? Json(nullptr) : Json(features_[feature.feature])},
-                                    {"bins", to_json(feature.bins)}});
+EvaluationReport report_of(const Model& model, const std::vector<Level>& levels, const Evaluated& all,
+                           const EvaluateArguments& arguments) {
+  const ModelParts& parts = model.parts();
+  const MatrixView features(all.sampled_features.data(), all.sampled.size(), parts.features.size());
+  const std::vector<double> predictions = all.sampled_predictions();
+  EvaluationReport report{.table = arguments.table,
+                          .rows = all.outcomes.size(),
+                          .guarantee = parts.guarantee,
+                          .model = EvaluatedModel::of(model),
+                          .seen = seen_rows(model, all.sketch),
+                          .features = parts.features,
+                          .by = arguments.by};
+  for (std::size_t j = 0; j < levels.size(); ++j) {
+    IntervalRows rows{all.lower[j], all.upper[j], all.outcomes};
+    if (!arguments.by.empty()) {
+      report.by_column.push_back(coverage_by(rows, all.by));
+      mark_weak(report.by_column.back(), levels[j], parts.calibration.rows_kept());
     }
-    if (!by_.empty()) json["by"] = {{"column", by_}, {"bins", to_json(by_column_)}};
-    return json;
+    if (parts.rule.may_be_empty()) rows.predictions = all.predictions;
+    report.levels.push_back(evaluate(rows, levels[j],
+                                     CalibrationRanks::of(parts.calibration, levels[j], {}, parts.guarantee),
+                                     {all.sampled, features, predictions}, {.levels = levels.size()}));
   }
-
- private:
-  /// "  empty           12 intervals, 3.2 %", or nothing for none.
-  [[nodiscard]] std::string share_text(std::string name, std::uint64_t found) const {
-    if (found == 0) return "";
-    const double share = static_cast<double>(found) / static_cast<double>(evaluation_.intervals.coverage.trials);
-    name.resize(16, ' ');
-    return "  " + name + count_of(found, "interval") + ", " + percent(share) + "\n";
-  }
-
-  [[nodiscard]] std::string weak_places_text() const {
-    constexpr std::size_t kShown = 3;
-    if (evaluation_.places_tested == 0) return "";
-    const std::vector<WeakPlace>& found = evaluation_.weak_places;
-    const std::string tested = count(evaluation_.places_tested) + " tested\n";
-    if (found.empty()) return "  weak places     none of " + tested;
-    std::string text = "  weak places     " + count(found.size()) + " of " + tested;
-    const std::string indent(18, ' ');
-    for (std::size_t i = 0; i < std::min(kShown, found.size()); ++i) {
-      text.append(indent).append(with_confidence(found[i].coverage)).append("\n");
-      text.append(indent).append("where ").append(summary(found[i], evaluation_, features_)).append("\n");
-    }
-    if (found.size() > kShown) text += indent + "and " + count(found.size() - kShown) + " more\n";
-    return text;
-  }
-
-  [[nodiscard]] Json slab_json() const {
-    if (!evaluation_.slab) return nullptr;
-    Json direction = Json::object();
-    for (std::size_t f = 0; f < features_.size(); ++f) direction[features_[f]] = evaluation_.slab->direction[f];
-    return {{"coverage", cli::to_json(evaluation_.slab->coverage)},
-            {"low", evaluation_.slab->low},
-            {"high", evaluation_.slab->high},
-            {"direction", direction},
-            {"weak", evaluation_.slab_is_weak}};
-  }
-
-  [[nodiscard]] Json weakest_json() const {
-    if (!evaluation_.weakest) return nullptr;
-    const FeatureSlab& weakest = *evaluation_.weakest;
-    return {{"feature", features_[weakest.feature]},
-            {"low", weakest.low},
-            {"high", weakest.high},
-            {"coverage", cli::to_json(weakest.coverage)},
-            {"where", summary(weakest, features_[weakest.feature])},
-            {"weak", evaluation_.range_is_weak}};
-  }
-
-  [[nodiscard]] Json weak_places_json() const {
-    Json found = Json::array();
-    for (const WeakPlace& place : evaluation_.weak_places) {
-      found.push_back({{"kind", name_of(place.kind)},
-                       {"where", summary(place, evaluation_, features_)},
-                       {"coverage", cli::to_json(place.coverage)},
-                       {"p_value", place.p_value}});
-    }
-    return {{"tested", evaluation_.places_tested}, {"error", kWeakPlaceError}, {"found", found}};
-  }
-
-  const std::vector<std::string>& features_;
-  std::string by_;
-  LevelEvaluation evaluation_;
-  std::string verdict_;
-  std::string summary_;
-  std::vector<Bin> by_column_;
-};
+  return report;
+}
 
 void run(const EvaluateArguments& arguments) {
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
@@ -315,26 +156,7 @@ void run(const EvaluateArguments& arguments) {
   Evaluated all = evaluate_rows(model, levels, table, arguments.by);
   if (all.outcomes.empty()) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
 
-  const std::size_t columns = model.parts().features.size();
-  const MatrixView features(all.sampled_features.data(), all.sampled.size(), columns);
-  const std::vector<double> predictions = all.sampled_predictions();
-  std::string text = arguments.table + ": " + count_of(all.outcomes.size(), "row") + "\n";
-  const SeenRows seen = seen_rows(model, all.sketch);
-  Json json = {{"table", arguments.table},
-               {"rows", all.outcomes.size()},
-               {"guarantee", cli::to_json(model.parts().guarantee)},
-               {"seen", to_json(seen)},
-               {"levels", Json::array()}};
-  for (std::size_t j = 0; j < levels.size(); ++j) {
-    const LevelReport report({model, all, j, levels.size(), features, predictions}, levels[j], arguments.by, seen);
-    text += report.to_string();
-    json["levels"].push_back(report.json());
-  }
-  if (arguments.json) {
-    print_json(json);
-  } else {
-    print(text);
-  }
+  print_report(arguments.json, report_of(model, levels, all, arguments));
   (void)warn_of_no_calibration(model);
 }
 

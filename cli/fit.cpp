@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/plan.hpp>
+#include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/transform.hpp>
 #include <widthwise/version.hpp>
@@ -108,79 +106,14 @@ void require_folder_of(const std::filesystem::path& file) {
   }
 }
 
-// ---- the report
-
-Json to_json(const GoalReport& report) {
-  return {{"goal", report.goal},
-          {"score_transform", report.score_transform},
-          {"mean_width", report.mean_width},
-          {"coverage", report.coverage},
-          {"worst_slab", report.worst_slab ? cli::to_json(*report.worst_slab) : Json()},
-          {"infinite", report.infinite},
-          {"empty", report.empty},
-          {"iterations", report.iterations}};
-}
-
-std::string goal_name(const GoalReport& report) {
-  if (report.goal == "fixed") return "one width";
-  const bool named = report.goal == "even" || report.goal == "narrow";
-  return (named ? "" : "evenness ") + report.goal + " (" + report.score_transform + ")";
-}
-
-std::string to_text(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
-  const FitReport& report = result.report;
-  const Level& level = result.model.parts().levels.front();
-  std::string text = arguments.output + ": fitted on " + arguments.tables() + ", " +
-                     count_of(columns.features.size(), "feature") + "\n\n";
-  text += "  rows to fit        " + count(report.fit_rows) + ", " + count(report.holdout_rows) +
-          " of them held out to stop in time and for this report\n";
-  text += "  rows to calibrate  " + count(report.calibration_rows) + "\n";
-  text += "  base error         " + significant(report.base_error) + ", the mean |" +
-          printable(arguments.columns.target) + " - prediction| out of sample\n\n";
-  text += "On the rows held out, at level " + level.to_string() + ":\n\n";
-  TextTable table;
-  table.add({"goal", "mean width", "coverage", "worst slab", "95 % confidence"});
-  const auto add = [&](const GoalReport& goal, const std::string& note) {
-    std::vector<std::string> cells = {goal_name(goal) + note, significant(goal.mean_width), percent(goal.coverage)};
-    if (goal.worst_slab) {
-      cells.push_back(percent(goal.worst_slab->share));
-      cells.push_back(percent_range(goal.worst_slab->low, goal.worst_slab->high));
-    } else {
-      cells.insert(cells.end(), {"-", "too few rows"});
-    }
-    table.add(std::move(cells));
-  };
-  add(report.chosen, ", this model");
-  if (report.other) add(*report.other, "");
-  if (report.chosen.goal != "fixed") add(report.fixed, "");
-  text += table.to_string() + "\n" + wrapped(report.summary()) + "\n";
-  return text;
-}
-
-Json to_json(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
-  const FitReport& report = result.report;
-  return {{"model", arguments.output},           {"table", arguments.tables()},
-          {"target", arguments.columns.target},  {"features", columns.features},
-          {"left_out", columns.left_out},        {"fit_rows", report.fit_rows},
-          {"holdout_rows", report.holdout_rows}, {"calibration_rows", report.calibration_rows},
-          {"base_error", report.base_error},     {"level", result.model.parts().levels.front().value()},
-          {"chosen", to_json(report.chosen)},    {"other", report.other ? to_json(*report.other) : Json(nullptr)},
-          {"fixed", to_json(report.fixed)},      {"summary", report.summary()},
-          {"warnings", report.warnings}};
-}
-
 void warn_of_small_calibration(const Model& model) {
-  const std::uint64_t rows = model.parts().calibration.rows_kept();
-  if (rows == 0) {
+  if (model.parts().calibration.rows_kept() == 0) {
     warn_of_no_calibration(model);
     return;
   }
   for (const Level& level : model.parts().levels) {
-    const std::uint64_t minimum = model.parts().guarantee.min_rows(level);
-    if (rows >= minimum) continue;
-    warn("intervals of level " + level.to_string() + with_guarantee(model.parts().guarantee) +
-         " are infinite: it needs " + count_of(minimum, "calibration row") + ", the model has " + count(rows) +
-         "; add some with 'widthwise calibrate'");
+    const std::string text = infinite_warning(model, level);
+    if (!text.empty()) warn(text + "; add rows with 'widthwise calibrate'");
   }
 }
 
@@ -211,12 +144,9 @@ void check_arguments(const FitArguments& arguments) {
   require_other_file("--output", arguments.output, arguments.columns.tables);
 }
 
-void print_report(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
-  if (arguments.json) {
-    print_json(to_json(arguments, columns, result));
-  } else {
-    print(to_text(arguments, columns, result));
-  }
+void report(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
+  const std::optional<FitFiles> files = FitFiles{arguments.output, arguments.tables(), columns.left_out};
+  print_report(arguments.json, result, files);
   if (!columns.left_out.empty()) {
     warn(arguments.tables() + ": left out the columns that do not hold numbers: " + list(columns.left_out));
   }
@@ -269,7 +199,7 @@ void run_as_worker(const FitArguments& arguments) {
   all_or_none(*communicator, [&] { save(result.model, arguments.output); });
   checkpoint.remove();
   if (meeting.rank == 0) {
-    print_report(arguments, columns, result);
+    report(arguments, columns, result);
   } else {
     print(arguments.output + ": written by worker " + std::to_string(meeting.rank) + " of " +
           std::to_string(meeting.workers) + ", the same as by the others.\n");
@@ -293,7 +223,7 @@ void run(const FitArguments& arguments) {
   const FitData data = read_rows(arguments.columns, columns.features, {});
   const FitResult result = fit_with_progress(table_of(arguments, columns, data), engines, options);
   save(result.model, arguments.output);
-  print_report(arguments, columns, result);
+  report(arguments, columns, result);
 }
 
 }  // namespace

@@ -6,12 +6,13 @@
 #include <widthwise/calibration_shard.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/report.hpp>
 #include <widthwise/seen_rows.hpp>
 
-#include "calibration_report.hpp"
 #include "command.hpp"
 #include "message.hpp"
 #include "options.hpp"
+#include "output.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -70,12 +71,9 @@ void run(const MergeArguments& arguments) {
   const Model calibrated = with_shards(model, arguments);
   save(calibrated, written);
   const std::uint64_t before = arguments.replace ? 0 : model.parts().calibration.rows_seen();
-  report_calibration({.before = model,
-                      .after = calibrated,
-                      .written = written,
-                      .rows_added = calibrated.parts().calibration.rows_seen() - before,
-                      .replaced = arguments.replace},
-                     arguments.json);
+  print_report(arguments.json, CalibrationReport{.model = calibrated,
+                                                 .file = written,
+                                                 .rows_added = calibrated.parts().calibration.rows_seen() - before});
 }
 
 void declare(CLI::App& command, MergeArguments& arguments) {

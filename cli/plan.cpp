@@ -1,13 +1,10 @@
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <widthwise/error.hpp>
-#include <widthwise/plan.hpp>
+#include <widthwise/report.hpp>
 
 #include "command.hpp"
 #include "message.hpp"
@@ -26,49 +23,19 @@ struct PlanArguments {
   bool json = false;
 };
 
-std::string words(const Level& level, const Guarantee& guarantee, const CoverageSpread& spread,
-                  const PlanArguments& arguments, bool from_tolerance) {
-  const std::uint64_t minimum = guarantee.min_rows(level);
-  const std::string intervals = fmt::format("intervals of level {}{}", level.to_string(), with_guarantee(guarantee));
-  const std::string range = fmt::format("between {} and {}", percent(spread.low, 2), percent(spread.high, 2));
-  const std::string confidence = fmt::format("with {} confidence", percent(arguments.confidence, 0));
-  if (from_tolerance) {
-    return fmt::format("Calibrate with {} or more to keep the coverage of {} within {} of {}, {}: it will be {}.",
-                       count_of(spread.rows, "row"), intervals, significant(arguments.tolerance), level.to_string(),
-                       confidence, range);
-  }
-  if (spread.rows < minimum) {
-    return fmt::format("Calibrated with {}, {} are infinite: no finite interval is valid with fewer than {}.",
-                       count_of(spread.rows, "row"), intervals, count_of(minimum, "row"));
-  }
-  std::string text = fmt::format("Calibrated with {}, {} cover {} of new outcomes, {}; {} on average over calibrations",
-                                 count_of(spread.rows, "row"), intervals, range, confidence, percent(spread.mean, 2));
-  if (const std::optional<Level>& min_share = guarantee.confidence()) {
-    text += fmt::format(" and at least {} of new outcomes in {} of calibrations", percent(level.value(), 0),
-                        percent(min_share->value(), 0));
-  }
-  return text + ".";
-}
-
 void run(const PlanArguments& arguments, bool from_tolerance) {
   const Guarantee guarantee = parse_guarantee(arguments.guarantee);
-  Json answers = Json::array();
+  std::vector<CalibrationPlan> plans;
   for (const Level& level : parse_levels(arguments.level)) {
-    const std::uint64_t rows = from_tolerance
-                                   ? rows_for_tolerance(level, arguments.tolerance, arguments.confidence, guarantee)
-                                   : arguments.rows;
-    const CoverageSpread spread = coverage_spread(level, rows, arguments.confidence, guarantee);
-    if (arguments.json) {
-      Json answer = {{"level", level.value()}, {"guarantee", to_json(guarantee)}, {"confidence", arguments.confidence}};
-      if (from_tolerance) answer["tolerance"] = arguments.tolerance;
-      answer["min_rows"] = guarantee.min_rows(level);
-      answer.update(to_json(spread));
-      answers.push_back(std::move(answer));
-      continue;
-    }
-    print(wrapped(words(level, guarantee, spread, arguments, from_tolerance)) + "\n");
+    plans.push_back(from_tolerance
+                        ? CalibrationPlan::for_tolerance(level, arguments.tolerance, arguments.confidence, guarantee)
+                        : CalibrationPlan::for_rows(level, arguments.rows, arguments.confidence, guarantee));
   }
-  if (arguments.json) print_json(answers.size() == 1 ? answers.front() : answers);
+  if (arguments.json) {
+    print_raw(to_json(plans));
+    return;
+  }
+  for (const CalibrationPlan& plan : plans) print(to_text(plan));
 }
 
 }  // namespace

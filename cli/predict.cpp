@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <widthwise/model_file.hpp>
+#include <widthwise/report.hpp>
 
 #include "command.hpp"
 #include "interval_columns.hpp"
@@ -28,16 +29,10 @@ struct PredictArguments {
 
 void warn_of_infinite(const Model& model, const std::vector<Level>& levels, const IntervalColumns& added) {
   if (warn_of_no_calibration(model)) return;
-  const std::uint64_t rows = model.parts().calibration.rows_kept();
   for (std::size_t j = 0; j < levels.size(); ++j) {
     if (added.infinite()[j] == 0) continue;
-    const std::uint64_t minimum = model.parts().guarantee.min_rows(levels[j]);
-    if (rows < minimum) {
-      warn(fmt::format(
-          "intervals of level {}{} are infinite: the level needs {}, the model has {}; add rows with 'widthwise "
-          "calibrate'",
-          levels[j].to_string(), with_guarantee(model.parts().guarantee), count_of(minimum, "calibration row"),
-          count(rows)));
+    if (const std::string text = infinite_warning(model, levels[j]); !text.empty()) {
+      warn(text + "; add rows with 'widthwise calibrate'");
     } else {
       warn(fmt::format(
           "{} of level {}{} infinite: the prediction is missing, or its score is outside the calibrated scores",

@@ -65,7 +65,7 @@ void ProgressBar::show(std::string_view stage, std::uint64_t done, double share)
 void ProgressBar::draw(std::uint64_t done, double share) {
   const double seconds = std::chrono::duration<double>(last_drawn_ - stage_start_).count();
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(kBarCells));
-  std::string line = fmt::format("{}  [{}{}] {} %", stage_, std::string(filled, '#'),
+  std::string line = fmt::format("{}  [{}{}] {}%", stage_, std::string(filled, '#'),
                                  std::string(kBarCells - filled, '.'), static_cast<int>(100 * share));
   if (seconds >= kSecondsBeforeGuessing && done > 0) {
     line += fmt::format("  {} {}/s", significant(static_cast<double>(done) / seconds, 3), unit_);

@@ -183,12 +183,4 @@ const std::string& target_of(const Model& model) {
   return target;
 }
 
-std::size_t RowSample::place_of_next() {
-  ++seen_;
-  const std::uint64_t place = seen_ <= capacity_ ? seen_ - 1 : random_.below(seen_);
-  return place < capacity_ ? static_cast<std::size_t>(place) : kNowhere;
-}
-
-std::size_t RowSample::size() const { return static_cast<std::size_t>(std::min<std::uint64_t>(seen_, capacity_)); }
-
 }  // namespace widthwise::cli

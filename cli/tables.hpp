@@ -13,7 +13,6 @@
 #include <widthwise/io/table.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/random.hpp>
 #include <widthwise/row_sketch.hpp>
 
 #include "progress_bar.hpp"
@@ -111,25 +110,5 @@ bool warn_of_no_calibration(const Model& model);
 
 /// The column of outcomes; throws kBadData when the model does not say.
 [[nodiscard]] const std::string& target_of(const Model& model);
-
-/// A uniform sample of the numbers 0 to n - 1 for n that becomes known only at the end (reservoir sampling): offered in
-/// turn, each is told the place it takes, whose former holder is out.
-class RowSample {
- public:
-  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
-
-  RowSample(std::size_t capacity, std::uint64_t seed) : capacity_(capacity), random_(seed) {}
-
-  /// The place of the next number, below the capacity, or kNowhere.
-  [[nodiscard]] std::size_t place_of_next();
-
-  /// Places taken.
-  [[nodiscard]] std::size_t size() const;
-
- private:
-  std::size_t capacity_;
-  std::uint64_t seen_ = 0;
-  Random random_;
-};
 
 }  // namespace widthwise::cli

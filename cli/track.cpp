@@ -7,11 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/online.hpp>
+#include <widthwise/report.hpp>
 #include <widthwise/track.hpp>
 
 #include "command.hpp"
@@ -112,48 +111,6 @@ void check_outcomes(std::span<const double> outcomes, const ModelTable& table, c
                              table.file().string(), row + 1, target);
 }
 
-/// What a run of the command did, for its report.
-struct Tracked {
-  std::vector<std::string> added = {};       // columns written
-  std::vector<std::uint64_t> infinite = {};  // intervals written, for each level
-  std::uint64_t rows = 0;                    // read
-  std::optional<std::uint64_t> issued = {};  // the batch whose outcomes are awaited
-  OnlineCalibration before;
-};
-
-std::uint64_t observed_rows(const Tracked& tracked, const OnlineCalibration& online) {
-  return online.rows() - tracked.before.rows();
-}
-
-/// Coverage of the rows of this table that were observed.
-double table_coverage(const Tracked& tracked, const OnlineCalibration& online, std::size_t j) {
-  return share(online.coverage(j).covered - tracked.before.coverage(j).covered, observed_rows(tracked, online));
-}
-
-void report_json(const TrackArguments& arguments, const OnlineCalibration& online, const Tracked& tracked) {
-  const auto or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
-  const std::vector<Level>& levels = online.levels();
-  Json by_level = Json::array();
-  for (std::size_t j = 0; j < levels.size(); ++j) {
-    Json entry = {{"level", levels[j].value()}, {"step", online.step(j)}};
-    entry["table_coverage"] = table_coverage(tracked, online, j);
-    entry.update(to_json(online.coverage(j)));
-    if (!tracked.infinite.empty()) entry["infinite"] = tracked.infinite[j];
-    by_level.push_back(std::move(entry));
-  }
-  print_json(Json{{"output", or_null(arguments.output)},
-                  {"saved", or_null(arguments.save)},
-                  {"rows", tracked.rows},
-                  {"observed", observed_rows(tracked, online)},
-                  {"pending", online.rows_pending()},
-                  {"batch", tracked.issued ? Json(*tracked.issued) : Json(nullptr)},
-                  {"longest_delay", online.longest_delay()},
-                  {"added", tracked.added},
-                  {"method", name_of(online.method())},
-                  {"window_rows", online.window_rows()},
-                  {"levels", by_level}});
-}
-
 /// Which outcomes an interval of the output was made with.
 std::string mode_of(const TrackArguments& arguments) {
   const std::string late = arguments.delay == 0 ? ""
@@ -162,49 +119,6 @@ std::string mode_of(const TrackArguments& arguments) {
   if (!arguments.batch_by.empty()) return fmt::format("in batches of equal '{}'{}", arguments.batch_by, late);
   if (arguments.batch_size > 1) return fmt::format("in batches of {} rows{}", count(arguments.batch_size), late);
   return late.empty() ? "row by row, each outcome known before the next row" : "row by row" + late;
-}
-
-std::string coverage_table(const OnlineCalibration& online, const Tracked& tracked) {
-  TextTable table;
-  const std::uint64_t observed = observed_rows(tracked, online);
-  const bool earlier = observed < online.rows();
-  std::vector<std::string> header = {"level", "coverage of " + count_of(observed, "row")};
-  if (earlier) header.push_back("of all " + count(online.rows()));
-  header.push_back("of the last " + count(online.coverage(0).recent_rows));
-  header.emplace_back("calibration as it was");
-  table.add(header);
-  for (std::size_t j = 0; j < online.levels().size(); ++j) {
-    const OnlineCoverage coverage = online.coverage(j);
-    std::vector<std::string> line = {online.levels()[j].to_string(),
-                                     observed == 0 ? "-" : percent(table_coverage(tracked, online, j))};
-    if (earlier) line.push_back(percent(share(coverage.covered, coverage.rows)));
-    line.push_back(percent(share(coverage.recent_covered, coverage.recent_rows)));
-    line.push_back(percent(share(coverage.covered_fixed, coverage.rows)));
-    table.add(line);
-  }
-  return table.to_string();
-}
-
-void report(const TrackArguments& arguments, const OnlineCalibration& online, const Tracked& tracked) {
-  if (arguments.json) {
-    report_json(arguments, online, tracked);
-    return;
-  }
-  const std::uint64_t observed = observed_rows(tracked, online);
-  std::string text;
-  if (arguments.observe) {
-    text += fmt::format("{}: {} of intervals issued before.\n", arguments.table, count_of(observed, "outcome"));
-  } else {
-    text += fmt::format("{}: {}, with {}{}.\n", arguments.output, count_of(tracked.rows, "row"), list(tracked.added),
-                        observed == 0 ? "" : "; " + mode_of(arguments));
-  }
-  if (!arguments.save.empty()) {
-    text += fmt::format(
-        "{}: resumes from here, after {} with outcomes{}.\n", arguments.save, count_of(online.rows(), "row"),
-        online.rows_pending() == 0 ? "" : fmt::format("; {} pending", count_of(online.rows_pending(), "row")));
-  }
-  if (online.rows() > 0) text += "\n" + coverage_table(online, tracked);
-  print(text);
 }
 
 /// Rows that are followed by another value of a column than their own end a batch.
@@ -332,8 +246,8 @@ void run_observe(const TrackArguments& arguments, const Model& model) {
                                "--observe: {} has no online state; issue intervals first with 'widthwise track --save'",
                                arguments.model);
   }
-  OnlineCalibration online = begin(arguments, model);
-  Tracked tracked{.before = online};
+  const OnlineCalibration before = begin(arguments, model);
+  OnlineCalibration online = before;
   auto reader = TableReader::open(arguments.table, batches_for(online.levels().size()));
   const std::string& target = target_of(model);
   require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", which holds the outcomes to observe");
@@ -341,26 +255,27 @@ void run_observe(const TrackArguments& arguments, const Model& model) {
                  ", which 'widthwise track' writes for rows with pending outcomes");
   ModelTable table(model, arguments.table, std::move(reader), {target, kBatchColumn});
   observe_rows(model, online, table);
-  tracked.rows = table.rows_read();
   save_state(arguments, model, online, std::nullopt);
-  report(arguments, online, tracked);
+  print_report(arguments.json, TrackReport{.before = before,
+                                           .after = online,
+                                           .table = arguments.table,
+                                           .saved = arguments.save,
+                                           .rows = table.rows_read()});
 }
 
 void run_track(const TrackArguments& arguments, const Model& model) {
   const std::string& target = target_of(model);
-  OnlineCalibration online = begin(arguments, model);
-  Tracked tracked{.before = online};
+  const OnlineCalibration before = begin(arguments, model);
+  OnlineCalibration online = before;
   auto reader = TableReader::open(arguments.table, batches_for(online.levels().size()));
   const std::vector<std::string> names = column_names(*reader);
   const bool teaches = std::find(names.begin(), names.end(), target) != names.end();
-  if (teaches) {
-    refuse_known_rows(arguments, model, *reader);
-  } else if (!arguments.save.empty()) {
-    tracked.issued = online.rows_issued();
-  }
+  if (teaches) refuse_known_rows(arguments, model, *reader);
+  std::optional<std::uint64_t> issued;
+  if (!teaches && !arguments.save.empty()) issued = online.rows_issued();
   const std::vector<std::string> carried =
       arguments.columns.empty() ? names : parse_columns(*reader, arguments.table, arguments.columns);
-  IntervalColumns added(model, online.levels(), tracked.issued);
+  IntervalColumns added(model, online.levels(), issued);
   added.require_free(carried, arguments.table);
   const std::string fingerprint = fingerprint_text(*reader);
   std::vector<std::string> numbers;
@@ -377,11 +292,17 @@ void run_track(const TrackArguments& arguments, const Model& model) {
     issue_rows(model, online, table, added, *writer);
   }
   writer->close();
-  tracked.rows = table.rows_read();
-  tracked.added = added.names();
-  tracked.infinite = added.infinite();
-  save_state(arguments, model, online, observed_rows(tracked, online) > 0 ? std::optional(fingerprint) : std::nullopt);
-  report(arguments, online, tracked);
+  save_state(arguments, model, online, online.rows() > before.rows() ? std::optional(fingerprint) : std::nullopt);
+  print_report(arguments.json, TrackReport{.before = before,
+                                           .after = online,
+                                           .table = arguments.table,
+                                           .output = arguments.output,
+                                           .saved = arguments.save,
+                                           .rows = table.rows_read(),
+                                           .added = added.names(),
+                                           .infinite = added.infinite(),
+                                           .issued = issued,
+                                           .order = mode_of(arguments)});
   if (teaches) return;
   warn(fmt::format("{}: no column '{}', so {}{}", arguments.table, target,
                    arguments.save.empty()

@@ -10,6 +10,7 @@
 
 #include "dense_net_inputs.hpp"
 #include "message.hpp"
+#include "text.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
@@ -195,6 +196,25 @@ void DenseNet::evaluate(MatrixView x, MutableMatrixView out) const {
     }
     std::copy_n(sums, out.columns(), out.row(i).begin());
   }
+}
+
+RowFunctionDescription DenseNet::describe() const {
+  const std::uint64_t layers = arrays_.layers.size();
+  std::uint64_t weights = 0;
+  for (const DenseLayer& layer : arrays_.layers) weights += layer.weights.size() + layer.biases.size();
+  RowFunctionDescription description{.kind = "net",
+                                     .summary = "dense network with " + internal::count_of(layers, "layer") + " and " +
+                                                internal::count_of(weights, "weight"),
+                                     .figures = {{"layers", layers}, {"weights", weights}},
+                                     .numbers = {{"bound", arrays_.bound}, {"layers", layers}}};
+  description.add("centre", arrays_.centre);
+  description.add("scale", arrays_.scale);
+  for (std::size_t i = 0; i < layers; ++i) {
+    const DenseLayer& layer = arrays_.layers[i];
+    description.add(std::to_string(i) + ".weights", layer.weights, {layer.outputs, layer.inputs});
+    description.add(std::to_string(i) + ".biases", layer.biases);
+  }
+  return description;
 }
 
 }  // namespace widthwise

@@ -47,7 +47,7 @@ std::string say(const LevelEvaluation& found, const CalibrationRanks& calibratio
   const Proportion& coverage = found.intervals.coverage;
   if (found.verdict == Verdict::kInfinite) {
     const bool grouped = !calibration.row_groups.empty();
-    return "Nothing to judge: intervals are infinite until there are " +
+    return "No verdict: intervals are infinite because the level needs " +
            count_of(calibration.min_rows, "calibration row") + (grouped ? " per group" : "") + "; the model has " +
            count(found.expected.rows) + groups_text(calibration) + ".";
   }
@@ -55,18 +55,18 @@ std::string say(const LevelEvaluation& found, const CalibrationRanks& calibratio
   const std::string expected = "the range expected for " + count_of(found.expected.rows, "calibration row") +
                                groups_text(calibration) + " and " + count_of(coverage.trials, "test row") + " (" +
                                percent_range(found.expected.low, found.expected.high) + ", in " +
-                               significant(100 * found.confidence) + " % of cases)";
+                               significant(100 * found.confidence) + "% of cases)";
   if (found.verdict == Verdict::kTooLow && coverage.share >= found.level.value()) {
     return "Lower than expected. " + measured + " reaches the level, but is below " + expected +
-           ". These rows are harder than those of the calibration: calibrate again with rows like them.";
+           ". These rows are harder than the calibration rows: calibrate again with rows like these.";
   }
   if (found.verdict == Verdict::kTooLow) {
     return "Not valid here. " + measured + " is below " + expected +
-           ". These rows are harder than those of the calibration: calibrate again with rows like them.";
+           ". These rows are harder than the calibration rows: calibrate again with rows like these.";
   }
   if (found.verdict == Verdict::kTooHigh) {
     return "Valid, but wider than needed. " + measured + " is above " + expected +
-           ". These rows are easier than those of the calibration.";
+           ". These rows are easier than the calibration rows.";
   }
   if (coverage.share > found.expected.high) {
     const double on_bounds = static_cast<double>(coverage.successes - found.intervals.inside);
@@ -429,8 +429,8 @@ std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation, s
     case PlaceKind::kWidth:
       return summary(range, "the interval width");
     case PlaceKind::kSlab:
-      if (!evaluation.slab) return "several features come together";
-      return "several features come together, of which " + heaviest(evaluation.slab->direction, features) +
+      if (!evaluation.slab) return "several features combine";
+      return "several features combine, of which " + heaviest(evaluation.slab->direction, features) +
              (features.size() == 1 ? " weighs" : " weigh") + " most";
   }
   return "";

@@ -117,4 +117,9 @@ std::uint64_t Guarantee::min_rows(const Level& level) const {
   return n;
 }
 
+double Guarantee::max_level(std::uint64_t rows) const {
+  const auto n = static_cast<double>(rows);
+  return confidence_ ? std::pow(confidence_->complement().value(), 1 / n) : n / (n + 1);
+}
+
 }  // namespace widthwise

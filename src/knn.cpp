@@ -12,6 +12,7 @@
 #include "knn_bounds.hpp"
 #include "message.hpp"
 #include "row_function_checks.hpp"
+#include "text.hpp"
 
 namespace widthwise {
 namespace {
@@ -191,6 +192,21 @@ void Knn::evaluate(MatrixView x, MutableMatrixView out) const {
     for (const auto& [distance, neighbour] : nearest.rows()) mean += arrays.values[neighbour] / arrays.neighbours;
     out(row, 0) = mean;
   }
+}
+
+RowFunctionDescription Knn::describe() const {
+  const KnnArrays& known = arrays();
+  const std::uint64_t rows = known.values.size();
+  RowFunctionDescription description{.kind = "knn",
+                                     .summary = "mean of the " + internal::count_of(known.neighbours, "nearest row") +
+                                                " out of " + internal::count(rows),
+                                     .figures = {{"neighbours", known.neighbours}, {"rows", rows}},
+                                     .numbers = {{"neighbours", std::uint64_t{known.neighbours}}}};
+  description.add("centre", known.centre);
+  description.add("scale", known.scale);
+  description.add("points", known.points, {known.values.size(), known.centre.size()});
+  description.add("values", known.values);
+  return description;
 }
 
 }  // namespace widthwise

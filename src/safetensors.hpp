@@ -43,12 +43,12 @@ class SafetensorsWriter {
 
   template <class T>
   void put(const std::string& name, const std::vector<T>& values) {
-    put(name, values, {values.size()});
+    put(name, std::span<const T>(values), {values.size()});
   }
   /// `shape` multiplies to the size of `values`.
   template <class T>
-  void put(const std::string& name, const std::vector<T>& values, TensorShape shape) {
-    put_bytes(name, tensor_type_of<T>(), std::move(shape), std::as_bytes(std::span(values)));
+  void put(const std::string& name, std::span<const T> values, TensorShape shape) {
+    put_bytes(name, tensor_type_of<T>(), std::move(shape), std::as_bytes(values));
   }
 
   /// Throws kInvalidArgument when a name or text is not UTF-8.

@@ -93,9 +93,7 @@ std::string count_of(std::uint64_t n, std::string_view thing) {
   return count(n) + " " + std::string(thing) + (n == 1 ? "" : "s");
 }
 
-std::string percent(double share, int decimals) {
-  return std::isnan(share) ? "-" : fixed(100 * share, decimals) + " %";
-}
+std::string percent(double share, int decimals) { return std::isnan(share) ? "-" : fixed(100 * share, decimals) + "%"; }
 
 std::string percent_range(double low, double high) { return percent(low) + " to " + percent(high); }
 

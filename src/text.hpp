@@ -41,10 +41,10 @@ template <class Number>
 /// "1 row", "12,384 rows".
 [[nodiscard]] std::string count_of(std::uint64_t n, std::string_view thing);
 
-/// A share as "90.3 %"; "-" for NaN.
+/// A share as "90.3%"; "-" for NaN.
 [[nodiscard]] std::string percent(double share, int decimals = 1);
 
-/// "89.5 % to 91.1 %".
+/// "89.5% to 91.1%".
 [[nodiscard]] std::string percent_range(double low, double high);
 
 }  // namespace widthwise::internal

@@ -12,6 +12,7 @@
 #include "message.hpp"
 #include "row_function_checks.hpp"
 #include "scratch.hpp"
+#include "text.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
@@ -463,6 +464,24 @@ void Trees::evaluate_blocks(const MatrixView& x, const MutableMatrixView& out) c
       for (std::size_t row = 0; row < rows; ++row) out(first + row, j) = static_cast<double>(sums[j * stride + row]);
     }
   }
+}
+
+RowFunctionDescription Trees::describe() const {
+  const std::uint64_t nodes = arrays_.feature.size();
+  RowFunctionDescription description{
+      .kind = "trees",
+      .summary = internal::count_of(trees(), "tree") + " with " + internal::count_of(nodes, "node"),
+      .figures = {{"trees", trees()}, {"nodes", nodes}},
+      .numbers = {{"inputs", std::uint64_t{arrays_.inputs}}}};
+  description.add("base", arrays_.base);
+  description.add("roots", arrays_.roots);
+  description.add("output_of", arrays_.output_of);
+  description.add("feature", arrays_.feature);
+  description.add("value", arrays_.value);
+  description.add("left", arrays_.left);
+  description.add("right", arrays_.right);
+  description.add("missing_left", arrays_.missing_left);
+  return description;
 }
 
 }  // namespace widthwise

@@ -49,13 +49,13 @@ TEST(LevelEvaluation, JudgesBySizeOfCalibrationAndTest) {
             std::string::npos);
   const LevelEvaluation low = TestRows(5000, 0.85, 0.85).evaluation(5000);
   EXPECT_EQ(low.verdict, Verdict::kTooLow);
-  EXPECT_NE(low.summary.find("calibrate again with rows like them"), std::string::npos);
+  EXPECT_NE(low.summary.find("calibrate again with rows like these"), std::string::npos);
   EXPECT_EQ(TestRows(5000, 0.96, 0.96).evaluation(5000).verdict, Verdict::kTooHigh);
   // The same coverage is no surprise when a few rows calibrated.
   EXPECT_EQ(TestRows(5000, 0.85, 0.85).evaluation(100).verdict, Verdict::kValid);
   const LevelEvaluation infinite = TestRows(5000, 1, 1).evaluation(8);
   EXPECT_EQ(infinite.verdict, Verdict::kInfinite);
-  EXPECT_NE(infinite.summary.find("until there are 9 calibration rows; the model has 8"), std::string::npos);
+  EXPECT_NE(infinite.summary.find("the level needs 9 calibration rows; the model has 8"), std::string::npos);
   for (const Verdict verdict : {Verdict::kValid, Verdict::kTooLow, Verdict::kTooHigh, Verdict::kInfinite}) {
     EXPECT_FALSE(name_of(verdict).empty());
   }
@@ -69,7 +69,7 @@ TEST(LevelEvaluation, LevelsThatAreEvaluatedTogetherShareTheErrorRate) {
   EXPECT_DOUBLE_EQ(together.confidence, 0.999);
   EXPECT_LT(together.expected.low, alone.expected.low);
   EXPECT_GT(together.expected.high, alone.expected.high);
-  EXPECT_NE(together.summary.find("in 99.9 % of cases"), std::string::npos);
+  EXPECT_NE(together.summary.find("in 99.9% of cases"), std::string::npos);
   EXPECT_THROW((void)rows.evaluation(5000, {.levels = 0}), Error);
 }
 
@@ -200,7 +200,7 @@ TEST(Verdict, IsExactForGroups) {
   ranks.row_groups = row_groups;
   const LevelEvaluation found = evaluate({lower, upper, outcomes}, 0.9, ranks, {});
   EXPECT_EQ(found.verdict, Verdict::kTooLow);
-  EXPECT_NE(found.summary.find("Lower than expected. Coverage of 90.3 % reaches the level, but is below the range "
+  EXPECT_NE(found.summary.find("Lower than expected. Coverage of 90.3% reaches the level, but is below the range "
                                "expected for 1,500 calibration rows in 100 groups and 1,500 test rows"),
             std::string::npos);
   // And it still finds what is wrong: 15/16 of exchangeable rows are covered, of these fewer and more.
@@ -252,7 +252,7 @@ TEST(WeakPlaces, AreFoundAndNamed) {
   ASSERT_EQ(found.weak_places.size(), 3U);
   EXPECT_EQ(summary(found.weak_places[0], found, names), summary(*found.weakest, "x"));
   EXPECT_EQ(summary(found.weak_places[1], found, names).substr(0, 5), "x is ");
-  EXPECT_EQ(summary(found.weak_places[2], found, names), "several features come together, of which x weighs most");
+  EXPECT_EQ(summary(found.weak_places[2], found, names), "several features combine, of which x weighs most");
 
   const LevelEvaluation none = TestRows(8000, 0.9, 0.9).evaluation(5000);
   EXPECT_TRUE(none.weak_places.empty());
@@ -356,7 +356,7 @@ void expect_rare_false_alarms(std::uint64_t trials) {
 
 void expect_power(std::uint64_t trials) {
   const std::uint64_t minimum = binomial_lower_bound(trials, 0.9, 1e-6);
-  // 5 % of the rows, wherever they lie in the bins, with scores up to twice as large: covered with 45 % to 50 %.
+  // 5% of the rows, wherever they lie in the bins, with scores up to twice as large: covered with 45% to 50%.
   for (const double start : {0.5, 0.575}) {
     const std::uint64_t found =
         reports_with_weak_places({.start = start, .share = 0.05, .harder = 2, .random = Random(7)}, trials);

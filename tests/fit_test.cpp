@@ -385,28 +385,28 @@ TEST(FitReport, SaysInWordsWhatTheGoalGives) {
       GoalReport{.goal = "narrow", .score_transform = "affine", .mean_width = 83, .worst_slab = proportion(70, 100)};
   EXPECT_EQ(
       report.summary(),
-      "These intervals are 17 % narrower than one width for all rows, on average, and cover 88.0 % (85.8 % to 89.9 %) "
-      "where coverage is worst, instead of 60.0 % (49.7 % to 69.7 %). The goal narrow would make them as wide and "
+      "These intervals are 17% narrower than one width for all rows, on average, and cover 88.0% (85.8% to 89.9%) "
+      "where coverage is worst, instead of 60.0% (49.7% to 69.7%). The goal narrow would make them as wide and "
       "cover "
-      "70.0 % (60.0 % to 78.8 %) there.");
+      "70.0% (60.0% to 78.8%) there.");
   report.other->worst_slab.reset();
   report.fixed.worst_slab.reset();
   report.chosen.empty = 0.032;
   report.chosen.infinite = 0.5;
   EXPECT_EQ(
       report.summary(),
-      "These intervals are 17 % narrower than one width for all rows, on average. 3.2 % of the intervals are empty: "
-      "no value conforms, and the prediction alone is returned. 50.0 % of the intervals are infinite. The goal narrow "
+      "These intervals are 17% narrower than one width for all rows, on average. 3.2% of the intervals are empty: "
+      "no value conforms, and the prediction alone is returned. 50.0% of the intervals are infinite. The goal narrow "
       "would "
       "make them as wide.");
   report.chosen.mean_width = kInfinity;
   report.chosen.empty = 0;
   report.chosen.infinite = 1;
   EXPECT_EQ(report.summary(),
-            "The mean width cannot be compared with that of one width for all rows: one of them is infinite or 0. "
-            "100.0 % of the intervals are infinite. The goal narrow would make them 100 % narrower.");
+            "The mean width cannot be compared with one width for all rows, because one of them is infinite or 0. "
+            "100.0% of the intervals are infinite. The goal narrow would make them 100% narrower.");
   report.chosen.goal = "fixed";
-  EXPECT_EQ(report.summary(), "All intervals have one width: nothing was learnt of where errors are large.");
+  EXPECT_EQ(report.summary(), "All intervals have one width: no localizer was trained.");
 }
 
 TEST(Goal, IsServedByARuleAndAnObjective) {

@@ -36,6 +36,7 @@ class DenseNet final : public RowFunction {
   [[nodiscard]] std::size_t inputs() const override;
   [[nodiscard]] std::size_t outputs() const override;
   void evaluate(MatrixView x, MutableMatrixView out) const override;
+  [[nodiscard]] RowFunctionDescription describe() const override;
 
  private:
   DenseNetArrays arrays_;

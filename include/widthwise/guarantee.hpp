@@ -45,6 +45,10 @@ class Guarantee {
   /// The smallest n with rank(level, n) <= n.
   [[nodiscard]] std::uint64_t min_rows(const Level& level) const;
 
+  /// The highest level that `rows` calibration rows make finite: n / (n + 1), or with a confidence c the level of which
+  /// level^n = 1 - c.
+  [[nodiscard]] double max_level(std::uint64_t rows) const;
+
   friend bool operator==(const Guarantee& a, const Guarantee& b) = default;
 
  private:

@@ -32,6 +32,7 @@ class Knn final : public RowFunction {
   [[nodiscard]] std::size_t inputs() const override;
   [[nodiscard]] std::size_t outputs() const override { return 1; }
   void evaluate(MatrixView x, MutableMatrixView out) const override;
+  [[nodiscard]] RowFunctionDescription describe() const override;
 
  private:
   struct Tree;

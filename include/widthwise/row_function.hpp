@@ -1,11 +1,44 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <widthwise/interface.hpp>
 #include <widthwise/matrix_view.hpp>
 
 namespace widthwise {
+
+/// A borrowed array of any type that row functions consist of.
+using ArrayView = std::variant<std::span<const float>, std::span<const double>, std::span<const std::uint8_t>,
+                               std::span<const std::int32_t>, std::span<const std::uint32_t>>;
+
+struct NamedArray {
+  std::string name;
+  ArrayView values;
+  std::vector<std::size_t> shape;  ///< multiplies to the size of `values`
+};
+
+/// A row function as plain data. Model files, `inspect`, Python and exporters read this, so that a new kind of row
+/// function describes itself once. Arrays are borrowed from the function.
+struct RowFunctionDescription {
+  std::string kind = {};     ///< "trees", "net" or "knn"; empty for a function that cannot be stored
+  std::string summary = {};  ///< for people: "120 trees with 3,720 nodes"
+  std::vector<std::pair<std::string, std::uint64_t>> figures = {};  ///< the same as numbers, by name
+  std::vector<std::pair<std::string, std::variant<std::uint64_t, double>>> numbers = {};  ///< by name, as stored
+  std::vector<NamedArray> arrays = {};
+
+  /// Add a vector under a name; shape {} is that of the vector.
+  template <class Number>
+  void add(std::string name, const std::vector<Number>& values, std::vector<std::size_t> shape = {}) {
+    if (shape.empty()) shape = {values.size()};
+    arrays.push_back({std::move(name), std::span<const Number>(values), std::move(shape)});
+  }
+};
 
 /// A function from the numbers of a row to other numbers: a base model x -> f(x), or a localizer (x, f(x)) -> p. Plain
 /// arrays behind it: whatever engine trained it, none is needed to evaluate it.
@@ -21,6 +54,9 @@ class RowFunction : public Interface {
   /// Evaluate n rows: x (n x inputs; NaN is a missing value), out (n x outputs). Throws kShapeMismatch. Each row's
   /// result is the same whatever rows are beside it.
   virtual void evaluate(MatrixView x, MutableMatrixView out) const = 0;
+
+  /// The function as plain data; valid as long as the function. Without an override the kind is empty.
+  [[nodiscard]] virtual RowFunctionDescription describe() const { return {}; }
 };
 
 }  // namespace widthwise

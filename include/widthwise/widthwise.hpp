@@ -21,6 +21,7 @@
 #include <widthwise/plan.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/reducer.hpp>
+#include <widthwise/report.hpp>
 #include <widthwise/root_finding.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/row_sketch.hpp>

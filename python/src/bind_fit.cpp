@@ -1,5 +1,6 @@
 #include <cstdlib>
 
+#include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/knn.hpp>
 #include <widthwise/train/threads.hpp>
@@ -22,33 +23,6 @@ ProgressCallback progress_of(const nb::object& callback) {
     }
     return true;
   };
-}
-
-nb::dict to_dict(const GoalReport& report) {
-  nb::dict dict;
-  dict["goal"] = report.goal;
-  dict["score_transform"] = report.score_transform;
-  dict["mean_width"] = report.mean_width;
-  dict["coverage"] = report.coverage;
-  dict["worst_slab"] = report.worst_slab ? nb::object(python::to_dict(*report.worst_slab)) : nb::none();
-  dict["infinite"] = report.infinite;
-  dict["empty"] = report.empty;
-  dict["iterations"] = report.iterations;
-  return dict;
-}
-
-nb::dict to_dict(const FitReport& report) {
-  nb::dict dict;
-  dict["fit_rows"] = report.fit_rows;
-  dict["holdout_rows"] = report.holdout_rows;
-  dict["calibration_rows"] = report.calibration_rows;
-  dict["base_error"] = report.base_error;
-  dict["chosen"] = to_dict(report.chosen);
-  dict["other"] = report.other ? nb::object(to_dict(*report.other)) : nb::none();
-  dict["fixed"] = to_dict(report.fixed);
-  dict["summary"] = report.summary();
-  dict["warnings"] = report.warnings;
-  return dict;
 }
 
 struct Trainers {
@@ -82,16 +56,16 @@ Trainers make_trainers(const std::string& base, bool with_localizer, const std::
   return trainers;
 }
 
-std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
-                                     const std::optional<Doubles>& cv_predictions, const std::string& target,
-                                     const std::string& prediction, std::uint64_t first_row, const std::string& base,
-                                     const std::string& goal, const std::string& transform,
-                                     std::optional<bool> two_sided,
-                                     const std::optional<std::tuple<double, double, double>>& level_window,
-                                     const std::vector<double>& levels, const std::string& guarantee,
-                                     double calibration_size, std::size_t folds, const std::pair<double, double>& range,
-                                     bool may_be_exact, bool compare, std::uint64_t seed, std::size_t threads,
-                                     const std::string& xgboost, const nb::object& progress) {
+/// The model, and its report as JSON and as text. `calibrated_later` rows are added to the report, and to the model by
+/// the caller.
+std::tuple<Model, std::string, std::string> fit_table(
+    const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
+    const std::optional<Doubles>& cv_predictions, const std::string& target, const std::string& prediction,
+    std::uint64_t first_row, const std::string& base, const std::string& goal, const std::string& transform,
+    std::optional<bool> two_sided, const std::optional<std::tuple<double, double, double>>& level_window,
+    const std::vector<double>& levels, const std::string& guarantee, double calibration_size, std::size_t folds,
+    const std::pair<double, double>& range, bool may_be_exact, bool compare, std::uint64_t seed, std::size_t threads,
+    const std::string& xgboost, std::uint64_t calibrated_later, const nb::object& progress) {
   FitOptions options;
   if (!goal.empty()) options.goal = Goal::parse(goal);
   options.score_transform = transform;
@@ -108,7 +82,7 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
 
   const ResolvedGoal resolved = resolve_goal(options.goal, options.score_transform);
   const Trainers trainers = make_trainers(base, resolved.objective != nullptr, xgboost, threads, seed);
-  const FitResult result = [&] {
+  FitResult result = [&] {
     const nb::gil_scoped_release release;
     std::vector<double> copy;
     MatrixView x;
@@ -129,7 +103,8 @@ std::pair<Model, nb::dict> fit_table(const Table& table, const Doubles& y, const
                 .cv_predictions = span_of(cv_predictions)},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
   }();
-  return {result.model, to_dict(result.report)};
+  result.report.calibration_rows += calibrated_later;
+  return {result.model, to_json(result, std::nullopt, NonFinite::kName), to_text(result)};
 }
 
 /// Throw, counting and naming rows, when outcomes lie outside the range.
@@ -148,7 +123,7 @@ void bind_fit(nb::module_& module) {
              nb::arg("base"), nb::arg("goal"), nb::arg("transform"), nb::arg("two_sided").none(),
              nb::arg("level_window").none(), nb::arg("levels"), nb::arg("guarantee"), nb::arg("calibration_size"),
              nb::arg("folds"), nb::arg("range"), nb::arg("may_be_exact"), nb::arg("compare"), nb::arg("seed"),
-             nb::arg("threads"), nb::arg("xgboost"), nb::arg("progress").none());
+             nb::arg("threads"), nb::arg("xgboost"), nb::arg("calibrated_later"), nb::arg("progress").none());
   module.def("check_outcomes", &check_outcomes, nb::arg("outcomes"), nb::arg("range"));
   module.attr("CALIBRATION_SIZE") = options.calibration_size;
   module.attr("FOLDS") = options.folds;

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include <widthwise/dense_net.hpp>
-#include <widthwise/knn.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/report.hpp>
 #include <widthwise/seen_rows.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/xgboost.hpp>
@@ -186,18 +185,6 @@ SharedSketch sketch(const Model& model, const Table& table, const Doubles& outco
   return SharedSketch(std::move(rows));
 }
 
-/// The shares of rows that fitted and calibrated the model, and what that means; None when there are none.
-std::optional<nb::dict> seen(const Model& model, const SharedSketch& shared) {
-  const SeenRows seen = locked([&](const RowSketch& rows) { return seen_rows(model, rows); }, shared);
-  if (!seen.any()) return std::nullopt;
-  nb::dict dict;
-  dict["fitted"] = seen.fitted.found() ? seen.fitted.share() : 0;
-  dict["calibrated"] = seen.calibrated.found() ? seen.calibrated.share() : 0;
-  dict["rows"] = seen.shares();
-  dict["text"] = seen.to_string();
-  return dict;
-}
-
 void check_new_rows(const Model& model, const SharedSketch& rows, const SharedSketch& calibrated,
                     const std::string& replace) {
   locked([&](const RowSketch& fresh, const RowSketch& there) { require_new_rows(model, fresh, there, replace); }, rows,
@@ -274,48 +261,20 @@ Model from_bytes(const nb::bytes& bytes) {
 
 // ---- row functions as arrays, for exporters
 
-nb::dict to_dict(const Trees& trees) {
-  const TreeArrays& arrays = trees.arrays();
-  nb::dict dict;
-  dict["kind"] = "trees";
-  dict["inputs"] = arrays.inputs;
-  dict["base"] = array_of(arrays.base);
-  dict["roots"] = array_of(arrays.roots);
-  dict["output_of"] = array_of(arrays.output_of);
-  dict["feature"] = array_of(arrays.feature);
-  dict["value"] = array_of(arrays.value);
-  dict["left"] = array_of(arrays.left);
-  dict["right"] = array_of(arrays.right);
-  dict["missing_left"] = array_of(arrays.missing_left);
-  return dict;
-}
-
-nb::dict to_dict(const DenseNet& net) {
-  const DenseNetArrays& arrays = net.arrays();
-  nb::dict dict;
-  dict["kind"] = "net";
-  dict["centre"] = array_of(arrays.centre);
-  dict["scale"] = array_of(arrays.scale);
-  dict["bound"] = arrays.bound;
-  nb::list layers;
-  for (const DenseLayer& layer : arrays.layers) {
-    nb::dict each;
-    each["inputs"] = layer.inputs;
-    each["outputs"] = layer.outputs;
-    each["weights"] = array_of(layer.weights);
-    each["biases"] = array_of(layer.biases);
-    layers.append(each);
-  }
-  dict["layers"] = layers;
-  return dict;
-}
-
-nb::object arrays_of(const std::shared_ptr<const RowFunction>& function) {
-  if (const auto* trees = dynamic_cast<const Trees*>(function.get())) return to_dict(*trees);
-  if (const auto* net = dynamic_cast<const DenseNet*>(function.get())) return to_dict(*net);
+/// The kind, and numbers and arrays by name; None for no function.
+nb::object arrays_of(const RowFunction* function) {
   if (function == nullptr) return nb::none();
+  const RowFunctionDescription description = function->describe();
   nb::dict dict;
-  dict["kind"] = "knn";
+  dict["kind"] = description.kind;
+  dict["inputs"] = function->inputs();
+  dict["outputs"] = function->outputs();
+  for (const auto& [name, value] : description.numbers) {
+    std::visit([&](auto number) { dict[nb::str(name.c_str())] = number; }, value);
+  }
+  for (const NamedArray& array : description.arrays) {
+    std::visit([&](auto values) { dict[nb::str(array.name.c_str())] = array_of(values, array.shape); }, array.values);
+  }
   return dict;
 }
 
@@ -370,13 +329,12 @@ void bind_model(nb::module_& module) {
   module.attr("SEEN_VERDICT") = kSeenVerdict;
   nb::class_<Model> model(module, "Model", "Base model, localizer, rule and calibration together.");
   bind_parts(model);
-  model.def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base); })
-      .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer); })
+  model.def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base.get()); })
+      .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer.get()); })
       .def("with_calibration", &with_calibration, nb::arg("calibration"), nb::arg("rows").none() = nb::none())
       .def_prop_ro("calibration_sketch",
                    [](const Model& self) { return SharedSketch(self.parts().calibration_sketch); })
       .def("sketch", &sketch, nb::arg("table"), nb::arg("outcomes"))
-      .def("seen", &seen, nb::arg("rows"))
       .def("require_new_rows", &check_new_rows, nb::arg("rows"), nb::arg("calibrated"), nb::arg("replace"))
       .def_prop_ro("guarantee", [](const Model& self) { return self.parts().guarantee.to_string(); })
       .def(
@@ -403,6 +361,9 @@ void bind_model(nb::module_& module) {
       .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
            nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none())
       .def("uncalibrated", &Model::uncalibrated)
+      .def(
+          "infinite_warning", [](const Model& self, double level) { return infinite_warning(self, level); },
+          nb::arg("level"))
       .def(
           "check_outcomes", [](const Model& self, const Doubles& outcomes) { self.check_outcomes(span_of(outcomes)); },
           nb::arg("outcomes"))

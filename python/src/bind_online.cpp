@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include <widthwise/model.hpp>
+#include <widthwise/report.hpp>
 #include <widthwise/track.hpp>
 
 #include "bindings.hpp"
@@ -119,36 +120,10 @@ std::map<std::uint64_t, std::uint64_t> pending(const SharedOnline& shared) {
   return rows;
 }
 
-/// What is known of one level.
-struct LevelCoverage {
-  double level;
-  double step;
-  OnlineCoverage found;
-};
-
-std::vector<nb::dict> coverage(const SharedOnline& shared) {
-  const auto known = locked(
-      [](const OnlineCalibration& online) {
-        std::vector<LevelCoverage> levels;
-        for (std::size_t j = 0; j < online.levels().size(); ++j) {
-          levels.push_back({online.levels()[j].value(), online.step(j), online.coverage(j)});
-        }
-        return levels;
-      },
-      shared);
-  std::vector<nb::dict> levels;
-  for (const auto& [level, step, found] : known) {
-    nb::dict dict;
-    dict["level"] = level;
-    dict["step"] = step;
-    dict["rows"] = found.rows;
-    dict["covered"] = found.covered;
-    dict["covered_fixed"] = found.covered_fixed;
-    dict["recent_rows"] = found.recent_rows;
-    dict["recent_covered"] = found.recent_covered;
-    levels.push_back(dict);
-  }
-  return levels;
+nb::dict report(const SharedOnline& shared) {
+  const std::string json =
+      locked([](const OnlineCalibration& online) { return to_json(online, NonFinite::kName); }, shared);
+  return nb::cast<nb::dict>(value_of(json));
 }
 
 std::vector<double> levels(const SharedOnline& shared) {
@@ -175,7 +150,7 @@ void bind_online(nb::module_& module) {
           },
           nb::arg("batch"))
       .def("pending", &pending)
-      .def("coverage", &coverage)
+      .def("report", &report)
       .def(
           "quantile",
           [](const SharedOnline& self, std::size_t j) {

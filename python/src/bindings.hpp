@@ -36,9 +36,11 @@ namespace nb = nanobind;
 
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using DoubleMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using DoubleCube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Booleans = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Numbers = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
 using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 using Cube = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
@@ -119,20 +121,23 @@ template <class Array, class Number>
   return std::make_unique_for_overwrite<double[]>(n);
 }
 
+/// A copy of numbers as an array of this shape.
 template <class Number>
-[[nodiscard]] nb::object array_of(const std::vector<Number>& values) {
+[[nodiscard]] nb::object array_of(std::span<const Number> values, const std::vector<std::size_t>& shape) {
   auto copy = std::make_unique_for_overwrite<Number[]>(values.size());
   std::copy(values.begin(), values.end(), copy.get());
-  return nb::cast(give<nb::ndarray<nb::numpy, Number, nb::ndim<1>>>(std::move(copy), {values.size()}));
+  nb::capsule owner(copy.get(), [](void* memory) noexcept { delete[] static_cast<Number*>(memory); });
+  return nb::cast(nb::ndarray<nb::numpy, Number>(copy.release(), shape.size(), shape.data(), owner));
 }
 
 [[nodiscard]] inline std::vector<Level> levels_of(const std::vector<double>& values) {
   return {values.begin(), values.end()};
 }
 
-[[nodiscard]] nb::dict to_dict(const Proportion& share);
-[[nodiscard]] nb::dict to_dict(const CoverageSpread& spread);
-[[nodiscard]] nb::list to_list(const std::vector<Bin>& bins);
+/// The value of a JSON text with Infinity and NaN, as Python's json module reads it.
+[[nodiscard]] inline nb::object value_of(const std::string& json) {
+  return nb::module_::import_("json").attr("loads")(json);
+}
 
 void bind_table(nb::module_& module);
 void bind_calibration(nb::module_& module);

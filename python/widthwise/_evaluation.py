@@ -1,41 +1,35 @@
-"""What intervals cost and whether they keep their promise, as numbers and as a table to read."""
+"""Width, validity and weak places of intervals on rows with outcomes."""
 
 from __future__ import annotations
 
-import html
-import math
 from typing import Any
 
 import numpy as np
 
 from . import _core, _tables
-from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of, whole
+from ._options import Guarantee, Levels, guarantee_text, levels_of, whole
+from ._printed import PrintedReport
 from ._tables import Floats
 
-_PLACES_SHOWN = 3  # weak places in the text
+percent = _core.percent  # "90.3%"
+number = _core.significant  # four significant digits, and all digits before the point
 
 
-class Evaluation(dict[str, Any]):
-    """The evaluation of a model on rows it has not seen: a dict, and a table when printed.
+class Evaluation(PrintedReport):
+    """The evaluation of intervals on rows that the model has not seen: a dict that prints as a table.
 
-    The keys are those of ``widthwise evaluate --json``: ``rows``; ``seen``, None or a dict with the shares of rows that
-    ``fitted`` and ``calibrated`` the model (in words: ``rows``), in which case the verdict is "not new"; and ``levels``,
-    a list with a dict for each level, in the order asked for: ``level``, ``coverage`` (with its 95 % confidence
-    interval), ``mean_width``, ``median_width``, ``interval_score``, ``infinite``, ``empty``, ``verdict``,
-    ``worst_slab``, ``weakest``, ``weak_places``, ``by_width``, ``by_group`` and ``by_feature``. What is called weak
-    there, and in the report, is the result of one test: with coverage that is the same everywhere, any place is called
-    weak with a probability of at most 1 %.
+    Keys and text are those of ``widthwise evaluate``:
+
+    - ``rows``: number of rows
+    - ``seen``: None, or a dict with the shares of rows that ``fitted`` and ``calibrated`` the model (as a sentence:
+      ``rows``); the verdict is then "not new"
+    - ``levels``: a dict per confidence level, in the given order, with ``level``, ``coverage`` (with its 95% confidence
+      interval), ``mean_width``, ``median_width``, ``interval_score``, ``infinite``, ``empty``, ``verdict``,
+      ``worst_slab``, ``weakest``, ``weak_places``, ``by_width``, ``by_group`` and ``by_feature``
+
+    All weak places, here and in the report, come from one test: if coverage is the same everywhere, the probability
+    that any place is called weak is at most 1%.
     """
-
-    def __str__(self) -> str:
-        head = f"{self['rows']:,} rows"
-        return "\n\n".join([head, *(_level_text(level) for level in self["levels"])])
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
 
     @property
     def valid(self) -> bool:
@@ -53,7 +47,7 @@ def evaluate_intervals(
     X: Any = None,
     guarantee: Guarantee = "marginal",
 ) -> Evaluation:
-    """Say whether intervals of any origin keep their promise, and what they cost.
+    """Evaluate intervals of any origin: width, validity and weak places.
 
     Parameters
     ----------
@@ -63,11 +57,11 @@ def evaluate_intervals(
     y : array-like of shape (n,)
         Outcomes.
     confidence_level : float or list of k floats
-        What the intervals promise.
+        Confidence levels of the intervals.
     calibration_rows : int
-        How many rows calibrated them: says how far from the level coverage may be.
+        Number of rows that calibrated them; determines how far coverage may be from the level.
     X : table of shape (n, d), optional
-        To search for places where coverage is weak.
+        Features to search for places where coverage is weak.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals, see `WidthwiseRegressor`.
 
@@ -115,14 +109,9 @@ def evaluate(
     outcomes: Floats,
     levels: list[float],
 ) -> Evaluation:
-    """Evaluate a model; features to search for weak places are those it was fitted with."""
+    """Evaluate a model; weak places are searched in the features that it was fitted with."""
     predictions, intervals = model.intervals(table, y_pred, groups, levels)
-    evaluation = _evaluate(intervals, outcomes, levels, table, model=model, predictions=predictions, groups=groups)
-    if seen := model.seen(model.sketch(table, outcomes)):
-        evaluation["seen"] = seen
-        for level in evaluation["levels"]:
-            level["verdict"].update(word=_core.SEEN_VERDICT, text=seen["text"])
-    return evaluation
+    return _evaluate(intervals, outcomes, levels, table, model=model, predictions=predictions, groups=groups)
 
 
 def _evaluate(
@@ -137,73 +126,19 @@ def _evaluate(
     groups: Any = None,
     guarantee: str = "marginal",
 ) -> Evaluation:
-    guarantee = guarantee if model is None else model.guarantee
-    rows = np.arange(len(outcomes) if table is not None else 0)
-    if len(rows) > _core.SEARCH_ROWS_AT_MOST:
-        rows = np.sort(np.random.default_rng(0).choice(len(rows), _core.SEARCH_ROWS_AT_MOST, replace=False))
-    features = table.take(rows) if table is not None else np.empty((0, 0))
-    names = table.names if table is not None else []
-    found = [
-        _core.evaluate(
-            model,
-            calibration_rows,
-            np.ascontiguousarray(intervals[:, 0, j]),
-            np.ascontiguousarray(intervals[:, 1, j]),
-            outcomes,
-            predictions,
-            groups,
-            level,
-            len(levels),
-            rows,
-            features,
-            names,
-            guarantee,
-        )
-        for j, level in enumerate(levels)
-    ]
-    return Evaluation(rows=len(outcomes), guarantee=guarantee_of(guarantee), seen=None, levels=found)
-
-
-def percent(share: float, digits: int = 1) -> str:
-    return "-" if math.isnan(share) else f"{100 * share:.{digits}f} %"
-
-
-def number(value: float) -> str:
-    """Four significant digits, and all those before the point."""
-    if math.isnan(value):
-        return "-"
-    if math.isinf(value):
-        return "infinite"
-    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
-
-
-def _with_confidence(share: dict[str, Any]) -> str:
-    return f"{percent(share['share'])}  ({percent(share['low'])} to {percent(share['high'])} at 95 % confidence)"
-
-
-def _level_text(level: dict[str, Any]) -> str:
-    lines = [f"Level {level['level']:g}", f"  coverage        {_with_confidence(level['coverage'])}"]
-    if level["worst_slab"]:
-        lines.append(f"  worst slab      {_with_confidence(level['worst_slab']['coverage'])}")
-    lines += _weak_places_text(level["weak_places"])
-    lines.append(f"  mean width      {number(level['mean_width'])}")
-    lines.append(f"  median width    {number(level['median_width'])}")
-    lines.append(f"  interval score  {number(level['interval_score'])}")
-    for kind in ("infinite", "empty"):
-        if level[kind]:
-            share = level[kind] / level["coverage"]["trials"]
-            lines.append(f"  {kind:<16}{level[kind]:,} interval{'' if level[kind] == 1 else 's'}, {percent(share)}")
-    return "\n".join([*lines, "", "  " + level["verdict"]["text"]])
-
-
-def _weak_places_text(places: dict[str, Any]) -> list[str]:
-    if not places["tested"]:
-        return []
-    found = places["found"]
-    lines = [f"  weak places     {len(found) or 'none'} of {places['tested']:,} tested"]
-    for place in found[:_PLACES_SHOWN]:
-        lines.append(f"{' ' * 18}{_with_confidence(place['coverage'])}")
-        lines.append(f"{' ' * 18}where {place['where']}")
-    if len(found) > _PLACES_SHOWN:
-        lines.append(f"{' ' * 18}and {len(found) - _PLACES_SHOWN:,} more")
-    return lines
+    searched = _core.search_rows(len(outcomes) if table is not None else 0)
+    report, text = _core.evaluate(
+        model,
+        model.sketch(table, outcomes) if model is not None and table is not None else None,
+        calibration_rows,
+        guarantee,
+        np.ascontiguousarray(intervals),
+        outcomes,
+        predictions,
+        groups,
+        levels,
+        searched,
+        table.take(searched) if table is not None else np.empty((0, 0)),
+        table.names if table is not None else [],
+    )
+    return Evaluation(report, text)

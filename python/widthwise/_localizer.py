@@ -27,6 +27,7 @@ from ._options import (
     whole,
     word,
 )
+from ._printed import FitReport
 from ._tables import Floats
 
 MIN_ROWS_TO_TRAIN = 20
@@ -77,7 +78,7 @@ class Localizer(HasModel):
 
     Attributes
     ----------
-    fit_report_ : dict
+    fit_report_ : FitReport
         What the goal costs and gives on rows held out, beside one width for all and the other end of the dial.
 
     Examples
@@ -96,7 +97,7 @@ class Localizer(HasModel):
     True
     """
 
-    fit_report_: dict[str, Any]
+    fit_report_: FitReport
 
     def __init__(
         self,
@@ -177,6 +178,7 @@ class Localizer(HasModel):
         calibration_size: float = 0.0,
         may_be_exact: bool = False,
         cross_validated: bool = False,
+        calibrated_later: int = 0,
     ) -> None:
         options = dict(self._options)
         if target in table.names:
@@ -196,7 +198,7 @@ class Localizer(HasModel):
             options["transform"] = "identity"
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
-            model, report = _core.fit(
+            self._model, report, text = _core.fit(
                 table=table,
                 y=y,
                 predictions=None if cross_validated else y_pred,
@@ -210,13 +212,14 @@ class Localizer(HasModel):
                 may_be_exact=may_be_exact,
                 threads=threads_of(self._n_jobs),
                 xgboost=xgboost_library() if base == "trees" or options["transform"] != "identity" else "",
+                calibrated_later=calibrated_later,
                 progress=callback,
                 **options,
             )
-        self._model, self.fit_report_ = model, report
-        for warning in report["warnings"]:
+        self.fit_report_ = FitReport(report, text)
+        for warning in self.fit_report_["warnings"]:
             warnings.warn(warning, UserWarning, stacklevel=3)
-        logger.info("%s", report["summary"])
+        logger.info("%s", self.fit_report_["summary"])
 
     @classmethod
     def from_booster(

@@ -260,20 +260,20 @@ class OnlinePredictor(HasModel):
     @property
     def coverage(self) -> list[float]:
         """Coverage of the issued intervals per level."""
-        return self._shares("covered", "rows")
+        return self._measured("coverage")
 
     @property
     def recent_coverage(self) -> list[float]:
         """Coverage of the last `window_rows` rows per level."""
-        return self._shares("recent_covered", "recent_rows")
+        return self._measured("recent_coverage")
 
     @property
     def fixed_coverage(self) -> list[float]:
         """Coverage that the original calibration would have had, per level."""
-        return self._shares("covered_fixed", "rows")
+        return self._measured("fixed_coverage")
 
-    def _shares(self, part: str, whole: str) -> list[float]:
-        return [level[part] / level[whole] if level[whole] else float("nan") for level in self._online.coverage()]
+    def _measured(self, name: str) -> list[float]:
+        return [level[name] for level in self._online.report()["levels"]]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_model": self._model.with_online(self._online).to_bytes()}

@@ -1,8 +1,8 @@
-"""How many calibration rows a promise needs."""
+"""Plan the calibration set: rows for a tolerance, or the coverage that rows give."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from . import _core
 from ._options import Guarantee, guarantee_text, real, whole
@@ -10,7 +10,7 @@ from ._options import Guarantee, guarantee_text, real, whole
 
 @dataclass(frozen=True)
 class Plan:
-    """What coverage to expect of intervals that are calibrated once.
+    """The size of a calibration set and the coverage to expect with it; prints as a sentence.
 
     Attributes
     ----------
@@ -18,7 +18,9 @@ class Plan:
     rows : int
         Calibration rows.
     mean, low, high : float
-        Mean of the coverage over calibrations, and the ends of the range it lies in with the confidence asked for.
+        Mean coverage over calibration sets, and the range that coverage lies in with the given confidence.
+    summary : str
+        The plan as a sentence.
     """
 
     confidence_level: float
@@ -26,6 +28,10 @@ class Plan:
     mean: float
     low: float
     high: float
+    summary: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.summary
 
 
 def plan(
@@ -36,18 +42,18 @@ def plan(
     confidence: float = 0.95,
     guarantee: Guarantee = "marginal",
 ) -> Plan:
-    """Say how many calibration rows keep coverage within a tolerance, or what coverage so many rows give.
+    """Plan the calibration set: the rows that keep coverage within a tolerance, or the coverage that rows give.
 
     Parameters
     ----------
     confidence_level : float, default=0.9
         The level of the intervals.
     tolerance : float, optional
-        How far coverage may be from the level, on either side.
+        Largest distance of coverage from the level, on either side.
     rows : int, optional
-        Calibration rows there are. Give this or `tolerance`.
+        Number of calibration rows. Give this or `tolerance`.
     confidence : float, default=0.95
-        How sure to be of it.
+        Confidence of the coverage range.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals, see `WidthwiseRegressor`. Without enough rows for it intervals are infinite, and
         mean, low and high are 1.
@@ -66,14 +72,13 @@ def plan(
     >>> plan(0.9, rows=1000, guarantee=0.95).mean           # at least 90% coverage in 95% of calibrations
     0.915...
     """
-    confidence_level, confidence = real(confidence_level, "confidence_level"), real(confidence, "confidence")
     if (tolerance is None) == (rows is None):
         raise ValueError("give either tolerance or rows")
-    if rows is None:
-        assert tolerance is not None
-        rows = _core.rows_for_tolerance(
-            confidence_level, real(tolerance, "tolerance"), confidence, guarantee_text(guarantee)
-        )
-    rows = whole(rows, "rows")
-    spread = _core.coverage_spread(confidence_level, rows, confidence, guarantee_text(guarantee))
-    return Plan(confidence_level, rows, spread["mean"], spread["low"], spread["high"])
+    made = _core.plan(
+        real(confidence_level, "confidence_level"),
+        None if tolerance is None else real(tolerance, "tolerance"),
+        None if rows is None else whole(rows, "rows"),
+        real(confidence, "confidence"),
+        guarantee_text(guarantee),
+    )
+    return Plan(made["level"], made["rows"], made["mean"], made["low"], made["high"], made["summary"])

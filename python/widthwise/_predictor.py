@@ -176,18 +176,11 @@ class Predictor(HasModel):
 
     def _checked_levels(self, confidence_level: Levels | None) -> list[float]:
         levels = levels_of(confidence_level, self._model.levels)
-        rows = self._model.calibration_rows
         if self._warn_if_uncalibrated(stacklevel=5):
             return levels
         for level in levels:
-            needed = _core.min_rows(level, self._model.guarantee)
-            if rows < needed:
-                warnings.warn(
-                    f"intervals of level {level:g} are infinite: the level needs {needed} calibration rows, the "
-                    f"model has {rows}; add calibration rows",
-                    UserWarning,
-                    stacklevel=4,
-                )
+            if warning := self._model.infinite_warning(level):
+                warnings.warn(f"{warning}; add calibration rows", UserWarning, stacklevel=4)
         return levels
 
     def _warn_if_uncalibrated(self, stacklevel: int) -> bool:

@@ -92,9 +92,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The fitted estimator; None when XGBoost's trees inside the model make the predictions.
     predictor_ : Predictor
         Localizer and calibration.
-    fit_report_ : dict
+    fit_report_ : FitReport
         What the goal costs and gives on rows held out, beside one width for all and the other end of the dial;
-        ``fit_report_["summary"]`` says it in a sentence.
+        ``fit_report_["summary"]`` states the result in sentences.
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has names.
@@ -307,6 +307,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             _tables.numbers(predictions, "y_pred"),
             may_be_exact=True,
             cross_validated=True,
+            calibrated_later=len(held),
             **options,
         )
         model = localizer._model
@@ -317,7 +318,6 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         core = _core.Calibration()
         held_pred = self._predictions(self.estimator_, held_X)
         model.calibrate(core, held_table, held_pred, None, y[held], first_row_of(table, y))
-        localizer.fit_report_["calibration_rows"] = len(held)
         return model.with_calibration(core, model.sketch(held_table, y[held]))
 
     def conformalize(self, X: Any, y: Any, *, y_pred: Any = None, replace: bool = False) -> WidthwiseRegressor:

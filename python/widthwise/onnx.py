@@ -182,17 +182,18 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
     model = predictor._model
     base: Any = model.base_arrays()
     localizer: Any = model.localizer_arrays()
-    _refuse(model, base)
+    _refuse(model, base, localizer)
     levels = predictor._checked_levels(confidence_level)
     sorted_scores = model.calibration.sorted(model.guarantee)
     quantiles = np.array([[sorted_scores.quantile(level) for level in levels]])
 
     graph = _Graph()
-    has_net = any(part is not None and part["kind"] == "net" for part in (base, localizer))
+    functions = [function for function in (base, localizer) if function is not None]
+    in_double = any(_ROW_FUNCTIONS[function["kind"]][0] == TensorProto.DOUBLE for function in functions)
     inputs = [
         helper.make_tensor_value_info(
             "x",
-            TensorProto.DOUBLE if has_net else TensorProto.FLOAT,
+            TensorProto.DOUBLE if in_double else TensorProto.FLOAT,
             ["N", len(model.features)],
             "a column for each feature: " + ", ".join(model.features),
         )
@@ -210,7 +211,7 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
     parameters: list[str] = []
     if localizer is not None:
         numbers = graph.cast(_evaluate(graph, localizer, ["x", f]), TensorProto.DOUBLE)
-        parameters = [graph.column(numbers, j) for j in range(_outputs(localizer))]
+        parameters = [graph.column(numbers, j) for j in range(localizer["outputs"])]
     _add_bounds(graph, model, f, parameters, quantiles)
     outputs += [
         helper.make_tensor_value_info(name, TensorProto.DOUBLE, ["N", len(levels)], f"{name} bounds of {model.target}")
@@ -236,7 +237,7 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
     return proto
 
 
-def _refuse(model: _core.Model, base: Any) -> None:
+def _refuse(model: _core.Model, base: Any, localizer: Any) -> None:
     """Raise if the model cannot be exported, with an alternative."""
     if why := model.uncalibrated():
         raise not_fitted(f"{why}: {HOW_TO_CALIBRATE}")
@@ -245,11 +246,12 @@ def _refuse(model: _core.Model, base: Any) -> None:
             f"the transform {model.transform} has no closed-form inverse, which a graph needs; fit with "
             f"score_transform='auto' or one of {', '.join(_INVERSES)}"
         )
-    if base is not None and base["kind"] == "knn":
-        raise ValueError(
-            "the base model is nearest neighbours, which ONNX has no operator for; fit with the base model trees, or "
-            "with predictions of another model as an input of the graph"
-        )
+    for part, function in (("base model", base), ("localizer", localizer)):
+        if function is not None and function["kind"] not in _ROW_FUNCTIONS:
+            raise ValueError(
+                f"the {part} is of the kind {function['kind']}, which ONNX has no operator for; fit with the base "
+                "model trees, or with predictions of another model as an input of the graph"
+            )
     if model.calibration.grouped:
         raise ValueError(
             "the calibration has groups, but a graph has one quantile for all rows; export a predictor calibrated "
@@ -260,16 +262,10 @@ def _refuse(model: _core.Model, base: Any) -> None:
 # ---- row functions
 
 
-def _outputs(arrays: Any) -> int:
-    return len(arrays["base"]) if arrays["kind"] == "trees" else int(arrays["layers"][-1]["outputs"])
-
-
-def _evaluate(graph: _Graph, arrays: Any, columns: list[str]) -> str:
-    """Trees or a network of matrices side by side; float32 of shape (N, outputs)."""
-    trees = arrays["kind"] == "trees"
-    seen = [graph.cast(part, TensorProto.FLOAT if trees else TensorProto.DOUBLE) for part in columns]
-    x = _side_by_side(graph, seen)
-    return _trees(graph, arrays, x) if trees else _net(graph, arrays, x)
+def _evaluate(graph: _Graph, function: Any, columns: list[str]) -> str:
+    """A row function of matrices side by side; float32 of shape (N, outputs)."""
+    seen_as, evaluate = _ROW_FUNCTIONS[function["kind"]]
+    return evaluate(graph, function, _side_by_side(graph, [graph.cast(part, seen_as) for part in columns]))
 
 
 def _side_by_side(graph: _Graph, parts: list[str]) -> str:
@@ -352,16 +348,23 @@ def _net(graph: _Graph, arrays: Any, x: str) -> str:
     z = graph.add("Div", centred, graph.constant(arrays["scale"]))
     z = graph.where(graph.add("IsNaN", z), 0.0, z)
     out = graph.cast(graph.at_most(graph.at_least(z, -bound), bound), TensorProto.FLOAT)
-    for i, layer in enumerate(arrays["layers"]):
-        weights = layer["weights"].reshape(layer["outputs"], layer["inputs"])
+    for i in range(arrays["layers"]):
+        weights = arrays[f"{i}.weights"]
         if i > 0:
             out = graph.add("Relu", out)
-        total = graph.constant(layer["biases"].reshape(1, -1), np.float32)
-        for k, value in enumerate(graph.columns(out, layer["inputs"])):
+        total = graph.constant(arrays[f"{i}.biases"].reshape(1, -1), np.float32)
+        for k, value in enumerate(graph.columns(out, weights.shape[1])):
             term = graph.add("Mul", value, graph.constant(weights[None, :, k], np.float32))
             total = graph.add("Add", total, term)
         out = total
     return out
+
+
+# Each kind of row function that ONNX can express: the type in which it takes x, and its nodes.
+_ROW_FUNCTIONS: dict[str, tuple[int, Callable[[_Graph, Any, str], str]]] = {
+    "trees": (TensorProto.FLOAT, _trees),
+    "net": (TensorProto.DOUBLE, _net),
+}
 
 
 # ---- from quantiles of scores to bounds

@@ -1,7 +1,11 @@
 #include "model_file/row_functions.hpp"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include <widthwise/dense_net.hpp>
 #include <widthwise/error.hpp>
@@ -15,11 +19,7 @@
 namespace widthwise::internal {
 namespace {
 
-// Stored in files, so for ever.
 constexpr const char* kNone = "none";
-constexpr const char* kTrees = "forest";
-constexpr const char* kNet = "net";
-constexpr const char* kKnn = "neighbours";
 
 std::uint32_t to_32_bits(std::uint64_t count, const std::string& what) {
   if (count <= std::numeric_limits<std::uint32_t>::max()) return static_cast<std::uint32_t>(count);
@@ -28,19 +28,6 @@ std::uint32_t to_32_bits(std::uint64_t count, const std::string& what) {
 
 std::uint32_t take_count(SafetensorsReader& reader, const std::string& name) {
   return to_32_bits(count_of(reader.take_text(name), name), name);
-}
-
-void put_trees(SafetensorsWriter& writer, const std::string& name, const TreeArrays& arrays) {
-  writer.put_text(name, kTrees);
-  writer.put_text(name + ".inputs", std::to_string(arrays.inputs));
-  writer.put(name + ".base", arrays.base);
-  writer.put(name + ".roots", arrays.roots);
-  writer.put(name + ".output_of", arrays.output_of);
-  writer.put(name + ".feature", arrays.feature);
-  writer.put(name + ".value", arrays.value);
-  writer.put(name + ".left", arrays.left);
-  writer.put(name + ".right", arrays.right);
-  writer.put(name + ".missing_left", arrays.missing_left);
 }
 
 std::shared_ptr<const RowFunction> take_trees(SafetensorsReader& reader, const std::string& name) {
@@ -58,19 +45,6 @@ std::shared_ptr<const RowFunction> take_trees(SafetensorsReader& reader, const s
 }
 
 std::string layer_name(const std::string& name, std::uint64_t layer) { return fmt::format("{}.{}", name, layer); }
-
-void put_net(SafetensorsWriter& writer, const std::string& name, const DenseNetArrays& arrays) {
-  writer.put_text(name, kNet);
-  writer.put_text(name + ".bound", text_of(arrays.bound));
-  writer.put_text(name + ".layers", std::to_string(arrays.layers.size()));
-  writer.put(name + ".centre", arrays.centre);
-  writer.put(name + ".scale", arrays.scale);
-  for (std::size_t i = 0; i < arrays.layers.size(); ++i) {
-    const DenseLayer& layer = arrays.layers[i];
-    writer.put(layer_name(name, i) + ".weights", layer.weights, {layer.outputs, layer.inputs});
-    writer.put(layer_name(name, i) + ".biases", layer.biases);
-  }
-}
 
 std::shared_ptr<const RowFunction> take_net(SafetensorsReader& reader, const std::string& name) {
   DenseNetArrays arrays;
@@ -90,15 +64,6 @@ std::shared_ptr<const RowFunction> take_net(SafetensorsReader& reader, const std
   return std::make_shared<DenseNet>(std::move(arrays));
 }
 
-void put_knn(SafetensorsWriter& writer, const std::string& name, const KnnArrays& arrays) {
-  writer.put_text(name, kKnn);
-  writer.put_text(name + ".neighbours", std::to_string(arrays.neighbours));
-  writer.put(name + ".centre", arrays.centre);
-  writer.put(name + ".scale", arrays.scale);
-  writer.put(name + ".points", arrays.points, {arrays.values.size(), arrays.centre.size()});
-  writer.put(name + ".values", arrays.values);
-}
-
 std::shared_ptr<const RowFunction> take_knn(SafetensorsReader& reader, const std::string& name) {
   KnnArrays arrays;
   arrays.neighbours = take_count(reader, name + ".neighbours");
@@ -113,35 +78,57 @@ std::shared_ptr<const RowFunction> take_knn(SafetensorsReader& reader, const std
   return std::make_shared<Knn>(std::move(arrays));
 }
 
+/// A kind of row function that model files hold. A new kind adds a line.
+struct StoredKind {
+  std::string_view kind;    ///< RowFunctionDescription::kind
+  std::string_view stored;  ///< its name in files, which never changes
+  std::shared_ptr<const RowFunction> (*take)(SafetensorsReader& reader, const std::string& name);
+};
+
+constexpr std::array<StoredKind, 3> kKinds = {{
+    {"trees", "forest", take_trees},
+    {"net", "net", take_net},
+    {"knn", "neighbours", take_knn},
+}};
+
 }  // namespace
 
 void put_function(SafetensorsWriter& writer, const std::string& name, const RowFunction* function) {
   if (function == nullptr) {
     writer.put_text(name, kNone);
-  } else if (const auto* trees = dynamic_cast<const Trees*>(function)) {
-    put_trees(writer, name, trees->arrays());
-  } else if (const auto* net = dynamic_cast<const DenseNet*>(function)) {
-    put_net(writer, name, net->arrays());
-  } else if (const auto* neighbours = dynamic_cast<const Knn*>(function)) {
-    put_knn(writer, name, neighbours->arrays());
-  } else {
+    return;
+  }
+  const RowFunctionDescription description = function->describe();
+  const auto* const known = std::ranges::find(kKinds, description.kind, &StoredKind::kind);
+  if (known == kKinds.end()) {
     throw make_error(ErrorCode::kInvalidArgument,
                      "the {} has a type that model files do not support; expected trees, a net or nearest neighbours",
                      name);
   }
+  writer.put_text(name, std::string(known->stored));
+  const std::string prefix = name + ".";
+  for (const auto& [number, value] : description.numbers) {
+    const auto* const whole = std::get_if<std::uint64_t>(&value);
+    writer.put_text(prefix + number, whole != nullptr ? std::to_string(*whole) : text_of(std::get<double>(value)));
+  }
+  for (const NamedArray& array : description.arrays) {
+    std::visit([&](auto values) { writer.put(prefix + array.name, values, {array.shape.begin(), array.shape.end()}); },
+               array.values);
+  }
 }
 
 std::shared_ptr<const RowFunction> take_function(SafetensorsReader& reader, const std::string& name) {
-  const std::string kind = reader.take_text(name);
-  if (kind == kNone) return nullptr;
+  const std::string stored = reader.take_text(name);
+  if (stored == kNone) return nullptr;
+  const auto* const known = std::ranges::find(kKinds, stored, &StoredKind::stored);
+  if (known == kKinds.end()) {
+    throw make_error(ErrorCode::kBadData, "{}: expected none, forest, net or neighbours, found '{}'", name, stored);
+  }
   try {
-    if (kind == kTrees) return take_trees(reader, name);
-    if (kind == kNet) return take_net(reader, name);
-    if (kind == kKnn) return take_knn(reader, name);
+    return known->take(reader, name);
   } catch (const Error& error) {
     throw make_error(ErrorCode::kBadData, "{}: {}", name, error.what());
   }
-  throw make_error(ErrorCode::kBadData, "{}: expected none, forest, net or neighbours, found '{}'", name, kind);
 }
 
 }  // namespace widthwise::internal

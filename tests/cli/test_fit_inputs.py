@@ -49,7 +49,7 @@ def coverage(file):
 def test_cross_validated_predictions_calibrate_nothing_until_the_deployed_model_has_predicted(widthwise, wide):
     widthwise.folder = wide
     done = widthwise(*fit("--cv-prediction"), "-o", "model.safetensors")
-    assert done.code == 0 and "rows to calibrate  0" in done.out and "rows to fit        200" in done.out
+    assert done.code == 0 and "calibration rows  0" in done.out and "fitting rows      200" in done.out
     why = "cross-validated predictions only train the localizer. Calibrate it with rows that no model was fitted on"
     assert why in done.err and "'widthwise calibrate'" in done.err
     shown = widthwise.ok("inspect", "model.safetensors").out

@@ -75,7 +75,7 @@ def test_merge_says_what_calibrate_says(folder):
     assert merged.json == calibrated.json and merged.json["rows_added"] == 1000
     replaced = folder.ok("merge", "homes.safetensors", "rows.shard", "--replace", *as_json).json
     assert (replaced["rows_added"], replaced["rows_seen"]) == (1000, 1000)
-    assert "1,000 of them new" in folder.ok("merge", "homes.safetensors", "rows.shard").out
+    assert "of which 1,000 are new" in folder.ok("merge", "homes.safetensors", "rows.shard").out
 
 
 def test_rows_that_come_twice_are_refused(folder):

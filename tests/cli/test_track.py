@@ -49,7 +49,7 @@ def test_coverage_is_kept_where_the_calibration_as_it_was_loses_it(homes, stream
         "tracked.parquet: 6,000 rows",
         "coverage of 6,000 rows",
         "of the last 1,000",
-        "calibration as it was",
+        "fixed calibration",
         "row by row, each outcome known",
     ]:
         assert part in text

@@ -21,8 +21,8 @@ def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
     assert outcome.code == 0
     assert outcome.err == "widthwise fit: warning: train.csv: left out the columns that do not hold numbers: city\n"
     for part in [
-        "rows to fit        2,250",
-        "rows to calibrate  750",
+        "fitting rows      2,250",
+        "calibration rows  750",
         "mean width",
         "coverage",
         "worst slab",
@@ -195,7 +195,7 @@ def test_evaluate_finds_an_honest_model_valid(homes):
     assert level["verdict"]["word"] == "valid"
     assert level["coverage"]["low"] < level["coverage"]["share"] < level["coverage"]["high"]
     assert sum(part["coverage"]["trials"] for part in level["by_width"]) == 4000
-    assert [part["low"] for part in level["by"]["parts"]] == [1, 2, 3, 4]
+    assert [part["low"] for part in level["by"]["bins"]] == [1, 2, 3, 4]
     assert set(level["worst_slab"]["direction"]) == {"a", "b", "rooms"}
     text = homes.ok("evaluate", "homes.safetensors", "test.csv", "--by", "a").out
     for part in ["coverage", "worst slab", "median width", "interval score", "Valid. ", "by width", "by a"]:
@@ -218,7 +218,7 @@ def test_xgboost_as_base_model(homes):
         "--target",
         "price",
         "--base",
-        "xgboost",
+        "trees",
         "--exclude",
         "forecast,city",
         "--threads",

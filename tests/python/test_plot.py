@@ -269,7 +269,7 @@ def test_coverage_that_is_too_low_is_marked(model, fresh):
     np.testing.assert_array_equal(marked.get_xdata(), display.levels[below])
     assert f"at {below.sum()} of 40 levels" in display.summary
     easier = CoverageDisplay.from_estimator(model, fresh.X, model.predict(fresh.X))
-    assert "these rows are easier than those of the calibration" in easier.summary
+    assert "these rows are easier than the calibration rows" in easier.summary
 
 
 def test_levels_that_the_calibration_cannot_promise_are_left_out(model, fresh):
@@ -278,7 +278,7 @@ def test_levels_that_the_calibration_cannot_promise_are_left_out(model, fresh):
     display = CoverageDisplay.from_estimator(small, fresh.X, fresh.y)
     assert display.levels.max() == 0.95
     assert display.greatest_level == 30 / 31
-    assert "infinite above 96.77 %" in texts(display)
+    assert "infinite above 96.77%" in texts(display)
     none = CoverageDisplay.from_estimator(small, fresh.X, fresh.y, confidence_level=0.99)
     assert len(none.levels) == 0
     assert "too few calibration rows" in none.summary
@@ -420,7 +420,7 @@ def test_the_frontier_of_a_fit_is_its_report(model):
     line = next(line for line in display.ax_.lines if line.get_label() == "goals")
     assert line.get_xdata().tolist() == [report["other"]["mean_width"], report["chosen"]["mean_width"]]
     assert "narrow" in texts(display)
-    assert "the goal 0.85 covers 88.0 % (83.0 % to 92.0 %)" in display.summary
+    assert "the goal 0.85 covers 88.0% (83.0% to 92.0%)" in display.summary
     # This hold-out is too small: no figure.
     assert model.fit_report_["chosen"]["worst_slab"] is None
     few = FrontierDisplay.from_report(model)

@@ -2,7 +2,7 @@
 
 >>> from widthwise import report                                    # doctest: +SKIP
 >>> report(model, X_test, y_test, "intervals.html").verdict         # doctest: +SKIP
-'The intervals are valid; coverage is low, 81 %, where sqft_living is at least 4,000.'
+'The intervals are valid; coverage is low, 81%, where sqft_living is at least 4,000.'
 
 The page is one HTML file that asks for nothing else: no script, no font, no picture from elsewhere.
 """
@@ -18,7 +18,7 @@ from .._evaluation import Evaluation, evaluate
 from .._options import Levels, file_of, levels_of
 from ..plot._rows import ModelRows
 from .page import page
-from .verdict import judge
+from .verdict import verdict_of
 
 
 class Report:
@@ -71,7 +71,7 @@ def report(
     """Write a page that says whether intervals are valid on new rows, where coverage is weak, and what to do.
 
     Every claim about weak places on the page, in its headline, table and pictures, is the result of one test. Where
-    coverage is the same everywhere, the page calls any place weak with a probability of at most 1 %.
+    coverage is the same everywhere, the page calls any place weak with a probability of at most 1%.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def report(
     rows = ModelRows.of(model, X, y, y_pred, groups)
     levels = levels_of(confidence_level, rows.model.levels)
     evaluation = evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, levels)
-    verdict = judge(evaluation, rows.model, model)
+    verdict = verdict_of(evaluation, model)
     title = title or f"Prediction intervals of {rows.model.target}"
     made = Report(page(title, verdict, evaluation, rows, model), verdict.headline, verdict.advice, evaluation)
     if path is not None:

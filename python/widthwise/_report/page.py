@@ -15,7 +15,7 @@ from .._evaluation import Evaluation, number, percent
 from ..plot._rows import ModelRows
 from ..plot._style import level_text
 from .pictures import Pictures
-from .verdict import Verdict, counted, weak_places
+from .verdict import Verdict, counted
 
 
 def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, model: Any) -> str:
@@ -28,7 +28,7 @@ def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, 
         main.append(_section("In pictures", _gallery(overview), f"Intervals of {level_text(verdict.level['level'])}."))
     if by_bins:
         note = (
-            f"Marked bins lie below the level by the test of this page: {_test_text(verdict.level)} Bars are 95 %"
+            f"Marked bins lie below the level by the test of this page: {_test_text(verdict.level)} Bars are 95%"
             " confidence intervals of each bin alone, so some lie below the level by chance."
         )
         if len(pictures.features) < len(rows.table.names):
@@ -46,7 +46,7 @@ def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, 
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(title)}</title>\n<style>\n{css}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(main).replace(" %", "\u00a0%")  # a number and its sign stay on one line
+        + "\n".join(main)
         + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -65,7 +65,7 @@ def _tiles(level: dict[str, Any], rows: ModelRows) -> str:
     coverage = level["coverage"]
     tiles = [
         (f"Coverage at {level_text(level['level'])}", percent(coverage["share"]), f"of {coverage['trials']:,} rows"),
-        ("Expected", _expected(level), f"in {100 * level['verdict']['confidence']:.4g} % of cases"),
+        ("Expected", _expected(level), f"in {100 * level['verdict']['confidence']:.4g}% of cases"),
         ("Mean width", number(level["mean_width"]), f"median {number(level['median_width'])}"),
     ]
     if level["worst_slab"]:
@@ -106,7 +106,7 @@ def _numbers(evaluation: Evaluation) -> str:
     table = f'<div class="scroll"><table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
     note = (
         f"{counted(evaluation['rows'], 'row')}{'' if evaluation['seen'] else ' that the model had not seen'}."
-        " In brackets: 95 % confidence intervals."
+        " In brackets: 95% confidence intervals."
         " Expected: the range of coverage that exchangeable rows would show. Worst slab: the coverage of the worst"
         " tenth or more of the rows, cut out by any mixture of the features; reported from"
         f" {_core.MIN_SLAB_ROWS} rows on that measure it. Weak places: {_test_text(evaluation['levels'][0])}"
@@ -118,7 +118,7 @@ def _numbers(evaluation: Evaluation) -> str:
 
 
 def _weak_cell(level: dict[str, Any]) -> str:
-    tested, found = level["weak_places"]["tested"], weak_places(level)
+    tested, found = level["weak_places"]["tested"], level["weak_places"]["found"]
     if not tested:
         return "-<small>too few rows to tell</small>"
     if not found:
@@ -185,7 +185,7 @@ def _guarantee(verdict: Verdict, rows: ModelRows) -> str:
         spread = _core.coverage_spread(level, n, guarantee=guarantee)
         points.append(
             f"One calibration set is not the average: with {n:,} rows, coverage lies between"
-            f" {percent(spread['low'])} and {percent(spread['high'])} in 95 % of cases. More calibration rows bring it"
+            f" {percent(spread['low'])} and {percent(spread['high'])} in 95% of cases. More calibration rows bring it"
             f" closer to {name}."
         )
     points += [

@@ -24,7 +24,7 @@ class CoverageDisplay(Display):
     """Measured coverage against the confidence level, with the band that exchangeable rows would stay in.
 
     Make it with `from_estimator` or `from_predictions`. The band allows for the chance in calibration rows and test
-    rows, and for the number of levels: coverage lies inside at all levels in at least 99 % of cases.
+    rows, and for the number of levels: coverage lies inside at all levels in at least 99% of cases.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class CoverageDisplay(Display):
         base = self.levels if difference else np.zeros(len(self.levels))
         if self.expected_low is not None and self.expected_high is not None:
             low, high = self.expected_low - base, self.expected_high - base
-            band: dict[str, Any] = {"color": good(), "alpha": 0.2, "label": "expected, in 99 % of cases"}
+            band: dict[str, Any] = {"color": good(), "alpha": 0.2, "label": "expected, in 99% of cases"}
             if len(self.levels) > AT_MOST_BARS:
                 ax.fill_between(self.levels, low, high, linewidth=0, **band)
             else:
@@ -206,7 +206,7 @@ class CoverageDisplay(Display):
             )
         if self.greatest_level < 1:
             ax.axvspan(self.greatest_level, 1, color=bad(), alpha=0.15, linewidth=0)
-            note(ax, f"infinite above {100 * self.greatest_level:.4g} %", y=0.02, va="bottom")
+            note(ax, f"infinite above {100 * self.greatest_level:.4g}%", y=0.02, va="bottom")
         ax.set_xlim(0, 1)
         percentages(ax.xaxis)
         if difference:
@@ -247,17 +247,17 @@ class CoverageDisplay(Display):
         if above.any():
             return (
                 f"Coverage is never below {band}; at {int(above.sum())} of {k} levels it is above: these rows are"
-                " easier than those of the calibration, or scores are tied."
+                " easier than the calibration rows, or scores are tied."
             )
         return f"Coverage stays inside {band} at all {k} levels."
 
 
 class ConditionalCoverageDisplay(Display):
-    """Coverage by bins of the rows, by width or by ranges of a feature, with 95 % confidence bars.
+    """Coverage by bins of the rows, by width or by ranges of a feature, with 95% confidence bars.
 
     Make it with `from_estimator`, `from_predictions` or `from_evaluation`. The level is a line: even coverage keeps it
     in every bin. Bins below the level by more than chance are marked, by a test that allows for the number of bins:
-    with even coverage, any mark appears with a probability of at most 1 %.
+    with even coverage, any mark appears with a probability of at most 1%.
 
     Attributes
     ----------
@@ -398,7 +398,7 @@ class ConditionalCoverageDisplay(Display):
         high = np.array([bin_["coverage"]["high"] for bin_ in self.bins])
         place = np.arange(len(self.bins))
         for chosen, colour, marker, label in (
-            (~self.below, good(), "o", "95 % confidence"),
+            (~self.below, good(), "o", "95% confidence"),
             (self.below, bad(), "X", "below the level"),
         ):
             if chosen.any():
@@ -433,8 +433,8 @@ class ConditionalCoverageDisplay(Display):
         order = np.argsort([bin_["coverage"]["share"] for bin_ in self.bins])
         worst, best = self.bins[order[0]], self.bins[order[-1]]
         spread = (
-            f"Coverage goes from {percent(worst['coverage']['share'])} where it is {self.labels[order[0]]}, to"
-            f" {percent(best['coverage']['share'])} where it is {self.labels[order[-1]]}"
+            f"Coverage ranges from {percent(worst['coverage']['share'])} ({self.labels[order[0]]}) to"
+            f" {percent(best['coverage']['share'])} ({self.labels[order[-1]]})"
         )
         count = int(self.below.sum())
         if not count:

@@ -29,7 +29,7 @@ class FrontierPoint:
     mean_width: float
     coverage: float
     worst_slab: float
-    low: float = np.nan  # 95 % confidence interval of worst_slab
+    low: float = np.nan  # 95% confidence interval of worst_slab
     high: float = np.nan
 
 
@@ -223,16 +223,16 @@ class FrontierDisplay(Display):
         """Description of the plot in sentences."""
         known = [point for point in self.points if np.isfinite(point.worst_slab)]
         if not known:
-            return "The rows are too few to measure coverage where it is worst."
+            return "The rows are too few to measure the worst slab."
         found = [
             f"{'one width for all' if point.name == ONE_WIDTH else f'the goal {point.name}'} covers"
-            f" {percent(point.worst_slab)} ({percent(point.low)} to {percent(point.high)}) with"
-            f" {number(point.mean_width)}"
+            f" {percent(point.worst_slab)} ({percent(point.low)} to {percent(point.high)}) at"
+            f" a mean width of {number(point.mean_width)}"
             for point in known
         ]
         last = f", and {found[-1]}" if len(found) > 1 else ""
         return (
-            f"Coverage where it is worst, with 95 % confidence, and what it costs in mean width: {', '.join(found[:-1] or found)}{last}."
+            f"Coverage of the worst slab, with its 95% confidence interval: {', '.join(found[:-1] or found)}{last}."
             " Up is more even, left is narrower."
         )
 

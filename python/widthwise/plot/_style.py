@@ -85,7 +85,7 @@ def percentages(axis: Any, signed: bool = False) -> None:
     if signed:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:+.4g}" if abs(value) > 1e-12 else "0"))
     else:
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g}%"))
 
 
 def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
@@ -111,8 +111,8 @@ def note(ax: Axes, text: str, *, x: float = 0.98, y: float = 0.96, **options: An
 
 
 def level_text(level: float) -> str:
-    """0.9 as 90 %."""
-    return f"{100 * level:.6g} %"
+    """0.9 as 90%."""
+    return f"{100 * level:.6g}%"
 
 
 def range_labels(lows: Sequence[float], highs: Sequence[float]) -> list[str]:

@@ -159,7 +159,7 @@ class WidthDisplay(Display):
             if round(abs(change), 2) == 0:
                 compared = "as wide on average"
             text += (
-                f" One width for all rows that covers as many would be {number(self.one_width)}: these are {compared}."
+                f" One width with the same coverage would be {number(self.one_width)}: these intervals are {compared}."
             )
         return text
 

@@ -15,18 +15,18 @@ bool comparable(const GoalReport& report, const GoalReport& other) {
   return std::isfinite(report.mean_width / other.mean_width);
 }
 
-/// How the mean width of `report` compares to that of another: "17 % narrower".
+/// How the mean width of `report` compares to that of another: "17% narrower".
 std::string width_against(const GoalReport& report, const GoalReport& other) {
   const double ratio = report.mean_width / other.mean_width;
   const std::string change = percent(std::abs(1 - ratio), 0);
-  if (change == "0 %") return "as wide";
+  if (change == "0%") return "as wide";
   return change + (ratio < 1 ? " narrower" : " wider");
 }
 
 }  // namespace
 
 std::string FitReport::summary() const {
-  if (chosen.goal == "fixed") return "All intervals have one width: nothing was learnt of where errors are large.";
+  if (chosen.goal == "fixed") return "All intervals have one width: no localizer was trained.";
   const auto worst = [](const GoalReport& goal) {
     const Proportion& slab = *goal.worst_slab;
     return percent(slab.share).append(" (").append(percent_range(slab.low, slab.high)).append(")");
@@ -38,7 +38,7 @@ std::string FitReport::summary() const {
     text = "These intervals are " + against + (against == "as wide" ? " as" : " than") +
            " one width for all rows, on average" + (slab_known ? ", and cover " : "");
   } else {
-    text = "The mean width cannot be compared with that of one width for all rows: one of them is infinite or 0";
+    text = "The mean width cannot be compared with one width for all rows, because one of them is infinite or 0";
     if (slab_known) text += ". These intervals cover ";
   }
   if (slab_known) text += worst(chosen) + " where coverage is worst, instead of " + worst(fixed);
@@ -50,7 +50,7 @@ std::string FitReport::summary() const {
   if (chosen.infinite > 0) text.append(" ").append(percent(chosen.infinite)).append(" of the intervals are infinite.");
   if (!other) return text;
   if (!comparable(*other, chosen)) {
-    return text + " The mean width of the goal " + other->goal + " cannot be compared with it.";
+    return text + " The mean width of the goal " + other->goal + " cannot be compared, because it is infinite or 0.";
   }
   text += " The goal " + other->goal + " would make them " + width_against(*other, chosen);
   if (slab_known && other->worst_slab) text += " and cover " + worst(*other) + " there";

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <widthwise/diagnostics.hpp>
+#include <widthwise/evaluation.hpp>
+#include <widthwise/guarantee.hpp>
+#include <widthwise/level.hpp>
+#include <widthwise/model.hpp>
+#include <widthwise/online.hpp>
+#include <widthwise/plan.hpp>
+#include <widthwise/seen_rows.hpp>
+#include <widthwise/train/fit.hpp>
+
+/// Reports as the command line and Python print them: `to_text` returns lines of at most 100 characters, `to_json` one
+/// JSON object.
+namespace widthwise {
+
+/// How `to_json` writes infinities and NaN, which JSON has no numbers for.
+enum class NonFinite {
+  kNull,  ///< null: strict JSON
+  kName,  ///< Infinity, -Infinity and NaN: as Python's json module reads and writes them
+};
+
+/// Confidence of the coverage range in the reports of a model and of a calibration.
+inline constexpr double kSpreadConfidence = 0.95;
+
+/// "intervals of level 0.99 are infinite: the level needs 99 calibration rows, the model has 50". Empty when the model
+/// has enough calibration rows.
+[[nodiscard]] std::string infinite_warning(const Model& model, const Level& level);
+
+// ---- small values
+
+[[nodiscard]] std::string to_json(const Proportion& proportion, NonFinite non_finite = NonFinite::kNull);
+[[nodiscard]] std::string to_json(const CoverageSpread& spread, NonFinite non_finite = NonFinite::kNull);
+[[nodiscard]] std::string to_json(const std::vector<Bin>& bins, NonFinite non_finite = NonFinite::kNull);
+
+// ---- evaluation
+
+/// The properties of a model that the verdict on it depends on.
+struct EvaluatedModel {
+  Level level;  ///< the first of the model
+  std::uint64_t calibration_rows = 0;
+  std::string goal = {};   ///< empty when unknown
+  bool one_width = false;  ///< for all rows
+
+  [[nodiscard]] static EvaluatedModel of(const Model& model);
+};
+
+/// LevelEvaluation of intervals on rows with outcomes, at one or several levels.
+struct EvaluationReport {
+  std::string table = {};  ///< name of the table; empty when it has none
+  std::uint64_t rows = 0;
+  Guarantee guarantee = {};
+  std::optional<EvaluatedModel> model = {};  ///< for an overall verdict with advice
+  SeenRows seen = {};
+  std::vector<std::string> features = {};
+  std::vector<LevelEvaluation> levels = {};
+  std::string by = {};                           ///< column to show coverage by, or empty
+  std::vector<std::vector<Bin>> by_column = {};  ///< per level, when there is such a column
+};
+
+[[nodiscard]] std::string to_text(const EvaluationReport& report);
+[[nodiscard]] std::string to_json(const EvaluationReport& report, NonFinite non_finite = NonFinite::kNull);
+
+// ---- fit
+
+/// Files of a fit, named in its report.
+struct FitFiles {
+  std::string model;                  ///< written
+  std::string table;                  ///< read
+  std::vector<std::string> left_out;  ///< columns that do not hold numbers
+};
+
+[[nodiscard]] std::string to_text(const FitResult& result, const std::optional<FitFiles>& files = std::nullopt);
+[[nodiscard]] std::string to_json(const FitResult& result, const std::optional<FitFiles>& files = std::nullopt,
+                                  NonFinite non_finite = NonFinite::kNull);
+
+// ---- calibration
+
+/// A model after rows were added to its calibration set.
+struct CalibrationReport {
+  const Model& model;
+  std::string file;  ///< written
+  std::uint64_t rows_added = 0;
+};
+
+[[nodiscard]] std::string to_text(const CalibrationReport& report);
+[[nodiscard]] std::string to_json(const CalibrationReport& report);
+
+/// The size of a calibration set and the coverage to expect with it.
+struct CalibrationPlan {
+  Level level;
+  Guarantee guarantee = {};
+  double confidence = kSpreadConfidence;
+  std::optional<double> tolerance = {};  ///< that the number of rows follows from
+  CoverageSpread spread = {};
+
+  /// The least number of rows whose coverage stays within `tolerance` of the level. Throws as rows_for_tolerance does.
+  [[nodiscard]] static CalibrationPlan for_tolerance(const Level& level, double tolerance, double confidence,
+                                                     const Guarantee& guarantee);
+  /// The coverage that `rows` calibration rows give. Throws as coverage_spread does.
+  [[nodiscard]] static CalibrationPlan for_rows(const Level& level, std::uint64_t rows, double confidence,
+                                                const Guarantee& guarantee);
+
+  /// One or two sentences.
+  [[nodiscard]] std::string summary() const;
+};
+
+[[nodiscard]] std::string to_text(const CalibrationPlan& plan);
+/// One object for one plan, else an array.
+[[nodiscard]] std::string to_json(const std::vector<CalibrationPlan>& plans, NonFinite non_finite = NonFinite::kNull);
+
+// ---- model files and streams
+
+/// The contents of a model file.
+struct ModelReport {
+  const Model& model;
+  std::string file;
+  std::uint64_t bytes = 0;
+  int format = 0;
+};
+
+[[nodiscard]] std::string to_text(const ModelReport& report);
+[[nodiscard]] std::string to_json(const ModelReport& report);
+
+/// Method, rows and coverage of a stream. An empty stream has a coverage of NaN.
+[[nodiscard]] std::string to_json(const OnlineCalibration& online, NonFinite non_finite = NonFinite::kNull);
+
+/// Rows of a table that a stream issued or observed.
+struct TrackReport {
+  const OnlineCalibration& before;
+  const OnlineCalibration& after;
+  std::string table;                         ///< read
+  std::string output = {};                   ///< written with intervals; empty when outcomes alone were observed
+  std::string saved = {};                    ///< model file written, or empty
+  std::uint64_t rows = 0;                    ///< read
+  std::vector<std::string> added = {};       ///< columns written
+  std::vector<std::uint64_t> infinite = {};  ///< intervals written, per level
+  std::optional<std::uint64_t> issued = {};  ///< the batch whose outcomes are pending
+  std::string order = {};                    ///< which outcomes were known at each interval, in words
+
+  /// Rows of the table whose outcomes were observed.
+  [[nodiscard]] std::uint64_t observed() const { return after.rows() - before.rows(); }
+};
+
+[[nodiscard]] std::string to_text(const TrackReport& report);
+[[nodiscard]] std::string to_json(const TrackReport& report);
+
+}  // namespace widthwise

@@ -1,0 +1,128 @@
+#include <utility>
+
+#include "layout.hpp"
+#include "printable.hpp"
+#include "report/json.hpp"
+#include "text.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::count;
+using internal::count_of;
+using internal::Json;
+using internal::json_of;
+using internal::percent;
+using internal::with_guarantee;
+
+/// "95%", "99.9%": all digits that a level has.
+std::string level_percent(double level) { return internal::significant(100 * level) + "%"; }
+
+}  // namespace
+
+std::string infinite_warning(const Model& model, const Level& level) {
+  const Guarantee& guarantee = model.parts().guarantee;
+  const std::uint64_t rows = model.parts().calibration.rows_kept();
+  const std::uint64_t needed = guarantee.min_rows(level);
+  if (rows >= needed) return "";
+  return "intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite: the level needs " +
+         count_of(needed, "calibration row") + ", the model has " + count(rows);
+}
+
+// ---- a calibrated model
+
+std::string to_text(const CalibrationReport& report) {
+  const ModelParts& parts = report.model.parts();
+  const Calibration& calibration = parts.calibration;
+  std::string text = internal::printable(report.file) + ": calibrated with " + count_of(calibration.rows_seen(), "row");
+  if (report.rows_added < calibration.rows_seen()) text += ", of which " + count(report.rows_added) + " are new";
+  text += ".\n";
+  for (const Level& level : parts.levels) {
+    const std::string intervals = "Intervals of level " + level.to_string() + with_guarantee(parts.guarantee);
+    const std::uint64_t needed = parts.guarantee.min_rows(level);
+    if (calibration.rows_kept() < needed) {
+      text += intervals + " are infinite: the level needs " + count_of(needed, "calibration row") + ".\n";
+      continue;
+    }
+    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept(), kSpreadConfidence, parts.guarantee);
+    text += intervals + " cover " + internal::percent_range(spread.low, spread.high) +
+            " of new outcomes, with 95% confidence.\n";
+  }
+  return text;
+}
+
+std::string to_json(const CalibrationReport& report) {
+  const ModelParts& parts = report.model.parts();
+  Json levels = Json::array();
+  for (const Level& level : parts.levels) {
+    levels.push_back({{"level", level.value()}});
+    levels.back().update(
+        json_of(coverage_spread(level, parts.calibration.rows_kept(), kSpreadConfidence, parts.guarantee)));
+  }
+  return internal::dump({{"model", report.file},
+                         {"rows_added", report.rows_added},
+                         {"rows_seen", parts.calibration.rows_seen()},
+                         {"rows_kept", parts.calibration.rows_kept()},
+                         {"guarantee", json_of(parts.guarantee)},
+                         {"levels", levels}});
+}
+
+// ---- the size of a calibration set
+
+CalibrationPlan CalibrationPlan::for_tolerance(const Level& level, double tolerance, double confidence,
+                                               const Guarantee& guarantee) {
+  CalibrationPlan plan =
+      for_rows(level, rows_for_tolerance(level, tolerance, confidence, guarantee), confidence, guarantee);
+  plan.tolerance = tolerance;
+  return plan;
+}
+
+CalibrationPlan CalibrationPlan::for_rows(const Level& level, std::uint64_t rows, double confidence,
+                                          const Guarantee& guarantee) {
+  return {.level = level,
+          .guarantee = guarantee,
+          .confidence = confidence,
+          .spread = coverage_spread(level, rows, confidence, guarantee)};
+}
+
+std::string CalibrationPlan::summary() const {
+  const std::string intervals = "intervals of level " + level.to_string() + with_guarantee(guarantee);
+  const std::string range = "between " + percent(spread.low, 2) + " and " + percent(spread.high, 2);
+  const std::string confident = "with " + level_percent(confidence) + " confidence";
+  if (tolerance) {
+    return "Calibrate with at least " + count_of(spread.rows, "row") + " to keep the coverage of " + intervals +
+           " within " + internal::significant(*tolerance) + " of " + level.to_string() + ": coverage is " + range +
+           ", " + confident + ".";
+  }
+  const std::string with_rows = "With " + count_of(spread.rows, "calibration row") + ", " + intervals;
+  const std::uint64_t needed = guarantee.min_rows(level);
+  if (spread.rows < needed) {
+    return with_rows + " are infinite: finite intervals need at least " + count_of(needed, "row") + ".";
+  }
+  std::string text = with_rows + " cover " + range + " of new outcomes, " + confident + ", and " +
+                     percent(spread.mean, 2) + " on average over calibration sets.";
+  if (const std::optional<Level>& conditional = guarantee.confidence()) {
+    text += " In " + level_percent(conditional->value()) + " of calibration sets they cover at least " +
+            level_percent(level.value()) + ".";
+  }
+  return text;
+}
+
+std::string to_text(const CalibrationPlan& plan) { return internal::wrapped(plan.summary()) + "\n"; }
+
+std::string to_json(const std::vector<CalibrationPlan>& plans, NonFinite non_finite) {
+  Json all = Json::array();
+  for (const CalibrationPlan& plan : plans) {
+    Json json = {{"level", plan.level.value()},
+                 {"guarantee", json_of(plan.guarantee)},
+                 {"confidence", plan.confidence},
+                 {"tolerance", plan.tolerance ? Json(*plan.tolerance) : Json(nullptr)},
+                 {"min_rows", plan.guarantee.min_rows(plan.level)}};
+    json.update(json_of(plan.spread));
+    json["summary"] = plan.summary();
+    all.push_back(std::move(json));
+  }
+  return internal::dump(all.size() == 1 ? all.front() : all, non_finite);
+}
+
+}  // namespace widthwise

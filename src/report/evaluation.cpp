@@ -1,0 +1,232 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "layout.hpp"
+#include "printable.hpp"
+#include "report/json.hpp"
+#include "report/verdict.hpp"
+#include "text.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::count;
+using internal::count_of;
+using internal::Json;
+using internal::json_of;
+using internal::percent;
+using internal::percent_range;
+using internal::significant;
+
+std::string verdict_of(const EvaluationReport& report, const LevelEvaluation& level) {
+  return std::string(report.seen.any() ? kSeenVerdict : name_of(level.verdict));
+}
+
+std::string summary_of(const EvaluationReport& report, const LevelEvaluation& level) {
+  return report.seen.any() ? report.seen.to_string() : level.summary;
+}
+
+// ---- text
+
+std::string with_confidence(const Proportion& share) {
+  return percent(share.share) + "  (" + percent_range(share.low, share.high) + " at 95% confidence)";
+}
+
+/// A line "  name            value".
+std::string line(std::string name, const std::string& value) {
+  constexpr std::size_t kNameWidth = 16;
+  name.resize(kNameWidth, ' ');
+  return "  " + name + value + "\n";
+}
+
+/// "12 intervals, 3.2%", or nothing for none.
+std::string share_line(const std::string& name, std::uint64_t found, std::uint64_t rows) {
+  if (found == 0) return "";
+  return line(name, count_of(found, "interval") + ", " + percent(internal::share(found, rows)));
+}
+
+std::string weak_places_text(const LevelEvaluation& level, const std::vector<std::string>& features) {
+  constexpr std::size_t kShown = 3;
+  if (level.places_tested == 0) return "";
+  const std::vector<WeakPlace>& found = level.weak_places;
+  const std::string number = found.empty() ? "none" : count(found.size());
+  std::string text = line("weak places", number + " of " + count(level.places_tested) + " tested");
+  for (std::size_t i = 0; i < std::min(kShown, found.size()); ++i) {
+    text += line("", with_confidence(found[i].coverage));
+    const std::string where = summary(found[i], level, features);
+    text += line("", "where " + where);
+  }
+  if (found.size() > kShown) text += line("", "and " + count(found.size() - kShown) + " more");
+  return text;
+}
+
+std::string bins_text(const std::string& title, const std::vector<Bin>& bins) {
+  internal::TextTable table;
+  table.add({title, "rows", "mean width", "coverage", "95% confidence"});
+  for (const Bin& bin : bins) {
+    const std::string name = std::isnan(bin.low)   ? "missing"
+                             : bin.low == bin.high ? significant(bin.low)
+                                                   : significant(bin.low) + " to " + significant(bin.high);
+    std::vector<std::string> cells = {name, count(bin.coverage.trials), significant(bin.mean_width),
+                                      percent(bin.coverage.share), percent_range(bin.coverage.low, bin.coverage.high)};
+    if (bin.weak) cells.emplace_back("weak");
+    table.add(std::move(cells));
+  }
+  return table.to_string();
+}
+
+std::string level_text(const EvaluationReport& report, std::size_t j) {
+  const LevelEvaluation& level = report.levels[j];
+  const IntervalSummary& summary = level.intervals;
+  std::string text = "\nLevel ";
+  text.append(level.level.to_string()).append("\n");
+  text += line("coverage", with_confidence(summary.coverage));
+  if (level.slab) text += line("worst slab", with_confidence(level.slab->coverage));
+  text += weak_places_text(level, report.features);
+  text += line("mean width", significant(summary.mean_width));
+  text += line("median width", significant(summary.median_width));
+  text += line("interval score", significant(summary.interval_score));
+  text += share_line("infinite", summary.infinite, summary.coverage.trials);
+  text += share_line("empty", summary.empty, summary.coverage.trials);
+  text.append("\n  ").append(internal::wrapped(summary_of(report, level), internal::kTextWidth, 2)).append("\n");
+  // Fewer rows make bins that show nothing but chance.
+  if (report.rows >= kMinSearchRows) text.append("\n").append(bins_text("by width", level.by_width));
+  if (!level.by_group.empty()) text.append("\n").append(bins_text("by group", level.by_group));
+  if (!report.by.empty()) {
+    const std::string column = internal::printable(report.by);
+    text.append("\n").append(bins_text("by " + column, report.by_column[j]));
+  }
+  return text;
+}
+
+// ---- JSON
+
+Json slab_json(const LevelEvaluation& level, const std::vector<std::string>& features) {
+  if (!level.slab) return nullptr;
+  Json direction = Json::object();
+  for (std::size_t f = 0; f < features.size(); ++f) direction[features[f]] = level.slab->direction[f];
+  return {{"coverage", json_of(level.slab->coverage)},
+          {"low", level.slab->low},
+          {"high", level.slab->high},
+          {"direction", direction},
+          {"weak", level.slab_is_weak}};
+}
+
+Json weakest_json(const LevelEvaluation& level, const std::vector<std::string>& features) {
+  if (!level.weakest) return nullptr;
+  const FeatureSlab& weakest = *level.weakest;
+  return {{"feature", features[weakest.feature]},
+          {"low", weakest.low},
+          {"high", weakest.high},
+          {"coverage", json_of(weakest.coverage)},
+          {"where", summary(weakest, features[weakest.feature])},
+          {"weak", level.range_is_weak}};
+}
+
+Json weak_places_json(const LevelEvaluation& level, const std::vector<std::string>& features) {
+  Json found = Json::array();
+  for (const WeakPlace& place : level.weak_places) {
+    found.push_back({{"kind", name_of(place.kind)},
+                     {"where", summary(place, level, features)},
+                     {"coverage", json_of(place.coverage)},
+                     {"p_value", place.p_value}});
+  }
+  return {{"tested", level.places_tested}, {"error", kWeakPlaceError}, {"found", found}};
+}
+
+/// The prediction is named null, whatever the features are named.
+Json by_feature_json(const LevelEvaluation& level, const std::vector<std::string>& features) {
+  Json array = Json::array();
+  for (const FeatureBins& feature : level.by_feature) {
+    const bool is_prediction = feature.feature == features.size();
+    array.push_back({{"feature", is_prediction ? Json(nullptr) : Json(features[feature.feature])},
+                     {"bins", json_of(feature.bins)}});
+  }
+  return array;
+}
+
+Json level_json(const EvaluationReport& report, std::size_t j) {
+  const LevelEvaluation& level = report.levels[j];
+  const IntervalSummary& summary = level.intervals;
+  Json json = {{"level", level.level.value()},
+               {"coverage", json_of(summary.coverage)},
+               {"mean_width", summary.mean_width},
+               {"median_width", summary.median_width},
+               {"interval_score", summary.interval_score},
+               {"infinite", summary.infinite},
+               {"empty", summary.empty},
+               {"verdict",
+                {{"word", verdict_of(report, level)},
+                 {"text", summary_of(report, level)},
+                 {"confidence", level.confidence},
+                 {"expected_low", level.expected.low},
+                 {"expected_high", level.expected.high}}},
+               {"worst_slab", slab_json(level, report.features)},
+               {"weakest", weakest_json(level, report.features)},
+               {"weak_places", weak_places_json(level, report.features)},
+               {"by_width", json_of(level.by_width)},
+               {"by_group", json_of(level.by_group)},
+               {"by_feature", by_feature_json(level, report.features)}};
+  if (!report.by.empty()) json["by"] = {{"column", report.by}, {"bins", json_of(report.by_column[j])}};
+  return json;
+}
+
+/// Shares of rows that the model has seen, or null.
+Json seen_json(const SeenRows& seen) {
+  if (!seen.any()) return nullptr;
+  const auto share = [](const RowOverlap& rows) { return rows.found() ? rows.share() : 0; };
+  return {{"fitted", share(seen.fitted)},
+          {"calibrated", share(seen.calibrated)},
+          {"rows", seen.shares()},
+          {"text", seen.to_string()}};
+}
+
+/// The overall verdict, or null.
+Json verdict_json(const EvaluationReport& report) {
+  const std::optional<internal::OverallVerdict> verdict = internal::overall_verdict(report);
+  if (!verdict) return nullptr;
+  Json advice = Json::array();
+  for (const internal::Advice& one : verdict->advice) advice.push_back({{"kind", one.kind}, {"text", one.text}});
+  return {{"mood", verdict->mood},         {"word", verdict->word}, {"headline", verdict->headline},
+          {"evidence", verdict->evidence}, {"advice", advice},      {"level", verdict->level}};
+}
+
+}  // namespace
+
+EvaluatedModel EvaluatedModel::of(const Model& model) {
+  const ModelParts& parts = model.parts();
+  const auto goal = parts.notes.find("goal");
+  return {.level = parts.levels.front(),
+          .calibration_rows = parts.calibration.rows_kept(),
+          .goal = goal == parts.notes.end() ? "" : goal->second,
+          .one_width = parts.rule.parameter_count() == 0};
+}
+
+std::string to_text(const EvaluationReport& report) {
+  const std::optional<internal::OverallVerdict> verdict = internal::overall_verdict(report);
+  std::string text = report.table.empty() ? "" : internal::printable(report.table) + ": ";
+  text += count_of(report.rows, "row") + "\n";
+  if (verdict) text.append("\n").append(internal::wrapped(verdict->headline)).append("\n");
+  for (std::size_t j = 0; j < report.levels.size(); ++j) text += level_text(report, j);
+  if (!verdict) return text;
+  text += "\nWhat to do:\n";
+  for (const internal::Advice& advice : verdict->advice) {
+    text.append("  - ").append(internal::wrapped(advice.text, internal::kTextWidth, 4)).append("\n");
+  }
+  return text;
+}
+
+std::string to_json(const EvaluationReport& report, NonFinite non_finite) {
+  Json json = Json::object();
+  if (!report.table.empty()) json["table"] = report.table;
+  json["rows"] = report.rows;
+  json["guarantee"] = json_of(report.guarantee);
+  json["seen"] = seen_json(report.seen);
+  json["verdict"] = verdict_json(report);
+  json["levels"] = Json::array();
+  for (std::size_t j = 0; j < report.levels.size(); ++j) json["levels"].push_back(level_json(report, j));
+  return internal::dump(json, non_finite);
+}
+
+}  // namespace widthwise

@@ -1,0 +1,108 @@
+#include <utility>
+
+#include "layout.hpp"
+#include "printable.hpp"
+#include "report/json.hpp"
+#include "text.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::count;
+using internal::count_of;
+using internal::Json;
+using internal::json_of;
+using internal::percent;
+using internal::significant;
+
+Json goal_json(const GoalReport& goal) {
+  return {{"goal", goal.goal},
+          {"score_transform", goal.score_transform},
+          {"mean_width", goal.mean_width},
+          {"coverage", goal.coverage},
+          {"worst_slab", goal.worst_slab ? json_of(*goal.worst_slab) : Json(nullptr)},
+          {"infinite", goal.infinite},
+          {"empty", goal.empty},
+          {"iterations", goal.iterations}};
+}
+
+std::string goal_name(const GoalReport& goal) {
+  if (goal.goal == "fixed") return "one width";
+  const bool named = goal.goal == "even" || goal.goal == "narrow";
+  return (named ? "" : "evenness ") + goal.goal + " (" + goal.score_transform + ")";
+}
+
+std::string goals_text(const FitReport& report) {
+  internal::TextTable table;
+  table.add({"goal", "mean width", "coverage", "worst slab", "95% confidence"});
+  const auto add = [&](const GoalReport& goal, const std::string& note) {
+    std::vector<std::string> cells = {goal_name(goal) + note, significant(goal.mean_width), percent(goal.coverage)};
+    if (goal.worst_slab) {
+      cells.push_back(percent(goal.worst_slab->share));
+      cells.push_back(internal::percent_range(goal.worst_slab->low, goal.worst_slab->high));
+    } else {
+      cells.insert(cells.end(), {"-", "too few rows"});
+    }
+    table.add(std::move(cells));
+  };
+  add(report.chosen, ", this model");
+  if (report.other) add(*report.other, "");
+  if (report.chosen.goal != "fixed") add(report.fixed, "");
+  return table.to_string();
+}
+
+std::string with_range(const Proportion& slab) {
+  return percent(slab.share).append(" (").append(internal::percent_range(slab.low, slab.high)).append(")");
+}
+
+/// The gain of the goal even over the goal chosen, for advice; null when even was not compared.
+Json even_gain(const FitReport& report) {
+  if (!report.other || report.other->goal != "even") return nullptr;
+  const GoalReport& even = *report.other;
+  const GoalReport& chosen = report.chosen;
+  if (!even.worst_slab || !chosen.worst_slab) return "The hold-out was too small to measure the gain.";
+  return "On the hold-out, the goal even covered " + with_range(*even.worst_slab) +
+         " where coverage is worst, instead of " + with_range(*chosen.worst_slab) + ", with a mean width of " +
+         significant(even.mean_width) + " instead of " + significant(chosen.mean_width) +
+         (even.worst_slab->low <= chosen.worst_slab->high ? "; the difference may be chance." : ".");
+}
+
+}  // namespace
+
+std::string to_text(const FitResult& result, const std::optional<FitFiles>& files) {
+  const FitReport& report = result.report;
+  const ModelParts& parts = result.model.parts();
+  std::string text = files ? internal::printable(files->model) + ": fitted on " + internal::printable(files->table) +
+                                 ", " + count_of(parts.features.size(), "feature")
+                           : "Fitted with " + count_of(parts.features.size(), "feature");
+  text += "\n\n  fitting rows      " + count(report.fit_rows) + ", of which " + count(report.holdout_rows) +
+          " in the hold-out\n";
+  text += "  calibration rows  " + count(report.calibration_rows) + "\n";
+  text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
+          " - prediction| out of sample\n\n";
+  text += "On the hold-out, at level " + parts.levels.front().to_string() + ":\n\n";
+  return text + goals_text(report) + "\n" + internal::wrapped(report.summary()) + "\n";
+}
+
+std::string to_json(const FitResult& result, const std::optional<FitFiles>& files, NonFinite non_finite) {
+  const FitReport& report = result.report;
+  const ModelParts& parts = result.model.parts();
+  Json json = Json::object();
+  if (files) json = {{"model", files->model}, {"table", files->table}, {"left_out", files->left_out}};
+  json.update({{"target", parts.target},
+               {"features", parts.features},
+               {"fit_rows", report.fit_rows},
+               {"holdout_rows", report.holdout_rows},
+               {"calibration_rows", report.calibration_rows},
+               {"base_error", report.base_error},
+               {"level", parts.levels.front().value()},
+               {"chosen", goal_json(report.chosen)},
+               {"other", report.other ? goal_json(*report.other) : Json(nullptr)},
+               {"fixed", goal_json(report.fixed)},
+               {"summary", report.summary()},
+               {"even_gain", even_gain(report)},
+               {"warnings", report.warnings}});
+  return internal::dump(json, non_finite);
+}
+
+}  // namespace widthwise

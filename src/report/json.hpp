@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <widthwise/report.hpp>
+
+/// What the reports share: JSON of small values, and phrases.
+namespace widthwise::internal {
+
+/// Keys stay in the order they were added.
+using Json = nlohmann::ordered_json;
+
+/// part / whole; NaN for 0 / 0.
+[[nodiscard]] inline double share(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// null for an empty text.
+[[nodiscard]] inline Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+[[nodiscard]] Json json_of(const Proportion& proportion);
+[[nodiscard]] Json json_of(const CoverageSpread& spread);
+[[nodiscard]] Json json_of(const std::vector<Bin>& bins);
+[[nodiscard]] Json json_of(const OnlineCalibration& online);
+[[nodiscard]] Json json_of(const OnlineCoverage& coverage);
+/// "marginal", or the confidence as a number.
+[[nodiscard]] Json json_of(const Guarantee& guarantee);
+
+/// " with guarantee 0.95" after "intervals of level 0.9"; nothing for the marginal guarantee.
+[[nodiscard]] std::string with_guarantee(const Guarantee& guarantee);
+
+/// The JSON text, indented by two, in full precision. Characters that a terminal would obey are escaped.
+[[nodiscard]] std::string dump(const Json& json, NonFinite non_finite = NonFinite::kNull);
+
+}  // namespace widthwise::internal

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <cmath>
+
+#include <widthwise/model_file.hpp>
+
+#include "layout.hpp"
+#include "printable.hpp"
+#include "report/json.hpp"
+#include "text.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::count;
+using internal::count_of;
+using internal::Json;
+using internal::json_of;
+using internal::percent;
+using internal::printable;
+
+Json function_json(const RowFunction* function) {
+  if (function == nullptr) return nullptr;
+  const RowFunctionDescription description = function->describe();
+  Json json = {{"kind", description.kind}};
+  for (const auto& [name, value] : description.figures) json[name] = value;
+  return json;
+}
+
+/// Lines "  name              value", with values wrapped and aligned.
+class Lines {
+ public:
+  void add(std::string name, const std::string& value) {
+    constexpr std::size_t kIndent = 20;
+    name = printable(name);
+    name.resize(std::max(kIndent - 2, name.size() + 1), ' ');
+    text_ += "  " + name + internal::wrapped(value, internal::kTextWidth, kIndent) + "\n";
+  }
+  void add_blank() { text_ += "\n"; }
+
+  [[nodiscard]] const std::string& to_string() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string calibration_text(const Model& model) {
+  if (const std::string missing = model.uncalibrated(); !missing.empty()) return missing;
+  const Calibration& calibration = model.parts().calibration;
+  std::string text = count_of(calibration.rows_seen(), "row");
+  if (calibration.rows_kept() < calibration.rows_seen()) {
+    text += ", of which " + count(calibration.rows_kept()) + " are kept";
+  }
+  if (calibration.grouped()) text += ", in " + count_of(calibration.groups().size(), "group");
+  return calibration.weighted() ? text + ", weighted" : text;
+}
+
+void add_model(Lines& lines, const Model& model) {
+  const ModelParts& parts = model.parts();
+  lines.add("target", parts.target.empty() ? "not named" : printable(parts.target));
+  lines.add("features", count(parts.features.size()) + ": " + internal::list(parts.features));
+  lines.add("base model", parts.base == nullptr
+                              ? "none: predictions are read from the column '" + printable(parts.prediction) + "'"
+                              : parts.base->describe().summary);
+  lines.add("localizer",
+            parts.localizer == nullptr ? "none: one width for all rows" : parts.localizer->describe().summary);
+  lines.add("rule", std::string(parts.rule.transform().name()) + " transform of the " +
+                        std::string(name_of(parts.rule.score())) + " error, " +
+                        (parts.rule.sides() == Sides::kTwo ? "two-sided" : "one half-width for both sides"));
+  if (std::isfinite(parts.outcome_range.low) || std::isfinite(parts.outcome_range.high)) {
+    lines.add("outcome range", internal::significant(parts.outcome_range.low) + " to " +
+                                   internal::significant(parts.outcome_range.high));
+  }
+  lines.add("fitted on", count_of(parts.fit_rows, "row"));
+  lines.add("calibration", calibration_text(model));
+}
+
+void add_coverage(Lines& lines, const ModelParts& parts) {
+  const std::optional<Level>& confidence = parts.guarantee.confidence();
+  lines.add("guarantee", confidence ? "training-conditional: coverage of at least the level for " +
+                                          percent(confidence->value()) + " of calibration sets"
+                                    : "marginal: coverage of at least the level, on average over calibration sets");
+  const std::uint64_t rows = parts.calibration.rows_kept();
+  for (const Level& level : parts.levels) {
+    const std::uint64_t needed = parts.guarantee.min_rows(level);
+    const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
+    lines.add("level " + level.to_string(), rows < needed
+                                                ? "infinite: needs " + count_of(needed, "calibration row")
+                                                : "covers " + internal::percent_range(spread.low, spread.high) +
+                                                      " of new outcomes, with 95% confidence");
+  }
+}
+
+void add_stream(Lines& lines, const OnlineCalibration& online) {
+  lines.add("stream", std::string(name_of(online.method())) + ", " + count_of(online.rows(), "row") + " observed" +
+                          (online.rows_pending() == 0 ? "" : ", " + count(online.rows_pending()) + " pending"));
+  for (std::size_t j = 0; j < online.levels().size() && online.rows() > 0; ++j) {
+    const OnlineCoverage coverage = online.coverage(j);
+    lines.add("  at level " + online.levels()[j].to_string(),
+              "covered " + percent(internal::share(coverage.covered, coverage.rows)) + ", and " +
+                  percent(internal::share(coverage.recent_covered, coverage.recent_rows)) + " of the last " +
+                  count_of(coverage.recent_rows, "row"));
+  }
+}
+
+Json levels_json(const ModelParts& parts) {
+  Json levels = Json::array();
+  for (const Level& level : parts.levels) {
+    levels.push_back({{"level", level.value()}, {"min_rows", parts.guarantee.min_rows(level)}});
+    levels.back().update(
+        json_of(coverage_spread(level, parts.calibration.rows_kept(), kSpreadConfidence, parts.guarantee)));
+  }
+  return levels;
+}
+
+}  // namespace
+
+std::string to_text(const ModelReport& report) {
+  const ModelParts& parts = report.model.parts();
+  Lines lines;
+  add_model(lines, report.model);
+  add_coverage(lines, parts);
+  if (parts.online) add_stream(lines, *parts.online);
+  if (!parts.notes.empty()) lines.add_blank();
+  for (const auto& [name, value] : parts.notes) lines.add(name, value);
+  return printable(report.file) + ": " + count_of(report.bytes, "byte") + ", format " + std::to_string(report.format) +
+         (report.format >= kChecksumFormat ? ", checksum verified" : ", no checksum") + "\n\n" + lines.to_string();
+}
+
+std::string to_json(const ModelReport& report) {
+  const ModelParts& parts = report.model.parts();
+  return internal::dump({{"model", report.file},
+                         {"bytes", report.bytes},
+                         {"format", report.format},
+                         {"checksum", report.format >= kChecksumFormat},
+                         {"target", parts.target},
+                         {"prediction", internal::or_null(parts.prediction)},
+                         {"features", parts.features},
+                         {"base", function_json(parts.base.get())},
+                         {"localizer", function_json(parts.localizer.get())},
+                         {"score_transform", parts.rule.transform().name()},
+                         {"score", name_of(parts.rule.score())},
+                         {"two_sided", parts.rule.sides() == Sides::kTwo},
+                         {"unit", parts.unit},
+                         {"outcome_range", {parts.outcome_range.low, parts.outcome_range.high}},
+                         {"fit_rows", parts.fit_rows},
+                         {"calibration",
+                          {{"rows_seen", parts.calibration.rows_seen()},
+                           {"rows_kept", parts.calibration.rows_kept()},
+                           {"groups", parts.calibration.groups().size()},
+                           {"grouped", parts.calibration.grouped()},
+                           {"weighted", parts.calibration.weighted()}}},
+                         {"guarantee", json_of(parts.guarantee)},
+                         {"levels", levels_json(parts)},
+                         {"online", parts.online ? json_of(*parts.online) : Json(nullptr)},
+                         {"notes", parts.notes}});
+}
+
+}  // namespace widthwise

@@ -1,0 +1,243 @@
+#include "report/verdict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "layout.hpp"
+#include "text.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+using Levels = std::vector<std::size_t>;  // indices of EvaluationReport::levels
+
+/// "90%", "99.5%": all digits that a level has.
+std::string level_name(double level) { return significant(100 * level, 6) + "%"; }
+
+std::string name_of(const EvaluationReport& report, std::size_t j) {
+  return level_name(report.levels[j].level.value());
+}
+
+/// "80%, 90% and 95%", or the ends of more than four.
+std::string names_of(const EvaluationReport& report, Levels levels) {
+  std::ranges::sort(levels, {}, [&](std::size_t j) { return report.levels[j].level.value(); });
+  constexpr std::size_t kMaxNames = 4;
+  if (levels.size() > kMaxNames) return name_of(report, levels.front()) + " to " + name_of(report, levels.back());
+  std::vector<std::string> names;
+  for (const std::size_t j : levels) names.push_back(name_of(report, j));
+  return list(names);
+}
+
+/// A share for a headline: without decimals, unless they tell it from the level.
+std::string headline_share(double share, double level) {
+  constexpr double kFar = 0.02;
+  constexpr double kHighLevel = 0.97;
+  return percent(share, std::abs(share - level) >= kFar && level <= kHighLevel ? 0 : 1);
+}
+
+bool is_main(const EvaluationReport& report, std::size_t j) {
+  return report.model && report.levels[j].level == report.model->level;
+}
+
+OverallVerdict seen_verdict(const EvaluationReport& report) {
+  std::size_t level = 0;
+  for (std::size_t j = report.levels.size(); j > 0; --j) {
+    if (is_main(report, j - 1)) level = j - 1;
+  }
+  return {.mood = "broken",
+          .word = "Not new rows",
+          .headline = "These rows do not measure the coverage of new rows: " + report.seen.shares() + ".",
+          .evidence =
+              "The errors of a model on rows that it has seen differ from its errors on new rows, and so do "
+              "coverage and width.",
+          .advice = {{"new_rows", "Evaluate with rows that neither fitted nor calibrated the model."}},
+          .level = level};
+}
+
+Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite) {
+  const std::uint64_t have = report.model->calibration_rows;
+  const Level* highest = &report.levels[infinite.front()].level;
+  for (const std::size_t j : infinite) {
+    if (report.levels[j].level.value() > highest->value()) highest = &report.levels[j].level;
+  }
+  const std::uint64_t needed = report.guarantee.min_rows(*highest);
+  if (have >= needed) {
+    return {"add_rows", "Calibrate every group with at least " + count_of(needed, "row") + " that fitted nothing."};
+  }
+  constexpr double kDigits = 1e4;
+  const double attainable = std::floor(kDigits * report.guarantee.max_level(have)) / kDigits;
+  return {"add_rows", "Add at least " + count_of(needed - have, "calibration row") + " for the level " +
+                          level_name(highest->value()) + ", or use a level of at most " + level_name(attainable) +
+                          ", which " + count_of(have, "row") + (have == 1 ? " allows." : " allow.")};
+}
+
+OverallVerdict infinite_verdict(const EvaluationReport& report, const Levels& infinite) {
+  const std::size_t lowest =
+      *std::ranges::min_element(infinite, {}, [&](std::size_t j) { return report.levels[j].level.value(); });
+  const LevelEvaluation& level = report.levels[lowest];
+  const std::uint64_t have = report.model->calibration_rows;
+  const std::uint64_t needed = report.guarantee.min_rows(level.level);
+  return {.mood = "broken",
+          .word = "Infinite",
+          .headline = "The intervals are infinite: the level " + name_of(report, lowest) + " needs " +
+                      count_of(needed, "calibration row") +
+                      (have >= needed ? " per group." : ", and the model has " + count(have) + "."),
+          .evidence = level.summary,
+          .advice = {advice_to_add_rows(report, infinite)},
+          .level = lowest};
+}
+
+/// The model's first level, else the one whose coverage is farthest below the expected range.
+std::size_t most_important(const EvaluationReport& report, const Levels& low) {
+  const auto importance = [&](std::size_t j) {
+    const LevelEvaluation& level = report.levels[j];
+    return std::pair(is_main(report, j), level.expected.low - level.intervals.coverage.share);
+  };
+  return *std::ranges::max_element(low, {}, importance);
+}
+
+OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low) {
+  const std::size_t j = most_important(report, low);
+  const LevelEvaluation& level = report.levels[j];
+  const double share = level.intervals.coverage.share;
+  // Small groups and training-conditional guarantees give more than the level.
+  const bool reached = share >= level.level.value();
+  OverallVerdict verdict{.mood = "broken",
+                         .word = reached ? "Lower than expected" : "Not valid here",
+                         .headline = std::string(reached ? "The intervals cover less than expected"
+                                                         : "The intervals are not valid on these rows") +
+                                     ": those of " + name_of(report, j) + " contain " + percent(share) +
+                                     " of the outcomes.",
+                         .evidence = level.summary,
+                         .advice = {{"calibrate", "Calibrate again with rows like these. Keep some rows for a test."}},
+                         .level = j};
+  if (level.weakest && level.range_is_weak) {
+    const Proportion& coverage = level.weakest->coverage;
+    // Lower than elsewhere, by an interval that exchangeable rows rarely leave.
+    if (proportion(coverage.successes, coverage.trials, kVerdictConfidence).high < share) {
+      const std::string where = summary(*level.weakest, report.features[level.weakest->feature]);
+      verdict.headline +=
+          " Coverage is lowest, " + headline_share(coverage.share, level.level.value()) + ", where " + where + ".";
+      verdict.advice.push_back({"look", "Check first what changed where " + where + "."});
+    }
+  }
+  verdict.advice.push_back({"fit",
+                            "If new rows stay like these, fit again with such rows: calibration alone makes all "
+                            "intervals wider."});
+  if (report.levels.size() > 1) {
+    verdict.evidence += " " + count(low.size()) + " of " + count(report.levels.size()) + " levels are too low.";
+  }
+  return verdict;
+}
+
+std::string evidence_for(const EvaluationReport& report, const LevelEvaluation& level) {
+  const WeakPlace& place = level.weak_places.front();
+  const Proportion& coverage = place.coverage;
+  std::string text = " Where " + summary(place, level, report.features) + ", " + count(coverage.successes) + " of " +
+                     count_of(coverage.trials, "outcome") + " lie in their interval: " + percent(coverage.share) +
+                     " (" + percent_range(coverage.low, coverage.high) + " at 95% confidence).";
+  if (level.weak_places.size() > 1) {
+    text += " In total, " + count(level.weak_places.size()) + " places are weak, some of which overlap.";
+  }
+  return text;
+}
+
+std::vector<Advice> advice_for_weak_place(const EvaluatedModel& model) {
+  if (model.goal == "even" && !model.one_width) {
+    return {{"more_rows", "Fit again with more rows from there: the goal is already even."},
+            {"groups",
+             "Or calibrate these rows as a group of their own (Mondrian), which gives the group marginal coverage. "
+             "Every row needs a group."}};
+  }
+  return {{"even", "Fit again with the goal even, which makes coverage as even as the data allow."}};
+}
+
+/// Advice about single intervals that are infinite or empty.
+void add_exceptions(OverallVerdict& verdict, const IntervalSummary& summary) {
+  const std::string of_rows = " of " + count(summary.coverage.trials) + " intervals ";
+  if (summary.infinite > 0) {
+    verdict.advice.push_back({"infinite", count(summary.infinite) + of_rows +
+                                              "are infinite: their groups have too few calibration rows, or none. "
+                                              "Calibrate with rows of these groups."});
+  }
+  if (summary.empty > 0) {
+    const double share = static_cast<double>(summary.empty) / static_cast<double>(summary.coverage.trials);
+    verdict.advice.push_back(
+        {"empty", count(summary.empty) + of_rows + "(" + percent(share) +
+                      ") are empty: no value conforms at this level, and the prediction alone "
+                      "is returned. A higher level or a goal nearer to even makes fewer of them."});
+  }
+}
+
+/// Coverage is valid over all rows. Are there places where it is low?
+OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finite) {
+  const auto weak = std::ranges::find_if(finite, [&](std::size_t j) { return !report.levels[j].weak_places.empty(); });
+  const std::size_t j = weak == finite.end() ? finite.front() : *weak;
+  const LevelEvaluation& level = report.levels[j];
+  const bool too_high = level.verdict == Verdict::kTooHigh;
+  OverallVerdict verdict{.mood = "valid",
+                         .word = too_high ? "Valid, but wide" : "Valid",
+                         .headline = "The intervals",
+                         .evidence = level.summary,
+                         .advice = {},
+                         .level = j};
+  if (report.levels.size() > 1) verdict.headline += " of " + names_of(report, finite);
+  verdict.headline += too_high ? " are valid, and wider than needed" : " are valid";
+  if (too_high) {
+    verdict.advice.push_back({"calibrate",
+                              "These rows are easier than the calibration rows. Calibrate with rows like these to "
+                              "make intervals narrower."});
+  }
+  if (!level.weak_places.empty()) {
+    const WeakPlace& place = level.weak_places.front();
+    verdict.mood = "weak";
+    verdict.word = "Valid, with a weak place";
+    verdict.headline +=
+        (finite.size() > 1 ? "; at " + name_of(report, j) + ", coverage is low, " : "; coverage is low, ") +
+        headline_share(place.coverage.share, level.level.value()) + ", where " +
+        summary(place, level, report.features) + ".";
+    verdict.evidence += evidence_for(report, level);
+    for (Advice& advice : advice_for_weak_place(*report.model)) verdict.advice.push_back(std::move(advice));
+  } else if (level.places_tested == 0) {
+    verdict.headline += "; " + count_of(report.rows, "row") + (report.rows == 1 ? " is" : " are") +
+                        " too few to search for weak places.";
+    verdict.advice.push_back({"more_tests", "Test with at least " + count_of(kMinSearchRows, "row") +
+                                                ", better thousands, to find weak places."});
+  } else {
+    verdict.headline += "; no place was found where coverage is weak.";
+    if (!too_high) verdict.advice.push_back({"none", "Nothing. Evaluate again when the data may have changed."});
+  }
+  add_exceptions(verdict, level.intervals);
+  return verdict;
+}
+
+}  // namespace
+
+std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
+  if (!report.model) return std::nullopt;
+  if (report.seen.any()) return seen_verdict(report);
+  Levels infinite;
+  Levels low;
+  Levels finite;
+  for (std::size_t j = 0; j < report.levels.size(); ++j) {
+    const Verdict verdict = report.levels[j].verdict;
+    if (verdict == Verdict::kInfinite) {
+      infinite.push_back(j);
+    } else {
+      if (verdict == Verdict::kTooLow) low.push_back(j);
+      finite.push_back(j);
+    }
+  }
+  if (finite.empty()) return infinite_verdict(report, infinite);
+  std::ranges::stable_sort(finite, {}, [&](std::size_t j) { return !is_main(report, j); });
+  OverallVerdict verdict = low.empty() ? valid_verdict(report, finite) : too_low_verdict(report, low);
+  if (infinite.empty()) return verdict;
+  if (verdict.mood == "valid") verdict.word = "Valid, some infinite";
+  if (verdict.mood != "broken") verdict.mood = "weak";
+  verdict.headline += " Those of " + names_of(report, infinite) + " are infinite.";
+  verdict.advice.push_back(advice_to_add_rows(report, infinite));
+  return verdict;
+}
+
+}  // namespace widthwise::internal
