@@ -84,7 +84,7 @@ def test_evaluate_says_when_rows_are_not_new(homes, model, tmp_path):
     assert report["levels"][0]["verdict"]["word"] == "not new"
     text = " ".join(homes.ok("evaluate", model, table).out.split())
     assert "75% of these rows were used to fit the model, 25% to calibrate it" in text
-    assert "does not measure coverage of new rows" in text and "Valid" not in text
+    assert "does not estimate the coverage of new rows" in text and "Valid" not in text
 
     homes.ok("calibrate", model, "fresh.csv", "--replace")
     assert "100% of these rows were used to calibrate the model" in homes.ok("evaluate", model, "fresh.csv").out

@@ -86,7 +86,7 @@ def test_rows_that_come_twice_are_refused(folder):
     folder.ok("merge", "homes.safetensors", "0.shard")
     before = bytes_of(folder, "homes.safetensors")
     message = folder.fails(DATA, "merge", "homes.safetensors", "0.shard")
-    assert "0.shard: rows of this shard are already in the calibration;" in message and "--replace" in message
+    assert "0.shard: rows of this shard are already in the calibration set" in message and "--replace" in message
     message = folder.fails(DATA, "calibrate", "homes.safetensors", "rows.csv", "--key", "id")
     assert "rows.csv: the row of key " in message and "--replace" in message
     assert bytes_of(folder, "homes.safetensors") == before
@@ -120,7 +120,7 @@ def test_a_part_of_another_model_is_refused(folder):
     folder.ok("calibrate", "other.safetensors", "shard1.csv", "--key", "id", "--emit", "other.shard")
     message = folder.fails(DATA, "merge", "homes.safetensors", "other.shard")
     assert message == (
-        "widthwise merge: other.shard: these are scores of another model; create the shard again with this one"
+        "widthwise merge: other.shard: the shard holds scores of another model; create it again with this model"
     )
 
 
