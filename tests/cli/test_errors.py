@@ -253,7 +253,10 @@ def test_whole_numbers_are_neither_wrapped_nor_cut(homes, command, option):
     for wrong in (2**64, -1, "1e3", "0x10"):
         message = homes.fails(USAGE, *arguments, option, str(wrong))
         assert option in message
-        assert f"{2**64} is too large; expected at most {2**64 - 1}" in message or "is not a 64-bit integer" in message
+        assert (
+            f"{2**64} is too large; expected at most {2**64 - 1}" in message
+            or "is not a non-negative integer" in message
+        )
 
 
 def test_fewer_than_two_folds_are_refused(homes):
