@@ -109,7 +109,7 @@ def test_evaluations_and_reports_say_when_rows_are_not_new(model, rows, tmp_path
     assert evaluation["seen"]["fitted"] == pytest.approx(0.75, abs=0.01)
     assert evaluation["levels"][0]["verdict"]["word"] == "not new" and not evaluation.valid
     text = " ".join(str(evaluation).split())
-    assert "does not measure coverage of new rows" in text and "Valid" not in text
+    assert "does not estimate the coverage of new rows" in text and "Valid" not in text
     page = report(model, X, y)
     assert page.verdict.startswith(
         "These rows do not measure the coverage of new rows: 75% of these rows were used to fit the model"
