@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include <widthwise/train/xgboost.hpp>
+#include <widthwise/train/communicator.hpp>
 
 namespace widthwise::cli {
 

@@ -185,7 +185,7 @@ def integers(data: Bytes):
 
 def fit_localizer(data: Bytes) -> None:
     localizer = Localizer(
-        transform="identity" if not data.odd(8) else data.pick(["exp", "nothing", "", 3]),
+        score_transform="identity" if not data.odd(8) else data.pick(["exp", "nothing", "", 3]),
         goal=option(data, None, "even", 0.5),
         confidence_level=option(data, *GOOD_NUMBERS),
         two_sided=option(data, None, False),
@@ -306,7 +306,7 @@ def judge(data: Bytes) -> None:
 
 def use_regressor(data: Bytes) -> None:
     model = WidthwiseRegressor(
-        transform="identity",
+        score_transform="identity",
         confidence_level=option(data, *GOOD_NUMBERS),
         cv=option(data, 2, 5),
         calibration_size=option(data, 0.25, 10, 0),
@@ -322,7 +322,7 @@ def use_regressor(data: Bytes) -> None:
 
 ENTRIES = [fit_localizer, use_predictor, use_calibration, use_online, load_bytes, judge, use_regressor]
 
-_learnt = Localizer(transform="identity").fit(X, Y, F)
+_learnt = Localizer(score_transform="identity").fit(X, Y, F)
 PREDICTOR = Predictor(_learnt, _learnt.calibrate(X + 9, Y, F))
 MODEL_BYTES = PREDICTOR._model.to_bytes()
 CALIBRATION_BYTES = PREDICTOR.calibration.to_bytes()

@@ -310,8 +310,8 @@ TEST(KnnTrainer, RefusesBadOptionsAndRows) {
   const auto refused = [](const KnnOptions& options, const char* message) {
     expect_error(ErrorCode::kInvalidArgument, message, [&] { (void)make_knn_trainer(options); });
   };
-  refused({.candidates = {}}, "found none");
-  refused({.candidates = {4, 0}}, "found 0");
+  refused({.candidates = {}}, "candidates is ''; expected whole numbers");
+  refused({.candidates = {4, 0}}, "candidates is '4,0'");
   refused({.holdout_fraction = 0}, "holdout_fraction");
   refused({.holdout_fraction = 1}, "holdout_fraction");
   refused({.holdout_fraction = kNaN}, "holdout_fraction");

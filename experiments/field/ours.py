@@ -56,7 +56,7 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
 
     for name, options in {
         "narrow, all levels": {"goal": "narrow", "level_window": "all", "two_sided": narrow.two_sided},
-        "density": {"transform": "density", "goal": "narrow", "two_sided": narrow.two_sided},
+        "density": {"score_transform": "density", "goal": "narrow", "two_sided": narrow.two_sided},
         "evenness 0.85, two-sided": {"goal": 0.85, "two_sided": True},
     }.items():
         localizer, took = trees(**options)

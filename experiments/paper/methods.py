@@ -62,7 +62,7 @@ def fit_trees(rows: Rows, transform: str, seed: int) -> Localized:
     """Train trees on l_all."""
     localizer = Localizer(
         goal="narrow",
-        transform=transform,
+        score_transform=transform,
         level_window="all",
         two_sided=False,
         random_state=seed,

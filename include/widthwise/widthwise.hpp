@@ -30,10 +30,15 @@
 #include <widthwise/track.hpp>
 #include <widthwise/train/cross_fit.hpp>
 #include <widthwise/train/fit.hpp>
+#include <widthwise/train/fit_options.hpp>
 #include <widthwise/train/knn.hpp>
+#include <widthwise/train/net_options.hpp>
+#include <widthwise/train/options.hpp>
 #include <widthwise/train/progress.hpp>
+#include <widthwise/train/registry.hpp>
 #include <widthwise/train/threads.hpp>
 #include <widthwise/train/trainer.hpp>
+#include <widthwise/train/tree_options.hpp>
 #include <widthwise/transform.hpp>
 #include <widthwise/trees.hpp>
 #include <widthwise/version.hpp>

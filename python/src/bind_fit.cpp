@@ -2,7 +2,7 @@
 
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
-#include <widthwise/train/knn.hpp>
+#include <widthwise/train/registry.hpp>
 #include <widthwise/train/threads.hpp>
 #include <widthwise/train/xgboost.hpp>
 
@@ -25,63 +25,28 @@ ProgressCallback progress_of(const nb::object& callback) {
   };
 }
 
-struct Trainers {
-  std::unique_ptr<const BaseTrainer> base;
-  std::unique_ptr<const LocalizerTrainer> localizer;
+/// Where the rows of a fit are.
+struct FitColumns {
+  std::string target;
+  std::string prediction;
+  std::uint64_t first_row = 0;
+  std::uint64_t calibrated_later = 0;  ///< rows that the caller adds to the calibration set
 };
 
-Trainers make_trainers(const std::string& base, bool with_localizer, const std::string& xgboost, std::size_t threads,
-                       std::uint64_t seed) {
-  Trainers trainers;
-  std::shared_ptr<const XgboostLibrary> library;
-  if (with_localizer || base == "trees") library = XgboostLibrary::load(xgboost);
-  if (base == "trees") {
-    TreeBaseOptions options;
-    options.threads = threads;
-    options.seed = seed;
-    trainers.base = make_tree_base_trainer(library, options);
-  } else if (base == "knn") {
-    KnnOptions options;
-    options.seed = seed;
-    trainers.base = make_knn_trainer(options);
-  } else if (!base.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "there is no base model '" + base + "'; expected trees or knn");
-  }
-  if (with_localizer) {
-    TreeOptions options;
-    options.threads = threads;
-    options.seed = seed;
-    trainers.localizer = make_tree_trainer(library, options);
-  }
-  return trainers;
+FitOptions fit_options(const OptionValues& values) {
+  FitOptions options;
+  FitOptions::table().set(options, values);
+  return options;
 }
 
-/// The model, and its report as JSON and as text. `calibrated_later` rows are added to the report, and to the model by
-/// the caller.
-std::tuple<Model, std::string, std::string> fit_table(
-    const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
-    const std::optional<Doubles>& cv_predictions, const std::string& target, const std::string& prediction,
-    std::uint64_t first_row, const std::string& base, const std::string& goal, const std::string& transform,
-    std::optional<bool> two_sided, const std::optional<std::tuple<double, double, double>>& level_window,
-    const std::vector<double>& levels, const std::string& guarantee, double calibration_size, std::size_t folds,
-    const std::pair<double, double>& range, bool may_be_exact, bool compare, std::uint64_t seed, std::size_t threads,
-    const std::string& xgboost, std::uint64_t calibrated_later, const nb::object& progress) {
-  FitOptions options;
-  if (!goal.empty()) options.goal = Goal::parse(goal);
-  options.score_transform = transform;
-  if (two_sided) options.sides = *two_sided ? Sides::kTwo : Sides::kOne;
-  options.level_window = level_window_of(level_window);
-  options.levels = levels_of(levels);
-  options.guarantee = Guarantee::parse(guarantee);
-  options.calibration_size = calibration_size;
-  options.folds = folds;
-  options.outcome_range = {range.first, range.second};
-  options.may_be_exact = may_be_exact;
-  options.compare = compare;
-  options.seed = seed;
-
-  const ResolvedGoal resolved = resolve_goal(options.goal, options.score_transform);
-  const Trainers trainers = make_trainers(base, resolved.objective != nullptr, xgboost, threads, seed);
+/// The model, and its report as JSON and as text.
+std::tuple<Model, std::string, std::string> fit_table(const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
+                                     const std::optional<Doubles>& cv_predictions, const FitColumns& columns,
+                                     const FitOptions& options, const TrainerOptions& trainer_options,
+                                     const nb::object& progress) {
+  const ResolvedGoal resolved = resolve_goal(options.goal, options.score_transform, options.sides.value_or(Sides::kOne),
+                                             std::nullopt, {.score = options.score});
+  const Trainers trainers = make_trainers(trainer_options, options.seed, resolved.objective != nullptr);
   FitResult result = [&] {
     const nb::gil_scoped_release release;
     std::vector<double> copy;
@@ -97,14 +62,47 @@ std::tuple<Model, std::string, std::string> fit_table(
                 .y = span_of(y),
                 .predictions = span_of(predictions),
                 .features = table.names(),
-                .target = target,
-                .prediction = prediction,
-                .first_row = first_row,
+                .target = columns.target,
+                .prediction = columns.prediction,
+                .first_row = columns.first_row,
                 .cv_predictions = span_of(cv_predictions)},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
   }();
-  result.report.calibration_rows += calibrated_later;
+  result.report.calibration_rows += columns.calibrated_later;
   return {result.model, to_json(result, std::nullopt, NonFinite::kName), to_text(result)};
+}
+
+nb::dict to_dict(const OptionInfo& info) {
+  nb::dict dict;
+  dict["name"] = info.name;
+  dict["form"] = info.form;
+  dict["expected"] = info.expected;
+  dict["help"] = info.help;
+  dict["group"] = info.group;
+  dict["default"] = info.default_value;
+  return dict;
+}
+
+nb::list to_list(std::span<const OptionInfo> infos) {
+  nb::list list;
+  for (const OptionInfo& info : infos) list.append(to_dict(info));
+  return list;
+}
+
+/// All trainers with their options.
+nb::list trainer_list() {
+  nb::list list;
+  for (const TrainerEntry& entry : trainers()) {
+    nb::dict dict;
+    dict["kind"] = std::string(name_of(entry.kind));
+    dict["name"] = entry.name;
+    dict["help"] = entry.help;
+    dict["distributed"] = entry.distributed;
+    dict["available"] = entry.make_base != nullptr || entry.make_localizer != nullptr;
+    dict["options"] = to_list(entry.options);
+    list.append(dict);
+  }
+  return list;
 }
 
 /// Throw, counting and naming rows, when outcomes lie outside the range.
@@ -117,14 +115,28 @@ void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& ra
 }  // namespace
 
 void bind_fit(nb::module_& module) {
-  const FitOptions options;
-  module.def("fit", &fit_table, nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(),
-             nb::arg("cv_predictions").none(), nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"),
-             nb::arg("base"), nb::arg("goal"), nb::arg("transform"), nb::arg("two_sided").none(),
-             nb::arg("level_window").none(), nb::arg("levels"), nb::arg("guarantee"), nb::arg("calibration_size"),
-             nb::arg("folds"), nb::arg("range"), nb::arg("may_be_exact"), nb::arg("compare"), nb::arg("seed"),
-             nb::arg("threads"), nb::arg("xgboost"), nb::arg("calibrated_later"), nb::arg("progress").none());
+  register_xgboost();
+  nb::class_<FitColumns>(module, "FitColumns")
+      .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t>(), nb::kw_only(), nb::arg("target"), nb::arg("prediction"),
+           nb::arg("first_row"), nb::arg("calibrated_later"));
+  module.def(
+      "fit",
+      [](const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
+         const std::optional<Doubles>& cv_predictions, const FitColumns& columns, const OptionValues& options,
+         const OptionValues& trainers, const nb::object& progress) {
+        TrainerOptions trainer_options;
+        TrainerOptions::table().set(trainer_options, trainers);
+        return fit_table(table, y, predictions, cv_predictions, columns, fit_options(options), trainer_options,
+                         progress);
+      },
+      nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(), nb::arg("cv_predictions").none(),
+      nb::arg("columns"), nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
+  module.def("check_fit_options", [](const OptionValues& options) { (void)fit_options(options); }, nb::arg("options"));
+  module.def("fit_option_list", [] { return to_list(FitOptions::table().infos()); });
+  module.def("trainer_option_list", [] { return to_list(TrainerOptions::table().infos()); });
+  module.def("trainer_list", &trainer_list);
   module.def("check_outcomes", &check_outcomes, nb::arg("outcomes"), nb::arg("range"));
+  const FitOptions options;
   module.attr("CALIBRATION_SIZE") = options.calibration_size;
   module.attr("FOLDS") = options.folds;
   module.def("available_processors", &available_processors);

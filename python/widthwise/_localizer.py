@@ -18,11 +18,9 @@ from ._options import (
     Guarantee,
     Levels,
     LevelWindow,
-    flag,
-    goal_text,
-    guarantee_text,
-    level_window_of,
+    fit_options_of,
     levels_of,
+    option_texts,
     range_of,
     whole,
     word,
@@ -50,31 +48,41 @@ class Localizer(HasModel):
     Parameters
     ----------
     goal : {"even", "narrow"} or float, default=0.85
-        What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
-        between, 1 being even.
-    transform : str, default="auto"
-        How a score depends on the row: auto is exp, or affine for the goal narrow.
+        What to optimise: "even" coverage for all inputs, "narrow" mean width, or a number between 0 (narrow) and
+        1 (even).
+    score_transform : str, default="auto"
+        Score transform, whose parameters the localizer predicts; "auto" is exp, or affine for the goal narrow.
     confidence_level : float or list of floats, default=0.9
-        What intervals are wanted: the goal narrow trains for levels near these. Any level can be predicted afterwards.
+        Default confidence levels of the intervals. The goal narrow trains for levels near them; any level can be
+        predicted afterwards.
     two_sided : bool, optional
-        Learn the lower and the upper side apart: for outcomes that are skewed around the prediction. By default the goal
-        narrow does if that is narrower on rows held out, the others do not.
+        Learn the half-widths below and above the prediction separately, for outcomes that are skewed around the
+        prediction. By default the goal narrow does so if that is narrower on the hold-out; other goals do not.
     level_window : (float, float) or "all", optional
-        Levels to train for, as (0.8, 0.99), or all of them alike. By default the goal narrow looks mostly at levels within
-        0.1 of `confidence_level`, the others at all alike.
+        Confidence levels to train for, such as (0.8, 0.99), or all of them. By default the goal narrow weights levels
+        within 0.1 of `confidence_level` more; other goals weight all levels equally.
     outcome_range : (float, float), optional
-        Range that holds every y, in the units of y; intervals are cut to it and rows outside are an error. Use
+        Range that contains every y, in the units of y; intervals are clipped to it and rows outside are an error. Use
         infinities for one side.
     random_state : int, default=0
+        Random seed.
     n_jobs : int, optional
         Training threads. By default, and for -1, as many as the size of the table is worth and this process may use:
         CPU affinity, the cgroup's CPU quota and ``OMP_NUM_THREADS`` are limits.
     verbose : int, default=0
-        1 shows how far training is.
+        1 shows progress.
     compare : bool, default=True
-        Also train the other end of the dial, for the report; without it fitting is faster.
+        Also train the opposite goal, for the fit report; fitting is faster without it.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals of a `Predictor` with this localizer, see `WidthwiseRegressor`.
+    holdout_fraction : float, default=0.2
+        Share of the rows held out for early stopping and the fit report.
+    localizer_options : dict, optional
+        Options of the trees' trainer by name, such as ``{"learning_rate": 0.1, "min_child_weight": 20}``; docs/options.md
+        lists them.
+    fit_options : dict, optional
+        Further options of the fit by name: ``score``, ``gamma``, ``epsilon`` and ``may_be_exact``; docs/options.md
+        describes them.
 
     Attributes
     ----------
@@ -103,7 +111,7 @@ class Localizer(HasModel):
         self,
         *,
         goal: Goal | None = None,
-        transform: str = "auto",
+        score_transform: str = "auto",
         confidence_level: Levels = 0.9,
         two_sided: bool | None = None,
         level_window: LevelWindow | None = None,
@@ -113,18 +121,24 @@ class Localizer(HasModel):
         verbose: int = 0,
         compare: bool = True,
         guarantee: Guarantee = "marginal",
+        holdout_fraction: float = 0.2,
+        localizer_options: dict[str, Any] | None = None,
+        fit_options: dict[str, Any] | None = None,
     ) -> None:
-        self._options: dict[str, Any] = {
-            "goal": goal_text(goal),
-            "transform": word(transform, "transform"),
-            "two_sided": None if two_sided is None else flag(two_sided, "two_sided"),
-            "level_window": level_window_of(level_window),
-            "levels": levels_of(confidence_level, []),
-            "guarantee": guarantee_text(guarantee),
-            "range": range_of(outcome_range),
-            "seed": whole(random_state, "random_state"),
-            "compare": flag(compare, "compare"),
-        }
+        self._options = fit_options_of(
+            fit_options,
+            goal=goal,
+            score_transform=word(score_transform, "score_transform"),
+            confidence_level=levels_of(confidence_level, []),
+            two_sided=two_sided,
+            level_window=level_window,
+            outcome_range=range_of(outcome_range),
+            guarantee=guarantee,
+            compare=compare,
+            holdout_fraction=holdout_fraction,
+            seed=whole(random_state, "random_state"),
+        )
+        self._localizer_options = option_texts(localizer_options, "localizer_options")
         self._n_jobs = n_jobs
         self._verbose = verbose
 
@@ -173,14 +187,19 @@ class Localizer(HasModel):
         *,
         target: str,
         prediction: str,
-        base: str = "",
+        base: str = "none",
+        base_options: dict[str, str] | None = None,
         folds: int = _core.FOLDS,
         calibration_size: float = 0.0,
         may_be_exact: bool = False,
         cross_validated: bool = False,
         calibrated_later: int = 0,
     ) -> None:
-        options = dict(self._options)
+        options = {
+            "folds": str(folds),
+            "calibration_size": repr(calibration_size),
+            "may_be_exact": "true" if may_be_exact else "false",
+        } | self._options
         if target in table.names:
             warnings.warn(
                 f"X contains the target column {target!r}; drop it",
@@ -189,13 +208,21 @@ class Localizer(HasModel):
             )
         while prediction in (target, *table.names):  # the file tells columns by their names
             prediction += "_"
-        if len(y) * (1 - calibration_size) < MIN_ROWS_TO_TRAIN and options["transform"] == "auto":
+        if len(y) * (1 - calibration_size) < MIN_ROWS_TO_TRAIN and options["score_transform"] == "auto":
             warnings.warn(
                 f"{len(y)} rows are too few to learn how errors depend on the row: all intervals have one width",
                 UserWarning,
                 stacklevel=3,
             )
-            options["transform"] = "identity"
+            options["score_transform"] = "identity"
+        trains = base == "trees" or options["score_transform"] != "identity"
+        trainers = {
+            "base": base,
+            "base_options": ",".join(f"{name}={text}" for name, text in (base_options or {}).items()),
+            "localizer_options": ",".join(f"{name}={text}" for name, text in self._localizer_options.items()),
+            "threads": str(threads_of(self._n_jobs)),
+            "xgboost": xgboost_library() if trains else "",
+        }
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
             self._model, report, text = _core.fit(
@@ -203,18 +230,15 @@ class Localizer(HasModel):
                 y=y,
                 predictions=None if cross_validated else y_pred,
                 cv_predictions=y_pred if cross_validated else None,
-                target=target,
-                prediction=prediction,
-                first_row=first_row_of(table, y),
-                base=base,
-                calibration_size=calibration_size,
-                folds=folds,
-                may_be_exact=may_be_exact,
-                threads=threads_of(self._n_jobs),
-                xgboost=xgboost_library() if base == "trees" or options["transform"] != "identity" else "",
-                calibrated_later=calibrated_later,
+                columns=_core.FitColumns(
+                    target=target,
+                    prediction=prediction,
+                    first_row=first_row_of(table, y),
+                    calibrated_later=calibrated_later,
+                ),
+                options=options,
+                trainers=trainers,
                 progress=callback,
-                **options,
             )
         self.fit_report_ = FitReport(report, text)
         for warning in self.fit_report_["warnings"]:
@@ -245,7 +269,7 @@ class Localizer(HasModel):
         best = booster.attr("best_iteration")
         if best is not None:
             booster = booster[: int(best) + 1]
-        self = cls(goal=objective.goal, transform=objective.score_transform, two_sided=objective.two_sided)
+        self = cls(goal=objective.goal, score_transform=objective.score_transform, two_sided=objective.two_sided)
         model = _core.Model.from_xgboost(
             bytes(booster.save_raw("ubj")),
             objective.score_transform,
@@ -337,5 +361,5 @@ class Localizer(HasModel):
         return calibration
 
     def __repr__(self) -> str:
-        state = f"{self.transform}, {len(self.features)} features" if hasattr(self, "_model") else "not fitted"
+        state = f"{self.score_transform}, {len(self.features)} features" if hasattr(self, "_model") else "not fitted"
         return f"Localizer({state})"

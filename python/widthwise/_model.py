@@ -75,7 +75,7 @@ class HasModel:
         return self._fitted_model().features
 
     @property
-    def transform(self) -> str:
+    def score_transform(self) -> str:
         """Name of the score transform."""
         return self._fitted_model().transform
 

@@ -18,9 +18,11 @@ class PortableObjective:
     two_sided : bool
     """
 
-    def __init__(self, goal: Goal | None, transform: str, two_sided: bool, level_window: LevelWindow | None) -> None:
-        self._options = (goal, transform, two_sided, level_window)
-        self.core = _core.WidthObjective(goal_text(goal), transform, two_sided, level_window_of(level_window))
+    def __init__(
+        self, goal: Goal | None, score_transform: str, two_sided: bool, level_window: LevelWindow | None
+    ) -> None:
+        self._options = (goal, score_transform, two_sided, level_window)
+        self.core = _core.WidthObjective(goal_text(goal), score_transform, two_sided, level_window_of(level_window))
         self.two_sided = two_sided
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _tables
+from . import _core, _tables
 
 Goal = str | float
 LevelWindow = str | tuple[float, float]
@@ -92,16 +92,16 @@ def guarantee_of(text: str) -> Guarantee:
 
 
 def level_window_of(level_window: LevelWindow | None) -> tuple[float, float, float] | None:
-    """A window of levels as C++ takes it: its ends, and what the levels outside count."""
+    """A window of levels as C++ takes it: its ends, and the weight of the levels outside."""
     if level_window is None:
         return None
     if isinstance(level_window, str):
         if level_window != "all":
-            raise ValueError(f"level_window is {level_window!r}; expected 'all' or two levels, as (0.8, 0.95)")
+            raise ValueError(f"level_window is {level_window!r}; expected 'all' or two levels, such as (0.8, 0.95)")
         return 0.5, 0.5, 1.0
     ends = _tables.floats(level_window, "level_window")
     if ends.shape != (2,):
-        raise ValueError(f"level_window is {level_window!r}; expected 'all' or two levels, as (0.8, 0.95)")
+        raise ValueError(f"level_window is {level_window!r}; expected 'all' or two levels, such as (0.8, 0.95)")
     return float(ends[0]), float(ends[1]), 0.0
 
 
@@ -114,3 +114,40 @@ def goal_text(goal: Goal | None) -> str:
     if isinstance(goal, Real) and not isinstance(goal, bool):
         return repr(float(goal))
     raise ValueError(f"goal is {goal!r}; expected 'even', 'narrow' or a number from 0 to 1")
+
+
+def option_text(value: Any, name: str) -> str:
+    """The value of an option as C++ reads it; C++ checks it (FitOptions::table)."""
+    if value is None:
+        return "auto"
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, str) and _tables.is_utf8(value):
+        return value
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, Real):
+        return repr(float(value))
+    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
+        return ",".join(option_text(part, name) for part in value)
+    raise ValueError(f"{name} is {value!r}; expected a number, a word, True, False or a list")
+
+
+def option_texts(options: Mapping[str, Any] | None, name: str) -> dict[str, str]:
+    """Options by name, as C++ reads them."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
+        raise ValueError(f"{name} is {options!r}; expected a dict of options by name")
+    return {key: option_text(value, f"{name}[{key!r}]") for key, value in options.items()}
+
+
+def fit_options_of(further: Mapping[str, Any] | None, **options: Any) -> dict[str, str]:
+    """All options of a fit by name, checked by C++; `further` are those without a parameter of their own."""
+    texts = {name: option_text(value, name) for name, value in options.items()}
+    for name, text in option_texts(further, "fit_options").items():
+        if name in (*texts, "folds", "calibration_size"):
+            raise ValueError(f"fit_options contains {name!r}, which has a parameter of its own")
+        texts[name] = text
+    _core.check_fit_options(texts)
+    return texts

@@ -191,4 +191,4 @@ class Predictor(HasModel):
 
     def __repr__(self) -> str:
         rows = self._model.calibration_rows
-        return f"Predictor({self.transform}, {len(self.features)} features, {rows:,} calibration rows)"
+        return f"Predictor({self.score_transform}, {len(self.features)} features, {rows:,} calibration rows)"

@@ -27,7 +27,7 @@ from ._engine import logger
 from ._evaluation import Evaluation
 from ._localizer import Localizer, one_prediction
 from ._model import first_row_of, not_fitted
-from ._options import Goal, Guarantee, Levels, range_of, whole
+from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, whole
 from ._predictor import Predictor
 from ._tables import Floats
 
@@ -55,12 +55,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Anything with fit and predict: scikit-learn's, pipelines, LightGBM, CatBoost, XGBoost. By default boosted trees
         of XGBoost, which the model file then holds, too.
     goal : {"even", "narrow"} or float, default=0.85
-        What intervals are to be: even, the same coverage everywhere; narrow, the smallest mean width; or a number
-        between, 1 being even.
-    transform : str, default="auto"
-        How a score depends on the row: auto is exp, or affine for the goal narrow.
+        What to optimise: "even" coverage for all inputs, "narrow" mean width, or a number between 0 (narrow) and
+        1 (even).
+    score_transform : str, default="auto"
+        Score transform, whose parameters the localizer predicts; "auto" is exp, or affine for the goal narrow.
     confidence_level : float or list of floats, default=0.9
-        What `predict_interval` gives when nobody says.
+        Default confidence level of `predict_interval`.
     cv : int or splitter, default=5
         Folds of the cross-fitting; scikit-learn's splitters work with an estimator of your own.
     calibration_size : float or int, default=0.25
@@ -74,8 +74,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     prefit : bool, default=False
         The estimator is fitted already, on other rows than those given to `fit`. ``FrozenEstimator`` says the same.
     two_sided : bool, optional
-        Learn the lower and the upper side apart: for outcomes that are skewed around the prediction. By default the goal
-        narrow does if that is narrower on rows held out, the others do not.
+        Learn the half-widths below and above the prediction separately, for outcomes that are skewed around the
+        prediction. By default the goal narrow does so if that is narrower on the hold-out; other goals do not.
+    level_window : (float, float) or "all", optional
+        Confidence levels to train for, see `Localizer`.
     outcome_range : (float, float), optional
         Range that holds every y, as (0, inf), in the units of y; intervals are cut to it and rows outside are an error.
     guarantee : "marginal" or float, default="marginal"
@@ -85,6 +87,18 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         the confidence level, if calibration rows and new rows are independent draws of one distribution. Intervals are
         somewhat wider then, and need more calibration rows to be finite (29 instead of 9 at level 0.9 with confidence
         0.95); see `plan`. p-values stay marginal.
+
+    compare : bool, default=True
+        Also train the opposite goal, for the fit report; fitting is faster without it.
+    holdout_fraction : float, default=0.2
+        Share of the fitting rows held out for early stopping and the fit report.
+    base_options : dict, optional
+        Options of the trees that make the predictions when there is no `estimator`, by name, such as
+        ``{"rounds": 800, "learning_rate": 0.03}``; docs/options.md lists them.
+    localizer_options : dict, optional
+        Options of the localizer's trees by name, such as ``{"min_child_weight": 20}``; docs/options.md lists them.
+    fit_options : dict, optional
+        Further options of the fit by name: ``score``, ``gamma`` and ``epsilon``; docs/options.md describes them.
 
     Attributes
     ----------
@@ -120,7 +134,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         estimator: Any = None,
         *,
         goal: Goal | None = None,
-        transform: str = "auto",
+        score_transform: str = "auto",
         confidence_level: Levels = 0.9,
         cv: Any = _core.FOLDS,
         calibration_size: float | int = _core.CALIBRATION_SIZE,
@@ -129,12 +143,18 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         verbose: int = 0,
         prefit: bool = False,
         two_sided: bool | None = None,
+        level_window: LevelWindow | None = None,
         outcome_range: tuple[float, float] | None = None,
         guarantee: Guarantee = "marginal",
+        compare: bool = True,
+        holdout_fraction: float = 0.2,
+        base_options: dict[str, Any] | None = None,
+        localizer_options: dict[str, Any] | None = None,
+        fit_options: dict[str, Any] | None = None,
     ) -> None:
         self.estimator = estimator
         self.goal = goal
-        self.transform = transform
+        self.score_transform = score_transform
         self.confidence_level = confidence_level
         self.cv = cv
         self.calibration_size = calibration_size
@@ -145,26 +165,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.two_sided = two_sided
         self.outcome_range = outcome_range
         self.guarantee = guarantee
-
-    # ---- the parameter called transform
-
-    # scikit-learn takes whatever has an attribute `transform` for a transformer. So the parameter is there for
-    # get_params, set_params and clone, but not as an attribute.
-    @property
-    def transform(self) -> str:
-        """Never there; ``get_params()["transform"]`` tells the parameter."""
-        raise AttributeError("a WidthwiseRegressor transforms nothing; get_params()['transform'] is the parameter")
-
-    @transform.setter
-    def transform(self, value: str) -> None:
-        self.__dict__["transform"] = value
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; with those of the estimator as ``estimator__name`` when deep."""
-        parameters = {name: self.__dict__[name] for name in self._get_param_names()}
-        if deep and hasattr(self.estimator, "get_params"):
-            parameters.update({f"estimator__{name}": value for name, value in self.estimator.get_params().items()})
-        return parameters
+        self.level_window = level_window
+        self.compare = compare
+        self.holdout_fraction = holdout_fraction
+        self.base_options = base_options
+        self.localizer_options = localizer_options
+        self.fit_options = fit_options
 
     # ---- fitting
 
@@ -214,15 +220,21 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             logger.info("widths do not depend on what holds no numbers: %s", ", ".join(left_out))
         localizer = Localizer(
             goal=self.goal,
-            transform=self.__dict__["transform"],
+            score_transform=self.score_transform,
             confidence_level=self.confidence_level,
             two_sided=self.two_sided,
+            level_window=self.level_window,
             outcome_range=self.outcome_range,
             guarantee=self.guarantee,
+            compare=self.compare,
+            holdout_fraction=self.holdout_fraction,
+            localizer_options=self.localizer_options,
+            fit_options=self.fit_options,
             random_state=seed,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
+        base_options = option_texts(self.base_options, "base_options")
         options: dict[str, Any] = {"target": target, "prediction": "y_pred"}
         self.estimator_ = None
 
@@ -233,7 +245,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("cv must be a number of folds when there is no estimator")
             folds = self._folds(n - round(share * n))
             localizer._fit(
-                table, y, None, base="trees", folds=folds, calibration_size=share, may_be_exact=True, **options
+                table,
+                y,
+                None,
+                base="trees",
+                base_options=base_options,
+                folds=folds,
+                calibration_size=share,
+                may_be_exact=True,
+                **options,
             )
             model = localizer._model
         else:

@@ -25,26 +25,6 @@ using internal::Splits;
 using internal::text_of;
 using internal::Workers;
 
-std::string FitOptions::to_string() const {
-  std::string all = "transform " + score_transform;
-  const auto add = [&](const char* name, const std::string& value) { all += std::string(", ") + name + " " + value; };
-  if (goal) add("goal", goal->to_string());
-  if (sides) add("sides", *sides == Sides::kTwo ? "two" : "one");
-  if (level_window)
-    add("window",
-        level_window->lower.to_string() + " " + level_window->upper.to_string() + " " + text_of(level_window->outside));
-  for (const Level& level : levels) add("level", level.to_string());
-  if (!guarantee.is_marginal()) add("guarantee", guarantee.to_string());
-  add("calibration", text_of(calibration_size));
-  add("folds", std::to_string(folds));
-  add("hold", text_of(holdout_fraction));
-  add("range", text_of(outcome_range.low) + " " + text_of(outcome_range.high));
-  if (may_be_exact) add("predictions", "may be exact");
-  if (compare) add("other goals", "compared");
-  add("seed", std::to_string(seed));
-  return all;
-}
-
 namespace {
 
 /// The mean error is 0: throw, or train nothing when predictions may be exact.
@@ -79,11 +59,13 @@ void compare(const Candidate& chosen, const Goals& goals, const Holdout& holdout
 std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitTable& table, const BaseTrainer* base,
                                             const LocalizerTrainer* localizer, const FitOptions& options,
                                             const Workers& workers) {
-  std::map<std::string, std::string> notes{{"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}};
+  std::map<std::string, std::string> notes{
+      {"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}, {"options", options.to_string()}};
   workers.add_note(notes);
   if (internal::given_predictions(table).empty()) {
     notes["base"] = std::string(base->name());
     notes["base_engine"] = base->engine();
+    notes["base_options"] = base->settings();
     notes["folds"] = std::to_string(options.folds);
   } else {
     notes[kTrainedWith] = table.cv_predictions.empty() ? "predictions of the deployed model" : kCrossValidated;
@@ -91,6 +73,7 @@ std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitT
   if (goal.objective == nullptr) return notes;
   notes["localizer"] = std::string(localizer->name());
   notes["localizer_engine"] = localizer->engine();
+  notes["localizer_options"] = localizer->settings();
   if (goal.level_window) {
     notes["level_window"] = goal.level_window->lower.to_string() + ".." + goal.level_window->upper.to_string();
     if (goal.level_window->outside > 0) notes["outside_level_window"] = text_of(goal.level_window->outside);

@@ -256,6 +256,7 @@ def test_whole_numbers_are_neither_wrapped_nor_cut(homes, command, option):
         assert (
             f"{2**64} is too large; expected at most {2**64 - 1}" in message
             or "is not a non-negative integer" in message
+            or f"'{wrong}' is invalid; expected a whole number" in message
         )
 
 

@@ -238,7 +238,8 @@ def test_a_net_as_localizer_or_a_plain_word_why_not(homes):
     outcome = homes(*FIT, "--localizer", "net", "--no-compare", "-o", "net.safetensors")
     if outcome.code == 2:
         assert outcome.err.splitlines()[-1] == (
-            "widthwise fit: this build has no LibTorch; configure with -DWIDTHWISE_TORCH=ON or use --localizer trees"
+            "widthwise fit: the localizer 'net' is not in this build; configure with -DWIDTHWISE_TORCH=ON or use the "
+            "localizer trees"
         )
     else:
         assert homes.ok("inspect", "net.safetensors", "--json").json["localizer"]["kind"] == "net"

@@ -111,7 +111,7 @@ def trained_localizer(transform, goal, two_sided, fit):
     """A localizer trained on some rows; cached, because many checks share one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of few rows
-        options = {"transform": transform, "goal": goal, "two_sided": two_sided}
+        options = {"score_transform": transform, "goal": goal, "two_sided": two_sided}
         return Localizer(**options, n_jobs=1, compare=False).fit(*fit.arguments)
 
 
@@ -199,7 +199,7 @@ class Regressor:
     def regressor(self, estimator, **options):
         return WidthwiseRegressor(
             estimator,
-            transform=self.transform,
+            score_transform=self.transform,
             goal=self.goal,
             calibration_size=self.calibration_size,
             random_state=0,
@@ -229,7 +229,7 @@ class Deployed:
 
     @staticmethod
     def judged(rows, y_pred, new, new_pred, levels):
-        localizer = Localizer(transform="identity").fit(rows.X, rows.y, y_pred)
+        localizer = Localizer(score_transform="identity").fit(rows.X, rows.y, y_pred)
         predictor = Predictor(localizer, Calibration().add(localizer.scores(rows.X, rows.y, y_pred)))
         _, intervals = predictor.predict_interval(new.X, new_pred, confidence_level=levels)
         return inside(intervals, new.y)

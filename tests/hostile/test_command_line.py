@@ -286,7 +286,7 @@ CASES = [
     ("fit good.csv --target y --prediction p --outcome-range 1 -o OUT", USAGE, "--outcome-range"),
     ("fit good.csv --target y --prediction p --outcome-range 0,1 -o OUT", DATA, "outside the outcome range"),
     ("fit good.csv --target y --prediction p --level-window 0.9,0.8 -o OUT", USAGE, "window"),
-    ("fit good.csv --target y --prediction p --level-window 0.9 -o OUT", USAGE, "--window-rows"),
+    ("fit good.csv --target y --prediction p --level-window 0.9 -o OUT", USAGE, "--level-window"),
     ("fit good.csv --target y --prediction p --level 0.9,0.9 --score-transform identity -o OUT", DONE, OK),
     ("fit good.csv --target y --prediction p --level 0.95,0.5 --score-transform identity -o OUT", DONE, OK),
     ("fit good.csv --target y --prediction p --level 0.9, --score-transform identity -o OUT", USAGE, "--level"),

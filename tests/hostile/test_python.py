@@ -24,7 +24,7 @@ def world(tmp_path_factory):
     X = random.normal(size=(200, 2))
     y = 3 * X[:, 0] + random.normal(size=200)
     p = 3 * X[:, 0]
-    localizer = widthwise.Localizer(transform="identity").fit(X[:100], y[:100], p[:100])
+    localizer = widthwise.Localizer(score_transform="identity").fit(X[:100], y[:100], p[:100])
     calibration = localizer.calibrate(X[100:], y[100:], p[100:])
     predictor = widthwise.Predictor(localizer, calibration)
     folder = tmp_path_factory.mktemp("models")
@@ -51,8 +51,8 @@ def world(tmp_path_factory):
             intervals, y, confidence_level=0.9, calibration_rows=100
         ),
         intervals=predictor.predict_interval(X, p)[1],
-        Localizer=lambda **options: widthwise.Localizer(**{"transform": "identity", **options}),
-        Regressor=lambda **options: widthwise.WidthwiseRegressor(**{"transform": "identity", **options}),
+        Localizer=lambda **options: widthwise.Localizer(**{"score_transform": "identity", **options}),
+        Regressor=lambda **options: widthwise.WidthwiseRegressor(**{"score_transform": "identity", **options}),
     )
 
 
@@ -94,10 +94,10 @@ CASES = [
     (lambda w: w.Localizer().fit(w.X, changed(w.y, inf), w.p), ValueError, "row 17 of 'y' is inf"),
     (lambda w: w.Localizer().fit(w.X, w.y, changed(w.p, nan)), ValueError, "row 17 of 'y_pred'"),
     (lambda w: w.Localizer().fit(w.X, w.y, changed(w.p, -inf)), ValueError, "row 17 of 'y_pred'"),
-    (lambda w: w.Localizer(transform="exp").fit(w.X, w.y, changed(w.p, 1e39)), ValueError, "3.4e38"),
+    (lambda w: w.Localizer(score_transform="exp").fit(w.X, w.y, changed(w.p, 1e39)), ValueError, "3.4e38"),
     (lambda w: w.Localizer().fit(w.X, ["a"] * 200, w.p), (TypeError, ValueError), ""),
     # options
-    (lambda w: w.Localizer(transform="square").fit(w.X, w.y, w.p), ValueError, "unknown transform 'square'"),
+    (lambda w: w.Localizer(score_transform="square").fit(w.X, w.y, w.p), ValueError, "score_transform is 'square'"),
     (lambda w: w.Localizer(goal="wide").fit(w.X, w.y, w.p), ValueError, "goal"),
     (lambda w: w.Localizer(goal=1.5).fit(w.X, w.y, w.p), ValueError, "0 to 1"),
     (lambda w: w.Localizer(goal=nan).fit(w.X, w.y, w.p), ValueError, "0 to 1"),

@@ -73,7 +73,7 @@ def rows(seed, n=400):
 
 
 def localizer():
-    return Localizer(transform="identity").fit(*rows(0))
+    return Localizer(score_transform="identity").fit(*rows(0))
 
 
 def predictor():
@@ -216,7 +216,7 @@ def saves_while_observing():
 
 def conformalizations_of_one_model():
     X, y, f = rows(3)
-    model = WidthwiseRegressor(transform="identity", calibration_size=100, random_state=0).fit(X, y, y_pred=f)
+    model = WidthwiseRegressor(score_transform="identity", calibration_size=100, random_state=0).fit(X, y, y_pred=f)
     X_new, y_new, f_new = rows(50)
     new = [rows(20 + i, 50) for i in range(WRITERS)]
 
@@ -236,11 +236,11 @@ def fits_while_predicting():
     """A thread sees one fit or the other, never a mixture."""
     X, y, f = rows(4)
     few, many = (X[:, :1], y), (np.column_stack([X, X]), 3 * y)
-    model = WidthwiseRegressor(LinearRegression(), transform="identity", random_state=0, cv=2).fit(*few)
+    model = WidthwiseRegressor(LinearRegression(), score_transform="identity", random_state=0, cv=2).fit(*few)
     right = {}
     for columns, (table, outcomes) in ((1, few), (4, many)):
         right[columns] = copy.deepcopy(model).fit(table, outcomes).predict_interval(table[:5])[1]
-    learnt = Localizer(transform="identity").fit(*few, f)
+    learnt = Localizer(score_transform="identity").fit(*few, f)
 
     def write():
         for table, outcomes in (many, few) * 4:

@@ -26,11 +26,11 @@ def masked(values):
 
 
 def localizer(**options):
-    return Localizer(transform="identity", **options)
+    return Localizer(score_transform="identity", **options)
 
 
 def regressor(**options):
-    return WidthwiseRegressor(LinearRegression(), transform="identity", random_state=0, **options)
+    return WidthwiseRegressor(LinearRegression(), score_transform="identity", random_state=0, **options)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_missing_outcomes_and_predictions_are_refused_with_their_row(learnt, pre
     with pytest.raises(ValueError, match="NaN|missing"):
         regressor().fit(X, missing)
     with pytest.raises(ValueError, match="row 3 of 'y_pred' is nan"):
-        WidthwiseRegressor(transform="identity").fit(X, Y, y_pred=missing)
+        WidthwiseRegressor(score_transform="identity").fit(X, Y, y_pred=missing)
     with pytest.raises(ValueError, match="row 3"):
         evaluate_intervals(np.tile([-1.0, 1.0], (N, 1)), missing, confidence_level=0.9, calibration_rows=99)
 
@@ -194,7 +194,7 @@ def test_names_of_columns_are_never_cut(learnt, library):
 
 @pytest.mark.parametrize("cv", [1, 0, -3, True])
 def test_fewer_than_two_folds_are_refused(cv):
-    for model in (regressor(cv=cv), WidthwiseRegressor(transform="identity", cv=cv)):
+    for model in (regressor(cv=cv), WidthwiseRegressor(score_transform="identity", cv=cv)):
         with pytest.raises(ValueError, match="cv is .*; expected a whole number from 2"):
             model.fit(X, Y)
 

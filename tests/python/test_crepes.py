@@ -41,7 +41,7 @@ def localized(goal: Any, transform: str, two_sided: bool = False) -> tuple[Any, 
     """A fitted model, and a localizer trained on its out-of-sample errors."""
     X, y = rows(1000, 1)
     y_pred = cross_val_predict(LinearRegression(), X, y)
-    localizer = Localizer(goal=goal, transform=transform, two_sided=two_sided, n_jobs=1).fit(X, y, y_pred)
+    localizer = Localizer(goal=goal, score_transform=transform, two_sided=two_sided, n_jobs=1).fit(X, y, y_pred)
     return LinearRegression().fit(X, y), localizer
 
 

@@ -21,7 +21,7 @@ def table(n, seed):
 
 
 def regressor(guarantee, **options):
-    options = {"transform": "identity", "random_state": 0, "n_jobs": 1, "cv": 2} | options
+    options = {"score_transform": "identity", "random_state": 0, "n_jobs": 1, "cv": 2} | options
     return WidthwiseRegressor(LinearRegression(), guarantee=guarantee, **options)
 
 
@@ -85,7 +85,7 @@ def test_files_pickles_and_new_rows_keep_it(pac, tmp_path):
 
 def test_a_localizer_gives_it_to_its_predictors():
     X, y = table(300, 2)
-    localizer = Localizer(transform="identity", guarantee=0.9, n_jobs=1).fit(X[:200], y[:200], X[:200, 0])
+    localizer = Localizer(score_transform="identity", guarantee=0.9, n_jobs=1).fit(X[:200], y[:200], X[:200, 0])
     predictor = Predictor(localizer, localizer.calibrate(X[200:], y[200:], X[200:, 0]))
     assert predictor.guarantee == 0.9
 

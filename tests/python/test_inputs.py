@@ -52,7 +52,9 @@ def test_cross_validated_predictions_calibrate_nothing_and_conformalize_makes_th
     misused, found = [], []
     for seed in range(repeats):
         wide = Wide(seed)
-        model = WidthwiseRegressor(wide.estimator, prefit=True, transform="identity", random_state=0, n_jobs=N_JOBS)
+        model = WidthwiseRegressor(
+            wide.estimator, prefit=True, score_transform="identity", random_state=0, n_jobs=N_JOBS
+        )
         model.fit(wide.X, wide.y, y_pred=wide.y_pred_cv)  # as if the deployed model had made them
         misused.append(covered(wide.new_y, model.predict_interval(wide.new_X)[1]))
 
@@ -70,7 +72,7 @@ def test_cross_validated_predictions_calibrate_nothing_and_conformalize_makes_th
 
 
 def test_cross_validated_predictions_train_on_all_rows_and_the_file_says_so(rows, fresh, tmp_path):
-    unfitted = WidthwiseRegressor(transform="identity", random_state=0)
+    unfitted = WidthwiseRegressor(score_transform="identity", random_state=0)
     model = unfitted.fit(rows.X, rows.y, y_pred_cv=rows.y_pred)
     assert (model.fit_report_["fit_rows"], model.fit_report_["calibration_rows"]) == (3000, 0)
     model.save(tmp_path / "model.safetensors")
@@ -90,8 +92,8 @@ def test_cross_validated_predictions_train_on_all_rows_and_the_file_says_so(rows
 
 
 def test_a_localizer_takes_either_kind_of_predictions(rows):
-    own = Localizer(transform="identity").fit(rows.X, rows.y, rows.y_pred)
-    folds = Localizer(transform="identity").fit(rows.X, rows.y, y_pred_cv=rows.y_pred)
+    own = Localizer(score_transform="identity").fit(rows.X, rows.y, rows.y_pred)
+    folds = Localizer(score_transform="identity").fit(rows.X, rows.y, y_pred_cv=rows.y_pred)
     assert folds._model.notes["trained_with"] == "cross-validated predictions"
     np.testing.assert_array_equal(own.scores(rows.X, rows.y, rows.y_pred), folds.scores(rows.X, rows.y, rows.y_pred))
     with pytest.raises(ValueError, match="both y_pred and y_pred_cv are given"):
@@ -108,7 +110,7 @@ def test_a_localizer_takes_either_kind_of_predictions(rows):
 
 
 def test_rows_with_groups_do_not_mix_with_rows_without(rows, fresh, tmp_path):
-    model = WidthwiseRegressor(transform="identity", random_state=0, n_jobs=N_JOBS)
+    model = WidthwiseRegressor(score_transform="identity", random_state=0, n_jobs=N_JOBS)
     predictor = model.fit(rows.X, rows.y, y_pred=rows.y_pred).predictor_
     groups = np.arange(2000) % 2
     with pytest.raises(
@@ -163,7 +165,7 @@ def test_outcomes_outside_the_range_are_counted_and_named(rows, fresh):
     # Bounds and outcomes are in the user's units; here the unit of the residuals is far from 1.
     y, y_pred = 1e6 * rows.y, 1e6 * rows.y_pred
     top = float(y.max())
-    model = WidthwiseRegressor(transform="identity", outcome_range=(-np.inf, top), random_state=0, n_jobs=N_JOBS)
+    model = WidthwiseRegressor(score_transform="identity", outcome_range=(-np.inf, top), random_state=0, n_jobs=N_JOBS)
     model.fit(rows.X, y, y_pred=y_pred)
     new_y = np.minimum(1e6 * fresh.y, top)
     new_y[[7, 1200]] = top + 1, top + 2
@@ -195,7 +197,7 @@ def test_a_loaded_model_checks_the_columns_as_before_saving(tmp_path):
     rng = np.random.default_rng(0)
     X = pandas.DataFrame(rng.normal(size=(400, 3)), columns=["a", "b", "c"])
     y = 5 * X["a"] - X["b"] + rng.normal(size=400)
-    model = WidthwiseRegressor(Positions(), transform="identity", random_state=0, n_jobs=N_JOBS).fit(X, y)
+    model = WidthwiseRegressor(Positions(), score_transform="identity", random_state=0, n_jobs=N_JOBS).fit(X, y)
     model.save(tmp_path / "model.safetensors")
     loaded = WidthwiseRegressor.load(tmp_path / "model.safetensors", estimator=model.estimator_)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
@@ -209,7 +211,7 @@ def test_a_loaded_model_checks_the_columns_as_before_saving(tmp_path):
             messages.append(str(error.value))
         assert messages[0] == messages[1]
 
-    arrays = WidthwiseRegressor(Positions(), transform="identity", random_state=0).fit(X.to_numpy(), y)
+    arrays = WidthwiseRegressor(Positions(), score_transform="identity", random_state=0).fit(X.to_numpy(), y)
     arrays.save(tmp_path / "arrays.safetensors")
     notes = arrays.predictor_._model.notes
     assert json.loads(notes["estimator_columns"]) == {"count": 3, "names": None}

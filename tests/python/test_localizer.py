@@ -265,7 +265,7 @@ def test_narrow_trains_for_the_levels_asked_for(rows):
     assert notes(confidence_level=[0.8, 0.95])["window"] == "0.7..0.995"
     assert notes(level_window=(0.5, 0.9))["level_window"] == "0.5..0.9"
     assert "level_window" not in notes(level_window="all")
-    with pytest.raises(ValueError, match="expected 'all' or two levels"):
+    with pytest.raises(ValueError, match="level_window is 'none'; expected auto, all, or two levels"):
         Localizer(level_window="none")
 
 

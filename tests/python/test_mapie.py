@@ -61,7 +61,7 @@ def localized(goal: Any, transform: str, two_sided: bool = False) -> tuple[Any, 
         settings = {**objective.params, "max_depth": 2, "nthread": 1}
         booster = xgboost.train(settings, training_matrix(*part), 3, obj=objective)
         return LinearRegression().fit(X, y), Localizer.from_booster(booster, objective, *part)
-    localizer = Localizer(goal=goal, transform=transform, two_sided=two_sided, n_jobs=1)
+    localizer = Localizer(goal=goal, score_transform=transform, two_sided=two_sided, n_jobs=1)
     return LinearRegression().fit(X, y), localizer.fit(X, y, y_pred)
 
 

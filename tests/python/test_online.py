@@ -214,6 +214,6 @@ def test_what_cannot_be_is_said(predictor, stream, tmp_path):
 
 
 def test_an_uncalibrated_predictor_cannot_begin(rows):
-    localizer = Localizer(n_jobs=N_JOBS, transform="identity").fit(rows.X, rows.y, rows.y_pred)
+    localizer = Localizer(n_jobs=N_JOBS, score_transform="identity").fit(rows.X, rows.y, rows.y_pred)
     with pytest.raises(ValueError, match="not calibrated"):
         OnlinePredictor(Predictor(localizer, Calibration()))

@@ -173,8 +173,8 @@ def test_any_number_of_rows(regressor, n):
 @pytest.mark.parametrize("transform", GOALS)
 def test_every_transform(transform, two_sided):
     X, _, f = TEST
-    predictor = fitted(transform=transform, goal=GOALS[transform], two_sided=two_sided)
-    assert predictor.transform == transform
+    predictor = fitted(score_transform=transform, goal=GOALS[transform], two_sided=two_sided)
+    assert predictor.score_transform == transform
     intervals = assert_exported(predictor, X, f)
     widths = (intervals[:, 1] - intervals[:, 0])[:, -1]
     assert len(np.unique(widths)) > 100
@@ -193,7 +193,7 @@ def test_values_at_thresholds(even):
 
 
 def test_one_width_for_all():
-    predictor = fitted(transform="identity")
+    predictor = fitted(score_transform="identity")
     assert predictor._model.localizer_arrays() is None
     assert_exported(predictor, TEST[0], TEST[2])
 
@@ -201,7 +201,7 @@ def test_one_width_for_all():
 @pytest.mark.parametrize("transform", ["identity", "exp", "erc", "density", "affine"])
 @pytest.mark.parametrize("score", ["squared", "log"])
 def test_scores_that_only_cpp_fits(tmp_path, score, transform):
-    texts, arrays = read_file(fitted(transform=transform, goal=None))
+    texts, arrays = read_file(fitted(score_transform=transform, goal=None))
     assert texts["score"] == "absolute"
     predictor = Predictor.load(write_file(tmp_path / "model", texts | {"score": score}, arrays))
     assert predictor._model.score == score
@@ -209,7 +209,7 @@ def test_scores_that_only_cpp_fits(tmp_path, score, transform):
 
 
 def test_a_log_score_of_exact_predictions(tmp_path):
-    texts, arrays = read_file(fitted(transform="identity"))
+    texts, arrays = read_file(fitted(score_transform="identity"))
     predictor = Predictor.load(write_file(tmp_path / "model", texts | {"score": "log"}, arrays))
     X, _, f = rows(100, 5)
     predictor = predictor.calibrated(X, f, f, replace=True)
@@ -221,7 +221,7 @@ def test_a_log_score_of_exact_predictions(tmp_path):
 @pytest.mark.parametrize("transform", ["linear", "exp", "affine"])
 def test_exact_predictions(transform):
     X, _, f = rows(100, 5)
-    predictor = fitted(transform=transform, goal=None).calibrated(X, f, f, replace=True)
+    predictor = fitted(score_transform=transform, goal=None).calibrated(X, f, f, replace=True)
     assert_exported(predictor, TEST[0], TEST[2], [0.9])
 
 
@@ -258,7 +258,9 @@ def test_the_range_of_outcomes_and_predictions_that_are_no_numbers(outcome_range
 @pytest.mark.parametrize("transform", ["exp", "linear", "affine", "identity"])
 def test_too_few_rows_for_a_level(transform):
     X, _, f = TEST
-    predictor = fitted(transform=transform, goal=None).calibrated(*(part[:12] for part in rows(300, 6)), replace=True)
+    predictor = fitted(score_transform=transform, goal=None).calibrated(
+        *(part[:12] for part in rows(300, 6)), replace=True
+    )
     with pytest.warns(UserWarning, match="intervals of level 0.99 are infinite") as caught:
         proto = widthwise.onnx.export(predictor, confidence_level=[0.99, 0.8])
     assert caught[0].filename == __file__
@@ -290,7 +292,7 @@ def with_network(texts, arrays, part, inputs, outputs, seed):
 @pytest.mark.parametrize("two_sided", [False, True])
 @pytest.mark.parametrize("transform", GOALS)
 def test_networks_of_every_transform_lose_nothing_that_the_library_covers(tmp_path, transform, two_sided):
-    texts, arrays = read_file(fitted(transform=transform, goal=GOALS[transform], two_sided=two_sided))
+    texts, arrays = read_file(fitted(score_transform=transform, goal=GOALS[transform], two_sided=two_sided))
     texts, arrays = with_network(texts, arrays, "localizer", 5, len(arrays["localizer.base"]), 1)
     predictor = Predictor.load(write_file(tmp_path / "model", texts, arrays))
     X, y, f = CALIBRATION
@@ -438,12 +440,12 @@ def test_the_mixture_is_refused(tmp_path, even):
     texts |= {"transform": "mixture", "transform.gamma": "0.01", "transform.epsilon": "0.01"}
     arrays["localizer.base"] = np.zeros(8, dtype=np.float32)
     message = refusal(write_file(tmp_path / "model", texts, arrays))
-    assert "mixture" in message and "transform='auto'" in message
+    assert "mixture" in message and "score_transform='auto'" in message
 
 
 def test_nearest_neighbours_are_refused():
     X, y, _ = FIT
-    localizer = Localizer(transform="identity", n_jobs=1)
+    localizer = Localizer(score_transform="identity", n_jobs=1)
     table = _tables.read(np.nan_to_num(X))[0]
     localizer._fit(table, y, None, target="y", prediction="", base="knn", calibration_size=0.25)
     message = refusal(Predictor._of(localizer._model))

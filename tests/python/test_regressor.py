@@ -67,11 +67,11 @@ def test_parameters_of_the_estimator_are_searched(rows):
 
 
 def test_it_is_not_taken_for_a_transformer():
-    model = WidthwiseRegressor(transform="exp")
+    model = WidthwiseRegressor(score_transform="exp")
     assert not hasattr(model, "transform")
-    assert model.get_params()["transform"] == "exp"
-    assert model.set_params(transform="erc").get_params()["transform"] == "erc"
-    assert "transform='erc'" in repr(model)
+    assert model.get_params()["score_transform"] == "exp"
+    assert model.set_params(score_transform="erc").get_params()["score_transform"] == "erc"
+    assert "score_transform='erc'" in repr(model)
 
 
 def test_pickle(model, fresh):
@@ -351,7 +351,7 @@ def test_errors_are_those_that_people_expect(model, rows, tmp_path):
     with pytest.raises(ValueError, match="not even, narrow or a number"):
         regressor(goal="wide").fit(rows.X, rows.y)
     with pytest.raises(ValueError, match="affine is for the goal narrow"):
-        regressor(goal="even", transform="affine").fit(rows.X, rows.y)
+        regressor(goal="even", score_transform="affine").fit(rows.X, rows.y)
     with pytest.raises(ValueError, match="calibration_size is 1.5"):
         regressor(calibration_size=1.5).fit(rows.X, rows.y)
     with pytest.raises(ValueError, match="prefit=True if the estimator made the predictions"):

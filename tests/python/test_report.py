@@ -22,7 +22,7 @@ from widthwise._report import verdict as verdicts
 @pytest.fixture(scope="module")
 def one_width(rows):
     """A predictor with constant width."""
-    localizer = Localizer(goal=None, transform="identity", n_jobs=N_JOBS).fit(rows.frame(), rows.y, rows.y_pred)
+    localizer = Localizer(goal=None, score_transform="identity", n_jobs=N_JOBS).fit(rows.frame(), rows.y, rows.y_pred)
     calibrating = Rows(1500, seed=2)
     return Predictor(localizer, localizer.calibrate(calibrating.frame(), calibrating.y, calibrating.y_pred))
 
@@ -226,7 +226,7 @@ def test_headline_table_and_pictures_agree(page, weak_page):
 
 
 def test_exchangeable_groups_are_valid_and_groups_that_differ_are_named(rows):
-    localizer = Localizer(goal=None, transform="identity", n_jobs=N_JOBS).fit(rows.frame(), rows.y, rows.y_pred)
+    localizer = Localizer(goal=None, score_transform="identity", n_jobs=N_JOBS).fit(rows.frame(), rows.y, rows.y_pred)
     calibrating, new = Rows(1500, seed=2), Rows(3000, seed=4)
     calibration = localizer.calibrate(
         calibrating.frame(), calibrating.y, calibrating.y_pred, groups=np.arange(1500) % 100
@@ -337,7 +337,7 @@ def test_names_are_only_text(rows, fresh):
     evil = ["<script>alert(1)</script>", 'a"b & c', "$\\frac$ <b>"]
     frame = pandas.DataFrame(rows.X, columns=evil)
     y = pandas.Series(rows.y, name="<i>price</i>")
-    localizer = Localizer(transform="identity", goal=None).fit(frame[::2], y[::2], rows.y_pred[::2])
+    localizer = Localizer(score_transform="identity", goal=None).fit(frame[::2], y[::2], rows.y_pred[::2])
     predictor = Predictor(localizer, localizer.calibrate(frame[1::2], y[1::2], rows.y_pred[1::2]))
     made = report(predictor, pandas.DataFrame(fresh.X, columns=evil), fresh.y, y_pred=fresh.y_pred, title="<u>T</u>")
     found = Page(made.html)

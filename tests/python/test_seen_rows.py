@@ -38,12 +38,14 @@ def fresh():
 @pytest.fixture(scope="module")
 def localizer(rows):
     X, y = rows
-    return Localizer(transform="identity").fit(X, y, X["a"])
+    return Localizer(score_transform="identity").fit(X, y, X["a"])
 
 
 @pytest.fixture(scope="module")
 def model(rows):
-    return WidthwiseRegressor(DecisionTreeRegressor(random_state=0), transform="identity", random_state=0).fit(*rows)
+    return WidthwiseRegressor(DecisionTreeRegressor(random_state=0), score_transform="identity", random_state=0).fit(
+        *rows
+    )
 
 
 def test_a_decision_tree_is_not_calibrated_with_its_own_rows(model, rows, fresh):
@@ -62,7 +64,7 @@ def test_a_decision_tree_is_not_calibrated_with_its_own_rows(model, rows, fresh)
 
 def test_numpy_fitted_and_pandas_shuffled_are_the_same_rows(rows):
     X, y = rows
-    localizer = Localizer(transform="identity").fit(X.to_numpy(), y, X["a"])
+    localizer = Localizer(score_transform="identity").fit(X.to_numpy(), y, X["a"])
     again, outcomes = shuffled(X.set_axis(localizer.features, axis=1), y)
     with pytest.raises(ValueError, match="100% of these rows were used to fit the model"):
         localizer.calibrate(again, pd.Series(outcomes, name="other"), again[localizer.features[0]])
@@ -129,7 +131,7 @@ def test_counts_that_repeat_are_no_alarm():
         return X, rng.poisson(1 + X.sum(axis=1)).astype(float)
 
     X, y = table(2000)
-    localizer = Localizer(transform="identity").fit(X, y, 1 + X.sum(axis=1))
+    localizer = Localizer(score_transform="identity").fit(X, y, 1 + X.sum(axis=1))
     for _ in range(20):
         new, outcomes = table(1000)
         localizer.calibrate(new, outcomes, 1 + new.sum(axis=1))

@@ -71,7 +71,7 @@ def test_a_booster_becomes_a_localizer_with_the_same_parameters(goal: Any, trans
     theirs = booster.predict(matrix, output_margin=True).reshape(ours.shape)
     assert ours.shape == (120, objective.parameter_count)
     np.testing.assert_array_equal(ours, theirs.astype(np.float64))
-    assert (localizer.transform, localizer.two_sided) == (transform, two_sided)
+    assert (localizer.score_transform, localizer.two_sided) == (transform, two_sided)
 
 
 @pytest.mark.parametrize(("goal", "two_sided"), [("even", False), ("even", True), ("narrow", False), (0.5, False)])

@@ -469,7 +469,7 @@ TEST(NetTrainer, RefusesSettingsOutsideTheirDomain) {
     spoil(options);
     expect_error(ErrorCode::kInvalidArgument, part, [&] { (void)make_net_trainer(options); });
   };
-  refuse("at most 100 layers", [](auto& o) { o.layers = 101; });
+  refuse("layers is '101'; expected a whole number from 0 to 100", [](auto& o) { o.layers = 101; });
   refuse("width", [](auto& o) { o.width = 0; });
   refuse("width", [](auto& o) { o.width = 1U << 20U; });
   refuse("batch_size", [](auto& o) { o.batch_size = 0; });

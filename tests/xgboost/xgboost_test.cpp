@@ -282,7 +282,7 @@ TEST(TreeTrainer, StopsWhenToldTo) {
 TEST(TreeTrainer, RefusesSettingsThatCannotBe) {
   EXPECT_EQ(message_of([] { static_cast<void>(make_tree_trainer(library(), {.learning_rate = 0})); },
                        ErrorCode::kInvalidArgument),
-            "trees: learning_rate must be in (0, 1]");
+            "learning_rate is '0'; expected a number above 0 and at most 1");
 }
 
 TEST(TreeBaseTrainer, PredictsTheMedian) {

@@ -53,4 +53,10 @@ class Checkpoint {
   Clock::duration cost_{};
 };
 
+/// What trainers need to train as one of several, or to go on with what was begun. Borrowed.
+struct TrainingContext {
+  const Communicator* communicator = nullptr;
+  Checkpoint* checkpoint = nullptr;
+};
+
 }  // namespace widthwise

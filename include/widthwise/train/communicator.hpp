@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,20 @@ class Communicator : public Reducer {
 
   /// Bytes that this worker has put into sum and broadcast so far.
   [[nodiscard]] virtual std::uint64_t bytes_shared() const = 0;
+};
+
+/// Where workers meet.
+struct CommunicatorOptions {
+  std::string host = "127.0.0.1";  ///< address of the first worker, which introduces the others to each other
+  std::uint16_t port = 0;
+  std::size_t rank = 0;  ///< of this worker, from 0
+  std::size_t workers = 1;
+  /// How long to wait for workers: to come, and then for each other, longer than any of them takes to read its rows or
+  /// to train a round.
+  std::chrono::seconds timeout{300};
+  /// Called with a complaint, on another thread, when XGBoost itself does not notice that a worker is gone and goes on
+  /// waiting after the timeout: nothing but the end of the process ends that wait. None: it waits on.
+  std::function<void(const std::string&)> stuck;
 };
 
 /// The bytes of every worker, by rank.

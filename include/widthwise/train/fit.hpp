@@ -18,37 +18,11 @@
 #include <widthwise/model.hpp>
 #include <widthwise/objective.hpp>
 #include <widthwise/train/communicator.hpp>
+#include <widthwise/train/fit_options.hpp>
 #include <widthwise/train/progress.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {
-
-/// What intervals are to be: even in coverage over x, narrow on average, or between.
-/// - even: the same coverage everywhere (evenness 1 of the scale family)
-/// - narrow: the smallest mean width; spends its misses where intervals are expensive (transform `affine`)
-/// - a number in [0, 1]: the evenness of the scale family (docs/mathematics.md)
-class Goal {
- public:
-  [[nodiscard]] static Goal even() { return Goal(1, "even"); }
-  /// Nearly even: on the fitting parts of real data most of the width that evenness costs came back, and the worst
-  /// slabs were covered as well (experiments/NOTES.md).
-  [[nodiscard]] static Goal by_default() { return evenness(0.85); }
-  [[nodiscard]] static Goal narrow() { return Goal(0, "narrow"); }
-  /// Throws kInvalidArgument outside [0, 1].
-  [[nodiscard]] static Goal evenness(double value);
-  /// Read "even", "narrow" or a number.
-  [[nodiscard]] static Goal parse(std::string_view text);
-
-  [[nodiscard]] const std::string& to_string() const { return text_; }
-  [[nodiscard]] double evenness() const { return evenness_; }
-  [[nodiscard]] bool is_narrow() const { return text_ == "narrow"; }
-
- private:
-  Goal(double evenness, std::string text) : evenness_(evenness), text_(std::move(text)) {}
-
-  double evenness_;
-  std::string text_;
-};
 
 /// A goal with the rule and the objective that serve it.
 struct ResolvedGoal {
@@ -58,37 +32,22 @@ struct ResolvedGoal {
   std::optional<LevelWindow> level_window = {};  ///< levels that training focuses on; empty: all alike
 };
 
+/// The conformity score and the constants of its transform.
+struct ScoreOptions {
+  Score score = Score::kAbsolute;
+  TransformOptions transform = {};
+};
+
 /// No goal: Goal::by_default(), or narrow with a transform that has no evenness. The transform auto is exp, or affine
 /// for the goal narrow. Throws kInvalidArgument for a goal that the transform cannot serve.
 [[nodiscard]] ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& transform,
                                         Sides sides = Sides::kOne,
-                                        const std::optional<LevelWindow>& window = std::nullopt);
+                                        const std::optional<LevelWindow>& window = std::nullopt,
+                                        const ScoreOptions& score = {});
 
 /// The unit for residuals of this typical size, the mean |y - f(x)|: the power of two nearest to it, so that dividing
 /// by it rounds nothing.
 [[nodiscard]] double unit_near(double typical_residual);
-
-struct FitOptions {
-  std::optional<Goal> goal = std::nullopt;  ///< empty: Goal::by_default(), or narrow with a transform without evenness
-  std::string score_transform = "auto";     ///< auto: exp, or affine for the goal narrow; else a name of make_transform
-  /// Empty: one, or for the goal narrow two if that is narrower on the hold-out by more than chance.
-  std::optional<Sides> sides = std::nullopt;
-  /// Levels to train for; empty: for the goal narrow LevelWindow::around(levels), else all alike.
-  std::optional<LevelWindow> level_window = std::nullopt;
-  std::vector<Level> levels = {0.9};  ///< what the model predicts when nobody says
-  Guarantee guarantee = {};           ///< of the model's intervals
-  /// Of the rows, set aside at random for the calibration; 0 for none. Rows with cv_predictions never calibrate.
-  double calibration_size = 0.25;
-  std::size_t folds = 5;            ///< of cross-fitting the base model
-  double holdout_fraction = 0.2;    ///< of the fitting rows, for early stopping and the report
-  OutcomeRange outcome_range = {};  ///< what is known of y; an outcome outside is an error
-  bool may_be_exact = false;        ///< the predictions are known to be out of sample, even if all equal their outcome
-  bool compare = true;              ///< also train the other end of the dial, for the report
-  std::uint64_t seed = 0;
-
-  /// All of it in words: equal for equal options.
-  [[nodiscard]] std::string to_string() const;
-};
 
 /// A table to fit. Without predictions a base model is trained; of the two kinds one may be given.
 ///

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include <widthwise/train/options.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {
@@ -15,6 +17,10 @@ struct KnnOptions {
   double holdout_fraction = 0.2;
   std::size_t max_rows = 1000;  ///< rows remembered, chosen at random; 0 for all
   std::uint64_t seed = 0;
+
+  [[nodiscard]] static const OptionTable<KnnOptions>& table();
+  /// The checkpoint key: equal for equal options only.
+  [[nodiscard]] std::string to_string() const { return table().to_string(*this); }
 };
 
 [[nodiscard]] std::unique_ptr<const BaseTrainer> make_knn_trainer(const KnnOptions& options = {});

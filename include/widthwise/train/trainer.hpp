@@ -38,6 +38,9 @@ class LocalizerTrainer : public Interface {
   /// Name and version of the engine, for the model file's notes: "xgboost 3.2.0".
   [[nodiscard]] virtual std::string engine() const = 0;
 
+  /// The options it was made with, for the model file's notes: "learning_rate=0.05 max_depth=4".
+  [[nodiscard]] virtual std::string settings() const { return {}; }
+
   /// Train on `rows`, keeping the iterations at which the objective over `holdout` was least.
   [[nodiscard]] virtual Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                                       const ProgressCallback& progress) const = 0;
@@ -53,6 +56,7 @@ class BaseTrainer : public Interface {
  public:
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual std::string engine() const = 0;
+  [[nodiscard]] virtual std::string settings() const { return {}; }
 
   /// Fit outcomes y (n) by x (n x inputs; NaN is a missing value). `stage` names the work in the progress reports.
   [[nodiscard]] virtual std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,

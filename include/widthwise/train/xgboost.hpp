@@ -1,10 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +10,7 @@
 #include <widthwise/train/checkpoint.hpp>
 #include <widthwise/train/communicator.hpp>
 #include <widthwise/train/trainer.hpp>
+#include <widthwise/train/tree_options.hpp>
 #include <widthwise/trees.hpp>
 
 namespace widthwise {
@@ -43,20 +42,6 @@ class XgboostLibrary {
   std::unique_ptr<Functions> functions_;
 };
 
-/// Where workers meet.
-struct CommunicatorOptions {
-  std::string host = "127.0.0.1";  ///< address of the first worker, which introduces the others to each other
-  std::uint16_t port = 0;
-  std::size_t rank = 0;  ///< of this worker, from 0
-  std::size_t workers = 1;
-  /// How long to wait for workers: to come, and then for each other, longer than any of them takes to read its rows or
-  /// to train a round.
-  std::chrono::seconds timeout{300};
-  /// Called with a complaint, on another thread, when XGBoost itself does not notice that a worker is gone and goes on
-  /// waiting after the timeout: nothing but the end of the process ends that wait. None: it waits on.
-  std::function<void(const std::string&)> stuck;
-};
-
 /// Join the communicator of all processes that call this with the same options but their rank; return when all are
 /// there. While the communicator lives, all that XGBoost does in this process is done by all workers together. One
 /// communicator per process. SIGPIPE is ignored from then on, unless the process handles it. Workers listen on every
@@ -65,48 +50,18 @@ struct CommunicatorOptions {
 [[nodiscard]] std::unique_ptr<const Communicator> join_workers(std::shared_ptr<const XgboostLibrary> library,
                                                                const CommunicatorOptions& options);
 
-/// What trainers need to train as one of several, or to go on with what was begun. Borrowed.
-struct TrainingContext {
-  const Communicator* communicator = nullptr;
-  Checkpoint* checkpoint = nullptr;
-};
-
-/// Settings of the trees of a localizer.
-struct TreeOptions {
-  double learning_rate = 0.05;  ///< shrinkage per tree, in (0, 1]
-  std::size_t max_depth = 4;
-  double min_child_weight = 10;   ///< least sum of Hessians in a leaf, about its number of rows
-  double subsample = 0.7;         ///< share of rows each round sees
-  double column_sample = 0.7;     ///< share of columns each tree sees
-  double lambda = 5;              ///< L2 penalty on leaves
-  std::size_t max_rounds = 2000;  ///< stops early on the objective
-  std::size_t patience = 40;      ///< rounds without a better hold-out loss before it stops
-  double retrain_factor = 1.15;   ///< retrain goes on for this many times the rounds found
-  std::size_t threads = 0;        ///< 0: automatic, see training_threads
-  std::uint64_t seed = 0;
-};
-
 /// Train trees on any objective of this library.
 [[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_tree_trainer(std::shared_ptr<const XgboostLibrary> library,
                                                                         const TreeOptions& options = {},
                                                                         const TrainingContext& context = {});
 
-/// Settings of a base model of trees.
-struct TreeBaseOptions {
-  double learning_rate = 0.05;
-  std::size_t max_depth = 6;
-  double min_child_weight = 5;
-  double subsample = 0.8;
-  double column_sample = 0.8;
-  std::size_t rounds = 400;
-  std::size_t threads = 0;  ///< 0: automatic, see training_threads
-  std::uint64_t seed = 0;
-};
-
 /// Train trees that predict the median of y: what symmetric intervals are narrowest around.
 [[nodiscard]] std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
                                                                         const TreeBaseOptions& options = {},
                                                                         const TrainingContext& context = {});
+
+/// Provide the trainers `trees` and the engine of workers to the registry (train/registry.hpp).
+void register_xgboost();
 
 /// Read the trees of a model that XGBoost saved as UBJSON (Booster.save_raw in Python): a localizer that somebody
 /// trained with their own loop. Needs no XGBoost. Throws kBadData, saying why, for what is not plain trees.

@@ -161,7 +161,10 @@ class FrontierDisplay(Display):
         points = []
         for goal in (*goals, None):
             localizer = Localizer(
-                goal=goal, transform="identity" if goal is None else "auto", random_state=random_state, n_jobs=n_jobs
+                goal=goal,
+                score_transform="identity" if goal is None else "auto",
+                random_state=random_state,
+                n_jobs=n_jobs,
             ).fit(*fit)
             name = ONE_WIDTH if goal is None else goal if isinstance(goal, str) else f"{goal:g}"
             predictor = Predictor(localizer, localizer.calibrate(*calibrate))

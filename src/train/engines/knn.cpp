@@ -14,6 +14,8 @@
 
 #include "knn_bounds.hpp"
 #include "message.hpp"
+#include "text.hpp"
+#include "train/option_fields.hpp"
 
 namespace widthwise {
 namespace {
@@ -73,24 +75,15 @@ KnnArrays remember(const MatrixView& x, std::span<const double> y, std::span<con
 class KnnTrainer final : public BaseTrainer {
  public:
   explicit KnnTrainer(KnnOptions options) : options_(std::move(options)) {
-    const auto refuse = [](const std::string& what) {
-      throw Error(ErrorCode::kInvalidArgument, "make_knn_trainer: expected " + what);
-    };
+    KnnOptions::table().check(options_);
     auto& candidates = options_.candidates;
     std::sort(candidates.begin(), candidates.end());
     candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-    if (candidates.empty() || candidates[0] == 0) {
-      refuse(std::string("candidates for k, each at least 1, found ") + (candidates.empty() ? "none" : "0"));
-    }
-    const bool is_share = options_.holdout_fraction > 0 && options_.holdout_fraction < 1;
-    if (!is_share) {
-      refuse(fmt::format("a holdout_fraction strictly between 0 and 1, found {}", options_.holdout_fraction));
-    }
-    if (options_.max_rows == 1) refuse("max_rows of 2 and more, or 0 for all rows, found 1");
   }
 
   [[nodiscard]] std::string_view name() const override { return "knn"; }
   [[nodiscard]] std::string engine() const override { return std::string("widthwise ") + kVersion; }
+  [[nodiscard]] std::string settings() const override { return options_.to_string(); }
 
   [[nodiscard]] std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
                                                          std::string_view stage,
@@ -178,6 +171,49 @@ class KnnTrainer final : public BaseTrainer {
 };
 
 }  // namespace
+
+namespace {
+
+OptionTable<KnnOptions>::Field max_rows_field() {
+  auto field =
+      internal::count_field("max_rows", &KnnOptions::max_rows, 0, "number of rows stored, chosen at random; 0 for all");
+  field.info.expected = "0, or a whole number of at least 2";
+  field.read = [read = field.read](KnnOptions& options, std::string_view text) {
+    return read(options, text) && options.max_rows != 1;
+  };
+  return field;
+}
+
+}  // namespace
+
+const OptionTable<KnnOptions>& KnnOptions::table() {
+  static const OptionTable<KnnOptions> all({
+      {{.name = "candidates",
+        .form = "K,...",
+        .expected = "whole numbers of at least 1, such as 2,4,8",
+        .help = "candidates for the number of neighbours; the best on a hold-out is used"},
+       [](KnnOptions& options, std::string_view text) {
+         std::vector<std::size_t> candidates;
+         for (const std::string_view part : internal::split(text)) {
+           const auto value = internal::read_whole<std::size_t>(part);
+           if (!value || *value == 0) return false;
+           candidates.push_back(*value);
+         }
+         options.candidates = std::move(candidates);
+         return true;
+       },
+       [](const KnnOptions& options) {
+         std::vector<std::string> texts;
+         for (const std::size_t k : options.candidates) texts.push_back(std::to_string(k));
+         return internal::joined(texts, ",");
+       }},
+      internal::number_field("holdout_fraction", &KnnOptions::holdout_fraction, internal::NumberRange::fraction(),
+                             "share of the rows held out to choose the number of neighbours"),
+      max_rows_field(),
+      internal::seed_field(&KnnOptions::seed),
+  });
+  return all;
+}
 
 std::unique_ptr<const BaseTrainer> make_knn_trainer(const KnnOptions& options) {
   return std::make_unique<const KnnTrainer>(options);

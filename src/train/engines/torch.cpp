@@ -355,10 +355,11 @@ auto with_library_errors(const Work& work) {
 
 class NetTrainer final : public LocalizerTrainer {
  public:
-  explicit NetTrainer(const NetOptions& options) : options_(options) { internal::check_options(options_); }
+  explicit NetTrainer(const NetOptions& options) : options_(options) { NetOptions::table().check(options_); }
 
   [[nodiscard]] std::string_view name() const override { return "net"; }
   [[nodiscard]] std::string engine() const override { return "torch " TORCH_VERSION; }
+  [[nodiscard]] std::string settings() const override { return options_.to_string(); }
 
   [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                               const ProgressCallback& progress) const override {

@@ -24,10 +24,6 @@ using internal::Parameters;
 using internal::text_of;
 using internal::TrainingMatrix;
 
-void require(bool holds, const char* what) {
-  if (!holds) throw Error(ErrorCode::kInvalidArgument, std::string("trees: ") + what);
-}
-
 /// The threads of one training.
 class TrainingThreads {
  public:
@@ -52,10 +48,7 @@ std::string seed_text(std::uint64_t seed) { return std::to_string(seed % 0x7ffff
 
 template <class Options>
 Parameters common_parameters(const Options& options) {
-  require(options.learning_rate > 0 && options.learning_rate <= 1, "learning_rate must be in (0, 1]");
-  require(options.subsample > 0 && options.subsample <= 1, "subsample must be in (0, 1]");
-  require(options.column_sample > 0 && options.column_sample <= 1, "column_sample must be in (0, 1]");
-  require(options.max_depth >= 1 && options.max_depth <= 30, "max_depth must be 1 to 30");
+  Options::table().check(options);
   return {{"tree_method", "hist"},
           {"eta", text_of(options.learning_rate)},
           {"max_depth", std::to_string(options.max_depth)},
@@ -224,15 +217,13 @@ class TreeTrainer final : public LocalizerTrainer {
         options_(options),
         context_(context),
         parameters_(with_context(common_parameters(options), context)) {
-    require(options.lambda >= 0, "lambda must not be negative");
-    require(options.max_rounds >= 1, "max_rounds must be at least 1");
-    require(options.retrain_factor >= 1, "retrain_factor must be at least 1");
     parameters_.emplace_back("lambda", text_of(options.lambda));
     parameters_.emplace_back("base_score", "0");
   }
 
   [[nodiscard]] std::string_view name() const override { return "trees"; }
   [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
+  [[nodiscard]] std::string settings() const override { return options_.to_string(); }
 
   [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                               const ProgressCallback& progress) const override {
@@ -320,6 +311,7 @@ class TreeBaseTrainer final : public BaseTrainer {
 
   [[nodiscard]] std::string_view name() const override { return "trees"; }
   [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
+  [[nodiscard]] std::string settings() const override { return options_.to_string(); }
 
   [[nodiscard]] std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
                                                          std::string_view stage,

@@ -80,19 +80,14 @@ void check_shapes(const FitTable& table) {
   }
 }
 
-void check_options(const FitOptions& options) {
-  if (!(options.calibration_size >= 0 && options.calibration_size < 1)) {
-    throw make_error(ErrorCode::kInvalidArgument, "fit: calibration_size is {}; expected at least 0 and below 1",
-                     options.calibration_size);
+/// All that was chosen, as text.
+std::string settings_of(const FitOptions& options, const BaseTrainer* base, const LocalizerTrainer* localizer) {
+  std::string text = options.to_string();
+  if (base != nullptr) text.append(", base ").append(base->name()).append(" ").append(base->settings());
+  if (localizer != nullptr) {
+    text.append(", localizer ").append(localizer->name()).append(" ").append(localizer->settings());
   }
-  if (!(options.holdout_fraction > 0 && options.holdout_fraction < 1)) {
-    throw make_error(ErrorCode::kInvalidArgument, "fit: holdout_fraction is {}; expected a number between 0 and 1",
-                     options.holdout_fraction);
-  }
-  if (options.levels.empty() || options.levels.size() > kMaxLevels) {
-    throw make_error(ErrorCode::kInvalidArgument, "fit: expected 1 to {} levels, found {}", kMaxLevels,
-                     options.levels.size());
-  }
+  return text;
 }
 
 /// `trains`: an engine sees the outcomes or predictions.
@@ -139,12 +134,13 @@ void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTra
     if (given_predictions(table).empty() && base == nullptr && table.x.rows() > 0) {
       throw Error(ErrorCode::kInvalidArgument, "fit: expected predictions or a base model, found neither");
     }
-    check_options(options);
+    FitOptions::table().check(options);
     check_values(table, options.outcome_range, base != nullptr || trains_localizer);
   });
-  workers.check_alike(table.x.rows(), columns_of(table), options.to_string());
+  workers.check_alike(table.x.rows(), columns_of(table), settings_of(options, base, localizer));
   const std::string transform(goal.rule.transform().name());
-  if (!workers.alone() && trains_localizer && goal.rule.transform().affine_form() == nullptr) {
+  const bool needs_all_rows = goal.rule.transform().affine_form() == nullptr || goal.rule.score() != Score::kAbsolute;
+  if (!workers.alone() && trains_localizer && needs_all_rows) {
     throw make_error(ErrorCode::kInvalidArgument,
                      "fit: the transform {} needs all rows in one process; fit without workers", transform);
   }

@@ -40,15 +40,15 @@ Goal Goal::parse(std::string_view text) {
 // --------------------------------------------------------------------------------------------------------------
 
 ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& transform, Sides sides,
-                          const std::optional<LevelWindow>& level_window) {
+                          const std::optional<LevelWindow>& level_window, const ScoreOptions& score) {
   const bool automatic = transform == "auto";
   const Goal wish = goal.value_or(Goal::by_default());
   const std::shared_ptr<const Transform> phi =
-      make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform);
-  const ConformalRule rule(phi, Score::kAbsolute, sides);
+      make_transform(automatic ? (wish.is_narrow() ? "affine" : "exp") : transform, score.transform);
+  const ConformalRule rule(phi, score.score, sides);
   if (phi->parameter_count() == 0) return {wish, rule, nullptr, std::nullopt};
   const AffineForm* form = phi->affine_form();
-  const bool has_evenness = form != nullptr && !form->has_offset();
+  const bool has_evenness = form != nullptr && !form->has_offset() && score.score != Score::kLog;
   if (!has_evenness && goal && !goal->is_narrow()) {
     throw internal::make_error(
         ErrorCode::kInvalidArgument,
@@ -60,7 +60,7 @@ ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& tr
   width.sides = sides;
   width.evenness = has_evenness ? served.evenness() : 0;
   if (level_window && level_window->outside < 1) width.level_window = level_window;
-  return {served, rule, make_width_objective(phi, Score::kAbsolute, width), width.level_window};
+  return {served, rule, make_width_objective(phi, score.score, width), width.level_window};
 }
 
 double unit_near(double typical_residual) {
@@ -74,18 +74,19 @@ double unit_near(double typical_residual) {
 namespace {
 
 ResolvedGoal resolve_with(const FitOptions& options, const std::optional<Goal>& goal, const std::string& transform,
-                          Sides sides) {
-  ResolvedGoal resolved = resolve_goal(goal, transform, sides, options.level_window);
+                          Sides sides, const ScoreOptions& score = {}) {
+  ResolvedGoal resolved = resolve_goal(goal, transform, sides, options.level_window, score);
   if (options.level_window || !resolved.goal.is_narrow() || options.levels.empty()) return resolved;
   // Which goal is served shows only now: a transform may have no other than narrow.
-  return resolve_goal(goal, transform, sides, LevelWindow::around(options.levels));
+  return resolve_goal(goal, transform, sides, LevelWindow::around(options.levels), score);
 }
 
 }  // namespace
 
 internal::Goals internal::resolve_goals(const FitOptions& options) {
   const Sides sides = options.sides.value_or(Sides::kOne);
-  Goals goals{.chosen = resolve_with(options, options.goal, options.score_transform, sides),
+  const ScoreOptions score{options.score, {.gamma = options.gamma, .epsilon = options.epsilon}};
+  Goals goals{.chosen = resolve_with(options, options.goal, options.score_transform, sides, score),
               .two_sided = std::nullopt,
               .fixed = resolve_with(options, options.goal, "identity", sides),
               .other = std::nullopt};
@@ -93,7 +94,7 @@ internal::Goals internal::resolve_goals(const FitOptions& options) {
   if (chosen.objective == nullptr) return goals;
   // A root-finder for every row (mixture) is too slow to train twice.
   if (!options.sides && chosen.goal.is_narrow() && chosen.rule.transform().affine_form() != nullptr) {
-    goals.two_sided = resolve_with(options, options.goal, options.score_transform, Sides::kTwo);
+    goals.two_sided = resolve_with(options, options.goal, options.score_transform, Sides::kTwo, score);
   }
   if (options.compare) {
     goals.other = resolve_with(options, chosen.goal.is_narrow() ? Goal::even() : Goal::narrow(), "auto", sides);

@@ -27,6 +27,12 @@ RowSplitter splitter_of(const FitTable& table, const Workers& workers) {
   return {std::move(numbers), workers};
 }
 
+/// Cross-validated predictions calibrate nothing.
+double calibration_share(const FitTable& table, const FitOptions& options, const Workers& workers) {
+  if (!table.cv_predictions.empty()) return 0;
+  return options.calibration_fraction(workers.total(static_cast<double>(table.x.rows())));
+}
+
 }  // namespace
 
 RowSplitter::Split RowSplitter::split(double share, std::size_t min_rows, std::uint64_t seed) const {
@@ -66,7 +72,7 @@ RowSplitter RowSplitter::of(std::span<const std::size_t> rows) const {
 }
 
 Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& workers)
-    : Splits(splitter_of(table, workers), table.cv_predictions.empty() ? options.calibration_size : 0,
+    : Splits(splitter_of(table, workers), calibration_share(table, options, workers),
              stream_seed(options.seed, Stream::kSplit)) {
   holdout_ = fitting_.splitter.split(options.holdout_fraction, 1, stream_seed(options.seed, Stream::kHoldout));
   if (given_predictions(table).empty()) {

@@ -14,25 +14,11 @@
 #include "text.hpp"
 #include "train/engines/first_outputs.hpp"
 
-namespace widthwise {
-
-NetOptions NetOptions::paper() {
-  NetOptions options;
-  options.batch_size = 16;
-  options.learning_rate = 1e-4;
-  options.weight_decay = 0;
-  options.clip = std::numeric_limits<double>::infinity();
-  options.cosine = false;
-  return options;
-}
-
-namespace internal {
+namespace widthwise::internal {
 namespace {
 
 constexpr std::size_t kMinBatches = 20;
 constexpr std::size_t kSmallestBatch = 16;
-constexpr std::size_t kMaxLayers = 100;
-constexpr std::size_t kMaxWidth = std::size_t{1} << 16;
 
 /// Of the last layer's weights, against those that would keep the size of what goes in.
 constexpr double kFirstOutputs = 0.01;
@@ -69,25 +55,6 @@ void set_centre_and_scale(MatrixView x, std::size_t column, double& centre, doub
 }
 
 }  // namespace
-
-void check_options(const NetOptions& options) {
-  const auto expect = [](bool holds, const char* what, const std::string& found) {
-    if (!holds) {
-      throw make_error(ErrorCode::kInvalidArgument, "NetOptions: expected {}, found {}", what, found);
-    }
-  };
-  const auto finite_and_positive = [](double x) { return x > 0 && std::isfinite(x); };
-  expect(options.layers <= kMaxLayers, "at most 100 layers", std::to_string(options.layers));
-  expect(options.width >= 1 && options.width <= kMaxWidth, "a width from 1 to 65536", std::to_string(options.width));
-  expect(options.batch_size >= 1, "a batch_size of 1 or more", std::to_string(options.batch_size));
-  expect(finite_and_positive(options.learning_rate), "a positive learning_rate", text_of(options.learning_rate));
-  expect(options.weight_decay >= 0 && std::isfinite(options.weight_decay), "a weight_decay of 0 or more",
-         text_of(options.weight_decay));
-  expect(options.clip > 0, "a positive clip, or infinity", text_of(options.clip));
-  expect(options.max_epochs >= 1, "max_epochs of 1 or more", std::to_string(options.max_epochs));
-  expect(options.patience >= 1, "a patience of 1 or more", std::to_string(options.patience));
-  expect(options.threads <= 4096, "at most 4096 threads", std::to_string(options.threads));
-}
 
 void check_rows(const TrainingRows& rows, const char* what) {
   const std::string where = fmt::format("net trainer: {}: ", what);
@@ -167,5 +134,4 @@ std::vector<float> standardised_rows(const DenseNetArrays& net, MatrixView x) {
   return out;
 }
 
-}  // namespace internal
-}  // namespace widthwise
+}  // namespace widthwise::internal

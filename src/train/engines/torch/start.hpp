@@ -12,9 +12,6 @@
 /// What training needs before it begins, and what of it does not need torch.
 namespace widthwise::internal {
 
-/// Throw kInvalidArgument for settings outside their domain.
-void check_options(const NetOptions& options);
-
 /// Throw kShapeMismatch, kTooFewRows, kNotFinite or kInvalidArgument for rows that nothing can be learnt from, naming
 /// them as `what`.
 void check_rows(const TrainingRows& rows, const char* what);

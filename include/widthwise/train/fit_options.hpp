@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <widthwise/conformal_predictor.hpp>
+#include <widthwise/guarantee.hpp>
+#include <widthwise/level.hpp>
+#include <widthwise/objective.hpp>
+#include <widthwise/score.hpp>
+#include <widthwise/train/options.hpp>
+#include <widthwise/transform.hpp>
+
+namespace widthwise {
+
+/// What intervals are to be: even in coverage over x, narrow on average, or between.
+/// - even: the same coverage everywhere (evenness 1 of the scale family)
+/// - narrow: the smallest mean width; spends its misses where intervals are expensive (transform `affine`)
+/// - a number in [0, 1]: the evenness of the scale family (docs/mathematics.md)
+class Goal {
+ public:
+  [[nodiscard]] static Goal even() { return Goal(1, "even"); }
+  /// Nearly even: on the fitting parts of real data most of the width that evenness costs came back, and the worst
+  /// slabs were covered as well (experiments/NOTES.md).
+  [[nodiscard]] static Goal by_default() { return evenness(0.85); }
+  [[nodiscard]] static Goal narrow() { return Goal(0, "narrow"); }
+  /// Throws kInvalidArgument outside [0, 1].
+  [[nodiscard]] static Goal evenness(double value);
+  /// Read "even", "narrow" or a number.
+  [[nodiscard]] static Goal parse(std::string_view text);
+
+  [[nodiscard]] const std::string& to_string() const { return text_; }
+  [[nodiscard]] double evenness() const { return evenness_; }
+  [[nodiscard]] bool is_narrow() const { return text_ == "narrow"; }
+
+ private:
+  Goal(double evenness, std::string text) : evenness_(evenness), text_(std::move(text)) {}
+
+  double evenness_;
+  std::string text_;
+};
+
+/// Options of a fit. A new field is described in table(), from which the command line, Python, the checkpoint key and
+/// docs/options.md take it.
+struct FitOptions {
+  std::optional<Goal> goal = std::nullopt;  ///< empty: Goal::by_default(), or narrow with a transform without evenness
+  std::string score_transform = "auto";     ///< auto: exp, or affine for the goal narrow; else a name of make_transform
+  Score score = Score::kAbsolute;
+  double gamma = TransformOptions().gamma;      ///< of the transform erc
+  double epsilon = TransformOptions().epsilon;  ///< of the transform mixture
+  /// Empty: one, or for the goal narrow two if that is narrower on the hold-out by more than chance.
+  std::optional<Sides> sides = std::nullopt;
+  /// Levels to train for; empty: for the goal narrow LevelWindow::around(levels), else all alike.
+  std::optional<LevelWindow> level_window = std::nullopt;
+  std::vector<Level> levels = {0.9};  ///< default confidence levels of the model
+  Guarantee guarantee = {};           ///< of the model's intervals
+  /// Below 1: share of the rows, chosen at random, for the calibration set. From 1: number of rows, a whole number.
+  /// 0: no calibration set. Rows with cv_predictions never calibrate.
+  double calibration_size = 0.25;
+  std::size_t folds = 5;            ///< of cross-fitting the base model
+  double holdout_fraction = 0.2;    ///< of the fitting rows, for early stopping and the report
+  OutcomeRange outcome_range = {};  ///< range that contains every outcome; an outcome outside is an error
+  bool may_be_exact = false;        ///< accept predictions that all equal their outcome
+  bool compare = true;              ///< also train the opposite goal, for the report
+  std::uint64_t seed = 0;
+
+  [[nodiscard]] static const OptionTable<FitOptions>& table();
+
+  /// The share of this many rows that calibrates. Throws kInvalidArgument for a number of rows that leaves none to fit.
+  [[nodiscard]] double calibration_fraction(double rows) const;
+
+  /// The checkpoint key: equal for equal options only.
+  [[nodiscard]] std::string to_string() const { return table().to_string(*this); }
+};
+
+}  // namespace widthwise

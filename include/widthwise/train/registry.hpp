@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <widthwise/train/checkpoint.hpp>
+#include <widthwise/train/communicator.hpp>
+#include <widthwise/train/options.hpp>
+#include <widthwise/train/trainer.hpp>
+
+namespace widthwise {
+
+enum class TrainerKind : std::uint8_t { kBase, kLocalizer };
+
+/// "base", "localizer".
+[[nodiscard]] std::string_view name_of(TrainerKind kind);
+
+/// What a trainer is made with.
+struct TrainerRequest {
+  OptionValues options = {};  ///< of the trainer, by name; others keep their defaults
+  std::size_t threads = 0;    ///< 0: automatic, see training_threads
+  std::uint64_t seed = 0;
+  std::filesystem::path library = {};  ///< file of an engine that is loaded at run time; empty: search for it
+  TrainingContext context = {};
+};
+
+/// A trainer by name, with the options it takes.
+struct TrainerEntry {
+  TrainerKind kind = TrainerKind::kBase;
+  std::string name;    ///< "trees"
+  std::string help;    ///< "gradient-boosted trees (XGBoost)"
+  std::string engine;  ///< the CMake option that builds its engine, such as WIDTHWISE_XGBOOST; empty: always there
+  bool distributed = false;              ///< several workers can train it together
+  std::vector<OptionInfo> options = {};  ///< but threads and seed, which are the same for all trainers
+  /// All options in text form, with those given; throws kInvalidArgument for invalid ones.
+  std::function<std::string(const OptionValues&)> settings = {};
+  /// One of the two, by kind; empty when the engine is not built.
+  std::function<std::unique_ptr<const BaseTrainer>(const TrainerRequest&)> make_base = {};
+  std::function<std::unique_ptr<const LocalizerTrainer>(const TrainerRequest&)> make_localizer = {};
+};
+
+/// All trainers, those of engines that are not built among them. A new trainer is one source and one entry of the list
+/// in src/train/registry.cpp; the command line and Python take it from there.
+[[nodiscard]] std::span<const TrainerEntry> trainers();
+[[nodiscard]] std::vector<std::string> trainer_names(TrainerKind kind);
+
+/// Throws kInvalidArgument, naming what is likely meant, for an unknown name.
+[[nodiscard]] const TrainerEntry& find_trainer(TrainerKind kind, std::string_view name);
+
+/// Throws kMissingEngine when the engine is not built (or registered), or not on this machine.
+[[nodiscard]] std::unique_ptr<const BaseTrainer> make_base_trainer(std::string_view name,
+                                                                   const TrainerRequest& request = {});
+[[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_localizer_trainer(std::string_view name,
+                                                                             const TrainerRequest& request = {});
+
+// ---- engines
+
+/// The options of a trainer as a request asks for them, over these defaults.
+template <class Options>
+[[nodiscard]] Options requested(const TrainerRequest& request, Options options = {}) {
+  Options::table().set(options, request.options);
+  if constexpr (requires { options.threads; }) options.threads = request.threads;
+  options.seed = request.seed;
+  return options;
+}
+
+/// How an engine makes the trainers it provides. Engines are registered by an explicit call at the start of a program
+/// (register_xgboost, register_torch): static libraries drop registrations that nothing refers to.
+/// Thread safety: none; register before other threads train.
+void provide_base_trainer(std::string_view name,
+                          std::function<std::unique_ptr<const BaseTrainer>(const TrainerRequest&)> make);
+void provide_localizer_trainer(std::string_view name,
+                               std::function<std::unique_ptr<const LocalizerTrainer>(const TrainerRequest&)> make);
+
+/// The engine that connects workers.
+struct WorkerEngine {
+  /// Name and version, as in "xgboost 3.2.0".
+  std::function<std::string(const std::filesystem::path& library)> version;
+  std::function<std::unique_ptr<const Communicator>(const std::filesystem::path& library, const CommunicatorOptions&)>
+      join;
+};
+void provide_worker_engine(WorkerEngine engine);
+/// Throws kMissingEngine when none is built.
+[[nodiscard]] const WorkerEngine& worker_engine();
+
+// ---- the trainers of a fit
+
+/// The choice of trainers, and how they train. A new field is described in table().
+struct TrainerOptions {
+  std::string base = {};  ///< a base trainer, or empty: predictions are given
+  OptionValues base_options = {};
+  std::string localizer = "trees";  ///< a localizer trainer
+  OptionValues localizer_options = {};
+  std::size_t threads = 0;   ///< 0: automatic, see training_threads
+  std::string xgboost = {};  ///< XGBoost's library file; empty: search for it
+
+  [[nodiscard]] static const OptionTable<TrainerOptions>& table();
+  /// The checkpoint key: equal for equal options only.
+  [[nodiscard]] std::string to_string() const { return table().to_string(*this); }
+};
+
+struct Trainers {
+  std::unique_ptr<const BaseTrainer> base;            ///< null: predictions are given
+  std::unique_ptr<const LocalizerTrainer> localizer;  ///< null when not wanted
+};
+
+/// Throws kInvalidArgument for options that the trainers do not take, and kMissingEngine.
+[[nodiscard]] Trainers make_trainers(const TrainerOptions& options, std::uint64_t seed, bool with_localizer,
+                                     const TrainingContext& context = {});
+
+}  // namespace widthwise

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <widthwise/train/options.hpp>
+
+namespace widthwise {
+
+/// Settings of the trees of a localizer.
+struct TreeOptions {
+  double learning_rate = 0.05;  ///< shrinkage per tree, in (0, 1]
+  std::size_t max_depth = 4;
+  double min_child_weight = 10;   ///< least sum of Hessians in a leaf, about its number of rows
+  double subsample = 0.7;         ///< share of rows each round sees
+  double column_sample = 0.7;     ///< share of columns each tree sees
+  double lambda = 5;              ///< L2 penalty on leaves
+  std::size_t max_rounds = 2000;  ///< stops early on the objective
+  std::size_t patience = 40;      ///< rounds without a better hold-out loss before it stops
+  double retrain_factor = 1.15;   ///< retrain goes on for this many times the rounds found
+  std::size_t threads = 0;        ///< 0: automatic, see training_threads
+  std::uint64_t seed = 0;
+
+  [[nodiscard]] static const OptionTable<TreeOptions>& table();
+  /// The checkpoint key: equal for equal options only.
+  [[nodiscard]] std::string to_string() const { return table().to_string(*this); }
+};
+
+/// Settings of a base model of trees.
+struct TreeBaseOptions {
+  double learning_rate = 0.05;
+  std::size_t max_depth = 6;
+  double min_child_weight = 5;
+  double subsample = 0.8;
+  double column_sample = 0.8;
+  std::size_t rounds = 400;
+  std::size_t threads = 0;  ///< 0: automatic, see training_threads
+  std::uint64_t seed = 0;
+
+  [[nodiscard]] static const OptionTable<TreeBaseOptions>& table();
+  /// The checkpoint key: equal for equal options only.
+  [[nodiscard]] std::string to_string() const { return table().to_string(*this); }
+};
+
+}  // namespace widthwise

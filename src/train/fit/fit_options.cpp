@@ -1,0 +1,246 @@
+#include <widthwise/train/fit_options.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <widthwise/error.hpp>
+
+#include "text.hpp"
+#include "train/option_fields.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::count_field;
+using internal::flag_field;
+using internal::joined;
+using internal::listed;
+using internal::number_field;
+using internal::NumberRange;
+using internal::read_whole;
+using internal::split;
+using internal::text_of;
+using Field = OptionTable<FitOptions>::Field;
+
+constexpr const char* kAuto = "auto";
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Field goal_field() {
+  return {{.name = "goal",
+           .form = "auto|even|narrow|0..1",
+           .expected = "auto, even, narrow or a number from 0 to 1",
+           .help = "what to optimise: `even` coverage for all inputs, `narrow` mean width, or a number between 0 "
+                   "(narrow) and 1 (even); `auto` is 0.85, or `narrow` for a score transform that supports nothing "
+                   "else"},
+          [](FitOptions& options, std::string_view text) {
+            options.goal = text == kAuto ? std::nullopt : std::optional(Goal::parse(text));
+            return true;
+          },
+          [](const FitOptions& options) { return options.goal ? options.goal->to_string() : kAuto; }};
+}
+
+Field transform_field() {
+  std::vector<std::string> names = {kAuto};
+  for (const std::string_view name : transform_names()) names.emplace_back(name);
+  return {{.name = "score_transform",
+           .form = joined(names, "|"),
+           .expected = listed(names),
+           .help = "score transform, whose parameters the localizer predicts; `auto` is `exp`, or `affine` for the "
+                   "goal `narrow`"},
+          [](FitOptions& options, std::string_view text) {
+            if (text != kAuto) (void)make_transform(text);
+            options.score_transform = text;
+            return true;
+          },
+          [](const FitOptions& options) { return options.score_transform; }};
+}
+
+Field score_field() {
+  return {{.name = "score",
+           .form = "absolute|squared|log",
+           .expected = "absolute, squared or log",
+           .help = "conformity score of a residual r: |r|, r^2 or log r^2; `log` needs a score transform that accepts "
+                   "negative scores"},
+          [](FitOptions& options, std::string_view text) {
+            options.score = score_of(text);
+            return true;
+          },
+          [](const FitOptions& options) { return std::string(name_of(options.score)); }};
+}
+
+Field sides_field() {
+  return {{.name = "two_sided",
+           .form = "auto|true|false",
+           .expected = "auto, true or false",
+           .help = "learn the half-widths below and above the prediction separately; `auto` does so for the goal "
+                   "`narrow` if that is narrower on the hold-out"},
+          [](FitOptions& options, std::string_view text) {
+            if (text != kAuto && text != "true" && text != "false") return false;
+            options.sides = std::nullopt;
+            if (text == "true") options.sides = Sides::kTwo;
+            if (text == "false") options.sides = Sides::kOne;
+            return true;
+          },
+          [](const FitOptions& options) {
+            return std::string(!options.sides ? kAuto : *options.sides == Sides::kTwo ? "true" : "false");
+          }};
+}
+
+Field window_field() {
+  return {{.name = "level_window",
+           .form = "auto|all|LO,HI",
+           .expected = "auto, all, or two levels with the smaller one first, such as 0.8,0.95",
+           .help = "confidence levels to train for; a third number is the weight of the levels outside; `auto` is a "
+                   "window around the confidence levels for the goal `narrow`, and all levels otherwise"},
+          [](FitOptions& options, std::string_view text) {
+            if (text == kAuto || text == "all") {
+              options.level_window = text == kAuto ? std::nullopt : std::optional(LevelWindow::all());
+              return true;
+            }
+            const auto parts = split(text);
+            if (parts.size() != 2 && parts.size() != 3) return false;
+            LevelWindow level_window{Level::parse(parts[0]), Level::parse(parts[1])};
+            if (parts.size() == 3) {
+              const auto outside = read_whole<double>(parts[2]);
+              if (!outside || !(*outside >= 0 && *outside <= 1)) return false;
+              level_window.outside = *outside;
+            }
+            if (level_window.lower > level_window.upper) return false;
+            options.level_window = level_window;
+            return true;
+          },
+          [](const FitOptions& options) {
+            if (!options.level_window) return std::string(kAuto);
+            const LevelWindow& level_window = *options.level_window;
+            if (level_window.outside == 1) return std::string("all");
+            std::vector<std::string> parts = {level_window.lower.to_string(), level_window.upper.to_string()};
+            if (level_window.outside != 0) parts.push_back(text_of(level_window.outside));
+            return joined(parts, ",");
+          }};
+}
+
+Field levels_field() {
+  return {{.name = "confidence_level",
+           .form = "L,...",
+           .expected = "1 to " + std::to_string(kMaxLevels) + " numbers between 0 and 1, such as 0.9 or 0.8,0.95",
+           .help = "default confidence levels of the intervals; the goal `narrow` trains for levels near them"},
+          [](FitOptions& options, std::string_view text) {
+            std::vector<Level> levels;
+            for (const std::string_view part : split(text)) {
+              const Level level = Level::parse(part);
+              if (std::find(levels.begin(), levels.end(), level) == levels.end()) levels.push_back(level);
+            }
+            if (levels.size() > kMaxLevels) return false;
+            options.levels = std::move(levels);
+            return true;
+          },
+          [](const FitOptions& options) {
+            std::vector<std::string> texts;
+            for (const Level& level : options.levels) texts.push_back(level.to_string());
+            return joined(texts, ",");
+          }};
+}
+
+Field guarantee_field() {
+  return {{.name = "guarantee",
+           .form = "marginal|0..1",
+           .expected = "marginal, or a confidence strictly between 0 and 1, such as 0.95",
+           .help = "`marginal`: coverage of at least the level on average over calibration sets; a confidence such as "
+                   "0.95: coverage of at least the level for that share of calibration sets"},
+          [](FitOptions& options, std::string_view text) {
+            options.guarantee = Guarantee::parse(text);
+            return true;
+          },
+          [](const FitOptions& options) { return options.guarantee.to_string(); }};
+}
+
+Field calibration_field() {
+  return {{.name = "calibration_size",
+           .form = "SHARE|ROWS",
+           .expected = "a share of the rows below 1, or a number of rows",
+           .help = "size of the calibration set: a share of the rows below 1, or a number of rows; 0 to calibrate "
+                   "later"},
+          [](FitOptions& options, std::string_view text) {
+            const auto size = read_whole<double>(text);
+            const bool valid = size && *size >= 0 && *size <= 0x1p53 && (*size < 1 || *size == std::floor(*size));
+            if (valid) options.calibration_size = *size;
+            return valid;
+          },
+          [](const FitOptions& options) { return text_of(options.calibration_size); }};
+}
+
+Field range_field() {
+  return {
+      {.name = "outcome_range",
+       .form = "none|LO,HI",
+       .expected = "none, or two numbers with the smaller one first, such as 0,100; either may be left out",
+       .help = "range that contains every outcome, such as 0,100 or 0, for at least 0; intervals are clipped to it"},
+      [](FitOptions& options, std::string_view text) {
+        const auto parts = split(text == "none" ? "," : text);
+        if (parts.size() != 2) return false;
+        OutcomeRange range;
+        const auto read = [](std::string_view part, double& end) {
+          const auto value = read_whole<double>(part);
+          if (value) end = *value;
+          return part.empty() || value;
+        };
+        if (!read(parts[0], range.low) || !read(parts[1], range.high) || !(range.low < range.high)) return false;
+        options.outcome_range = range;
+        return true;
+      },
+      [](const FitOptions& options) {
+        const auto [low, high] = options.outcome_range;
+        const std::string first = low == -kInfinity ? "" : text_of(low);
+        const std::string last = high == kInfinity ? "" : text_of(high);
+        return first.empty() && last.empty() ? "none" : first + "," + last;
+      }};
+}
+
+}  // namespace
+
+double FitOptions::calibration_fraction(double rows) const {
+  if (calibration_size < 1) return calibration_size;
+  if (calibration_size < rows) return calibration_size / rows;
+  throw Error(ErrorCode::kInvalidArgument, "fit: calibration_size is " + text_of(calibration_size) +
+                                               "; expected a share below 1, or fewer rows than the " + text_of(rows) +
+                                               " of the table");
+}
+
+const OptionTable<FitOptions>& FitOptions::table() {
+  static const OptionTable<FitOptions> all = [] {
+    std::vector<Field> fields;
+    internal::add_group(fields, "Data", {range_field()});
+    internal::add_group(fields, "Intervals",
+                        {
+                            goal_field(),
+                            levels_field(),
+                            guarantee_field(),
+                            sides_field(),
+                            transform_field(),
+                            window_field(),
+                            score_field(),
+                            number_field("gamma", &FitOptions::gamma, NumberRange::positive(),
+                                         "smallest scale of the score transform `erc`, in units of the typical error"),
+                            number_field("epsilon", &FitOptions::epsilon, NumberRange::positive(),
+                                         "weight of log A in the score transform `mixture`"),
+                        });
+    internal::add_group(
+        fields, "Training",
+        {
+            calibration_field(),
+            number_field("holdout_fraction", &FitOptions::holdout_fraction, NumberRange::fraction(),
+                         "share of the fitting rows held out for early stopping and the fit report"),
+            count_field("folds", &FitOptions::folds, 2, "folds for cross-fitting the base model"),
+            internal::seed_field(&FitOptions::seed),
+            flag_field("compare", &FitOptions::compare, "also train the opposite goal, for the fit report"),
+            flag_field("may_be_exact", &FitOptions::may_be_exact,
+                       "accept predictions that all equal their outcome, which otherwise suggest a model that saw the "
+                       "outcomes"),
+        });
+    return OptionTable<FitOptions>(std::move(fields));
+  }();
+  return all;
+}
+
+}  // namespace widthwise

@@ -1,0 +1,63 @@
+#include <widthwise/train/options.hpp>
+
+#include <algorithm>
+
+#include <widthwise/error.hpp>
+
+#include "printable.hpp"
+#include "text.hpp"
+#include "word_list.hpp"
+
+namespace widthwise {
+
+OptionValues parse_option_values(std::string_view text) {
+  OptionValues values;
+  std::string* last = nullptr;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const std::string_view piece = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t sign = piece.find('=');
+    if (sign != std::string_view::npos && sign > 0) {
+      const auto [at, added] = values.insert_or_assign(std::string(piece.substr(0, sign)), piece.substr(sign + 1));
+      last = &at->second;
+    } else if (last != nullptr) {
+      last->append(",").append(piece);
+    } else {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "'" + internal::printable(piece) + "' is not of the form NAME=VALUE, as in learning_rate=0.1");
+    }
+  }
+  return values;
+}
+
+std::string to_string(const OptionValues& values) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : values) words.push_back(name + "=" + value);
+  return internal::joined(words, ",");
+}
+
+bool succeeds(const std::function<bool()>& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument) throw;
+    return false;
+  }
+}
+
+void throw_invalid_option(std::string_view shown_name, std::string_view text, const OptionInfo& info) {
+  throw Error(ErrorCode::kInvalidArgument,
+              std::string(shown_name) + " is '" + internal::printable(text) + "'; expected " + info.expected);
+}
+
+void throw_unknown_option(std::string_view name, std::span<const OptionInfo> known) {
+  std::vector<std::string> names;
+  for (const OptionInfo& info : known) names.push_back(info.name);
+  const std::string near = internal::nearest_name(name, names);
+  throw Error(ErrorCode::kInvalidArgument,
+              "unknown option '" + internal::printable(name) + "'; " +
+                  (near.empty() ? "expected " + internal::listed(names) : "did you mean '" + near + "'?"));
+}
+
+}  // namespace widthwise

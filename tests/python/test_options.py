@@ -1,0 +1,265 @@
+"""Options and capabilities of the C++ library, the command line and Python agree with each other and with the docs.
+
+WIDTHWISE_UPDATE=1 writes the generated parts of docs/options.md and docs/capabilities.md instead of comparing them.
+"""
+
+import importlib
+import inspect
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from examples import N_JOBS
+from widthwise import Localizer, WidthwiseRegressor, _core
+
+ROOT = Path(__file__).parents[2]
+FIELDS = {"confidence_level": "levels", "two_sided": "sides"}  # fields of FitOptions with a name of their own
+PARAMETERS = {"seed": "random_state", "folds": "cv"}  # parameters of Python with a name of their own
+FURTHER = {"score", "gamma", "epsilon", "may_be_exact"}  # options that Python takes in fit_options
+
+FIT_OPTIONS = _core.fit_option_list()
+TRAINER_OPTIONS = _core.trainer_option_list()
+TRAINERS = _core.trainer_list()
+
+
+def command_flags(option):
+    """The options of the command line that set an option."""
+    name = "--" + {"confidence_level": "level"}.get(option["name"], option["name"]).replace("_", "-")
+    if not option["form"].endswith("true|false"):
+        return [name]
+    off = "--one-sided" if option["name"] == "two_sided" else "--no-" + name[2:]
+    return {"auto": [name, off], "true": [off], "false": [name]}[option["default"]]
+
+
+def python_name(option):
+    """How Python calls an option of the fit."""
+    name = option["name"]
+    return f'fit_options={{"{name}": ...}}' if name in FURTHER else f"{PARAMETERS.get(name, name)}="
+
+
+def default_of(cls, name):
+    return inspect.signature(cls).parameters[name].default
+
+
+# ---- the reference
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def option_table(options, first_columns):
+    head = [*(title for title, _ in first_columns), "value", "default", "meaning"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for option in options:
+        names = [text(option) for _, text in first_columns]
+        default = f"`{option['default']}`" if option["default"] else ""
+        lines.append("| " + " | ".join([*names, cell(option["expected"]), default, cell(option["help"])]) + " |")
+    return "\n".join(lines)
+
+
+def reference():
+    """The generated part of docs/options.md."""
+    faces = [
+        ("C++", lambda option: f"`{FIELDS.get(option['name'], option['name'])}`"),
+        ("command line", lambda option: ", ".join(f"`{flag}`" for flag in command_flags(option))),
+        ("Python", lambda option: f"`{python_name(option)}`"),
+    ]
+    text = "## Options of a fit\n\n`FitOptions` in C++.\n"
+    for group in dict.fromkeys(option["group"] for option in FIT_OPTIONS):
+        members = [option for option in FIT_OPTIONS if option["group"] == group]
+        text += f"\n### {group}\n\n{option_table(members, faces)}\n"
+    text += "\n## Choice of trainers\n\n`TrainerOptions` in C++.\n\n"
+    text += option_table(TRAINER_OPTIONS, faces[:2]) + "\n"
+    for trainer in TRAINERS:
+        text += f"\n## Options of the {trainer['kind']} `{trainer['name']}`\n\n"
+        text += f"{trainer['help'].capitalize()}. "
+        text += f"In `--{trainer['kind']}-options` and `{trainer['kind']}_options=`.\n\n"
+        text += option_table(trainer["options"], [("name", lambda option: f"`{option['name']}`")]) + "\n"
+    return text
+
+
+def compare_with(page, text):
+    file = ROOT / "docs" / page
+    before, start, rest = file.read_text().partition("<!-- generated -->\n")
+    generated, end, after = rest.partition("<!-- end -->")
+    assert start and end, f"{page} has no generated part"
+    if os.environ.get("WIDTHWISE_UPDATE"):
+        file.write_text(f"{before}{start}\n{text}\n{end}{after}")
+    else:
+        assert generated.strip() == text.strip(), f"docs/{page} is stale: run the test with WIDTHWISE_UPDATE=1"
+
+
+def test_the_reference_is_up_to_date():
+    compare_with("options.md", reference())
+
+
+# ---- capabilities
+
+
+def capability_table():
+    lines = ["| option | C++ | command line | Python |", "|---|---|---|---|"]
+    for option in FIT_OPTIONS:
+        cells = [
+            option["name"],
+            f"`FitOptions::{FIELDS.get(option['name'], option['name'])}`",
+            ", ".join(f"`{flag}`" for flag in command_flags(option)),
+            f"`{python_name(option)}`",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def test_the_capability_table_is_up_to_date():
+    compare_with("capabilities.md", capability_table())
+
+
+def rows_of(page):
+    for line in (ROOT / "docs" / page).read_text().splitlines():
+        if line.startswith("| ") and not line.startswith("| option"):
+            yield [part.strip() for part in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def python_names():
+    for cells in rows_of("capabilities.md"):
+        yield from re.findall(r"`(widthwise[\w.]*|\w+\.\w+)\(?\)?`", cells[3])
+
+
+def test_python_has_what_the_capability_table_says():
+    for name in python_names():
+        *path, last = name.split(".") if name.startswith("widthwise") else ["widthwise", *name.split(".")]
+        found = importlib.import_module(path[0])
+        for part in path[1:]:
+            found = getattr(found, part, None) or importlib.import_module(f"{found.__name__}.{part}")
+        try:
+            assert hasattr(found, last) or importlib.import_module(f"{found.__name__}.{last}"), name
+        except ImportError as error:
+            # An optional dependency of that module is not installed.
+            assert error.name != f"{found.__name__}.{last}", name
+
+
+def test_the_command_line_has_what_the_capability_table_says(program):
+    help_of = {}
+    for cells in rows_of("capabilities.md"):
+        for command in re.findall(r"`widthwise (\w+)", cells[2]):
+            help_of.setdefault(command, program(command, "--help"))
+            assert help_of[command].returncode == 0, command
+        for command, flag in re.findall(r"`widthwise (\w+) (--[\w-]+)", cells[2]):
+            assert flag in help_of[command].stdout, f"{command} {flag}"
+
+
+def test_cpp_has_what_the_capability_table_says():
+    headers = "\n".join(file.read_text() for file in sorted((ROOT / "include" / "widthwise").rglob("*.hpp")))
+    for cells in rows_of("capabilities.md"):
+        for name in re.findall(r"`([\w:]+)\(?\)?`", cells[1]):
+            for part in name.split("::"):
+                assert re.search(rf"\b{part}\b", headers), name
+
+
+# ---- the faces of a fit
+
+
+def test_the_command_line_has_every_option_with_its_default(program):
+    text = program("fit", "--help").stdout
+    words = " ".join(text.split())
+    for option in FIT_OPTIONS + TRAINER_OPTIONS:
+        for flag in command_flags(option):
+            assert re.search(rf"^  {flag}\b", text, re.MULTILINE), flag
+        if option["form"].endswith("true|false") or not option["default"]:
+            continue
+        assert f"{' '.join(option['help'].split())}; default: {option['default']}" in words, option["name"]
+
+
+@pytest.mark.parametrize("cls", [Localizer, WidthwiseRegressor])
+def test_python_has_every_option_with_its_default(cls):
+    parameters = inspect.signature(cls).parameters
+    documentation = inspect.getdoc(cls)
+    for option in FIT_OPTIONS:
+        name = PARAMETERS.get(option["name"], option["name"])
+        if option["name"] in FURTHER:
+            assert f"``{name}``" in documentation or (cls is WidthwiseRegressor and name == "may_be_exact"), name
+            continue
+        if cls is Localizer and option["name"] in ("folds", "calibration_size"):  # it has no base model or calibration
+            continue
+        assert name in parameters, name
+        assert re.search(rf"^(\w+, )*{name}\b.* : ", documentation, re.MULTILINE), name
+        default = parameters[name].default
+        if name == "random_state" and cls is WidthwiseRegressor:
+            assert default is None  # as in scikit-learn
+        elif default is None:
+            assert option["default"] in ("auto", "none"), name
+        else:
+            shown = {True: "true", False: "false"}.get(default, str(default)) if isinstance(default, bool) else default
+            assert str(shown) == option["default"], name
+
+
+def fitted(rows, **options):
+    localizer = Localizer(n_jobs=N_JOBS, compare=False, **options)
+    return localizer.fit(rows.X[:600], rows.y[:600], rows.y_pred[:600])
+
+
+def notes_of(localizer):
+    notes = localizer._model.notes
+    return dict(pair.split("=", 1) for pair in f"{notes['options']} {notes['localizer_options']}".split())
+
+
+def test_options_reach_the_fit(rows):
+    localizer = fitted(
+        rows,
+        score_transform="erc",
+        holdout_fraction=0.3,
+        localizer_options={"learning_rate": 0.125, "max_depth": 2},
+        fit_options={"score": "squared", "gamma": 0.5},
+    )
+    notes = notes_of(localizer)
+    expected = {"score_transform": "erc", "holdout_fraction": "0.3", "score": "squared", "gamma": "0.5"}
+    assert expected.items() <= notes.items()
+    assert {"learning_rate": "0.125", "max_depth": "2"}.items() <= notes.items()
+    assert localizer.fit_report_["holdout_rows" if "holdout_rows" in localizer.fit_report_ else "holdout_rows"] == 180
+
+
+def test_base_options_reach_the_base_model(rows):
+    model = WidthwiseRegressor(base_options={"rounds": 7}, score_transform="identity", random_state=0, n_jobs=N_JOBS)
+    model.fit(rows.X[:300], rows.y[:300])
+    assert "rounds=7 " in model.predictor_._model.notes["base_options"]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"holdout_fraction": 1.5}, "holdout_fraction is '1.5'; expected a number strictly between 0 and 1"),
+        ({"goal": "evn"}, "goal is 'evn'; expected auto, even, narrow or a number from 0 to 1"),
+        ({"goal": True}, "goal is 'true'; expected"),
+        ({"two_sided": 1}, "two_sided is '1'; expected"),
+        ({"compare": None}, "compare is 'auto'; expected true or false"),
+        ({"guarantee": 1.5}, "guarantee is '1.5'; expected"),
+        ({"level_window": (0.9, 0.8)}, "level_window is '0.9,0.8'; expected"),
+        ({"fit_options": {"goal": "even"}}, "fit_options contains 'goal', which has a parameter of its own"),
+        ({"fit_options": {"calibration_size": 0.5}}, "which has a parameter of its own"),
+        ({"fit_options": {"gama": 1}}, "unknown option 'gama'; did you mean 'gamma'"),
+        ({"fit_options": {"gamma": -1}}, "gamma is '-1'; expected a number above 0"),
+        ({"fit_options": ["gamma"]}, "expected a dict of options by name"),
+        ({"localizer_options": {"depth": object()}}, "expected a number, a word"),
+    ],
+)
+def test_invalid_options_are_named(options, message):
+    with pytest.raises(ValueError) as error:
+        Localizer(**options)
+    assert message in str(error.value)
+
+
+def test_options_that_the_trainer_does_not_take_are_named(rows):
+    with pytest.raises(ValueError, match="unknown option 'max_dept'; did you mean 'max_depth'"):
+        fitted(rows, localizer_options={"max_dept": 3})
+    with pytest.raises(ValueError, match="subsample is '2'; expected a number above 0 and at most 1"):
+        fitted(rows, localizer_options={"subsample": 2})
+
+
+def test_scores_give_valid_intervals(rows, fresh):
+    for score, transform in (("squared", "exp"), ("log", "affine")):
+        localizer = fitted(rows, score_transform=transform, fit_options={"score": score})
+        parameters = localizer.parameters(fresh.X, fresh.y_pred)
+        assert np.isfinite(parameters).all()
