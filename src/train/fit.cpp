@@ -59,8 +59,10 @@ void compare(const Candidate& chosen, const Goals& goals, const Holdout& holdout
 std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitTable& table, const BaseTrainer* base,
                                             const LocalizerTrainer* localizer, const FitOptions& options,
                                             const Workers& workers) {
+  FitOptions noted = options;
+  noted.guarantee = {};  // the model stores its guarantee, and `calibrate` may change it
   std::map<std::string, std::string> notes{
-      {"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}, {"options", options.to_string()}};
+      {"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}, {"options", noted.to_string()}};
   workers.add_note(notes);
   if (internal::given_predictions(table).empty()) {
     notes["base"] = std::string(base->name());
