@@ -43,7 +43,11 @@ class SafetensorsWriter {
 
   template <class T>
   void put(const std::string& name, const std::vector<T>& values) {
-    put(name, std::span<const T>(values), {values.size()});
+    put(name, values, {values.size()});
+  }
+  template <class T>
+  void put(const std::string& name, const std::vector<T>& values, TensorShape shape) {
+    put(name, std::span<const T>(values), std::move(shape));
   }
   /// `shape` multiplies to the size of `values`.
   template <class T>

@@ -388,7 +388,7 @@ TEST(ModelFile, EveryFieldThatFormat3AddedIsOptional) {
         const std::vector<std::byte> bytes = serialise(Model(parts));
         Pieces older(bytes);
         older.set_format(3);
-        for (const Model& read : {deserialise(bytes), deserialise(older.collectively())}) {
+        for (const Model& read : {deserialise(bytes), deserialise(older.together())}) {
           EXPECT_EQ(read.parts().online.has_value(), online);
           EXPECT_EQ(read.parts().fit_sketch, parts.fit_sketch);
           EXPECT_EQ(read.parts().calibration_sketch, parts.calibration_sketch);
@@ -398,14 +398,14 @@ TEST(ModelFile, EveryFieldThatFormat3AddedIsOptional) {
   }
   Pieces older(serialise(golden_sketched_model()));
   older.set_format(2);
-  EXPECT_NE(refusal_of(older.collectively()).find("sketch"), std::string::npos);
+  EXPECT_NE(refusal_of(older.together()).find("sketch"), std::string::npos);
 }
 
 TEST(ModelFile, AGuaranteeIsMarginalOrAConfidence) {
   const Model model = golden_online_model().with_guarantee(Guarantee(0.95));
   Pieces pieces(serialise(model));
   EXPECT_EQ(pieces.text("guarantee"), "0.95");
-  const Model read = deserialise(pieces.collectively());
+  const Model read = deserialise(pieces.together());
   EXPECT_EQ(read.parts().guarantee, Guarantee(0.95));
   EXPECT_EQ(score_fingerprint(read), score_fingerprint(golden_model()));
   const std::vector<double> x = {0, 0, 0};
@@ -415,10 +415,9 @@ TEST(ModelFile, AGuaranteeIsMarginalOrAConfidence) {
 
   Pieces older = pieces;
   older.set_format(2);
-  EXPECT_NE(refusal_of(older.collectively()).find("guarantee"), std::string::npos);
+  EXPECT_NE(refusal_of(older.together()).find("guarantee"), std::string::npos);
   pieces.text("guarantee") = "1.5";
-  EXPECT_NE(refusal_of(pieces.collectively()).find("guarantee: expected 'marginal' or a confidence"),
-            std::string::npos);
+  EXPECT_NE(refusal_of(pieces.together()).find("guarantee: expected 'marginal' or a confidence"), std::string::npos);
 }
 
 TEST(ModelFile, TheGoldenStateOfBatchesIsReadForEver) {
@@ -437,10 +436,10 @@ TEST(ModelFile, TheGoldenStateOfBatchesIsReadForEver) {
 TEST(ModelFile, Format2HasAStreamAndFormat1HasNone) {
   Pieces without(serialise(golden_model()));
   without.set_format(2);
-  EXPECT_NE(refusal_of(without.collectively()).find("online"), std::string::npos);
+  EXPECT_NE(refusal_of(without.together()).find("online"), std::string::npos);
   Pieces with(serialise(golden_online_model()));
   with.set_format(1);
-  EXPECT_NE(refusal_of(with.collectively()).find("online"), std::string::npos);
+  EXPECT_NE(refusal_of(with.together()).find("online"), std::string::npos);
 }
 
 // --- files
@@ -470,7 +469,7 @@ TEST(ModelFile, SavingAndLoadingNameTheFile) {
   Pieces newer(serialise(model));
   newer.text("format") = std::to_string(kModelFormat + 1);
   newer.append("new", "F4", {1}, "x");
-  internal::write_file_atomically(file, newer.collectively());
+  internal::write_file_atomically(file, newer.together());
   EXPECT_EQ(refusal(ErrorCode::kBadData),
             file.string() + ": format 5 is newer than this program (4); update widthwise");
   fs::remove(file);
@@ -537,7 +536,7 @@ TEST(ModelFile, NoFlippedBitIsLoaded) {
   // Of texts that could be anything, too.
   Pieces other(serialise(golden_model()));
   other.text("note.goal") = "even";
-  EXPECT_NE(refusal_of(other.collectively(other.header.dump())).find("checksum mismatch"), std::string::npos);
+  EXPECT_NE(refusal_of(other.together(other.header.dump())).find("checksum mismatch"), std::string::npos);
 }
 
 TEST(ModelFile, ADamagedFileIsNamedWithWhatToDo) {
@@ -554,17 +553,17 @@ TEST(ModelFile, ADamagedFileIsNamedWithWhatToDo) {
 TEST(ModelFile, AChecksumIsInFormat4AndInNoneBefore) {
   Pieces without(serialise(golden_model()));
   without.header["__metadata__"].erase("checksum");
-  EXPECT_NE(refusal_of(without.collectively()).find("the checksum is missing"), std::string::npos);
+  EXPECT_NE(refusal_of(without.together()).find("the checksum is missing"), std::string::npos);
   Pieces spaced(serialise(golden_model()));
-  EXPECT_NE(refusal_of(spaced.collectively(spaced.header.dump(1))).find("the checksum is missing"), std::string::npos);
+  EXPECT_NE(refusal_of(spaced.together(spaced.header.dump(1))).find("the checksum is missing"), std::string::npos);
   for (const char* text : {"", "0", "00000000000000000"}) {
     Pieces other(serialise(golden_model()));
     other.text("checksum") = text;
-    EXPECT_NE(refusal_of(other.collectively()).find("the checksum is missing"), std::string::npos) << text;
+    EXPECT_NE(refusal_of(other.together()).find("the checksum is missing"), std::string::npos) << text;
   }
   Pieces older(serialise(golden_model()));
   older.text("format") = "3";
-  EXPECT_NE(refusal_of(older.collectively()).find("checksum"), std::string::npos);
+  EXPECT_NE(refusal_of(older.together()).find("checksum"), std::string::npos);
 }
 
 /// A model of realistic size: 1,000 trees, 100,000 rows or 800,000 weights.
@@ -644,18 +643,18 @@ TEST(SlowModelFile, RandomChangesAreRefusedOrHarmless) {
 
 TEST(ModelFile, NothingInTheTextsIsTrusted) {
   const std::vector<std::byte> bytes = internal::read_file(golden_file());
-  EXPECT_EQ(refusal_of(Pieces(bytes).collectively()), "");
+  EXPECT_EQ(refusal_of(Pieces(bytes).together()), "");
   const auto refused_text = [&](const std::string& name, const std::string& text) {
     Pieces pieces(bytes);
     pieces.text(name) = text;
-    EXPECT_NE(refusal_of(pieces.collectively()), "") << name << " = " << text;
+    EXPECT_NE(refusal_of(pieces.together()), "") << name << " = " << text;
   };
   const Pieces whole(bytes);
   for (const auto& [name, text] : whole.header.at("__metadata__").items()) {
     if (name.starts_with("note.")) continue;
     Pieces pieces(bytes);
     pieces.header["__metadata__"].erase(name);
-    EXPECT_NE(refusal_of(pieces.collectively()), "") << name;
+    EXPECT_NE(refusal_of(pieces.together()), "") << name;
     if (name != "widthwise" && name != "target") refused_text(name, "x");
   }
   for (const char* text : {"0", "-1", "", "1.0", " 1", "1 ", "18446744073709551616", "2"}) refused_text("format", text);
@@ -684,7 +683,7 @@ TEST(ModelFile, NothingInTheTextsIsTrusted) {
   }
   Pieces notes(bytes);
   notes.text("note.more") = "anything";
-  EXPECT_EQ(deserialise(notes.collectively()).parts().notes.at("more"), "anything");
+  EXPECT_EQ(deserialise(notes.together()).parts().notes.at("more"), "anything");
 }
 
 TEST(ModelFile, NothingInTheArraysIsTrusted) {
@@ -692,7 +691,7 @@ TEST(ModelFile, NothingInTheArraysIsTrusted) {
   const auto refused = [&](const char* why, const std::function<void(Pieces&)>& spoil) {
     Pieces pieces(bytes);
     spoil(pieces);
-    EXPECT_NE(refusal_of(pieces.collectively()), "") << why;
+    EXPECT_NE(refusal_of(pieces.together()), "") << why;
   };
   using P = Pieces;
   refused("an unknown array", [](P& p) { p.append("more", "U8", {1}, "x"); });
@@ -743,7 +742,7 @@ TEST(ModelFile, NothingInTheArraysIsTrusted) {
     Pieces pieces(in_a_stream);
     const std::size_t at = pieces.header.at("online").at("data_offsets").at(0).get<std::size_t>() + i;
     pieces.data[at] = static_cast<char>(pieces.data[at] ^ 1);
-    EXPECT_NE(refusal_of(pieces.collectively()), "") << "the place in a stream";
+    EXPECT_NE(refusal_of(pieces.together()), "") << "the place in a stream";
   }
 }
 
@@ -754,7 +753,7 @@ TEST(ModelFile, PartsThatAreGoodButDoNotFitAreRefused) {
                    .rule = ConformalRule(make_transform("identity"))};
   Pieces pieces(serialise(Model(small)));
   pieces.text("features") = R"(["a","b","c"])";
-  EXPECT_NE(refusal_of(pieces.collectively()).find("inputs"), std::string::npos);
+  EXPECT_NE(refusal_of(pieces.together()).find("inputs"), std::string::npos);
   // A calibration with weights.
   Calibration weighted;
   weighted.add(0, {.score = 1, .weight = 2});
@@ -764,13 +763,13 @@ TEST(ModelFile, PartsThatAreGoodButDoNotFitAreRefused) {
   rebuilt.data.clear();
   rebuilt.header["fit_residuals"]["data_offsets"] = {0, 0};
   rebuilt.append("calibration", "U8", {text.size()}, text);
-  EXPECT_NE(refusal_of(rebuilt.collectively()).find("weights"), std::string::npos);
+  EXPECT_NE(refusal_of(rebuilt.together()).find("weights"), std::string::npos);
 }
 
 TEST(ModelFile, MessagesOfBadFilesAreShortAndPlain) {
   Pieces pieces(internal::read_file(golden_file()));
   pieces.text("transform") = "\x1b[31m\n\xc2\x9b" + std::string(100'000, 'x');
-  const std::string message = refusal_of(pieces.collectively());
+  const std::string message = refusal_of(pieces.together());
   EXPECT_LT(message.size(), 600U);
   EXPECT_TRUE(std::ranges::all_of(message, [](char c) { return c >= ' ' && c <= '~'; })) << message;
 }

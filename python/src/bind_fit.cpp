@@ -40,10 +40,12 @@ FitOptions fit_options(const OptionValues& values) {
 }
 
 /// The model, and its report as JSON and as text.
-std::tuple<Model, std::string, std::string> fit_table(const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
-                                     const std::optional<Doubles>& cv_predictions, const FitColumns& columns,
-                                     const FitOptions& options, const TrainerOptions& trainer_options,
-                                     const nb::object& progress) {
+std::tuple<Model, std::string, std::string> fit_table(const Table& table, const Doubles& y,
+                                                      const std::optional<Doubles>& predictions,
+                                                      const std::optional<Doubles>& cv_predictions,
+                                                      const FitColumns& columns, const FitOptions& options,
+                                                      const TrainerOptions& trainer_options,
+                                                      const nb::object& progress) {
   const ResolvedGoal resolved = resolve_goal(options.goal, options.score_transform, options.sides.value_or(Sides::kOne),
                                              std::nullopt, {.score = options.score});
   const Trainers trainers = make_trainers(trainer_options, options.seed, resolved.objective != nullptr);
@@ -117,8 +119,8 @@ void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& ra
 void bind_fit(nb::module_& module) {
   register_xgboost();
   nb::class_<FitColumns>(module, "FitColumns")
-      .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t>(), nb::kw_only(), nb::arg("target"), nb::arg("prediction"),
-           nb::arg("first_row"), nb::arg("calibrated_later"));
+      .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t>(), nb::kw_only(), nb::arg("target"),
+           nb::arg("prediction"), nb::arg("first_row"), nb::arg("calibrated_later"));
   module.def(
       "fit",
       [](const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,

@@ -49,9 +49,7 @@ TrainerEntry distributed(TrainerEntry entry) {
 
 TrainerEntry knn_entry() {
   TrainerEntry knn = entry<KnnOptions>(TrainerKind::kBase, "knn", "mean of the k nearest neighbours", /*engine=*/"");
-  knn.make_base = [](const TrainerRequest& request) {
-    return make_knn_trainer(requested<KnnOptions>(request));
-  };
+  knn.make_base = [](const TrainerRequest& request) { return make_knn_trainer(requested<KnnOptions>(request)); };
   return knn;
 }
 

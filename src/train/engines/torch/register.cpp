@@ -1,7 +1,6 @@
 #include <widthwise/train/registry.hpp>
 #include <widthwise/train/torch.hpp>
 
-
 namespace widthwise {
 
 void register_torch() {

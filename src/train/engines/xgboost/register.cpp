@@ -1,7 +1,6 @@
 #include <widthwise/train/registry.hpp>
 #include <widthwise/train/xgboost.hpp>
 
-
 namespace widthwise {
 
 void register_xgboost() {
@@ -10,8 +9,7 @@ void register_xgboost() {
                                   request.context);
   });
   provide_localizer_trainer("trees", [](const TrainerRequest& request) {
-    return make_tree_trainer(XgboostLibrary::load(request.library), requested<TreeOptions>(request),
-                             request.context);
+    return make_tree_trainer(XgboostLibrary::load(request.library), requested<TreeOptions>(request), request.context);
   });
   provide_worker_engine(
       {.version =
