@@ -194,7 +194,7 @@ TEST(DenseNet, RefusesMatricesOfOtherShapes) {
   const DenseNet net(net_of({3, 4, 2}));
   std::vector<double> numbers(100);
   const auto try_shapes = [&](std::size_t n, std::size_t inputs, std::size_t m, std::size_t outputs) {
-    expect_error(ErrorCode::kShapeMismatch, "a net of 3 inputs and 2 outputs",
+    expect_error(ErrorCode::kShapeMismatch, "the net has 3 inputs and 2 outputs",
                  [&] { net.evaluate({numbers.data(), n, inputs}, {numbers.data() + 50, m, outputs}); });
   };
   try_shapes(5, 2, 5, 2);

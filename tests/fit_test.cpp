@@ -345,7 +345,7 @@ TEST(Fit, RefusesWhatCannotBe) {
   EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 1 of '"), std::string::npos);
   bad = table;
   bad.predictions = bad.y;
-  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kBadData).find("that has not seen the outcomes"),
+  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kBadData).find("that was not trained on these rows"),
             std::string::npos);
 }
 

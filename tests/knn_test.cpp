@@ -150,7 +150,7 @@ TEST(Knn, RefuseArraysThatDoNotFit) {
     const char* message;
   };
   const std::vector<Case> cases{
-      {[](auto& a) { a.neighbours = 0; }, "from 1 to 4 neighbours, one for each row, found 0"},
+      {[](auto& a) { a.neighbours = 0; }, "expected 1 to 4 neighbours, at most one per row, found 0"},
       {[](auto& a) { a.neighbours = 5; }, "found 5"},
       {[](auto& a) { a.values.clear(), a.points.clear(); }, "rows, found 0"},
       {[](auto& a) { a.scale.pop_back(); }, "as many scales as centres, 2, found 1"},

@@ -92,7 +92,7 @@ TEST(Level, RefusesMoreDigitsThanItCanHold) {
   EXPECT_NE(refusal_of_text("0.12345678901234567891").find("at most 19 decimal places, found 20"), std::string::npos);
   EXPECT_NE(refusal_of_text("1e-20").find("found 20"), std::string::npos);
   EXPECT_NE(refusal_of_text("1e-2000000000").find("found 2000000000"), std::string::npos);
-  EXPECT_NE(refusal_of(5e-324).find("at most 19 digits"), std::string::npos);
+  EXPECT_NE(refusal_of(5e-324).find("at most 19 decimal places"), std::string::npos);
 }
 
 // Nothing of the library's arithmetic: the rank grows with n, by counting.

@@ -217,7 +217,7 @@ TEST(Calibration, RefusesABadBatchWholeEvenWhereItsRowsWouldNotBeKept) {
           [&] { calibration.add(5000, scores, {}, {}, std::vector<std::int64_t>(1)); });
   refused(ErrorCode::kShapeMismatch, "1000 scores but 2 values of above",
           [&] { calibration.add(5000, scores, std::array<bool, 2>{}); });
-  refused(ErrorCode::kInvalidArgument, "more than 64 bits",
+  refused(ErrorCode::kInvalidArgument, "exceed 64 bits",
           [&] { calibration.add(std::numeric_limits<std::uint64_t>::max() - kRows + 2, scores); });
   calibration.add(std::numeric_limits<std::uint64_t>::max() - kRows + 1, scores);
   EXPECT_EQ(calibration.rows_seen(), 2 * kRows);
@@ -291,8 +291,8 @@ TEST(Calibration, RefusesRowsWithGroupsBesideRowsWithoutAndStaysAsItWas) {
     EXPECT_EQ(Calibration::deserialise(calibration.serialise()), calibration);
     const Calibration& other = calibration.grouped() ? without : with;
     const std::string part = calibration.grouped()
-                                 ? "these rows have no groups, but the 3 rows of the calibration have"
-                                 : "these rows have groups, but the 3 rows of the calibration have none";
+                                 ? "these rows have no groups, but the 3 rows in the calibration set have"
+                                 : "these rows have groups, but the 3 rows in the calibration set have none";
     const auto refused = [&](const std::function<void(Calibration&)>& change) {
       Calibration changed = calibration;
       expect_error(ErrorCode::kInvalidArgument, part, [&] { change(changed); });

@@ -88,7 +88,7 @@ def test_rows_that_come_twice_are_refused(folder):
     message = folder.fails(DATA, "merge", "homes.safetensors", "0.shard")
     assert "0.shard: rows of this shard are already in the calibration set" in message and "--replace" in message
     message = folder.fails(DATA, "calibrate", "homes.safetensors", "rows.csv", "--key", "id")
-    assert "rows.csv: the row of key " in message and "--replace" in message
+    assert "rows.csv: the row with key " in message and "--replace" in message
     assert bytes_of(folder, "homes.safetensors") == before
 
 

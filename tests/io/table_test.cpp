@@ -654,9 +654,9 @@ TEST_F(TableWriting, RefusesWhatDoesNotFit) {
   EXPECT_EQ(files(), before + 1);
   const auto writer = TableWriter::open(at("x.parquet"), *reader, {"low"});
   const std::vector<double> numbers = {1, 2};
-  expect_error(ErrorCode::kShapeMismatch, "expected 1 rows of 1",
+  expect_error(ErrorCode::kShapeMismatch, "expected added columns with 1 rows of 1 numbers",
                [&] { writer->write(batch, {numbers.data(), 2, 1}); });
-  expect_error(ErrorCode::kShapeMismatch, "expected 1 rows of 1",
+  expect_error(ErrorCode::kShapeMismatch, "expected added columns with 1 rows of 1 numbers",
                [&] { writer->write(batch, {numbers.data(), 1, 2}); });
   expect_error(ErrorCode::kInvalidArgument, "not from the reader",
                [&] { writer->write(TableBatch(), {numbers.data(), 0, 1}); });
@@ -701,7 +701,7 @@ TEST_F(TableErrors, AColumnOfTextIsNotOfNumbers) {
   expect_error(ErrorCode::kBadData, "homes.csv: column 'name', row 3: 'oak st' is not a number",
                [&] { csv->select({"name"}, {}); });
   const auto parquet = TableReader::open(at("homes.parquet"));
-  expect_error(ErrorCode::kBadData, "homes.parquet: column 'name' is not of numbers but of type string",
+  expect_error(ErrorCode::kBadData, "homes.parquet: column 'name' has type string; expected numbers",
                [&] { parquet->select({"price", "name"}, {}); });
 }
 
