@@ -20,13 +20,13 @@ constexpr std::size_t kMaxLayers = 1000;
 constexpr std::size_t kMaxUnits = std::size_t{1} << 20;
 constexpr double kMaxBound = 1e6;
 
-/// Columns of weights are as long as a multiple of this where that does not cost much: whole vectors, no remainders.
+/// Columns of weights are padded to a multiple of this if that is cheap, so that vector loops have no remainder.
 constexpr std::size_t kPadding = 16;
 
-/// Inputs that are added in one pass over the outputs.
+/// Number of inputs added in one pass over the outputs.
 constexpr std::size_t kAtOnce = 8;
 
-/// Layers up to this wide are evaluated without allocation.
+/// Maximum width of layers that are evaluated without allocation.
 constexpr std::size_t kOnStack = 1024;
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, "DenseNet: " + what); }
@@ -74,7 +74,7 @@ void check_arrays(const DenseNetArrays& arrays) {
     const std::string name = fmt::format("layer {}: ", i);
     check_size(layer.inputs, inputs, fmt::format("inputs of layer {}, as many as outputs of the layer before", i));
     check_units(layer.outputs, name + "outputs");
-    // Both factors are at most kMaxUnits: no overflow.
+    // Both factors are at most kMaxUnits, so the product does not overflow.
     check_size(layer.weights.size(), std::size_t{layer.inputs} * layer.outputs, fmt::format("weights of layer {}", i));
     check_size(layer.biases.size(), layer.outputs, fmt::format("biases of layer {}", i));
     check_finite(std::span(layer.weights), name + "weight");
@@ -83,11 +83,11 @@ void check_arrays(const DenseNetArrays& arrays) {
   }
 }
 
-/// Room for a column of n weights: less than twice as much as is used.
+/// Padded length of a column of n weights, less than 2 n.
 std::size_t padded(std::size_t n) { return n < kPadding ? n : (n + kPadding - 1) / kPadding * kPadding; }
 
-/// sums += the columns of `weights` named by `which`, times `factors`; `count` is a multiple of kAtOnce. One output
-/// adds its terms in order and without fused multiply-add, so that the bits do not depend on the machine.
+/// sums += the columns `which` of `weights`, times `factors`; `count` is a multiple of kAtOnce. Each output adds its
+/// terms in order and without fused multiply-add, so that the bits do not depend on the machine.
 WIDTHWISE_VECTORISED void add_columns(const float* weights, std::size_t stride, const std::uint32_t* which,
                                       const float* factors, std::size_t count, float* __restrict sums) {
   for (std::size_t i = 0; i < count; i += kAtOnce) {
@@ -105,21 +105,21 @@ WIDTHWISE_VECTORISED void add_columns(const float* weights, std::size_t stride, 
   }
 }
 
-/// The inputs of a layer that are not 0: after ReLU about half of them are, and their weights need not be read.
+/// The nonzero inputs of a layer. After ReLU about half of the inputs are 0, and their weights need not be read.
 class ActiveInputs {
  public:
   ActiveInputs(std::uint32_t* which, float* factors) : which_(which), factors_(factors) {}
 
   void clear() { count_ = 0; }
 
-  /// Branch-free: nobody can guess which units are on.
+  /// Branch-free, because active units are not predictable.
   void add(std::uint32_t input, float value, bool on) {
     which_[count_] = input;
     factors_[count_] = value;
     count_ += static_cast<std::size_t>(on);
   }
 
-  /// Fill up to a multiple of kAtOnce with zeros, which add nothing; return how many there are.
+  /// Pad with zeros to a multiple of kAtOnce; return the padded number.
   std::size_t close() {
     while (count_ % kAtOnce != 0) {
       which_[count_] = 0;
@@ -153,8 +153,8 @@ std::size_t DenseNet::inputs() const { return arrays_.centre.size(); }
 
 std::size_t DenseNet::outputs() const { return arrays_.layers.back().outputs; }
 
-// One row at a time, so that no row can change another's bits. A layer's weights are then read once a row, but they
-// come from the second-level cache about as fast as they are used, and the inputs that ReLU made 0 can be left out.
+// One row at a time, so that no row changes the bits of another. The weights of a layer are then read once per row, but
+// the second-level cache delivers them about as fast as they are used, and inputs that ReLU made 0 are skipped.
 void DenseNet::evaluate(MatrixView x, MutableMatrixView out) const {
   if (x.rows() != out.rows() || x.columns() != inputs() || out.columns() != outputs()) {
     throw internal::make_error(

@@ -28,11 +28,12 @@ using internal::significant;
 
 constexpr std::size_t kParts = 10;
 
-// Least shares of the rows that a searched range holds: short ranges show deep holes, long ones shallow hollows.
+// Minimum shares of the rows in a searched range: short ranges show strong local deficits, long ones weak wide
+// deficits.
 constexpr std::array<double, 3> kRangeShares = {0.05, 0.1, 0.2};
-constexpr double kRoomForChance = 1.5;  // rows wanted in one half, so that the other measures with enough
+constexpr double kRoomForChance = 1.5;  // factor on the search rows, to leave enough rows to measure
 
-// Shares of the error rate: places that were fixed before outcomes were seen, the searched range, the searched slab.
+// Shares of the error rate: fixed places, the searched range, the searched slab.
 constexpr double kFixedShare = 0.5;
 constexpr double kRangeErrorShare = 0.25;
 constexpr double kSlabErrorShare = 0.25;
@@ -77,8 +78,8 @@ std::string say(const LevelEvaluation& found, const CalibrationRanks& calibratio
   return "Valid. " + measured + " is within " + expected + ".";
 }
 
-/// With ties, covered rows count against the lower end and rows inside all bounds against the upper one: the count
-/// without ties lies between the two (docs/mathematics.md).
+/// With ties, the lower tail is tested with the covered rows and the upper tail with the rows strictly inside: the
+/// count with ties broken at random lies between the two (docs/mathematics.md).
 Verdict judge(const IntervalSummary& summary, const CoverageSpread& expected, bool all_infinite) {
   if (all_infinite) return Verdict::kInfinite;
   const auto trials = static_cast<double>(summary.coverage.trials);
@@ -89,19 +90,19 @@ Verdict judge(const IntervalSummary& summary, const CoverageSpread& expected, bo
 
 // ---- weak places
 
-/// A part of the rows that is tested, and where its mark goes.
+/// A tested set of rows, and where its mark is stored.
 struct FixedPlace {
   WeakPlace place;
   Bin* bin;
 };
 
-/// Tests all places of one level, and marks what is weak.
+/// Tests all places of one level, and marks the weak ones.
 class WeakPlaces {
  public:
   WeakPlaces(const PlaceTest& test, double error) : test_(test), error_(error) {}
 
-  /// Add bins that were cut without regard to outcomes; row numbers are looked up in `numbers` unless it is empty.
-  /// Returns the least p-value. The bins stay where they are until `finish`.
+  /// Add bins chosen without regard to outcomes; row numbers are looked up in `numbers` unless it is empty. Returns the
+  /// smallest p-value. The bins must not move until `finish`.
   double add(PlaceKind kind, std::size_t feature, std::span<BinRows> bins, std::span<const std::size_t> numbers) {
     double minimum = 1;
     for (BinRows& bin : bins) {
@@ -122,7 +123,7 @@ class WeakPlaces {
     return minimum;
   }
 
-  /// Test a place that one half of the rows chose.
+  /// Test a place that was chosen on one half of the rows.
   bool add_searched(WeakPlace place, double share, std::span<const std::size_t> search,
                     std::span<const std::size_t> measured) {
     ++searched_;
@@ -190,8 +191,8 @@ std::vector<std::size_t> looked_up(std::span<const std::size_t> rows, std::span<
   return result;
 }
 
-/// Of the weakest ranges of several lengths, the one that the search half shows most clearly to be weak. How many rows
-/// measure a range depends on features alone, so it may be looked at.
+/// Of the weakest ranges of several lengths, return the one with the smallest p-value on the search half. The number of
+/// rows that measure a range depends only on features, so it may be used for the choice.
 std::optional<FeatureSlab> search_range(const IntervalRows& sampled, MatrixView features, const Level& level) {
   const double half = static_cast<double>(sampled.outcomes.size()) / 2;
   std::optional<FeatureSlab> best;
@@ -281,7 +282,7 @@ void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const C
   result.weak_places = std::move(places).finish();
   result.by_width = without_rows(by_width);
   result.by_group = without_rows(by_group);
-  // The feature of the searched range comes first when that is weak, then the least p-values.
+  // The feature of the searched range comes first if that range is weak, then ascending p-values.
   std::ranges::stable_sort(by_feature, {}, [&](const CutFeature& cut) {
     return result.range_is_weak && cut.feature == result.weakest->feature ? -1 : cut.min_p_value;
   });
@@ -358,7 +359,7 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
 }
 
 void mark_weak(std::span<Bin> bins, const Level& level, std::optional<std::uint64_t> calibration_rows) {
-  // So many rows that the quantile is all but known.
+  // Enough rows that the quantile is practically known.
   constexpr std::uint64_t kKnownQuantile = 1'000'000'000;
   const std::uint64_t n = calibration_rows.value_or(kKnownQuantile);
   std::vector<double> p_values;
@@ -395,7 +396,7 @@ std::string summary(const NamedRange& range, std::string_view name) {
   return subject + significant(range.low) + " to " + significant(range.high);
 }
 
-/// "a", "a and b" or "a, b and c": the features that weigh most in a direction.
+/// "a", "a and b" or "a, b and c": the features with the largest weights in a direction.
 std::string heaviest(std::span<const double> direction, std::span<const std::string> features) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::size_t> order(direction.size());

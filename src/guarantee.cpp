@@ -14,10 +14,10 @@
 namespace widthwise {
 namespace {
 
-constexpr std::uint64_t kMaxRows = 10'000'000'000;  // the sums below take some 10 sqrt(n) steps
+constexpr std::uint64_t kMaxRows = 10'000'000'000;  // the sums below take about 10 sqrt(n) steps
 
-/// The terms C(n, i) odds^i of a binomial distribution, up to one factor, one after the other. Only sums, products and
-/// quotients of doubles: the same bits on every machine. A step rounds at most six times by 2^-53 each.
+/// The terms C(n, i) odds^i of a binomial distribution, up to a common factor, in sequence. Uses only sums, products
+/// and quotients of doubles, so the bits are the same on every machine. A step rounds at most six times by 2^-53 each.
 class BinomialTerms {
  public:
   BinomialTerms(const Level& level, std::uint64_t n)
@@ -34,15 +34,15 @@ class BinomialTerms {
   double n_;
 };
 
-/// Return the smallest k with P(Bin(n, level) >= k) <= 1 - confidence, where rounding is taken to be against it.
-/// Terms are summed outwards from the mode and compared with their sum, so no factorial is ever needed.
+/// Return the smallest k with P(Bin(n, level) >= k) <= 1 - confidence, conservative with respect to rounding. Terms are
+/// summed outwards from the mode and compared with their sum, so no factorial is needed.
 std::uint64_t training_conditional_rank(const Level& level, const Level& confidence, std::uint64_t n) {
   const BinomialTerms terms(level, n);
   const double miss = confidence.complement().value();
   const auto mode = static_cast<double>(level.rank(n) - 1);
   double steps = 0;
   double sum = 0;
-  // What is left out of the sum makes the tail larger by comparison.
+  // Terms omitted from the sum make the tail relatively larger, which is conservative.
   constexpr double kNegligible = 1e-20;
   for (double i = mode, term = 1; term > kNegligible; term *= terms.down(i--), ++steps) sum += term;
   double top = mode;
@@ -52,7 +52,7 @@ std::uint64_t training_conditional_rank(const Level& level, const Level& confide
     sum += top_term;
     ++top;
   }
-  // Beyond the top, terms fall faster than a geometric series.
+  // Beyond the largest computed term, terms fall faster than a geometric series.
   const double ratio = terms.up(top);
   double tail = ratio > 0 ? 2 * top_term * ratio / (1 - ratio) : 0;
   double i = top;
@@ -63,7 +63,7 @@ std::uint64_t training_conditional_rank(const Level& level, const Level& confide
   }
 }
 
-/// The same, remembered by each thread: rows of a batch ask for few levels and groups again and again.
+/// The same with a cache per thread, because the rows of a batch use the same few levels and groups repeatedly.
 std::uint64_t remembered_rank(const Level& level, const Level& confidence, std::uint64_t n) {
   struct Entry {
     std::array<std::uint64_t, 5> key;
@@ -111,7 +111,7 @@ std::uint64_t Guarantee::min_rows(const Level& level) const {
     constexpr auto kAll = std::numeric_limits<std::uint64_t>::max();
     return rows < static_cast<double>(kAll) ? static_cast<std::uint64_t>(rows) + 1 : kAll;
   }
-  // Rounding of the logarithms is far below 1, so this begins with too few.
+  // The rounding error of the logarithms is far below 1, so this starts with too few rows.
   auto n = static_cast<std::uint64_t>(std::max(rows - 1, 0.0));
   while (rank(level, n) > n) ++n;
   return n;

@@ -20,9 +20,9 @@ namespace {
 using internal::kFarthest;
 using internal::kNearest;
 
-// The search tree splits by these columns only; beyond them a distance is worth more than one more split. Together with
-// the bounds of the points it limits how deep the tree, built by halving boxes, can be made by any file: about 180
-// halvings from kFarthest to the smallest gap between two points, for each column.
+// The search tree splits only by these columns; with more columns, computing distances is cheaper than further splits.
+// Together with the bounds of the points this limits the depth of the tree for any file: halving boxes from kFarthest
+// to the smallest gap between two points takes about 180 steps per column.
 constexpr std::size_t kTreeColumns = 16;
 constexpr std::size_t kLeafRows = 10;
 constexpr std::size_t kMaxRows = std::size_t{1} << 31U;
@@ -65,7 +65,7 @@ void check(const KnnArrays& arrays) {
   }
 }
 
-/// The remembered points, as the search tree asks for them.
+/// The stored points, with the interface of the search tree.
 struct Points {
   const std::vector<double>& numbers;
   std::size_t rows;
@@ -81,7 +81,7 @@ struct Points {
   }
 };
 
-/// Squared distances over all columns, those that the tree does not know as well.
+/// Squared distances over all columns, including those that the tree does not use.
 struct SquaredDistance {
   using ElementType = double;
   using DistanceType = double;
@@ -104,7 +104,7 @@ struct SquaredDistance {
 
 using SearchTree = nanoflann::KDTreeSingleIndexAdaptor<SquaredDistance, Points, -1, std::uint32_t>;
 
-/// The k nearest rows so far, in the form that the search tree asks for; the earlier row first at the same distance.
+/// The k nearest rows so far, with the interface of the search tree; of equal distances the earlier row comes first.
 class Nearest {
  public:
   explicit Nearest(std::size_t k) { rows_.reserve(k + 1); }
@@ -125,7 +125,9 @@ class Nearest {
     return true;
   }
 
-  /// The tree passes over what is not below this, so it is just above: an earlier row at the same distance counts.
+  /// The tree skips distances that are not below this bound. It is just above the k-th distance, so that an earlier row
+  /// at
+  /// the same distance is considered.
   // NOLINTNEXTLINE(readability-identifier-naming): the tree's name for it
   [[nodiscard]] double worstDist() const {
     constexpr double kMax = std::numeric_limits<double>::max();
@@ -144,7 +146,7 @@ class Nearest {
 struct Knn::Tree {
   KnnArrays arrays;
   Points points;
-  std::unique_ptr<SearchTree> search;  ///< none without columns: all rows are as near
+  std::unique_ptr<SearchTree> search;  ///< null without columns, where all distances are equal
 
   explicit Tree(KnnArrays from)
       : arrays(std::move(from)), points{arrays.points, arrays.values.size(), arrays.centre.size()} {
@@ -161,7 +163,7 @@ struct Knn::Tree {
       return;
     }
     nanoflann::SearchParams parameters;
-    // The tree's own bounds on distances are rounded; looking a little farther keeps the result exact.
+    // The distance bounds of the tree are rounded; searching slightly farther keeps the result exact.
     parameters.eps = -1e-6F;
     search->findNeighbors(nearest, x, parameters);
   }
@@ -187,7 +189,7 @@ void Knn::evaluate(MatrixView x, MutableMatrixView out) const {
       scaled[j] = internal::standardised(x(row, j), arrays.centre[j], arrays.scale[j]);
     }
     tree_->find(scaled.data(), nearest);
-    // Shares are added, not values: their sum cannot overflow.
+    // Add values divided by k, so that the sum cannot overflow.
     double mean = 0;
     for (const auto& [distance, neighbour] : nearest.rows()) mean += arrays.values[neighbour] / arrays.neighbours;
     out(row, 0) = mean;

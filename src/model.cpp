@@ -26,7 +26,7 @@ constexpr int kMaxUnitExponent = 500;
 constexpr std::size_t kStackFeatures = 512;
 constexpr std::size_t kStackParameters = 64;
 
-/// Numbers of x that are copied at a time: what stays in a core's own cache.
+/// How many numbers of x are copied at a time, so that they stay in the cache of a core.
 constexpr std::size_t kBlockNumbers = std::size_t{1} << 15U;
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "Model: " + what); }
@@ -113,13 +113,13 @@ ModelParts checked(ModelParts parts) {
   return parts;
 }
 
-/// f(x) in units; NaN, which is never bounded, when that is not finite.
+/// f(x) in units; NaN, which gives an infinite interval, if it is not finite.
 double in_units(double prediction, double unit) {
   const double scaled = prediction / unit;
   return std::isfinite(scaled) ? scaled : kNaN;
 }
 
-/// From bounds in units to bounds that are cut to the range. Beyond the greatest double they become infinite.
+/// Convert bounds in units to bounds clipped to the range. Bounds beyond the largest double become infinite.
 Interval in_range(double lower, double upper, double unit, const OutcomeRange& range) {
   return {std::min(std::max(lower * unit, range.low), range.high),
           std::max(std::min(upper * unit, range.high), range.low)};
@@ -127,10 +127,10 @@ Interval in_range(double lower, double upper, double unit, const OutcomeRange& r
 
 }  // namespace
 
-/// Some rows, ready for the rule.
+/// A block of rows, prepared for the rule.
 struct Model::Block {
   std::size_t first;
-  std::span<const double> predictions;  // as they are
+  std::span<const double> predictions;  // unscaled
   PredictionRows rows;                  // in units
 };
 
@@ -396,7 +396,7 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
     const std::size_t count = block.predictions.size();
     for (std::size_t i = 0; i < count; ++i) {
       const double outcome = outcomes[block.first + i];
-      // The rule would say so too, but in units.
+      // The rule would report the same error, but in units.
       if (std::isnan(outcome) || std::isnan(block.rows.predictions[i])) {
         throw internal::make_error(ErrorCode::kNotFinite,
                                    "calibrate: row {} has no score: outcome {}, prediction {}; drop such rows from the "

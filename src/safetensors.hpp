@@ -12,13 +12,13 @@
 #include <vector>
 
 /// Safetensors: an 8-byte little-endian length, a JSON header of that length with texts ("__metadata__") and the type,
-/// shape and place of every array, then the arrays. Read by many tools, and nothing in it can be executed.
+/// shape and offsets of every array, then the arrays. Many tools read this format, and it contains no executable code.
 ///
-/// A sealed file has the text "checksum": 16 hexadecimal digits, the checksum (checksum.hpp) of all bytes of the file
-/// with these digits taken as zeros.
+/// A sealed file has the text "checksum": 16 hexadecimal digits, the checksum (checksum.hpp) of all bytes of the file,
+/// computed with zeros in place of these digits.
 namespace widthwise::internal {
 
-/// The types of numbers that model files hold; there are more in the wild.
+/// The number types of model files, a subset of those of the format.
 enum class TensorType { kU8, kI32, kU32, kI64, kU64, kF32, kF64 };
 
 template <class T>
@@ -34,11 +34,11 @@ consteval TensorType tensor_type_of() {
 
 using TensorShape = std::vector<std::uint64_t>;
 
-/// Collects texts and arrays, and makes a file of them. The same contents give the same bytes, whatever the order they
-/// came in. Arrays stand at multiples of the size of their numbers.
+/// Collects texts and arrays and serialises them. The same contents give the same bytes in any order of insertion.
+/// Arrays are aligned to the size of their numbers.
 class SafetensorsWriter {
  public:
-  /// Names and texts are UTF-8, each name once.
+  /// Names and texts are UTF-8, and names are unique.
   void put_text(const std::string& name, std::string text);
 
   template <class T>
@@ -49,13 +49,13 @@ class SafetensorsWriter {
   void put(const std::string& name, const std::vector<T>& values, TensorShape shape) {
     put(name, std::span<const T>(values), std::move(shape));
   }
-  /// `shape` multiplies to the size of `values`.
+  /// The product of `shape` is the size of `values`.
   template <class T>
   void put(const std::string& name, std::span<const T> values, TensorShape shape) {
     put_bytes(name, tensor_type_of<T>(), std::move(shape), std::as_bytes(values));
   }
 
-  /// Throws kInvalidArgument when a name or text is not UTF-8.
+  /// Throws kInvalidArgument if a name or text is not UTF-8.
   [[nodiscard]] std::vector<std::byte> finish() const;
 
   /// The same with a checksum, for SafetensorsReader::sealed.
@@ -74,27 +74,27 @@ class SafetensorsWriter {
   std::map<std::string, Tensor> tensors_;
 };
 
-/// Write the right checksum into a file in memory that has a place for one; return whether it has. A file is sealed
-/// when it is written, and again by tests that change its bytes and want them to be read.
+/// Write the correct checksum into a file in memory that has a checksum field; return whether it has one. Tests use it
+/// after they change bytes.
 bool seal(std::span<std::byte> file);
 
-/// Reads a file in memory, trusting nothing: header, types, shapes and places are checked before anything is used.
-/// What is taken is gone, so that what nobody took can be found. Errors are kBadData and say what is wrong.
-/// Invariant: every array lies within the bytes, which must outlive this; together they fill them without a gap.
+/// Reads a file in memory. Header, types, shapes and offsets are validated before use. Entries are removed when they
+/// are taken, so that unknown entries can be detected. Errors are kBadData with the problem found.
+/// Invariant: all arrays lie within the bytes, which must outlive this object, and fill them without gaps.
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(std::span<const std::byte> bytes);
 
-  /// The same of a sealed file, after its checksum is verified. `advice` ends the message about a damaged one.
+  /// Read a sealed file after verifying its checksum. `advice` ends the message about a damaged file.
   [[nodiscard]] static SafetensorsReader sealed(std::span<const std::byte> bytes, const std::string& advice);
 
-  /// The texts alone, also of a file whose arrays this version would refuse.
+  /// Only the texts, also of a file whose arrays this version does not support.
   [[nodiscard]] static std::map<std::string, std::string> texts_of(std::span<const std::byte> bytes);
 
   [[nodiscard]] std::optional<std::string> take_text_if_any(const std::string& name);
   [[nodiscard]] std::string take_text(const std::string& name);
 
-  /// The texts whose names begin so, without that beginning.
+  /// The texts whose names have this prefix, with the prefix removed.
   [[nodiscard]] std::map<std::string, std::string> take_texts(std::string_view beginning);
 
   template <class T>
@@ -103,12 +103,12 @@ class SafetensorsReader {
     TensorShape shape;
   };
 
-  /// An array of this type and number of dimensions.
+  /// Take an array of this type and number of dimensions.
   template <class T>
   [[nodiscard]] Taken<T> take(const std::string& name, std::size_t dimensions) {
     Tensor tensor = take_bytes(name, tensor_type_of<T>(), dimensions);
     std::vector<T> values(tensor.bytes.size() / sizeof(T));
-    // Not a cast: the bytes may stand anywhere.
+    // Copy, because the bytes may be unaligned.
     copy_bytes(tensor.bytes, values.data());
     return {std::move(values), std::move(tensor.shape)};
   }
@@ -117,10 +117,10 @@ class SafetensorsReader {
     return take<T>(name, 1).values;
   }
 
-  /// Whether there is an array of this name that nobody took.
+  /// Whether an array of this name has not been taken.
   [[nodiscard]] bool has(const std::string& name) const { return tensors_.contains(name); }
 
-  /// Throw when anything is left that nobody took.
+  /// Throw if any entry has not been taken.
   void expect_nothing_left() const;
 
  private:

@@ -18,7 +18,7 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
-/// Letters to add, leave out, replace or swap with the next one to turn a into b (optimal string alignment).
+/// Number of letters to add, remove, replace or swap with the next one to turn a into b (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row_before_last(b.size() + 1);
   std::vector<std::size_t> last_row(b.size() + 1);
@@ -45,7 +45,7 @@ std::string fixed(double x, int decimals) {
   return {buffer.data(), result.ptr};
 }
 
-// Put a comma before every third of the digits from `first` on, counted from the end.
+// Insert a comma before every third digit from `first` on, counted from the end.
 std::string with_commas(std::string digits, std::size_t first) {
   for (std::size_t end = digits.size(); end > first + 3; end -= 3) digits.insert(end - 3, 1, ',');
   return digits;
@@ -66,7 +66,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
   for (const std::string& candidate : candidates) {
     const std::size_t longer = std::max(wanted.size(), candidate.size());
     const std::size_t shorter = std::min(wanted.size(), candidate.size());
-    // At least the difference of the lengths has to be added: no need to look closer when that is too much.
+    // The distance is at least the difference of the lengths; skip candidates for which that is too large.
     if (longer - shorter > longer / 3) continue;
     const std::size_t distance = edit_distance(wanted, lower_case(candidate));
     if (distance > longer / 3 || (nearest != nullptr && distance >= minimum)) continue;
@@ -79,7 +79,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
 std::string significant(double x, int digits) {
   if (std::isnan(x)) return "-";
   if (std::isinf(x)) return x > 0 ? "infinite" : "-infinite";
-  const double min_integer = std::pow(10.0, digits);  // from here on every digit before the point is shown
+  const double min_integer = std::pow(10.0, digits);  // from this size on, all digits before the point are shown
   if (std::abs(x) >= min_integer && std::abs(x) < 1e15) return with_commas(fixed(x, 0), x < 0 ? 1 : 0);
   std::array<char, 64> buffer{};
   const auto result =

@@ -10,10 +10,10 @@
 
 namespace widthwise::internal {
 
-/// The shortest text that reads back as x, whatever the locale.
+/// The shortest text that reads back as x, independent of the locale.
 [[nodiscard]] std::string text_of(double x);
 
-/// The number that the whole text is, whatever the locale, or nothing.
+/// The number that the whole text represents, independent of the locale; empty if it is not a number.
 template <class Number>
 [[nodiscard]] std::optional<Number> read_whole(std::string_view text) {
   Number number{};
@@ -24,15 +24,14 @@ template <class Number>
   return number;
 }
 
-/// The candidate that `name` is likely a misspelling of: the one that the fewest letters added, left out, replaced or
-/// swapped with their neighbour lead to, at most one in three; upper and lower case do not count. Empty when there is
-/// none; the first of several.
+/// The candidate that is most similar to a misspelt `name`: the fewest letters added, removed, replaced or swapped with
+/// their neighbour, at most one in three, ignoring case. Empty if there is none; the first of several.
 [[nodiscard]] std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
-// ---- numbers as people read them, whatever the locale
+// ---- formatted numbers, independent of the locale
 
-/// "0.9134", "12.5", "48,120": rounded to so many significant digits, but never an integer's digits away; "infinite";
-/// "-" for NaN.
+/// "0.9134", "12.5", "48,120": rounded to this many significant digits, but integer digits are always shown;
+/// "infinite"; "-" for NaN.
 [[nodiscard]] std::string significant(double x, int digits = 4);
 
 /// "12,384".

@@ -20,28 +20,28 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Far beyond any honest model; numbers of nodes and columns then fit 32 bits, twice over.
+// Far larger than any real model; twice the number of nodes and columns still fits 32 bits.
 constexpr std::size_t kMaxNodes = std::size_t{1} << 30U;
 constexpr std::size_t kMaxInputs = std::size_t{1} << 24U;
 constexpr std::size_t kMaxOutputs = std::size_t{1} << 16U;
 
-// What a row passes on its way through all trees: it bounds the time that a row takes. Boosted trees pass a few
+// Maximum number of splits that a row passes in all trees, which bounds the time per row. Boosted trees have a few
 // thousand.
 constexpr std::uint64_t kMaxSplitsOfRow = 1'000'000;
 
-// Trees up to this depth are filled up to complete ones. One level more doubles the comparisons of a row.
+// Trees up to this depth are padded to complete trees. Each further level doubles the comparisons per row.
 constexpr std::uint32_t kMaxLevels = 6;
 
-// Blocks are multiples of as many rows as the widest vectors hold, so that no loop has a remainder.
+// Block sizes are multiples of the widest vector, so that loops have no remainder.
 constexpr std::size_t kGroup = 16;
 constexpr std::size_t kMaxBlockRows = 256;
 constexpr std::size_t kBlockNumbers =
-    6144;  // of the columns and sums of a block: 24 kB, which stay in the first-level cache
+    6144;  // numbers in the columns and sums of a block: 24 kB, which fit the first-level cache
 
-// A single row of this many columns, each in both forms, needs no allocation.
+// A single row of up to this many columns, each in both forms, needs no allocation.
 constexpr std::size_t kStackColumns = 513;
 
-// Fewer rows than this do not pay for a block, most of which would be empty.
+// Minimum number of rows for evaluation by blocks; a block of fewer rows would be mostly empty.
 constexpr std::size_t kFewRows = 8;
 
 // ---- checks
@@ -101,7 +101,7 @@ void check_roots(const TreeArrays& arrays) {
 void check_tree(const TreeArrays& arrays, std::size_t tree, std::size_t first, std::size_t last) {
   std::vector<std::uint8_t> has_parent(last - first);
   for (std::size_t node = first; node < last; ++node) {
-    // Parents come first, so a node's own parent has been seen by now.
+    // Parents come first, so the parent of this node has been visited.
     if (node != first && has_parent[node - first] == 0)
       refuse_node(tree, node, "the node is not a child of an earlier node");
     if (!std::isfinite(arrays.value[node])) refuse_node(tree, node, "the value is not finite");
@@ -129,33 +129,33 @@ void check_tree(const TreeArrays& arrays, std::size_t tree, std::size_t first, s
 
 // ---- layout
 
-/// x < threshold goes left. `column` is a place among the columns of Layout.
+/// x < threshold goes left. `column` is an index into the columns of Layout.
 struct Split {
   float threshold;
   std::uint32_t column;
 };
 
-/// A node of a deep tree, whose children stand side by side. A leaf is its own child and has a threshold of NaN: no x
-/// is at least that, so a walk that came to a leaf stays there.
+/// A node of a deep tree, whose children are adjacent. A leaf is its own child and has a threshold of NaN: no x is at
+/// least NaN, so a walk that reaches a leaf stays there.
 struct Node {
   float threshold;
   std::uint32_t column;
   std::uint32_t left;
-  float leaf;  ///< what a leaf adds
+  float leaf;  ///< value of a leaf
 
   [[nodiscard]] std::uint32_t next(float x) const { return left + static_cast<std::uint32_t>(x >= threshold); }
 };
 
 struct Tree {
   std::uint32_t output;
-  std::uint32_t levels;  ///< of splits
-  std::size_t first;     ///< among the splits of a complete tree, or among the nodes of a deep one
-  std::size_t leaves;    ///< the first one of a complete tree
+  std::uint32_t levels;  ///< number of levels of splits
+  std::size_t first;     ///< first index in the splits (complete tree) or in the nodes (deep tree)
+  std::size_t leaves;    ///< first index in the leaves of a complete tree
 
   [[nodiscard]] bool complete() const { return levels <= kMaxLevels; }
 };
 
-/// A column of x as splits see it: single precision, a missing value on the side it goes to.
+/// A column of x for comparisons: single precision, with missing values replaced by the side to which they go.
 struct Column {
   std::uint32_t feature;
   bool missing_left;
@@ -167,10 +167,10 @@ struct Column {
 
 }  // namespace
 
-/// The trees in the order that evaluation reads it. Thresholds are finite, so an infinity in place of a missing value
-/// goes where the value should.
+/// The trees in the order of evaluation. Thresholds are finite, so an infinity in place of a missing value goes to the
+/// right side.
 struct Trees::Layout {
-  std::vector<Column> columns;  ///< those that are compared, ascending by feature
+  std::vector<Column> columns;  ///< compared columns, ascending by feature
   std::vector<Tree> trees;
   std::vector<Split> splits;  ///< of complete trees, 2^levels - 1 each, level by level
   std::vector<float> leaves;  ///< of complete trees, 2^levels each
@@ -230,12 +230,12 @@ void Trees::Layout::add_complete(const TreeArrays& arrays, std::uint32_t root, T
   tree.first = splits.size();
   tree.leaves = leaves.size();
   const std::size_t count = (std::size_t{1} << tree.levels) - 1;
-  std::vector<std::uint32_t> at(2 * count + 1);  // place in the complete tree -> node
+  std::vector<std::uint32_t> at(2 * count + 1);  // index in the complete tree -> node
   at[0] = root;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t node = at[i];
     if (arrays.feature[node] < 0) {
-      // Below a leaf: whatever is compared, the leaf comes out. The root's column is at hand.
+      // Below a leaf, every comparison leads to that leaf. Use the column of the root.
       splits.push_back({0, splits[tree.first].column});
       at[2 * i + 1] = at[2 * i + 2] = node;
     } else {
@@ -250,7 +250,7 @@ void Trees::Layout::add_complete(const TreeArrays& arrays, std::uint32_t root, T
 
 void Trees::Layout::add_deep(const TreeArrays& arrays, std::uint32_t root, Tree tree) {
   tree.first = nodes.size();
-  std::vector<std::uint32_t> queue{root};  // its places are the places of the nodes
+  std::vector<std::uint32_t> queue{root};  // its indices are those of the nodes
   for (std::size_t i = 0; i < queue.size(); ++i) {
     const std::uint32_t node = queue[i];
     if (arrays.feature[node] < 0) {
@@ -268,8 +268,8 @@ namespace {
 
 // ---- one row
 
-/// Return what a complete tree adds for a row. Without a branch that depends on x, so that several trees are on their
-/// way at once.
+/// Return the value of a complete tree for a row, without branches that depend on x, so that several trees are
+/// evaluated in parallel.
 float complete_leaf(const Tree& tree, const Split* splits, const float* leaves, const float* x) {
   std::size_t place = 0;
   for (std::uint32_t level = 0; level < tree.levels; ++level) {
@@ -305,7 +305,7 @@ struct CompleteTree {
   float threshold[kLeaves];
   float leaf[kLeaves];
 
-  /// Choose among the leaves below a split: both sides choose, then the comparison says which of them it is.
+  /// Select a leaf below a split: evaluate both sides, then select by the comparison.
   template <std::size_t kSplit>
   [[gnu::always_inline]] [[nodiscard]] float choose(std::size_t row) const {
     if constexpr (kSplit + 1 >= kLeaves) {
@@ -318,7 +318,7 @@ struct CompleteTree {
   }
 };
 
-/// Add what a complete tree gives for every row of a block: all comparisons, whatever way a row takes, as vector code.
+/// Add the values of a complete tree for every row of a block: all comparisons for all rows, as vector code.
 template <std::size_t kLevels>
 [[gnu::always_inline]] inline void add_complete(const Split* splits, const float* leaves, const Block& block,
                                                 float* sums) {
@@ -328,16 +328,16 @@ template <std::size_t kLevels>
     tree.threshold[i] = splits[i].threshold;
   }
   for (std::size_t i = 0; i < tree.kLeaves; ++i) tree.leaf[i] = leaves[i];
-#if !defined(__clang__)  // which has no such pragma, and no vector clones either
+#if !defined(__clang__)  // clang has neither this pragma nor vector clones
 #pragma GCC ivdep
 #endif
   for (std::size_t row = 0; row < block.rows; ++row) sums[row] += tree.template choose<0>(row);
 }
 
-/// The same by a walk, eight rows on their way at once. Not for the vector clones: gathers are slower than loads here.
+/// The same with a walk of eight rows in parallel. Not vectorised, because gathers are slower than loads here.
 [[gnu::noinline]] void add_deep(const Node* nodes, std::size_t levels, const Block& block, float* sums) {
   constexpr std::size_t kWalkers = 8;
-  constexpr std::size_t kSteps = 8;  // between two looks whether all have arrived
+  constexpr std::size_t kSteps = 8;  // between two checks whether all walks have ended
   for (std::size_t first = 0; first < block.rows; first += kWalkers) {
     const float* x = block.values + first;
     std::uint32_t place[kWalkers] = {};
@@ -443,7 +443,7 @@ void Trees::evaluate_blocks(const MatrixView& x, const MutableMatrixView& out) c
   const std::size_t fitting = kBlockNumbers / (columns + outputs()) / kGroup * kGroup;
   const std::size_t needed = (x.rows() + kGroup - 1) / kGroup * kGroup;
   const std::size_t stride = std::min(std::clamp(fitting, kGroup, kMaxBlockRows), needed);
-  // Rows past the last one of the last block hold what the block before left there, or 0.
+  // Rows after the end of the last block hold values of the previous block, or 0.
   std::vector<float> values(columns * stride);
   std::vector<float> sums(outputs() * stride);
   for (std::size_t first = 0; first < x.rows(); first += stride) {

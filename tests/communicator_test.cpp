@@ -142,7 +142,7 @@ TEST_F(Checkpoints, OfSeveralWorkersAreThoseOfTheFirst) {
   keep("state");
   ThreadWorkers threads(3);
   threads.run([&](const Communicator& communicator) {
-    // The others have another disk.
+    // The other workers have another disk.
     const auto file = communicator.rank() == 0 ? file_ : folder_ / ("of_" + std::to_string(communicator.rank()));
     Checkpoint checkpoint(file, 7, &communicator);
     EXPECT_EQ(begun(checkpoint), bytes_of("state"));
@@ -151,7 +151,7 @@ TEST_F(Checkpoints, OfSeveralWorkersAreThoseOfTheFirst) {
   });
 }
 
-// --- fits of several workers that train nothing: who holds which row does not matter
+// --- fits with several workers without training: the partition of the rows does not matter
 
 struct Rows {
   std::vector<double> x, y, predictions;

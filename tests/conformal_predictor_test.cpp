@@ -74,7 +74,7 @@ TEST_P(EveryRule, TheIntervalAtARowsOwnScoreContainsTheRow) {
   }
 }
 
-/// Draw a calibration and a test row again and again, and hold the share of covered rows against the level.
+/// Repeatedly draw a calibration set and a test row, and compare the coverage with the level.
 void check_coverage(const RuleCase& rule_case, std::uint64_t trials) {
   const ConformalRule rule = rule_case.rule();
   const std::vector<Level> levels{0.5, 0.8, 0.9, 0.95, 0.99};

@@ -24,7 +24,7 @@
 namespace widthwise {
 namespace {
 
-/// Nearest neighbours that remember which outcomes they were shown. Outcomes are all different, so they name rows.
+/// A knn trainer that records the outcomes it was trained on. Outcomes are distinct, so they identify rows.
 class WatchedBase final : public BaseTrainer {
  public:
   [[nodiscard]] std::string_view name() const override { return "watched"; }
@@ -39,8 +39,8 @@ class WatchedBase final : public BaseTrainer {
   mutable std::set<double> seen;
 };
 
-/// A localizer that is the same everywhere, from a trainer that remembers which residuals it was shown.
-/// Its loss falls by `gain_of_two` when there are two sides of a transform with two parameters.
+/// A constant localizer from a trainer that records the residuals it was trained on. Its loss is lower by `gain_of_two`
+/// for two sides of a transform with two parameters.
 class WatchedLocalizer final : public LocalizerTrainer {
  public:
   explicit WatchedLocalizer(double gain_of_two = 0) : gain_of_two_(gain_of_two) {}
@@ -101,7 +101,7 @@ struct Table {
 // ---------------------------------------------------------------------------------------------------------
 
 TEST(CrossFit, PredictsEveryRowByAModelThatHasNotSeenIt) {
-  // Outcomes of pure noise: a model that has seen the row would know its outcome, one that has not cannot.
+  // Outcomes are pure noise: only a model that was trained on a row can predict its outcome.
   Table table(300);
   std::vector<double> out(300, std::nan(""));
   const auto trainer = make_knn_trainer({.candidates = {1}});
@@ -134,7 +134,7 @@ TEST(Fit, NeverShowsACalibrationRowToAnyTrainer) {
   EXPECT_EQ(result.model.parts().calibration.rows_seen(), 100U);
   EXPECT_EQ(result.report.fit_rows, 300U);
 
-  // What was shown is exactly the rest; and the calibration's scores are those of the rows not shown.
+  // Training used exactly the other rows, and the calibration scores are those of the rows not used.
   EXPECT_EQ(base.seen.size(), 300U);
   EXPECT_EQ(localizer.seen_features.size(), 300U);
   Calibration expected(result.model.parts().calibration.options());
@@ -188,11 +188,11 @@ TEST(Fit, TellsWhatTheGoalAndTheOtherEndGive) {
   EXPECT_EQ(report.other->score_transform, "affine");
   EXPECT_EQ(report.holdout_rows, 600U);
   EXPECT_TRUE(report.warnings.empty());
-  // This localizer is the same everywhere, so all three are one fixed width.
+  // This localizer is constant, so all three have constant width.
   EXPECT_NEAR(report.chosen.mean_width, report.fixed.mean_width, 1e-9);
   EXPECT_NEAR(report.other->mean_width, report.fixed.mean_width, 1e-9);
   EXPECT_GE(report.fixed.coverage, 0.85);
-  // A tenth of half of the hold-out is 30 rows: too few for a figure.
+  // A tenth of half of the hold-out is 30 rows, too few to report.
   EXPECT_FALSE(report.fixed.worst_slab.has_value());
   EXPECT_EQ(report.summary().find("where coverage is worst"), std::string::npos);
 }
@@ -440,7 +440,7 @@ TEST(Goal, IsReadAsItIsWritten) {
 // --------------------------------------------------------------------------------------------------
 
 InSampleCheck check_after(double factor, std::uint64_t seed, bool cross_validated = false) {
-  // The residuals that train are `factor` times what they would be out of sample.
+  // The training residuals are `factor` times the out-of-sample residuals.
   Table table(1000, seed);
   for (std::size_t i = 0; i < 1000; ++i) {
     table.predictions[i] = table.y[i] - factor * (table.y[i] - table.predictions[i]);

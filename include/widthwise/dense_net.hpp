@@ -16,19 +16,19 @@ struct DenseLayer {
   std::vector<float> biases;   ///< outputs
 };
 
-/// A network as arrays: what a trainer makes and a model file holds.
+/// A network as arrays, made by a trainer and stored in a model file.
 struct DenseNetArrays {
-  std::vector<double> centre;      ///< inputs: subtracted from x first; missing values become 0 after that
-  std::vector<double> scale;       ///< inputs: then divided by; positive
-  double bound = 10;               ///< then cut to [-bound, bound], so that far-out rows stay where training was
+  std::vector<double> centre;      ///< inputs: subtracted from x; missing values become 0 afterwards
+  std::vector<double> scale;       ///< inputs: divisor after centring; positive
+  double bound = 10;               ///< then clipped to [-bound, bound], so that outliers stay in the training range
   std::vector<DenseLayer> layers;  ///< at least one; ReLU between them, none after the last
 };
 
 /// A fully connected network with ReLU, in single precision; the same bits on every x86-64, and no allocation for
-/// layers of up to 1024 units. Invariant: layers fit each other, every number finite.
+/// layers of up to 1024 units. Invariant: the sizes of the layers match, and all numbers are finite.
 class DenseNet final : public RowFunction {
  public:
-  /// Throws kBadData, saying what is wrong, for arrays that are not a network.
+  /// Throws kBadData with the problem found for invalid arrays.
   explicit DenseNet(DenseNetArrays arrays);
 
   [[nodiscard]] const DenseNetArrays& arrays() const { return arrays_; }
@@ -41,7 +41,7 @@ class DenseNet final : public RowFunction {
  private:
   DenseNetArrays arrays_;
   std::size_t widest_ = 0;
-  std::vector<std::vector<float>> columns_;  // a layer each: its weights by columns, of padded length
+  std::vector<std::vector<float>> columns_;  // one per layer: its weights by columns, of padded length
 };
 
 }  // namespace widthwise

@@ -9,21 +9,21 @@
 
 namespace widthwise {
 
-/// Remembered rows as arrays: what a trainer makes and a model file holds.
+/// Stored rows as arrays, made by a trainer and stored in a model file.
 struct KnnArrays {
   std::uint32_t neighbours = 1;  ///< k, at most the number of rows
-  std::vector<double> centre;    ///< inputs: subtracted from x first; missing values become 0 after that
-  std::vector<double> scale;     ///< inputs: then divided by; positive
-  std::vector<double> points;    ///< rows x inputs, centred and scaled; each 0 or of a size from 1e-30 to 1e6
+  std::vector<double> centre;    ///< inputs: subtracted from x; missing values become 0 afterwards
+  std::vector<double> scale;     ///< inputs: divisor after centring; positive
+  std::vector<double> points;    ///< rows x inputs, centred and scaled; each 0 or of absolute value 1e-30 to 1e6
   std::vector<double> values;    ///< rows: y
 };
 
-/// The mean outcome of the k nearest remembered rows  [paper, Experiments]. Of rows at the same distance the earlier
-/// is nearer. A number of x farther than 1e6 scales from the centre, infinities among them, counts as that far away;
-/// one within 1e-30 scales is at the centre. Invariant: sizes fit, every number finite.
+/// The mean outcome of the k nearest stored rows  [paper, Experiments]. Of rows at the same distance, the earlier one
+/// is used first. Values of x are clipped at 1e6 scales from the centre, including infinities; values within 1e-30
+/// scales count as the centre. Invariant: sizes match, and all numbers are finite.
 class Knn final : public RowFunction {
  public:
-  /// Throws kBadData, saying what is wrong.
+  /// Throws kBadData with the problem found.
   explicit Knn(KnnArrays arrays);
   ~Knn() override;
 

@@ -20,122 +20,120 @@
 
 namespace widthwise {
 
-/// The note of a model that tells which predictions trained it, and its value for cross-validated ones: these calibrate
-/// nothing.
+/// The note of a model that states which predictions trained it, and its value for cross-validated predictions, which
+/// do not calibrate.
 inline constexpr const char* kTrainedWith = "trained_with";
 inline constexpr const char* kCrossValidated = "cross-validated predictions";
 
-/// Everything a model file holds: how the numbers of a row become its interval.
+/// The contents of a model file.
 struct ModelParts {
   std::vector<std::string> features = {};             ///< names of the columns of x, in order; unique, not empty
   std::string target = {};                            ///< name of the column of outcomes; may be empty
-  std::string prediction = {};                        ///< name of the column of f(x); empty when `base` makes them
-  std::shared_ptr<const RowFunction> base = {};       ///< x -> f(x), or null: the rows bring their predictions
-  std::shared_ptr<const RowFunction> localizer = {};  ///< (x, f(x)) -> parameters, or null when the rule has none
+  std::string prediction = {};                        ///< name of the column of f(x); empty if `base` predicts
+  std::shared_ptr<const RowFunction> base = {};       ///< x -> f(x), or null if predictions are given with the rows
+  std::shared_ptr<const RowFunction> localizer = {};  ///< (x, f(x)) -> parameters, or null if the rule has none
   ConformalRule rule;
-  double unit = 1;                    ///< the rule sees y and f(x) divided by this; a power of two, see Model
-  OutcomeRange outcome_range = {};    ///< what is known of y; intervals are cut to it
-  std::vector<Level> levels = {0.9};  ///< what to predict when nobody says; at least one, none twice
-  Calibration calibration = {};       ///< of scores in units; without weights
-  Guarantee guarantee = {};           ///< of intervals and quantiles; p-values and streams have their own
-  std::optional<OnlineCalibration> online = {};   ///< where the model is in a stream it follows, of scores in units
-  std::vector<double> fit_residuals = {};         ///< quantiles of |y - f(x)| over the rows that trained, ascending
-  std::uint64_t fit_rows = 0;                     ///< rows that trained
-  RowSketch fit_sketch = RowSketch();             ///< of the rows that trained; empty when they are not known
-  RowSketch calibration_sketch = RowSketch();     ///< of the rows in `calibration`; empty when they are not known
-  std::map<std::string, std::string> notes = {};  ///< how it was made: goal, seed, engines; nothing depends on them
+  double unit = 1;                    ///< divisor of y and f(x) before the rule is applied; a power of two
+  OutcomeRange outcome_range = {};    ///< known range of y; intervals are clipped to it
+  std::vector<Level> levels = {0.9};  ///< default levels of predictions; at least one, distinct
+  Calibration calibration = {};       ///< scores in units, without weights
+  Guarantee guarantee = {};           ///< guarantee of intervals and quantiles; p-values and streams have their own
+  std::optional<OnlineCalibration> online = {};   ///< state of the tracked stream, scores in units
+  std::vector<double> fit_residuals = {};         ///< quantiles of |y - f(x)| over the training rows, ascending
+  std::uint64_t fit_rows = 0;                     ///< number of training rows
+  RowSketch fit_sketch = RowSketch();             ///< of the training rows; empty if unknown
+  RowSketch calibration_sketch = RowSketch();     ///< of the rows in `calibration`; empty if unknown
+  std::map<std::string, std::string> notes = {};  ///< how it was made: goal, seed, engines; for information only
 };
 
 /// n rows for a model.
 struct ModelRows {
   MatrixView x;                               ///< n x features; NaN is a missing value
-  std::span<const double> predictions = {};   ///< n when the model has no base model, else empty
-  std::span<const std::int64_t> groups = {};  ///< n, or empty when the calibration has no groups
+  std::span<const double> predictions = {};   ///< n if the model has no base model, else empty
+  std::span<const std::int64_t> groups = {};  ///< n, or empty if the calibration has no groups
 
-  /// Some consecutive ones of these rows.
+  /// A range of consecutive rows.
   [[nodiscard]] ModelRows slice(std::size_t first, std::size_t count) const;
 };
 
-/// A whole model: base model, localizer, rule and calibration. Constant memory whatever n.
+/// A complete model: base model, localizer, rule and calibration. Predicts any number of rows in constant memory.
 ///
-/// The unit is a power of two between 2^-500 and 2^500, so dividing by it rounds nothing; only numbers so small that
-/// they are below 2^-1022 units are not told from 0. A prediction that is not finite, in units too, gets an infinite
-/// interval.
+/// The unit is a power of two between 2^-500 and 2^500, so dividing by it is exact, except that values below 2^-1022
+/// units become 0. A prediction that is not finite, also after dividing, gets an infinite interval.
 ///
-/// Invariant: the parts fit each other. Thread safety: full; immutable.
+/// Invariant: the parts are consistent. Thread safety: full; immutable.
 class Model {
  public:
-  /// Throws kShapeMismatch, kInvalidArgument or kNotFinite, saying which parts do not fit, and kDuplicateRows.
+  /// Throws kShapeMismatch, kInvalidArgument or kNotFinite for inconsistent parts, and kDuplicateRows.
   explicit Model(ModelParts parts);
 
   [[nodiscard]] const ModelParts& parts() const { return parts_; }
   [[nodiscard]] bool needs_predictions() const { return parts_.base == nullptr; }
 
-  /// Whether models of folds, fitted on fewer rows than the deployed one, made the predictions that trained: a base
-  /// model that was cross-fitted, or cross-validated predictions. Errors of the deployed model are then smaller.
+  /// Whether the training predictions come from models of folds (a cross-fitted base model, or cross-validated
+  /// predictions). These are fitted on fewer rows than the deployed model, whose errors are therefore smaller.
   [[nodiscard]] bool trained_by_folds() const;
 
-  /// Why all intervals are infinite when the calibration has no rows, and what to do; empty when it has.
+  /// If the calibration has no rows: why all intervals are infinite, and how to fix it. Empty otherwise.
   [[nodiscard]] std::string uncalibrated() const;
 
-  /// Throw kBadData, counting and naming rows, when outcomes y lie outside the range: no interval contains them, so
-  /// coverage measured with them says nothing about the model. A missing outcome (NaN) is no error.
+  /// Throw kBadData, with the number of rows and examples, if outcomes y lie outside the range: no interval contains
+  /// them, so coverage measured with them is meaningless. A missing outcome (NaN) is not an error.
   void check_outcomes(std::span<const double> outcomes, RowNumbers numbers = 0) const;
 
-  /// The same model with another calibration, and the sketch of its rows where it is known.
+  /// The same model with another calibration, and the sketch of its rows if known.
   [[nodiscard]] Model with_calibration(Calibration calibration, RowSketch rows = RowSketch()) const;
 
-  /// The same model with another guarantee: nothing is fitted or calibrated again.
+  /// The same model with another guarantee, without fitting or calibrating again.
   [[nodiscard]] Model with_guarantee(const Guarantee& guarantee) const;
 
-  /// The same model elsewhere in a stream, or in none.
+  /// The same model with another stream state, or none.
   [[nodiscard]] Model with_online(std::optional<OnlineCalibration> online) const;
 
-  /// Write f(x) of n rows: the base model's, or a copy of what the rows bring.
+  /// Write f(x) of n rows: predictions of the base model, or a copy of the given ones.
   void predictions(const ModelRows& rows, std::span<double> out) const;
 
   /// Write f(x) (n) and the intervals at k levels (n x k each).
   void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
                  MutableMatrixView lower, MutableMatrixView upper) const;
 
-  /// The same from k quantiles of scores for each row (n x k) instead of levels; groups do not matter.
+  /// Write the intervals for k score quantiles per row (n x k) instead of levels; groups are ignored.
   void intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
                     MutableMatrixView upper) const;
 
-  /// Issue a batch of a stream: of n rows, write f(x) and the intervals at the k levels of `online` in force (n x k
+  /// Issue a batch of a stream: write f(x) and the current intervals of n rows at the k levels of `online` (n x k
   /// each). Returns the number of the batch, for observe.
   [[nodiscard]] std::uint64_t issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
                                     MutableMatrixView lower, MutableMatrixView upper) const;
 
-  /// Observe the outcomes y (n) of a batch that was issued, all or some of its rows, as they were then. Rows without a
-  /// score, for want of an outcome (NaN) or a prediction, stay pending. All rows are learnt or, when it throws, none.
-  /// Rows to follow with outcomes at hand are Tracker's (track.hpp).
+  /// Observe the outcomes y (n) of all or some rows of an issued batch; the rows must be the same as when issued. Rows
+  /// without a score, because the outcome (NaN) or the prediction is missing, stay pending. If it throws, no row is
+  /// recorded. For tables that already have outcomes, use Tracker (track.hpp).
   void observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
                std::span<const double> outcomes) const;
 
-  /// The interval of one row; `prediction` is for models without a base model, and for them only. No allocation up to
-  /// 512 features.
+  /// The interval of one row; `prediction` is required for models without a base model and not allowed otherwise. No
+  /// allocation up to 512 features.
   [[nodiscard]] Interval interval(std::span<const double> x, const Level& level,
                                   std::optional<double> prediction = std::nullopt) const;
 
   /// Write p-values of outcomes y (n) to out (n).
   void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
-  /// Write quantiles of the outcome at k probabilities (n x k), as ConformalPredictor::quantiles does.
+  /// Write quantiles of the outcome at k probabilities (n x k), see ConformalPredictor::quantiles.
   void quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const;
 
   /// Write the parameters g(x) of n rows (n x rule.parameter_count()).
   void parameters(const ModelRows& rows, MutableMatrixView out) const;
 
-  /// Write the scores B of rows with outcomes y (n) to out (n), in units: what a calibration holds. NaN where an input
+  /// Write the scores B of rows with outcomes y (n) to out (n), in units, as stored in a calibration. NaN if an input
   /// is NaN.
   void scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
-  /// Add n rows that nothing was fitted on to a calibration: all of them or, when it throws, none. Throws kNotFinite,
-  /// naming the row, where there is no score; kBadData for outcomes outside the range; kInvalidArgument for rows with
-  /// groups when the calibration has none, or the other way round. A table in many parts is added by one call for each.
-  /// Their numbers are counted up from a first one, each part on from where the one before ended; or they are keys that
-  /// the rows have wherever they are, and then neither order nor partition changes the calibration.
+  /// Add n rows, which nothing was fitted on, to a calibration: all of them or, if it throws, none. Throws kNotFinite,
+  /// with the row, if there is no score; kBadData for outcomes outside the range; kInvalidArgument for rows with groups
+  /// and a calibration without groups, or the reverse. A table can be added in several calls. Row numbers are either
+  /// consecutive over these calls, or keys of the rows; with keys, neither order nor partition changes the calibration.
   void calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
                  RowNumbers numbers) const;
 

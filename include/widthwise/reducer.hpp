@@ -8,8 +8,8 @@
 
 namespace widthwise {
 
-/// Sum over the workers that train one model together; each holds its own rows. An objective sees the other workers
-/// only through this.
+/// Sum over the workers that train one model together; each worker has its own rows. Objectives communicate with other
+/// workers only through this interface.
 class Reducer : public Interface {
  public:
   /// Replace values by their sum over all workers. Every worker calls it with the same length, in the same order.
@@ -19,7 +19,7 @@ class Reducer : public Interface {
   [[nodiscard]] virtual std::size_t workers() const = 0;
 };
 
-/// One worker: sums are what they are.
+/// A single worker: sums are unchanged.
 class SingleWorker final : public Reducer {
  public:
   void sum(std::span<double> /*values*/) const override {}

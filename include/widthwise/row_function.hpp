@@ -40,19 +40,19 @@ struct RowFunctionDescription {
   }
 };
 
-/// A function from the numbers of a row to other numbers: a base model x -> f(x), or a localizer (x, f(x)) -> p. Plain
-/// arrays behind it: whatever engine trained it, none is needed to evaluate it.
+/// A function of the numbers of a row: a base model x -> f(x), or a localizer (x, f(x)) -> p. It is stored as plain
+/// arrays, so evaluating it does not need the engine that trained it.
 /// Thread safety: full; immutable.
 class RowFunction : public Interface {
  public:
-  /// Columns it takes.
+  /// Number of input columns.
   [[nodiscard]] virtual std::size_t inputs() const = 0;
 
-  /// Columns it gives.
+  /// Number of output columns.
   [[nodiscard]] virtual std::size_t outputs() const = 0;
 
-  /// Evaluate n rows: x (n x inputs; NaN is a missing value), out (n x outputs). Throws kShapeMismatch. Each row's
-  /// result is the same whatever rows are beside it.
+  /// Evaluate n rows: x (n x inputs; NaN is a missing value), out (n x outputs). The result of a row does not depend on
+  /// the other rows. Throws kShapeMismatch.
   virtual void evaluate(MatrixView x, MutableMatrixView out) const = 0;
 
   /// The function as plain data; valid as long as the function. Without an override the kind is empty.

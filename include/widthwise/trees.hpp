@@ -9,25 +9,26 @@
 
 namespace widthwise {
 
-/// Trees as arrays: what a trainer makes and a model file holds. Nodes of all trees stand one after the other;
-/// children come after their parents, so there is no cycle.
+/// Trees as arrays, made by a trainer and stored in a model file. The nodes of all trees are concatenated; children
+/// come after their parents, so there is no cycle.
 struct TreeArrays {
   std::uint32_t inputs = 0;
-  std::vector<float> base;                 ///< outputs numbers: where the sums begin
-  std::vector<std::uint32_t> roots;        ///< trees: the place of each root among the nodes, ascending from 0
-  std::vector<std::uint32_t> output_of;    ///< trees: the output that the tree adds to
-  std::vector<std::int32_t> feature;       ///< nodes: the column compared, or -1 at a leaf
-  std::vector<float> value;                ///< nodes: threshold of a split, or what a leaf adds
-  std::vector<std::uint32_t> left;         ///< nodes: the child where x < threshold; 0 at a leaf
+  std::vector<float> base;                 ///< outputs: the initial values of the sums
+  std::vector<std::uint32_t> roots;        ///< trees: the index of each root node, ascending from 0
+  std::vector<std::uint32_t> output_of;    ///< trees: the output to which the tree adds
+  std::vector<std::int32_t> feature;       ///< nodes: the column to compare, or -1 at a leaf
+  std::vector<float> value;                ///< nodes: threshold of a split, or value of a leaf
+  std::vector<std::uint32_t> left;         ///< nodes: the child for x < threshold; 0 at a leaf
   std::vector<std::uint32_t> right;        ///< nodes: the child otherwise; 0 at a leaf
-  std::vector<std::uint8_t> missing_left;  ///< nodes: 1 when a missing value goes left
+  std::vector<std::uint8_t> missing_left;  ///< nodes: 1 if a missing value goes left
 };
 
-/// A sum of decision trees, in single precision (x, too) and in the order of the trees, as XGBoost computes it: the
-/// same bits, for one row and for many. Invariant: every index in range, every tree a tree, every number finite.
+/// A sum of decision trees. x and the sums are in single precision, and trees are added in order, so the bits are those
+/// of XGBoost for one row and for many. Invariant: all indices are in range, all trees are valid, all numbers are
+/// finite.
 class Trees final : public RowFunction {
  public:
-  /// Throws kBadData, saying what is wrong, for arrays that are not trees.
+  /// Throws kBadData with the problem found for invalid arrays.
   explicit Trees(TreeArrays arrays);
   ~Trees() override;
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything of widthwise::core.
+/// All headers of widthwise::core.
 
 #include <widthwise/calibration.hpp>
 #include <widthwise/calibration_shard.hpp>

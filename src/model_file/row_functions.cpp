@@ -51,7 +51,7 @@ std::shared_ptr<const RowFunction> take_net(SafetensorsReader& reader, const std
   arrays.bound = number_of(reader.take_text(name + ".bound"), name + ".bound");
   arrays.centre = reader.take<double>(name + ".centre");
   arrays.scale = reader.take<double>(name + ".scale");
-  // However large the number is, the first layer that is missing ends the loop.
+  // The number is not trusted: the first missing layer ends the loop.
   const std::uint64_t layers = count_of(reader.take_text(name + ".layers"), name + ".layers");
   for (std::uint64_t i = 0; i < layers; ++i) {
     const std::string where = layer_name(name, i);

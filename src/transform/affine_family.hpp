@@ -28,7 +28,7 @@ struct Jacobian {
 /// Every transform of the form phi(A; p) = link(A e^-v(p) + c(p)). A Rule is a few lines:
 ///   kName, kParameters (P), kLink, kHasOffset,
 ///   log_scale(p) -> v, offset(p) -> c, jacobian(p) -> derivatives of both, p being a pointer to P numbers;
-///   options(), where it takes any.
+///   options(), if it has any.
 template <class Rule>
 class AffineFamily final : public Transform, public AffineForm {
  public:
@@ -126,7 +126,7 @@ class AffineFamily final : public Transform, public AffineForm {
       if (offsets.empty()) return;
       for (std::size_t i = 0; i < n; ++i) c[i] = rule_.offset(p + i * stride);
     };
-    // A stride that the compiler knows makes vector code, and so do pointers, whose indices are not checked.
+    // A constant stride and raw pointers without bounds checks allow vectorisation.
     parameters.contiguous() ? fill_from(kP) : fill_from(parameters.stride());
   }
 

@@ -1,6 +1,5 @@
-/// The transforms with an offset: not the same method as the scale transforms, and able to be narrower. The narrowest
-/// intervals of every level at once end where the conditional density is equal, phi = -log density
-/// (docs/mathematics.md).
+/// Transforms with an offset, which can give narrower intervals than scale transforms. The narrowest intervals over all
+/// levels end where the conditional density is constant, phi = -log density (docs/mathematics.md).
 #include "transform/affine_family.hpp"
 #include "transform/named.hpp"
 
@@ -23,7 +22,7 @@ struct Density : WithOffset {
   static Jacobian<1> jacobian(const double* /*p*/) { return {{1.0}, {1.0}}; }
 };
 
-/// phi = A e^-g1 + g2: the same without the shape.
+/// phi = A e^-g1 + g2: the same with independent scale and offset.
 struct Affine : WithOffset {
   static constexpr std::string_view kName = "affine";
   static constexpr std::size_t kParameters = 2;

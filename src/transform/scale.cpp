@@ -1,4 +1,4 @@
-/// The transforms that only rescale the residual: B is a global monotone function of r / s(x), so with corresponding
+/// Transforms that only rescale the residual: B is a global monotone function of r / s(x), so with corresponding
 /// parameters they all give the same intervals (docs/mathematics.md).
 #include <cmath>
 #include <string>
@@ -19,7 +19,7 @@ struct ScaleOnly {
   static double offset(const double* /*p*/) { return 0; }
 };
 
-/// phi = A: one width for every x.
+/// phi = A: constant width.
 struct Identity : ScaleOnly {
   static constexpr std::string_view kName = "identity";
   static constexpr std::size_t kParameters = 0;
@@ -57,8 +57,8 @@ struct Linear : Exp {
 };
 
 /// phi = sigma(log A + g)  [paper, Experiments].
-// Departure: B is carried as its logit, log A + g. The sigmoid is a global monotone function and changes no interval,
-// but as a double it is 1 from e^37 on, where scores would tie and intervals become infinite for no reason.
+// Departure from the paper: B is stored as its logit, log A + g. The sigmoid is a global monotone function and changes
+// no interval, but as a double it is 1 from e^37 on, where scores would tie and intervals would become infinite.
 struct Sigma : Linear {
   static constexpr std::string_view kName = "sigma";
 };

@@ -272,7 +272,7 @@ TEST(NetTrainer, BeginsWithNearlyTheSameOutputsForAllRows) {
 TEST(NetTrainer, StopsWhenTheHoldOutGetsNoBetterAndKeepsTheBest) {
   Sample sample(400);
   Random random(3);
-  for (double& residual : sample.residuals) residual = random.normal();  // nothing to learn: it can only overfit
+  for (double& residual : sample.residuals) residual = random.normal();  // pure noise: training can only overfit
   NetOptions options = quick();
   options.max_epochs = 500;
   options.patience = 7;

@@ -298,7 +298,7 @@ TEST(TreeBaseTrainer, PredictsTheMedian) {
 // --- trainings that were stopped
 // --------------------------------------------------------------------------------------------
 
-/// Train undisturbed; train, be stopped after 230 rounds and go on: the same values in all leaves.
+/// Train without interruption; train, stop after 230 rounds and resume: the same values in all leaves.
 void expect_to_go_on(
     const std::function<std::shared_ptr<const RowFunction>(Checkpoint&, const ProgressCallback&)>& train) {
   std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -312,7 +312,7 @@ void expect_to_go_on(
   std::filesystem::remove(file);
   Checkpoint first(file, 1, nullptr);
   const auto stop = [](const Progress& progress) {
-    // Checkpoints are due some time after each other.
+    // Checkpoints are written at intervals.
     if (progress.done % 100 == 50) std::this_thread::sleep_for(std::chrono::milliseconds(250));
     return progress.done < 230;
   };
@@ -325,7 +325,7 @@ void expect_to_go_on(
     return true;
   };
   EXPECT_EQ(leaves(*train(second, look)), expected);
-  // A checkpoint that took long to write puts off the next.
+  // A checkpoint that took long to write delays the next one.
   EXPECT_TRUE(begins == 101 || begins == 201) << begins;
   second.remove();
 }
@@ -424,7 +424,7 @@ TEST_F(SlowTreesSpeed, AMillionRowsTakeNoLongerThanInXgboostItself) {
   std::vector<double> out(rows.rows());
   double best = kInfinity;
   for (int repeat = 0; repeat < 5; ++repeat) {
-    // A matrix that it has seen before XGBoost would answer from memory.
+    // XGBoost would return cached predictions for a known matrix.
     const TrainingMatrix matrix(library(), rows.view(), 1);
     const double theirs = seconds([&] { static_cast<void>(booster_->margins(matrix, false)); });
     const double ours = seconds([&] { trees.evaluate(rows.view(), {out.data(), out.size(), 1}); });

@@ -13,32 +13,31 @@ namespace widthwise {
 
 class Communicator;
 
-/// What a fit has trained so far, in a file, so that the same fit goes on from there after it was stopped. A fit trains
-/// several things one after the other, always in the same order: each is known by its number.
+/// Stores the training state of a fit in a file, so that the same fit can resume after it was stopped. A fit consists
+/// of several trainings in a fixed order, which are identified by their number.
 ///
-/// The first of several workers has the file; the others are told what was in it. The file is replaced whole. It has a
-/// checksum and is checked like a model file before it is used; what another fit has left is not used.
+/// With several workers, the first one has the file and sends its contents to the others. The file is replaced
+/// atomically. It has a checksum and is validated like a model file. A checkpoint of another fit is ignored.
 /// Thread safety: none.
 class Checkpoint {
  public:
-  /// `fit` tells fits apart: the data, the columns, the options. All workers (null: there is only this
-  /// process) construct theirs together. Throws kBadData when the file is damaged or no checkpoint, naming the file to
-  /// delete.
+  /// `fit` identifies the fit: the data, the columns, the options. All workers (null: only this process) construct
+  /// theirs together. Throws kBadData if the file is damaged or not a checkpoint, with the name of the file to delete.
   Checkpoint(std::filesystem::path file, std::uint64_t fit, const Communicator* communicator);
 
-  /// Begin the next training; return the state that was last kept of it, empty when there is none. Valid until keep.
+  /// Begin the next training; return its last stored state, or an empty one. Valid until keep.
   [[nodiscard]] std::span<const std::byte> begin();
 
-  /// Whether it is time to keep the state again: keeping takes a twentieth of the time at most.
+  /// Whether to store the state again; storing takes at most a twentieth of the time.
   [[nodiscard]] bool due() const;
 
-  /// Keep the state of the training that was begun last. Throws kFile.
+  /// Store the state of the current training. Throws kFile.
   void keep(std::vector<std::byte> state);
 
-  /// Throw kBadData for a state that cannot be used, naming the file to delete.
+  /// Throw kBadData for an invalid state, with the name of the file to delete.
   [[noreturn]] void refuse(const std::string& why) const;
 
-  /// The fit is done: delete the file.
+  /// Delete the file after the fit is done.
   void remove() const;
 
  private:

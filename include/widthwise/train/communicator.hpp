@@ -13,19 +13,18 @@
 
 namespace widthwise {
 
-/// Processes that fit one model together, each on rows of its own. All call the same methods in the same order; what
-/// they get is the same on all of them, to the last bit. A process that is gone is an error of kLostWorker on the
-/// others.
+/// Connects processes that fit one model together, each with its own rows. All call the same methods in the same order,
+/// and all get bit-identical results. If a process is lost, the others throw kLostWorker.
 /// Thread safety: none; one thread of each process.
 class Communicator : public Reducer {
  public:
-  /// Make these bytes those of the worker `root`. Every worker calls it with the same length.
+  /// Copy the bytes of the worker `root` to all workers. Every worker calls it with the same length.
   virtual void broadcast(std::span<std::byte> bytes, std::size_t root) const = 0;
 
-  /// Call an engine that by itself does its work with the other workers, and may wait for them.
+  /// Call an engine that communicates with the other workers itself and may wait for them.
   virtual void collectively(const std::function<void()>& call) const { call(); }
 
-  /// Bytes that this worker has put into sum and broadcast so far.
+  /// Number of bytes that this worker has passed to sum and broadcast so far.
   [[nodiscard]] virtual std::uint64_t bytes_shared() const = 0;
 };
 
@@ -50,8 +49,8 @@ struct CommunicatorOptions {
 /// The text of every worker, by rank.
 [[nodiscard]] std::vector<std::string> gather_texts(const Communicator& communicator, std::string_view own);
 
-/// Do something that may fail on some workers only, such as reading a file: it then fails on all. The worker where it
-/// failed throws its own error, the others one of the same code that names the worker and its error.
+/// Run an operation that may fail on some workers only, such as reading a file; it then fails on all. The worker where
+/// it failed throws its own error. The others throw an error with the same code that names the worker and its error.
 void all_or_none(const Communicator& communicator, const std::function<void()>& work);
 
 }  // namespace widthwise

@@ -13,9 +13,9 @@ namespace widthwise {
 
 /// The base model of the paper  [paper, Experiments].
 struct KnnOptions {
-  std::vector<std::size_t> candidates = {2, 4, 8, 16, 32};  ///< k, chosen by the absolute error over a hold-out
+  std::vector<std::size_t> candidates = {2, 4, 8, 16, 32};  ///< values of k to try, by error on a hold-out
   double holdout_fraction = 0.2;
-  std::size_t max_rows = 1000;  ///< rows remembered, chosen at random; 0 for all
+  std::size_t max_rows = 1000;  ///< maximum number of stored rows, chosen at random; 0 for all
   std::uint64_t seed = 0;
 
   [[nodiscard]] static const OptionTable<KnnOptions>& table();

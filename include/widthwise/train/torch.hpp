@@ -7,7 +7,7 @@
 
 namespace widthwise {
 
-/// Train networks on any objective of this library.
+/// Train networks with any objective of this library.
 [[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_net_trainer(const NetOptions& options = {});
 
 /// Provide the trainers `net` and `paper-net` to the registry (train/registry.hpp).

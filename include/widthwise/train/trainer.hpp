@@ -15,24 +15,24 @@
 
 namespace widthwise {
 
-/// What a localizer is trained on.
+/// The training data of a localizer.
 struct TrainingRows {
-  MatrixView x;            ///< n x inputs, the prediction f(x) the last column; NaN is a missing value
-  ResidualRows residuals;  ///< out-of-sample errors of the base model (n), of a mean size near 1
+  MatrixView x;            ///< n x inputs, with the prediction f(x) as the last column; NaN is a missing value
+  ResidualRows residuals;  ///< out-of-sample errors of the base model (n), of mean absolute value near 1
 };
 
-/// A localizer, and how it came about.
+/// A trained localizer.
 struct Trained {
   std::shared_ptr<const RowFunction> function;
-  std::size_t iterations = 0;  ///< rounds or epochs of training it holds
-  double loss = 0;             ///< of the objective over the hold-out at that length; NaN without one
+  std::size_t iterations = 0;  ///< rounds or epochs of training
+  double loss = 0;             ///< hold-out loss after these iterations; NaN without a hold-out
 };
 
-/// Fits g so that an objective is least: the one thing a training engine has to do here.
+/// Fits g such that an objective is minimal. This is the interface of training engines.
 /// Thread safety: const methods may run concurrently.
 class LocalizerTrainer : public Interface {
  public:
-  /// "trees", "net": what the model file and the command line call it.
+  /// The name in the model file and on the command line: "trees", "net".
   [[nodiscard]] virtual std::string_view name() const = 0;
 
   /// Name and version of the engine, for the model file's notes: "xgboost 3.2.0".
@@ -41,16 +41,16 @@ class LocalizerTrainer : public Interface {
   /// The options it was made with, for the model file's notes: "learning_rate=0.05 max_depth=4".
   [[nodiscard]] virtual std::string settings() const { return {}; }
 
-  /// Train on `rows`, keeping the iterations at which the objective over `holdout` was least.
+  /// Train on `rows`, and keep the iterations with the smallest objective on `holdout`.
   [[nodiscard]] virtual Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                                       const ProgressCallback& progress) const = 0;
 
-  /// Train on all rows, as long as `iterations` says for this many rows more: what train found, made a little longer.
+  /// Train on all rows for `iterations` of `train`, increased slightly because there are more rows.
   [[nodiscard]] virtual Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t iterations,
                                         const ProgressCallback& progress) const = 0;
 };
 
-/// Fits f where the user brings no predictions.
+/// Fits f if the user gives no predictions.
 /// Thread safety: const methods may run concurrently.
 class BaseTrainer : public Interface {
  public:
@@ -58,7 +58,7 @@ class BaseTrainer : public Interface {
   [[nodiscard]] virtual std::string engine() const = 0;
   [[nodiscard]] virtual std::string settings() const { return {}; }
 
-  /// Fit outcomes y (n) by x (n x inputs; NaN is a missing value). `stage` names the work in the progress reports.
+  /// Fit outcomes y (n) from x (n x inputs; NaN is a missing value). `stage` is the stage in progress reports.
   [[nodiscard]] virtual std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
                                                                  std::string_view stage,
                                                                  const ProgressCallback& progress) const = 0;

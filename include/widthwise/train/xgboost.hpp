@@ -15,15 +15,15 @@
 
 namespace widthwise {
 
-/// XGBoost's C library, loaded when the program runs, so that nothing here links to it and a Python process keeps the
-/// one XGBoost it has. Thread safety: full; immutable.
+/// XGBoost's C library, loaded at run time. widthwise does not link to it, and a Python process uses the XGBoost that
+/// it already has. Thread safety: full; immutable.
 class XgboostLibrary {
  public:
-  /// Load from `path` or, when it is empty, from the file that the variable WIDTHWISE_XGBOOST names, else from the
-  /// library that is already in this process, else from the `xgboost` package of python3: that of the active virtual
-  /// environment ($VIRTUAL_ENV/bin/python3), else the one on the PATH. The package is found, not imported, and nothing
-  /// in the current folder is run. Throws kMissingEngine, saying what was tried and what to do, when there is none, or
-  /// one of another major version than 3.
+  /// Load from `path`. If it is empty: from the file named by the variable WIDTHWISE_XGBOOST, else the library that is
+  /// already in this process, else the `xgboost` package of python3, which is that of the active virtual environment
+  /// ($VIRTUAL_ENV/bin/python3) or the one on the PATH. The package is located without importing it, and nothing in the
+  /// current folder is run. Throws kMissingEngine, with the places tried and a remedy, if there is none or its major
+  /// version is not 3.
   [[nodiscard]] static std::shared_ptr<const XgboostLibrary> load(const std::filesystem::path& path = {});
 
   ~XgboostLibrary();
@@ -50,12 +50,12 @@ class XgboostLibrary {
 [[nodiscard]] std::unique_ptr<const Communicator> join_workers(std::shared_ptr<const XgboostLibrary> library,
                                                                const CommunicatorOptions& options);
 
-/// Train trees on any objective of this library.
+/// Train localizers as trees, with any objective of this library.
 [[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_tree_trainer(std::shared_ptr<const XgboostLibrary> library,
                                                                         const TreeOptions& options = {},
                                                                         const TrainingContext& context = {});
 
-/// Train trees that predict the median of y: what symmetric intervals are narrowest around.
+/// Train trees that predict the median of y, around which symmetric intervals are narrowest.
 [[nodiscard]] std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
                                                                         const TreeBaseOptions& options = {},
                                                                         const TrainingContext& context = {});
@@ -63,8 +63,8 @@ class XgboostLibrary {
 /// Provide the trainers `trees` and the engine of workers to the registry (train/registry.hpp).
 void register_xgboost();
 
-/// Read the trees of a model that XGBoost saved as UBJSON (Booster.save_raw in Python): a localizer that somebody
-/// trained with their own loop. Needs no XGBoost. Throws kBadData, saying why, for what is not plain trees.
+/// Read the trees of a model that XGBoost saved as UBJSON (Booster.save_raw in Python), for localizers from the user's
+/// own training loop. Does not need XGBoost. Throws kBadData with the reason for models other than plain trees.
 [[nodiscard]] std::shared_ptr<const Trees> read_trees(std::span<const std::byte> saved);
 
 }  // namespace widthwise

@@ -55,7 +55,7 @@ template <class Array>
 std::optional<std::int64_t> copy_keys(const Array& column, std::span<std::uint64_t> out) {
   for (std::int64_t i = 0; i < column.length(); ++i) {
     if (column.IsNull(i)) return i;
-    // Negative keys stay negative, however wide their column is.
+    // Negative keys stay negative for any width of the column.
     // NOLINTNEXTLINE(bugprone-signed-char-misuse)
     out[static_cast<std::size_t>(i)] = static_cast<std::uint64_t>(column.Value(i));
   }

@@ -21,16 +21,17 @@ namespace widthwise {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t kReportRows = 1000;  // between two reports: a few milliseconds, rarely a second
+constexpr std::size_t kReportRows = 1000;  // between two progress reports: a few milliseconds, rarely a second
 
 struct Standard {
   double centre = 0;
   double scale = 1;
 };
 
-/// Mean and standard deviation of a column over some rows, of what is finite there; a scale of 1 where nothing varies.
+/// Mean and standard deviation of the finite values of a column over some rows; a scale of 1 for a constant column.
 Standard standard_of(const MatrixView& x, std::size_t column, std::span<const std::size_t> rows) {
-  // All is divided by the largest first: sums of squares then cannot overflow, and a constant column is exactly that.
+  // Divide by the largest value first, so that sums of squares cannot overflow and constant columns are detected
+  // exactly.
   double largest = 0;
   double count = 0;
   for (const std::size_t row : rows) {
@@ -52,7 +53,7 @@ Standard standard_of(const MatrixView& x, std::size_t column, std::span<const st
   return {.centre = largest * mean, .scale = scale > 0 ? scale : 1};
 }
 
-/// The rows of a table as what Knn remembers.
+/// The rows of a table as the arrays of Knn.
 KnnArrays remember(const MatrixView& x, std::span<const double> y, std::span<const std::size_t> rows,
                    std::span<const Standard> standards, std::size_t neighbours) {
   KnnArrays arrays;
@@ -93,7 +94,7 @@ class KnnTrainer final : public BaseTrainer {
     std::vector<Standard> standards(x.columns());
     for (std::size_t j = 0; j < standards.size(); ++j) standards[j] = standard_of(x, j, rows);
 
-    // The rows are in random order, so the first ones are a random share.
+    // The rows are in random order, so the first ones are a random sample.
     const auto wanted = static_cast<std::size_t>(options_.holdout_fraction * static_cast<double>(rows.size()));
     const std::size_t held = std::clamp<std::size_t>(wanted, 1, rows.size() - 1);
     const auto holdout = std::span(rows).first(held);
@@ -107,7 +108,7 @@ class KnnTrainer final : public BaseTrainer {
     tell(kNaN);
     std::size_t best = candidates[0];
     double best_loss = std::numeric_limits<double>::infinity();
-    // One candidate has nothing to be compared with, and may want more rows than the hold-out leaves.
+    // A single candidate needs no comparison, and may need more rows than remain without the hold-out.
     for (const std::size_t k : candidates.size() > 1 ? candidates : std::span<const std::size_t>()) {
       const Knn model(remember(x, y, fit, standards, k));
       double sum = 0;
@@ -146,7 +147,7 @@ class KnnTrainer final : public BaseTrainer {
     }
   }
 
-  /// Return the rows to remember, in random order.
+  /// Return the rows to store, in random order.
   [[nodiscard]] std::vector<std::size_t> choose_rows(std::size_t n) const {
     std::vector<std::size_t> rows(n);
     std::iota(rows.begin(), rows.end(), std::size_t{0});
@@ -156,7 +157,7 @@ class KnnTrainer final : public BaseTrainer {
     return rows;
   }
 
-  /// Return the k that can be tried on `fit` rows, or the smallest when it needs all rows.
+  /// Return the candidates for k that are possible with `fit` rows, or the smallest if it needs all rows.
   [[nodiscard]] std::span<const std::size_t> candidates_for(std::size_t rows, std::size_t fit) const {
     const auto& all = options_.candidates;
     if (all[0] > rows) {

@@ -45,21 +45,21 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Steps left out in a row, because something was not finite, before training gives up.
+/// Maximum number of consecutive steps skipped because of non-finite values before training fails.
 constexpr std::size_t kMaxBadSteps = 50;
 
-/// Rows evaluated at once when no gradient is wanted.
+/// Number of rows evaluated at once without a gradient.
 constexpr std::int64_t kEvaluatedAtOnce = 8192;
 
 constexpr std::chrono::milliseconds kBetweenReports{250};
 
-/// Threads and treatment of tiny numbers, as training wants them; as they were at the end.
+/// Sets the number of threads and flushing of denormals for training, and restores them at the end.
 class TrainingEnvironment {
  public:
   explicit TrainingEnvironment(std::size_t threads) : threads_(at::get_num_threads()), waiting_(threads) {
     std::fegetenv(&floating_point_);
     at::set_num_threads(static_cast<int>(threads));
-    // Units that have died leave denormal moments behind, and those are slow.
+    // Dead units leave denormal moments, which are slow.
     at::Context::setFlushDenormal(true);
   }
   ~TrainingEnvironment() {
@@ -134,7 +134,7 @@ class Layers {
   std::vector<at::Tensor> tensors_;
 };
 
-/// Some of the rows, copied together, and the objective over them.
+/// A batch of copied rows, and the objective over them.
 struct Batch {
   const Objective* objective = nullptr;
   std::vector<double> residuals;
@@ -178,8 +178,7 @@ class Optimiser {
     }
   }
 
-  /// Take one step, at this share of the learning rate. Return false, having done nothing, when a gradient is not
-  /// finite.
+  /// Take one step with this share of the learning rate. Return false without a step if a gradient is not finite.
   bool step(const at::Tensor& loss, double rate_share) {
     std::vector<at::Tensor> gradients = torch::autograd::grad({loss}, tensors_);
     const at::NoGradGuard guard;
@@ -204,7 +203,7 @@ class Optimiser {
   std::vector<at::Tensor> steps_;
 };
 
-/// Tells the callback now and then.
+/// Calls the progress callback at intervals.
 class Reporter {
  public:
   Reporter(const ProgressCallback& callback, std::string_view stage, std::size_t total)
@@ -233,7 +232,7 @@ class Reporter {
   std::chrono::steady_clock::time_point last_;
 };
 
-/// A net in training.
+/// A net during training.
 class Training {
  public:
   Training(const TrainingRows& rows, const Objective& objective, const NetOptions& options, Reporter& reporter)
@@ -250,7 +249,7 @@ class Training {
     batch_.objective = &objective;
   }
 
-  /// Go through all rows once; the learning rate is where it belongs after `epochs_done` of `epochs`.
+  /// Train one epoch; the learning rate is that after `epochs_done` of `epochs`.
   void epoch(std::size_t epochs_done, std::size_t epochs) {
     random_.shuffle(std::span(order_));
     for (std::size_t i = 0; i < batches_; ++i) {
@@ -263,7 +262,7 @@ class Training {
     }
   }
 
-  /// The objective over other rows; NaN where it is not finite.
+  /// The objective over other rows; NaN if it is not finite.
   class Holdout {
    public:
     Holdout(const Training& training, const TrainingRows& holdout)
@@ -313,7 +312,7 @@ class Training {
     try {
       const at::Tensor loss = ObjectiveFunction::apply(layers_.forward(x), &batch_);
       const double value = loss.item<double>();
-      // All residuals of the batch are 0: any parameters are as good as any other.
+      // All residuals of the batch are 0, so all parameters are equally good.
       if (value == -kInfinity) return;
       if (std::isfinite(value) && optimiser_.step(loss, rate_share)) {
         bad_steps_ = 0;
@@ -343,7 +342,7 @@ class Training {
   std::size_t bad_steps_ = 0;
 };
 
-/// Failures of torch, such as too little memory, as the one exception of this library.
+/// Convert exceptions of torch, such as out of memory, to Error.
 template <class Work>
 auto with_library_errors(const Work& work) {
   try {
@@ -375,7 +374,7 @@ class NetTrainer final : public LocalizerTrainer {
       Reporter reporter(progress, "training the net", options_.max_epochs);
       Training training(rows, objective, options_, reporter);
       Training::Holdout held_out(training, holdout);
-      // Nothing learnt is a result as well, and the best where widths do not depend on x.
+      // The untrained net is a valid result, and the best if widths do not depend on x.
       DenseNetArrays best = training.arrays();
       double minimum = held_out.loss(training);
       std::size_t iterations = 0;
@@ -393,8 +392,8 @@ class NetTrainer final : public LocalizerTrainer {
     });
   }
 
-  // The learning rate follows the schedule of train, so that the net passes the same stages and stops at the same one;
-  // more rows make more steps of every epoch.
+  // The learning rate follows the schedule of train, so that the net stops at the same stage; more rows mean more steps
+  // per epoch.
   [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t iterations,
                                 const ProgressCallback& progress) const override {
     internal::check_rows(rows, "training rows");
@@ -411,7 +410,7 @@ class NetTrainer final : public LocalizerTrainer {
   }
 
  private:
-  /// Threads share the rows of a batch, in each layer.
+  /// Threads divide the rows of a batch in each layer.
   [[nodiscard]] std::size_t threads_for(const TrainingRows& rows) const {
     const std::size_t n = rows.x.rows();
     return training_threads(options_.threads, n / internal::batch_count(n, options_), options_.width);

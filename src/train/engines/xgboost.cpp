@@ -43,7 +43,7 @@ class TrainingThreads {
   internal::PassiveWaiting waiting_;
 };
 
-/// XGBoost takes seeds of 31 bits.
+/// XGBoost has 31-bit seeds.
 std::string seed_text(std::uint64_t seed) { return std::to_string(seed % 0x7fffffffU); }
 
 template <class Options>
@@ -60,15 +60,15 @@ Parameters common_parameters(const Options& options) {
           {"disable_default_eval_metric", "1"}};
 }
 
-/// The parameters of a training that is done with others, or in parts: its random choices must not depend on what this
-/// process has done before.
+/// The parameters of a training with several workers or with checkpoints, whose random choices must not depend on
+/// earlier work of this process.
 Parameters with_context(Parameters parameters, const TrainingContext& context) {
   if (context.communicator != nullptr || context.checkpoint != nullptr)
     parameters.emplace_back("seed_per_iteration", "1");
   return parameters;
 }
 
-/// Do a round with the other workers, when there are any.
+/// Run a round with the other workers, if there are any.
 template <class Round>
 void collectively(const TrainingContext& context, const Round& round) {
   if (context.communicator != nullptr) {
@@ -78,15 +78,15 @@ void collectively(const TrainingContext& context, const Round& round) {
   }
 }
 
-/// How far a training is, beside what the booster has learnt.
+/// The progress of a training, in addition to the booster state.
 struct Position {
   std::uint64_t round = 0;  ///< rounds done
   std::uint64_t best_iterations = 0;
   double best = std::numeric_limits<double>::infinity();
 };
 
-/// The way of a booster through its rounds. It begins where the checkpoint says, and is kept there now and then: a
-/// booster that was stopped and goes on learns what one learns that was not.
+/// The rounds of a booster. They start from the checkpoint, which is updated at intervals. A resumed booster gives the
+/// same result as an uninterrupted one.
 class Course {
  public:
   Course(Booster& booster, Checkpoint* checkpoint) : booster_(booster), checkpoint_(checkpoint) {
@@ -124,9 +124,9 @@ class Course {
   }
 
  private:
-  // XGBoost's choice of columns depends on how many it has chosen since it was loaded. So every booster is loaded anew
-  // after as many rounds, whether it was stopped there or not: else the two would go different ways. That costs the
-  // predictions of all its trees.
+  // XGBoost's column sampling depends on the number of draws since the booster was loaded. Every booster is therefore
+  // reloaded after a fixed number of rounds, whether it was stopped or not. This costs the predictions of all its
+  // trees.
   static constexpr std::uint64_t kStretch = 100;
 
   void keep(const std::vector<std::byte>& learnt) {
@@ -141,10 +141,10 @@ class Course {
   Position position_;
 };
 
-/// Rows with the memory an evaluation of the objective on them needs.
+/// Rows with the memory to evaluate the objective on them.
 class ObjectiveRows {
  public:
-  /// The booster's outputs are added to `first` (one for each output).
+  /// The outputs of the booster are added to `first` (one per output).
   ObjectiveRows(const std::shared_ptr<const XgboostLibrary>& library, const TrainingRows& rows,
                 std::span<const float> first, std::size_t threads, const Reducer& reducer)
       : matrix_(library, rows.x, threads),
@@ -153,20 +153,20 @@ class ObjectiveRows {
         outputs_(first.size()),
         reducer_(reducer),
         total_rows_(static_cast<double>(rows.x.rows())) {
-    // XGBoost learns the number of outputs from the labels; it does not use them for anything else here.
+    // XGBoost infers the number of outputs from the labels, which are not used otherwise.
     matrix_.set_labels(std::vector<double>(rows.x.rows(), 0.0));
     reducer.sum({&total_rows_, 1});
   }
 
   [[nodiscard]] const TrainingMatrix& matrix() const { return matrix_; }
 
-  /// The loss of the booster's outputs on these rows.
+  /// The loss of the outputs of the booster on these rows.
   double loss(const Booster& booster, const Objective& objective) {
     read_margins(booster, false);
     return objective.evaluate(rows_, {parameters_.data(), matrix_.rows(), outputs_}, {}, {}, workspace_, reducer_);
   }
 
-  /// Take one round on the objective's derivatives.
+  /// Train one round on the derivatives of the objective.
   void step(Booster& booster, const Objective& objective, std::size_t round) {
     read_margins(booster, true);
     const std::size_t n = matrix_.rows();
@@ -174,7 +174,7 @@ class ObjectiveRows {
     hessian_.resize(n * outputs_);
     objective.evaluate(rows_, {parameters_.data(), n, outputs_}, {gradient_.data(), n, outputs_},
                        {hessian_.data(), n, outputs_}, workspace_, reducer_);
-    // XGBoost's settings are meant for losses that are a sum over rows; ours is a mean.
+    // XGBoost's settings assume a loss that is a sum over rows; ours is a mean.
     float_gradient_.resize(n * outputs_);
     float_hessian_.resize(n * outputs_);
     for (std::size_t i = 0; i < gradient_.size(); ++i) {
@@ -185,7 +185,7 @@ class ObjectiveRows {
   }
 
  private:
-  // Leaves divide by sums of Hessians: tiny ones would make extreme leaves.
+  // Leaves divide by sums of Hessians, so tiny Hessians would make extreme leaves.
   static constexpr double kMinHessian = 1e-3;
 
   void read_margins(const Booster& booster, bool training) {
@@ -305,7 +305,7 @@ class TreeBaseTrainer final : public BaseTrainer {
         options_(options),
         context_(context),
         parameters_(with_context(common_parameters(options), context)) {
-    // The median: symmetric intervals are narrowest around it.
+    // Symmetric intervals are narrowest around the median.
     parameters_.emplace_back("objective", "reg:absoluteerror");
   }
 

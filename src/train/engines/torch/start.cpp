@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMinBatches = 20;
 constexpr std::size_t kSmallestBatch = 16;
 
-/// Of the last layer's weights, against those that would keep the size of what goes in.
+/// Scale of the weights of the last layer, relative to weights that preserve the size of the inputs.
 constexpr double kFirstOutputs = 0.01;
 
 void set_centre_and_scale(MatrixView x, std::size_t column, double& centre, double& scale) {
@@ -37,7 +37,7 @@ void set_centre_and_scale(MatrixView x, std::size_t column, double& centre, doub
   centre = count == 0 ? 0 : minimum;
   scale = 1;
   if (count == 0 || minimum == maximum) return;
-  // In units of the greatest size, so that no square overflows.
+  // In units of the largest absolute value, so that no square overflows.
   const double unit = std::max(std::abs(minimum), std::abs(maximum));
   double sum = 0;
   double squares = 0;
@@ -111,7 +111,7 @@ DenseNetArrays initial_net(const TrainingRows& rows, const Objective& objective,
     DenseLayer layer;
     layer.inputs = static_cast<std::uint32_t>(before);
     layer.outputs = static_cast<std::uint32_t>(last ? objective.parameter_count() : options.width);
-    // ReLU takes half of the squares away, so that weights of variance 2 / inputs keep their size.
+    // ReLU removes half of the squares, so weights of variance 2 / inputs preserve the size.
     const double size = last ? kFirstOutputs / std::sqrt(before) : std::sqrt(2.0 / static_cast<double>(before));
     layer.weights.resize(before * layer.outputs);
     for (float& weight : layer.weights) weight = static_cast<float>(size * random.normal());
