@@ -149,7 +149,9 @@ TEST(Proportion, ManyTrialsHaveTheIntervalOfTheNormalApproximation) {
 }
 
 TEST(Proportion, ImpossibleArgumentsAreErrors) {
-  expect_message(ErrorCode::kInvalidArgument, "proportion: 3 successes in 2 trials; expected at most as many successes as trials", [] { (void)proportion(3, 2); });
+  expect_message(ErrorCode::kInvalidArgument,
+                 "proportion: 3 successes in 2 trials; expected at most as many successes as trials",
+                 [] { (void)proportion(3, 2); });
   expect_message(ErrorCode::kInvalidArgument, "proportion: expected at most 10000000000 trials, found 10000000001",
                  [] { (void)proportion(3, 10'000'000'001); });
   expect_message(ErrorCode::kInvalidArgument, "proportion: expected a confidence strictly between 0 and 1, found 1",
