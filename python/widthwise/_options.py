@@ -123,6 +123,8 @@ def option_text(value: Any, name: str) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, str) and _tables.is_utf8(value):
+        if _is_number(value):
+            raise ValueError(f"{name} is the string {value!r}; expected a number without quotes")
         return value
     if isinstance(value, Integral):
         return str(int(value))
@@ -131,6 +133,14 @@ def option_text(value: Any, name: str) -> str:
     if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
         return ",".join(option_text(part, name) for part in value)
     raise ValueError(f"{name} is {value!r}; expected a number, a word, True, False or a list")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def option_texts(options: Mapping[str, Any] | None, name: str) -> dict[str, str]:

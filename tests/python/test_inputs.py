@@ -114,11 +114,11 @@ def test_rows_with_groups_do_not_mix_with_rows_without(rows, fresh, tmp_path):
     predictor = model.fit(rows.X, rows.y, y_pred=rows.y_pred).predictor_
     groups = np.arange(2000) % 2
     with pytest.raises(
-        ValueError, match=r"these rows have groups, but the 750 rows of the calibration have none.*replac"
+        ValueError, match=r"these rows have groups, but the 750 rows in the calibration set have none.*replac"
     ):
         predictor.calibrated(fresh.X, fresh.y, fresh.y_pred, groups=groups)
     grouped = predictor.calibrated(fresh.X, fresh.y, fresh.y_pred, groups=groups, replace=True)
-    with pytest.raises(ValueError, match="these rows have no groups, but the 2000 rows of the calibration have"):
+    with pytest.raises(ValueError, match="these rows have no groups, but the 2000 rows in the calibration set have"):
         grouped.calibrated(rows.X, rows.y + 0.1, rows.y_pred)
     with pytest.raises(ValueError, match="the calibration has none"):
         predictor.predict_interval(fresh.X, fresh.y_pred, groups=groups)

@@ -44,7 +44,7 @@ def test_any_order_and_any_split_is_the_same_calibration():
     assert pickle.loads(pickle.dumps(whole)) == whole
     assert copy.deepcopy(whole) == whole
     assert len(whole) == whole.rows_seen == 1000
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="already in the calibration set"):
         Calibration().add(scores).merge(whole).quantile(0.9)
 
 
@@ -115,7 +115,7 @@ def test_calibrating_in_parts_is_calibrating_at_once(localizer, fresh):
     calibration = localizer.calibrate(fresh.X[:700], fresh.y[:700], fresh.y_pred[:700])
     localizer.calibrate(fresh.X[700:], fresh.y[700:], fresh.y_pred[700:], calibration=calibration)
     assert len(calibration) == 2000
-    with pytest.raises(ValueError, match="twice"):
+    with pytest.raises(ValueError, match="already in the calibration set"):
         localizer.calibrate(fresh.X[:700], fresh.y[:700], fresh.y_pred[:700], calibration=calibration)
         Predictor(localizer, calibration)
 
@@ -152,7 +152,7 @@ def test_errors_say_what_to_do(localizer, rows):
     assert np.all(np.isinf(intervals))
     with pytest.raises(ValueError, match="has no base model; pass predictions"):
         Predictor(localizer, Calibration()).predict(rows.X)
-    with pytest.raises(ValueError, match="expected 'even', 'narrow' or a number"):
+    with pytest.raises(ValueError, match="even, narrow or a number from 0 to 1"):
         Localizer(goal=True)
     with pytest.raises(ValueError, match="n_jobs is 0"):
         Localizer(n_jobs=0).fit(rows.X, rows.y, rows.y_pred)
@@ -261,8 +261,8 @@ def test_narrow_trains_for_the_levels_asked_for(rows):
         localizer = Localizer(goal="narrow", two_sided=False, compare=False, n_jobs=N_JOBS, **options)
         return localizer.fit(rows.X, rows.y, rows.y_pred)._model.notes
 
-    assert notes()["window"] == "0.8..0.99"
-    assert notes(confidence_level=[0.8, 0.95])["window"] == "0.7..0.995"
+    assert notes()["level_window"] == "0.8..0.99"
+    assert notes(confidence_level=[0.8, 0.95])["level_window"] == "0.7..0.995"
     assert notes(level_window=(0.5, 0.9))["level_window"] == "0.5..0.9"
     assert "level_window" not in notes(level_window="all")
     with pytest.raises(ValueError, match="level_window is 'none'; expected auto, all, or two levels"):

@@ -165,7 +165,7 @@ def test_intervals_and_outcomes_are_where_they_belong(model, fresh):
     np.testing.assert_array_equal(lines[:, 1, 1], upper[shown])
     known = np.isfinite(fresh.X[shown, 1])
     np.testing.assert_array_equal(lines[known, 0, 0], fresh.X[shown, 1][known])
-    assert "80 % interval" in texts(display)
+    assert "80% interval" in texts(display)
 
 
 def test_rows_stand_in_the_order_of_their_predictions(model, fresh):
@@ -306,9 +306,9 @@ def test_coverage_of_arrays_has_a_band_when_calibration_rows_are_known():
 def test_coverage_by_width_is_that_of_the_evaluation(model, fresh):
     evaluation = model.evaluate(fresh.X, fresh.y)
     display = ConditionalCoverageDisplay.from_estimator(model, fresh.X, fresh.y)
-    assert display.parts == evaluation["levels"][0]["by_width"]
+    assert display.bins == evaluation["levels"][0]["by_width"]
     again = ConditionalCoverageDisplay.from_evaluation(evaluation, target_name="price")
-    assert again.parts == display.parts
+    assert again.bins == display.bins
     assert again.ax_.get_ylabel() == "interval width (units of price)"
     with pytest.raises(ValueError, match=r"no level 0.5; it has 0.9"):
         ConditionalCoverageDisplay.from_evaluation(evaluation, confidence_level=0.5)
@@ -318,7 +318,7 @@ def test_one_width_for_all_is_one_part():
     y_pred = np.linspace(1e6, 2e6, 1000) + 0.1
     bounds = np.stack([y_pred - 0.3, y_pred + 0.3], axis=1)  # widths that differ only by rounding
     display = ConditionalCoverageDisplay.from_predictions(y_pred, bounds, 0.9)
-    assert len(display.parts) == 1
+    assert len(display.bins) == 1
     assert "one kind" in display.summary
 
 
@@ -329,7 +329,7 @@ def test_parts_below_the_level_are_marked(model, fresh):
     calibration_rows = model.predictor_._model.calibration_rows
     values = np.ascontiguousarray(fresh.X[:, 0])
     found = _core.coverage_by_feature(lower, upper, y, values, 10, 0.9, calibration_rows)
-    np.testing.assert_equal(display.parts, found)
+    np.testing.assert_equal(display.bins, found)
     assert display.labels[-1] == "missing"
     assert display.below.tolist() == [bin_["weak"] for bin_ in found]
     assert all(bin_["coverage"]["high"] < 0.9 for bin_ in found if bin_["weak"])
@@ -359,7 +359,7 @@ def test_ranges_have_the_decimals_that_tell_them_apart(low, high, first, last):
     by = np.linspace(low, high, 1000)
     display = ConditionalCoverageDisplay.from_predictions(np.zeros(1000), [[-1, 1]] * 1000, 0.9, by=by)
     assert (display.labels[0], display.labels[-1]) == (first, last)
-    assert len(set(display.labels)) == len(display.parts)
+    assert len(set(display.labels)) == len(display.bins)
 
 
 def test_infinite_widths_have_a_label():
@@ -443,7 +443,7 @@ def test_the_frontier_of_models_is_their_evaluation(predictor, rows, fresh):
         assert point.low < point.worst_slab < point.high
     named = FrontierDisplay.from_fits({"a": other}, fresh.frame(), fresh.y, y_pred=fresh.y_pred, confidence_level=0.8)
     assert (named.points[0].name, named.confidence_level) == ("a", 0.8)
-    with pytest.raises(ValueError, match="give 1,000 or more"):
+    with pytest.raises(ValueError, match="pass 1,000 or more"):
         FrontierDisplay.from_fits([other], fresh.frame()[:50], fresh.y[:50], y_pred=fresh.y_pred[:50])
     with pytest.raises(ValueError, match="no models"):
         FrontierDisplay.from_fits([], fresh.frame(), fresh.y)

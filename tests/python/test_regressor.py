@@ -348,7 +348,7 @@ def test_errors_are_those_that_people_expect(model, rows, tmp_path):
         WidthwiseRegressor.load(tmp_path / "text")
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         model.predict_interval(rows.X, confidence_level=1.5)
-    with pytest.raises(ValueError, match="not even, narrow or a number"):
+    with pytest.raises(ValueError, match="even, narrow or a number from 0 to 1"):
         regressor(goal="wide").fit(rows.X, rows.y)
     with pytest.raises(ValueError, match="affine is for the goal narrow"):
         regressor(goal="even", score_transform="affine").fit(rows.X, rows.y)
@@ -378,7 +378,8 @@ def test_evaluating_with_the_rows_of_the_fit_is_noticed(model, rows):
 def test_the_evaluation_reads_well(model, fresh):
     evaluation = model.evaluate(fresh.X, fresh.y, confidence_level=[0.8, 0.9])
     text = str(evaluation)
-    assert text.startswith("2,000 rows\n\nLevel 0.8\n  coverage ")
+    assert text.startswith("2,000 rows\n\nThe intervals of 80% and 90% are valid; ")
+    assert "\n\nLevel 0.8\n  coverage " in text
     assert "Valid." in text
     assert re.search(r"weak places     none of \d+ tested", text)
     assert [level["level"] for level in evaluation["levels"]] == [0.8, 0.9]

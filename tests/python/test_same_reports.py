@@ -74,7 +74,7 @@ def test_evaluate(folder, program):
 def test_evaluate_on_rows_that_were_seen(folder, program):
     rows = Rows(2000)
     text, report = printed(program, folder, "evaluate", "model.safetensors", "fit.csv", "--level", "0.9")
-    with pytest.warns(UserWarning, match="fitted the model"):
+    with pytest.warns(UserWarning, match="used to fit the model"):
         evaluation = Predictor.load(folder / "model.safetensors").evaluate(
             rows.frame(), rows.y, rows.y_pred, confidence_level=0.9
         )

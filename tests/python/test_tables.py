@@ -144,7 +144,7 @@ def test_columns_that_do_not_fit_are_named(predictor, rows):
         predictor.predict_interval(rows.X[0], [1.0])
     with pytest.raises(ValueError, match="X has 3000 rows, y_pred has 7"):
         predictor.predict_interval(rows.X, rows.y_pred[:7])
-    with pytest.raises(ValueError, match="no column of numbers"):
+    with pytest.raises(ValueError, match="X has no numeric column"):
         Localizer().fit(rows.frame()[["age"]].astype(str), rows.y, rows.y_pred)
     scipy_sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(TypeError, match="sparse"):
