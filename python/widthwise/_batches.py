@@ -110,7 +110,7 @@ def needed_columns(model: _core.Model, *more: str | None) -> list[str]:
 def check_columns(there: Sequence[str], needed: Iterable[str]) -> None:
     for name in needed:
         if name not in there:
-            raise ValueError(f"missing column {name!r}, required by the model; found {', '.join(there)}")
+            raise ValueError(f"missing column {name!r}; found {', '.join(there)}")
 
 
 # ---- intervals

@@ -129,9 +129,7 @@ def test_a_difficulty_can_be_cloned_copied_and_pickled() -> None:
 
 def test_what_is_no_difficulty_is_refused() -> None:
     estimator, localizer = localized("narrow", "auto")
-    with pytest.raises(
-        ValueError, match="a difficulty is one factor per row, and the transform affine has none"
-    ):
+    with pytest.raises(ValueError, match="a difficulty is one factor per row, and the transform affine has none"):
         LocalizedDifficulty(localizer, estimator)
     _, two_sided = localized("even", "exp", two_sided=True)
     with pytest.raises(ValueError, match="two-sided"):

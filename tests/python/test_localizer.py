@@ -44,7 +44,7 @@ def test_any_order_and_any_split_is_the_same_calibration():
     assert pickle.loads(pickle.dumps(whole)) == whole
     assert copy.deepcopy(whole) == whole
     assert len(whole) == whole.rows_seen == 1000
-    with pytest.raises(ValueError, match="already in the calibration set"):
+    with pytest.raises(ValueError, match="added twice"):
         Calibration().add(scores).merge(whole).quantile(0.9)
 
 
