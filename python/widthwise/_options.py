@@ -26,6 +26,8 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
     levels = np.atleast_1d(_tables.floats(confidence_level, "confidence_level"))
     if levels.ndim != 1 or not len(levels):
         raise ValueError("confidence_level must be a number or a list of numbers between 0 and 1")
+    if len(np.unique(levels)) < len(levels):
+        raise ValueError(f"confidence_level contains a level twice: {[float(level) for level in levels]}")
     return [float(level) for level in levels]
 
 
@@ -123,7 +125,7 @@ def option_text(value: Any, name: str) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, str) and _tables.is_utf8(value):
-        if _is_number(value):
+        if name != "goal" and _is_number(value):  # objectives and model files write goals as text
             raise ValueError(f"{name} is the string {value!r}; expected a number without quotes")
         return value
     if isinstance(value, Integral):

@@ -4,6 +4,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "message.hpp"
 #include "printable.hpp"
 #include "text.hpp"
 #include "word_list.hpp"
@@ -47,8 +48,9 @@ bool succeeds(const std::function<bool()>& read) {
 }
 
 void throw_invalid_option(std::string_view shown_name, std::string_view text, const OptionInfo& info) {
-  throw Error(ErrorCode::kInvalidArgument,
-              std::string(shown_name) + " is '" + internal::printable(text) + "'; expected " + info.expected);
+  constexpr std::size_t kMaxShown = 60;
+  const std::string shown = internal::printable(text.substr(0, kMaxShown)) + (text.size() > kMaxShown ? "..." : "");
+  throw internal::make_error(ErrorCode::kInvalidArgument, "{} is '{}'; expected {}", shown_name, shown, info.expected);
 }
 
 void throw_unknown_option(std::string_view name, std::span<const OptionInfo> known) {

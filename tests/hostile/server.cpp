@@ -16,6 +16,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engines.hpp"
 #include "program.hpp"
 
 namespace {
@@ -45,6 +46,7 @@ void redirect(const std::string& file, int descriptor) {
 }  // namespace
 
 int main() {
+  widthwise::cli::register_engines();
   for (std::string line; std::getline(std::cin, line);) {
     const pid_t child = fork();
     if (child == 0) run_command(nlohmann::json::parse(line));
