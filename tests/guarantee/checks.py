@@ -271,7 +271,7 @@ def _onnx():
 
 def _command_line():
     yield Check("command line calibrate, skewed, n = 10", CommandLine(), "skewed", 10, 100, 100, scale=5)
-    identity = CommandLine(score_transform="identity")
+    identity = CommandLine(transform="identity")
     yield Check("command line calibrate, rounded, n = 11", identity, "rounded", 11, 100, 150, long=True)
     merged = CommandLine("merge", "auto", "narrow")
     yield Check("command line merge, heavy, n = 10", merged, "heavy", 10, 100, 20, scale=5)
