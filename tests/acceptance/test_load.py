@@ -16,7 +16,7 @@ SECONDS = float(os.environ.get("WIDTHWISE_LOAD_SECONDS") or (600 if os.environ.g
 THREADS = 16
 
 
-@pytest.mark.parametrize("base", ["xgboost", "knn"])
+@pytest.mark.parametrize("base", ["trees", "knn"])
 def test_hot_reloads_under_load_give_the_same_bits_in_flat_memory(base, run, tmp_path):
     models = []
     for seed in (1, 2):

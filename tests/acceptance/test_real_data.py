@@ -67,7 +67,7 @@ def results(request, data_folder, run, tmp_path_factory):
             "--target",
             target,
             "--base",
-            "xgboost",
+            "trees",
             *GOALS[goal],
             "--no-compare",
             "--threads",

@@ -28,7 +28,7 @@ def table(rows, seed, missing=0.1):
         ["--base", "trees", "--exclude", "f"],
         ["--base", "knn", "--exclude", "f", "--goal", "narrow"],
     ],
-    ids=["narrow", "even-two-sided", "net", "xgboost", "knn"],
+    ids=["narrow", "even-two-sided", "net", "trees", "knn"],
 )
 def test_a_program_without_engines_gives_the_same_intervals(how, run, serve, tmp_path):
     linked = subprocess.run(["ldd", serve], capture_output=True, text=True, check=True).stdout

@@ -190,9 +190,9 @@ def tracker(address, rank=0):
         (["--workers", "2", "--localizer", "net"], "--localizer net trains in one process"),
         ([*tracker("nowhere"), "--private-network"], "--tracker: 'nowhere' does not have the form HOST:PORT"),
         ([*tracker("127.0.0.1:9091", rank=2), "--private-network"], "--rank: 2 is out of range for 2 workers"),
-        (tracker("127.0.0.1:9091"), "if only trusted programs can reach their ports, add --private-network"),
+        (tracker("127.0.0.1:9091"), "add --private-network if only trusted programs can reach their ports"),
         (["--rank", "1"], "--rank requires --tracker"),
-        (["--workers", "2", "--score-transform", "mixture"], "the transform mixture has to see all rows at once"),
+        (["--workers", "2", "--score-transform", "mixture"], "the transform mixture needs all rows in one process"),
     ],
 )
 def test_what_cannot_be_is_said_at_once(options, complaint, table, tmp_path):
