@@ -56,7 +56,7 @@ OverallVerdict seen_verdict(const EvaluationReport& report) {
 }
 
 Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite) {
-  const std::uint64_t have = report.model->calibration_rows;
+  const std::uint64_t have = report.model ? report.model->calibration_rows : 0;
   const Level* highest = &report.levels[infinite.front()].level;
   for (const std::size_t j : infinite) {
     if (report.levels[j].level.value() > highest->value()) highest = &report.levels[j].level;
@@ -76,7 +76,7 @@ OverallVerdict infinite_verdict(const EvaluationReport& report, const Levels& in
   const std::size_t lowest =
       *std::ranges::min_element(infinite, {}, [&](std::size_t j) { return report.levels[j].level.value(); });
   const LevelEvaluation& level = report.levels[lowest];
-  const std::uint64_t have = report.model->calibration_rows;
+  const std::uint64_t have = report.model ? report.model->calibration_rows : 0;
   const std::uint64_t needed = report.guarantee.min_rows(level.level);
   return {.mood = "broken",
           .word = "Infinite",
@@ -198,7 +198,9 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
         headline_share(place.coverage.share, level.level.value()) + ", where " +
         summary(place, level, report.features) + ".";
     verdict.evidence += evidence_for(report, level);
-    for (Advice& advice : advice_for_weak_place(*report.model)) verdict.advice.push_back(std::move(advice));
+    if (report.model) {
+      for (Advice& advice : advice_for_weak_place(*report.model)) verdict.advice.push_back(std::move(advice));
+    }
   } else if (level.places_tested == 0) {
     verdict.headline += "; " + count_of(report.rows, "row") + (report.rows == 1 ? " is" : " are") +
                         " too few to search for weak places.";

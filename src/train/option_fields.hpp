@@ -45,27 +45,27 @@ struct NumberRange {
 
 /// A number.
 template <class Options>
-auto number_field(std::string name, double Options::* member, const NumberRange& range, std::string help) {
-  return typename OptionTable<Options>::Field{
-      {.name = std::move(name), .form = "X", .expected = range.to_string(), .help = std::move(help)},
-      [=](Options& options, std::string_view text) {
-        const auto value = read_whole<double>(text);
-        if (!value || !range.contains(*value)) return false;
-        options.*member = *value;
-        return true;
-      },
-      [=](const Options& options) { return text_of(options.*member); }};
+auto number_field(const std::string& name, double Options::* member, const NumberRange& range,
+                  const std::string& help) {
+  return typename OptionTable<Options>::Field{{.name = name, .form = "X", .expected = range.to_string(), .help = help},
+                                              [=](Options& options, std::string_view text) {
+                                                const auto value = read_whole<double>(text);
+                                                if (!value || !range.contains(*value)) return false;
+                                                options.*member = *value;
+                                                return true;
+                                              },
+                                              [=](const Options& options) { return text_of(options.*member); }};
 }
 
 /// A whole number from min to max.
 template <class Options, class Count>
-auto count_field(std::string name, Count Options::* member, std::type_identity_t<Count> min, std::string help,
-                 std::type_identity_t<Count> max = std::numeric_limits<Count>::max()) {
+auto count_field(const std::string& name, Count Options::* member, std::type_identity_t<Count> min,
+                 const std::string& help, std::type_identity_t<Count> max = std::numeric_limits<Count>::max()) {
   const std::string range = max == std::numeric_limits<Count>::max()
                                 ? "of at least " + std::to_string(min)
                                 : "from " + std::to_string(min) + " to " + std::to_string(max);
   return typename OptionTable<Options>::Field{
-      {.name = std::move(name), .form = "N", .expected = "a whole number " + range, .help = std::move(help)},
+      {.name = name, .form = "N", .expected = "a whole number " + range, .help = help},
       [=](Options& options, std::string_view text) {
         const auto value = read_whole<Count>(text);
         if (!value || *value < min || *value > max) return false;
@@ -77,9 +77,9 @@ auto count_field(std::string name, Count Options::* member, std::type_identity_t
 
 /// true or false.
 template <class Options>
-auto flag_field(std::string name, bool Options::* member, std::string help) {
+auto flag_field(const std::string& name, bool Options::* member, const std::string& help) {
   return typename OptionTable<Options>::Field{
-      {.name = std::move(name), .form = "true|false", .expected = "true or false", .help = std::move(help)},
+      {.name = name, .form = "true|false", .expected = "true or false", .help = help},
       [=](Options& options, std::string_view text) {
         if (text != "true" && text != "false") return false;
         options.*member = text == "true";

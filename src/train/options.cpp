@@ -34,7 +34,7 @@ OptionValues parse_option_values(std::string_view text) {
 
 std::string to_string(const OptionValues& values) {
   std::vector<std::string> words;
-  for (const auto& [name, value] : values) words.push_back(name + "=" + value);
+  for (const auto& [name, value] : values) words.push_back(fmt::format("{}={}", name, value));
   return internal::joined(words, ",");
 }
 

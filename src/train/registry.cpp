@@ -8,6 +8,7 @@
 #include <widthwise/train/net_options.hpp>
 #include <widthwise/train/tree_options.hpp>
 
+#include "message.hpp"
 #include "printable.hpp"
 #include "text.hpp"
 #include "train/option_fields.hpp"
@@ -115,7 +116,7 @@ std::string options_by_trainer(TrainerKind kind) {
     }
   }
   std::vector<std::string> parts;
-  for (const auto& [options, names] : all) parts.push_back(names + ": " + options);
+  for (const auto& [options, names] : all) parts.push_back(fmt::format("{}: {}", names, options));
   return internal::joined(parts, "; ");
 }
 
@@ -201,7 +202,7 @@ const WorkerEngine& worker_engine() {
 }
 
 const OptionTable<TrainerOptions>& TrainerOptions::table() {
-  static const OptionTable<TrainerOptions> all = [] {
+  static const OptionTable<TrainerOptions> kAll = [] {
     auto threads = internal::threads_field(&TrainerOptions::threads);
     threads.info.help =
         "training threads; 0: by the size of the table, at most the number of processors this process may use";
@@ -227,7 +228,7 @@ const OptionTable<TrainerOptions>& TrainerOptions::table() {
          values_field(TrainerKind::kLocalizer, &TrainerOptions::localizer_options), threads, xgboost});
     return OptionTable<TrainerOptions>(std::move(fields));
   }();
-  return all;
+  return kAll;
 }
 
 Trainers make_trainers(const TrainerOptions& options, std::uint64_t seed, bool with_localizer,

@@ -90,7 +90,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_behind(homes, large, command):
         "calibrate": ["calibrate", "homes.safetensors", large, "-o", "stopped.safetensors"],
     }[command]
     before = set(os.listdir(homes.folder))
-    code, drawn = run_on_terminal(homes, arguments, interrupt_at=b" %")
+    code, drawn = run_on_terminal(homes, arguments, interrupt_at=b"%")
     assert code == 130, drawn
     assert set(os.listdir(homes.folder)) == before
     assert drawn.rstrip().endswith(f"widthwise {command}: interrupted")

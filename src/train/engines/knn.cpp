@@ -188,7 +188,7 @@ OptionTable<KnnOptions>::Field max_rows_field() {
 }  // namespace
 
 const OptionTable<KnnOptions>& KnnOptions::table() {
-  static const OptionTable<KnnOptions> all({
+  static const OptionTable<KnnOptions> kAll({
       {{.name = "candidates",
         .form = "K,...",
         .expected = "whole numbers of at least 1, such as 2,4,8",
@@ -213,7 +213,7 @@ const OptionTable<KnnOptions>& KnnOptions::table() {
       max_rows_field(),
       internal::seed_field(&KnnOptions::seed),
   });
-  return all;
+  return kAll;
 }
 
 std::unique_ptr<const BaseTrainer> make_knn_trainer(const KnnOptions& options) {

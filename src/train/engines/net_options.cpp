@@ -20,7 +20,7 @@ const OptionTable<NetOptions>& NetOptions::table() {
   using internal::count_field;
   using internal::number_field;
   using internal::NumberRange;
-  static const OptionTable<NetOptions> all({
+  static const OptionTable<NetOptions> kAll({
       count_field("layers", &NetOptions::layers, 0, "number of hidden layers", 100),
       count_field("width", &NetOptions::width, 1, "units per hidden layer", 65536),
       count_field("batch_size", &NetOptions::batch_size, 1, "rows per step of the optimiser"),
@@ -37,7 +37,7 @@ const OptionTable<NetOptions>& NetOptions::table() {
       internal::threads_field(&NetOptions::threads),
       internal::seed_field(&NetOptions::seed),
   });
-  return all;
+  return kAll;
 }
 
 }  // namespace widthwise

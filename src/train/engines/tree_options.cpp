@@ -13,7 +13,7 @@ using internal::NumberRange;
 
 const OptionTable<TreeOptions>& TreeOptions::table() {
   using Options = TreeOptions;
-  static const OptionTable<Options> all({
+  static const OptionTable<Options> kAll({
       number_field("learning_rate", &Options::learning_rate, NumberRange::share(), "shrinkage per tree"),
       count_field("max_depth", &Options::max_depth, 1, "maximum depth of a tree", 30),
       number_field("min_child_weight", &Options::min_child_weight, NumberRange::at_least(0),
@@ -29,12 +29,12 @@ const OptionTable<TreeOptions>& TreeOptions::table() {
       internal::threads_field(&Options::threads),
       internal::seed_field(&Options::seed),
   });
-  return all;
+  return kAll;
 }
 
 const OptionTable<TreeBaseOptions>& TreeBaseOptions::table() {
   using Options = TreeBaseOptions;
-  static const OptionTable<Options> all({
+  static const OptionTable<Options> kAll({
       number_field("learning_rate", &Options::learning_rate, NumberRange::share(), "shrinkage per tree"),
       count_field("max_depth", &Options::max_depth, 1, "maximum depth of a tree", 30),
       number_field("min_child_weight", &Options::min_child_weight, NumberRange::at_least(0),
@@ -46,7 +46,7 @@ const OptionTable<TreeBaseOptions>& TreeBaseOptions::table() {
       internal::threads_field(&Options::threads),
       internal::seed_field(&Options::seed),
   });
-  return all;
+  return kAll;
 }
 
 }  // namespace widthwise

@@ -208,7 +208,7 @@ double FitOptions::calibration_fraction(double rows) const {
 }
 
 const OptionTable<FitOptions>& FitOptions::table() {
-  static const OptionTable<FitOptions> all = [] {
+  static const OptionTable<FitOptions> kAll = [] {
     std::vector<Field> fields;
     internal::add_group(fields, "Data", {range_field()});
     internal::add_group(fields, "Intervals",
@@ -240,7 +240,7 @@ const OptionTable<FitOptions>& FitOptions::table() {
         });
     return OptionTable<FitOptions>(std::move(fields));
   }();
-  return all;
+  return kAll;
 }
 
 }  // namespace widthwise
