@@ -34,6 +34,7 @@ struct TreeBaseOptions {
   double min_child_weight = 5;
   double subsample = 0.8;
   double column_sample = 0.8;
+  double lambda = 1;  ///< L2 penalty on leaves
   std::size_t rounds = 400;
   std::size_t threads = 0;  ///< 0: automatic, see training_threads
   std::uint64_t seed = 0;

@@ -42,6 +42,7 @@ const OptionTable<TreeBaseOptions>& TreeBaseOptions::table() {
       number_field("subsample", &Options::subsample, NumberRange::share(), "share of the rows used per iteration"),
       number_field("column_sample", &Options::column_sample, NumberRange::share(),
                    "share of the columns used per tree"),
+      number_field("lambda", &Options::lambda, NumberRange::at_least(0), "L2 penalty on the values of leaves"),
       count_field("rounds", &Options::rounds, 1, "number of iterations"),
       internal::threads_field(&Options::threads),
       internal::seed_field(&Options::seed),

@@ -53,6 +53,7 @@ Parameters common_parameters(const Options& options) {
           {"eta", text_of(options.learning_rate)},
           {"max_depth", std::to_string(options.max_depth)},
           {"min_child_weight", text_of(options.min_child_weight)},
+          {"lambda", text_of(options.lambda)},
           {"subsample", text_of(options.subsample)},
           {"colsample_bytree", text_of(options.column_sample)},
           {"seed", seed_text(options.seed)},
@@ -217,7 +218,6 @@ class TreeTrainer final : public LocalizerTrainer {
         options_(options),
         context_(context),
         parameters_(with_context(common_parameters(options), context)) {
-    parameters_.emplace_back("lambda", text_of(options.lambda));
     parameters_.emplace_back("base_score", "0");
   }
 
