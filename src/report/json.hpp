@@ -8,6 +8,8 @@
 
 #include <widthwise/report.hpp>
 
+#include "text.hpp"
+
 /// What the reports share: JSON of small values, and phrases.
 namespace widthwise::internal {
 
@@ -37,3 +39,14 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] std::string dump(const Json& json, NonFinite non_finite = NonFinite::kNull);
 
 }  // namespace widthwise::internal
+
+namespace widthwise {
+
+// Every report uses these.
+using internal::count;
+using internal::count_of;
+using internal::Json;
+using internal::json_of;
+using internal::percent;
+
+}  // namespace widthwise

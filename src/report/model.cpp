@@ -11,11 +11,6 @@
 namespace widthwise {
 namespace {
 
-using internal::count;
-using internal::count_of;
-using internal::Json;
-using internal::json_of;
-using internal::percent;
 using internal::printable;
 
 Json function_json(const RowFunction* function) {

@@ -10,11 +10,6 @@
 namespace widthwise {
 namespace {
 
-using internal::count;
-using internal::count_of;
-using internal::Json;
-using internal::json_of;
-using internal::percent;
 using internal::printable;
 using internal::share;
 
