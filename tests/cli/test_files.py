@@ -1,5 +1,6 @@
 """Output files: permissions, links, pipes, and leftovers of killed programs."""
 
+import contextlib
 import fcntl
 import os
 import resource
@@ -8,7 +9,6 @@ import signal
 import stat
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from conftest import Program, make_table, read, write
@@ -135,6 +135,15 @@ def test_no_row_of_concurrent_streams_is_lost(shared):
     assert inside["online"]["rows"] == PROCESSES * ROWS
 
 
+def open_files(process):
+    """The files that a process has open; files may be closed while they are listed."""
+    found = set()
+    for number in os.listdir(f"/proc/{process}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found.add(os.readlink(f"/proc/{process}/fd/{number}"))
+    return found
+
+
 def test_an_update_that_waits_can_be_interrupted(shared):
     """The lock is an flock on the model file, which ends with its process."""
     model = shared.folder / "shared.safetensors"
@@ -143,11 +152,13 @@ def test_an_update_that_waits_can_be_interrupted(shared):
         fcntl.flock(held, fcntl.LOCK_EX)
         arguments = [shared.path, "calibrate", "shared.safetensors", "0.csv"]
         with subprocess.Popen(arguments, cwd=shared.folder, stdout=subprocess.DEVNULL) as waiting:
-            files = Path(f"/proc/{waiting.pid}/fd")
-            deadline = time.monotonic() + 60
-            while str(model) not in {os.path.realpath(file) for file in files.iterdir()}:
-                assert waiting.poll() is None and time.monotonic() < deadline
-            waiting.send_signal(signal.SIGTERM)
-            assert waiting.wait(timeout=60) == 143
+            try:
+                deadline = time.monotonic() + 60
+                while str(model) not in open_files(waiting.pid):
+                    assert waiting.poll() is None and time.monotonic() < deadline
+                waiting.send_signal(signal.SIGTERM)
+                assert waiting.wait(timeout=60) == 143
+            finally:
+                waiting.kill()  # it would wait for the lock that is held here
     assert model.read_bytes() == before
     shared.ok("calibrate", "shared.safetensors", "0.csv")
