@@ -12,6 +12,7 @@
 #include <widthwise/guarantee.hpp>
 #include <widthwise/interface.hpp>
 #include <widthwise/knn.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model.hpp>

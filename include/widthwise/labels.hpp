@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace widthwise {
+
+/// Distinct labels, numbered in the order they were added: the categories of a column, or the groups of a calibration.
+/// A label is the text of a value, so the same table gives the same labels as CSV, as Parquet and in Python: text
+/// itself, integers in decimal (see label_of), and the words true and false.
+///
+/// Invariant: labels are distinct. Thread safety: const methods may run concurrently.
+class Labels {
+ public:
+  Labels() = default;
+
+  /// Throws kInvalidArgument if a label occurs twice.
+  explicit Labels(std::span<const std::string> labels);
+
+  /// The number of a label, which is added if it is new.
+  std::uint32_t add(std::string_view label);
+
+  /// The number of a label; empty if it is unknown.
+  [[nodiscard]] std::optional<std::uint32_t> find(std::string_view label) const;
+
+  [[nodiscard]] std::size_t size() const { return labels_.size(); }
+  [[nodiscard]] const std::string& operator[](std::size_t number) const { return labels_[number]; }
+  [[nodiscard]] std::span<const std::string> all() const { return labels_; }
+
+  /// The same labels in ascending order of their bytes. Numbers then do not depend on the order of the rows.
+  [[nodiscard]] Labels sorted() const;
+
+  friend bool operator==(const Labels& a, const Labels& b) { return a.labels_ == b.labels_; }
+
+ private:
+  // Finds a std::string_view without making a std::string.
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+
+  std::vector<std::string> labels_;
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> numbers_;
+};
+
+/// The label of an integer.
+[[nodiscard]] std::string label_of(std::int64_t value);
+
+/// The label of a number: an integer in decimal, also if it is stored as floating point. Empty if the number is
+/// missing (NaN) or not an integer below 2^53 in magnitude, which floating point may have rounded.
+[[nodiscard]] std::optional<std::string> label_of(double value);
+
+}  // namespace widthwise

@@ -1,0 +1,53 @@
+#include <widthwise/labels.hpp>
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+
+#include "support/errors.hpp"
+
+namespace widthwise {
+namespace {
+
+TEST(Labels, AreNumberedInTheOrderTheyAreAdded) {
+  Labels labels;
+  EXPECT_EQ(labels.add("UA"), 0U);
+  EXPECT_EQ(labels.add("AA"), 1U);
+  EXPECT_EQ(labels.add("UA"), 0U);
+  EXPECT_EQ(labels.size(), 2U);
+  EXPECT_EQ(labels[1], "AA");
+  EXPECT_EQ(labels.find("AA"), 1U);
+  EXPECT_EQ(labels.find("aa"), std::nullopt);
+  EXPECT_EQ(labels.find(""), std::nullopt);
+}
+
+TEST(Labels, SortedDoNotDependOnTheOrderOfTheRows) {
+  const Labels one(std::vector<std::string>{"b", "", "ä", "a"});
+  const Labels other(std::vector<std::string>{"a", "ä", "b", ""});
+  EXPECT_EQ(one.sorted(), other.sorted());
+  EXPECT_EQ(one.sorted(), Labels(std::vector<std::string>{"", "a", "b", "ä"}));
+  EXPECT_EQ(one.sorted().find("b"), 2U);
+}
+
+TEST(Labels, MayNotRepeat) {
+  expect_error(ErrorCode::kInvalidArgument, "the label 'a?' occurs twice",
+               [] { const Labels labels(std::vector<std::string>{"a\n", "b", "a\n"}); });
+}
+
+TEST(Labels, OfNumbersAreThoseOfTheIntegers) {
+  EXPECT_EQ(label_of(std::numeric_limits<std::int64_t>::min()), "-9223372036854775808");
+  EXPECT_EQ(label_of(12.0), label_of(std::int64_t{12}));
+  EXPECT_EQ(label_of(-0.0), "0");
+  EXPECT_EQ(label_of(9007199254740991.0), "9007199254740991");
+  for (const double none :
+       {0.5, 9007199254740992.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(label_of(none), std::nullopt) << none;
+  }
+}
+
+}  // namespace
+}  // namespace widthwise
