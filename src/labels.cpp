@@ -7,8 +7,36 @@
 
 #include "message.hpp"
 #include "printable.hpp"
+#include "text.hpp"
 
 namespace widthwise {
+namespace {
+
+bool is_integer(std::string_view text) {
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  const bool has_leading_zeros = digits.size() > 1 && digits.front() == '0';
+  return !digits.empty() && !has_leading_zeros && std::ranges::all_of(digits, internal::is_digit);
+}
+
+/// Three numbers separated by the same sign, one of them a year of four digits at either end; a time may follow.
+bool is_date(std::string_view label) {
+  const std::string_view date = label.substr(0, label.find_first_of(" T"));
+  const std::size_t first = date.find_first_of("-/.");
+  if (first == std::string_view::npos) return false;
+  const std::size_t second = date.find(date[first], first + 1);
+  if (second == std::string_view::npos) return false;
+  const std::string_view parts[] = {date.substr(0, first), date.substr(first + 1, second - first - 1),
+                                    date.substr(second + 1)};
+  const auto is_number = [](std::string_view part, std::size_t min, std::size_t max) {
+    return part.size() >= min && part.size() <= max && std::ranges::all_of(part, internal::is_digit);
+  };
+  const auto is_year_at = [&](int year, int day) {
+    return is_number(parts[year], 4, 4) && is_number(parts[day], 1, 2);
+  };
+  return is_number(parts[1], 1, 2) && (is_year_at(0, 2) || is_year_at(2, 0));
+}
+
+}  // namespace
 
 Labels::Labels(std::span<const std::string> labels) {
   labels_.reserve(labels.size());
@@ -42,6 +70,16 @@ Labels Labels::sorted() const {
   return Labels(labels);
 }
 
+std::optional<std::string_view> label_of_text(std::string_view text) {
+  std::string_view value = internal::trimmed(text);
+  if (internal::is_missing(value)) return std::nullopt;
+  if (internal::is_word(value, "true")) return "true";
+  if (internal::is_word(value, "false")) return "false";
+  if (value.ends_with(".0")) value.remove_suffix(2);
+  if (value == "-0") return "0";
+  return is_integer(value) ? value : text;
+}
+
 std::string label_of(std::int64_t value) { return std::to_string(value); }
 
 std::optional<std::string> label_of(double value) {
@@ -49,5 +87,7 @@ std::optional<std::string> label_of(double value) {
   if (!(std::fabs(value) < kExact) || value != std::trunc(value)) return std::nullopt;
   return label_of(static_cast<std::int64_t>(value));
 }
+
+bool are_dates(const Labels& labels) { return labels.size() > 0 && std::ranges::all_of(labels.all(), is_date); }
 
 }  // namespace widthwise

@@ -59,6 +59,22 @@ std::string text_of(double x) {
   return {buffer.data(), result.ptr};
 }
 
+std::string_view trimmed(std::string_view text) {
+  const auto blank = [](char letter) { return letter == ' ' || letter == '\t'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool is_word(std::string_view text, std::string_view word) {
+  return std::ranges::equal(
+      text, word, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b; });
+}
+
+bool is_missing(std::string_view text) {
+  return text.empty() || is_word(text, "na") || is_word(text, "nan") || is_word(text, "null");
+}
+
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
   const std::string wanted = lower_case(name);
   const std::string* nearest = nullptr;

@@ -24,6 +24,19 @@ template <class Number>
   return number;
 }
 
+// ---- values of tables
+
+[[nodiscard]] constexpr bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+/// The text without blanks and tabs around it.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
+/// Whether the text is the word, ignoring case; `word` is in lower case.
+[[nodiscard]] bool is_word(std::string_view text, std::string_view word);
+
+/// Whether the text, which is trimmed, is one of those for missing values: empty, NA, NaN and null, ignoring case.
+[[nodiscard]] bool is_missing(std::string_view text);
+
 /// The candidate that is most similar to a misspelt `name`: the fewest letters added, removed, replaced or swapped with
 /// their neighbour, at most one in three, ignoring case. Empty if there is none; the first of several.
 [[nodiscard]] std::string nearest_name(std::string_view name, std::span<const std::string> candidates);

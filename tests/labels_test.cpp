@@ -49,5 +49,35 @@ TEST(Labels, OfNumbersAreThoseOfTheIntegers) {
   }
 }
 
+TEST(Labels, OfTextAreTheTextItself) {
+  for (const char* text :
+       {"AA", " AA", "AA ", "a\tb", "ä", "007", "+7", "1e3", "1.5", "7.00", "-", "-01.0", "none", "N/A"}) {
+    EXPECT_EQ(label_of_text(text), text);
+  }
+}
+
+TEST(Labels, OfTextThatStandsForAnotherTypeAreThoseOfTheType) {
+  for (const char* text : {"", "  ", "NA", "na", "NaN", "NULL", " null\t"}) {
+    EXPECT_EQ(label_of_text(text), std::nullopt) << text;
+  }
+  for (const char* text : {"true", "True", "TRUE", " true"}) EXPECT_EQ(label_of_text(text), "true") << text;
+  EXPECT_EQ(label_of_text("False"), "false");
+  for (const char* text : {"12", " 12 ", "12.0"}) EXPECT_EQ(label_of_text(text), label_of(12.0)) << text;
+  for (const char* text : {"0", "0.0", "-0", "-0.0"}) EXPECT_EQ(label_of_text(text), label_of(-0.0)) << text;
+  EXPECT_EQ(label_of_text("-12.0"), "-12");
+}
+
+TEST(Labels, OfDatesAreRecognised) {
+  const auto dates = [](std::vector<std::string> labels) { return are_dates(Labels(labels)); };
+  EXPECT_TRUE(dates({"2013-01-31", "2013-02-01T05:00:00Z", "2013-1-2 05:00"}));
+  EXPECT_TRUE(dates({"31/01/2013", "1.2.2013"}));
+  EXPECT_FALSE(dates({}));
+  EXPECT_FALSE(dates({"2013-01-31", "AA"}));
+  for (const char* label :
+       {"2013", "2013-01", "20-01-31", "2013-01/31", "2013-001-31", "192.168.1.1", "1.2.3", "a-b-2013"}) {
+    EXPECT_FALSE(dates({label})) << label;
+  }
+}
+
 }  // namespace
 }  // namespace widthwise

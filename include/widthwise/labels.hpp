@@ -13,7 +13,7 @@ namespace widthwise {
 
 /// Distinct labels, numbered in the order they were added: the categories of a column, or the groups of a calibration.
 /// A label is the text of a value, so the same table gives the same labels as CSV, as Parquet and in Python: text
-/// itself, integers in decimal (see label_of), and the words true and false.
+/// itself (see label_of_text), integers in decimal (see label_of), and the words true and false.
 ///
 /// Invariant: labels are distinct. Thread safety: const methods may run concurrently.
 class Labels {
@@ -49,11 +49,22 @@ class Labels {
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> numbers_;
 };
 
+/// The label of text: the text itself. Text that stands for another type in a CSV file gives the label of that type, in
+/// every kind of table: empty text, NA, NaN and null (in upper or lower case) are missing; True is true and False is
+/// false; an integer has no blanks around it, and no ".0" at its end. The label is part of `text`, or a constant.
+[[nodiscard]] std::optional<std::string_view> label_of_text(std::string_view text);
+
 /// The label of an integer.
 [[nodiscard]] std::string label_of(std::int64_t value);
 
 /// The label of a number: an integer in decimal, also if it is stored as floating point. Empty if the number is
 /// missing (NaN) or not an integer below 2^53 in magnitude, which floating point may have rounded.
 [[nodiscard]] std::optional<std::string> label_of(double value);
+
+/// Whether every label is a date, such as 2013-01-31, 31/01/2013 or 2013-01-31 05:00; false if there is no label.
+/// Categories of dates never recur, so features have to be derived from them.
+[[nodiscard]] bool are_dates(const Labels& labels);
+inline constexpr const char* kDeriveFromDates =
+    "derive numbers from dates, such as the hour, the weekday or the days since the first date";
 
 }  // namespace widthwise

@@ -1,5 +1,6 @@
 
 #include <bit>
+#include <map>
 
 #include <widthwise/random.hpp>
 
@@ -27,8 +28,10 @@ NumberKind kind_of(nb::dlpack::dtype type) {
       if (type.bits == 32) return NumberKind::kInt32;
       if (type.bits == 64) return NumberKind::kInt64;
       break;
-    case nb::dlpack::dtype_code::UInt:
     case nb::dlpack::dtype_code::Bool:
+      if (type.bits == 8) return NumberKind::kBool;
+      break;
+    case nb::dlpack::dtype_code::UInt:
       if (type.bits == 8) return NumberKind::kUInt8;
       if (type.bits == 16) return NumberKind::kUInt16;
       if (type.bits == 32) return NumberKind::kUInt32;
@@ -60,9 +63,23 @@ Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names) {
   return {std::move(names), {std::move(chunk)}, {owner_of(nb::cast(matrix))}};
 }
 
-/// `places` says where the columns stand among the names; what stands elsewhere holds no numbers.
+/// The labels of texts; a missing value is None.
+std::shared_ptr<const Dictionary> dictionary_of(const std::vector<std::optional<std::string>>& texts) {
+  auto dictionary = std::make_shared<Dictionary>(texts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto label = texts[i] ? label_of_text(*texts[i]) : std::nullopt;
+    if (label) (*dictionary)[i] = std::string(*label);
+  }
+  return dictionary;
+}
+
+using Texts = std::vector<std::optional<std::string>>;
+
+/// `places` says where the columns stand among the names; those in `dictionaries` are integers that refer to texts. Of
+/// what stands elsewhere, `times` are dates.
 Table from_columns(const std::vector<AnyVector>& columns, std::vector<std::string> names,
-                   const std::vector<std::size_t>& places, std::size_t rows) {
+                   const std::vector<std::size_t>& places, std::size_t rows,
+                   const std::map<std::size_t, Texts>& dictionaries, const std::vector<std::size_t>& times) {
   if (places.size() != columns.size()) throw Error(ErrorCode::kShapeMismatch, "table: expected one pointer per column");
   Table::Chunk chunk{rows, std::vector<Column>(names.size())};
   std::vector<std::shared_ptr<void>> owners;
@@ -72,6 +89,8 @@ Table from_columns(const std::vector<AnyVector>& columns, std::vector<std::strin
     chunk.columns.at(places[i]) = column_of(column.data(), column.stride(0), column.dtype());
     owners.push_back(owner_of(nb::cast(column)));
   }
+  for (const auto& [place, texts] : dictionaries) chunk.columns.at(place).dictionary = dictionary_of(texts);
+  for (const std::size_t place : times) chunk.columns.at(place).kind = NumberKind::kTime;
   return {std::move(names), {std::move(chunk)}, std::move(owners)};
 }
 
@@ -79,6 +98,27 @@ Table from_stream(const nb::object& capsule) {
   void* stream = PyCapsule_GetPointer(capsule.ptr(), "arrow_array_stream");
   if (stream == nullptr) throw nb::python_error();
   return Table::from_stream(*static_cast<ArrowArrayStream*>(stream));
+}
+
+/// In ascending order.
+std::vector<std::string> sorted_labels(const Table& table, std::size_t column, std::size_t maximum) {
+  const Labels labels = [&] {
+    const nb::gil_scoped_release release;
+    return table.labels(column, maximum).sorted();
+  }();
+  return {labels.all().begin(), labels.all().end()};
+}
+
+/// `labels` of each column, none for numbers; or none at all.
+Table select_columns(const Table& table, const std::vector<std::size_t>& columns,
+                     const std::vector<std::vector<std::string>>& labels) {
+  if (!labels.empty() && labels.size() != columns.size()) {
+    throw Error(ErrorCode::kShapeMismatch, "table: expected labels for each column");
+  }
+  const nb::gil_scoped_release release;
+  std::vector<Labels> dictionaries;
+  for (const std::vector<std::string>& of_column : labels) dictionaries.emplace_back(of_column);
+  return table.select(columns, dictionaries);
 }
 
 Matrix to_matrix(const Table& table) {
@@ -119,14 +159,13 @@ void bind_table(nb::module_& module) {
   nb::class_<Table>(module, "Table", "Numeric columns, borrowed from their owner.")
       .def_static("from_matrix", &from_matrix, nb::arg("matrix"), nb::arg("names"))
       .def_static("from_columns", &from_columns, nb::arg("columns"), nb::arg("names"), nb::arg("places"),
-                  nb::arg("rows"))
+                  nb::arg("rows"), nb::arg("dictionaries") = nb::dict(), nb::arg("times") = nb::list())
       .def_static("from_stream", &from_stream, nb::arg("capsule"))
       .def_prop_ro("names", &Table::names)
       .def_prop_ro("rows", &Table::rows)
-      .def("numeric", &Table::numeric, nb::arg("column"))
-      .def(
-          "select", [](const Table& table, const std::vector<std::size_t>& columns) { return table.select(columns); },
-          nb::arg("columns"))
+      .def("kind", &Table::kind, nb::arg("column"))
+      .def("labels", &sorted_labels, nb::arg("column"), nb::arg("maximum"))
+      .def("select", &select_columns, nb::arg("columns"), nb::arg("labels") = nb::list())
       .def("fingerprint", &fingerprint)
       .def("to_matrix", &to_matrix)
       .def("take", &take, nb::arg("rows"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "arrow.hpp"
 #include "message.hpp"
+#include "text.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -57,8 +59,13 @@ constexpr auto kNumberTypes = std::to_array<NumberType>({
     {NumberKind::kUInt16, 'S', 2, copy_numbers<std::uint16_t>},
     {NumberKind::kUInt32, 'I', 4, copy_numbers<std::uint32_t>},
     {NumberKind::kUInt64, 'L', 8, copy_numbers<std::uint64_t>},
+    {NumberKind::kBool, '?', 1, copy_numbers<std::uint8_t>},
     {NumberKind::kBits, 'b', 0, copy_bits},
     {NumberKind::kNull, 'n', 0, copy_missing},
+    {NumberKind::kText, 'u', 4, copy_missing},
+    {NumberKind::kLargeText, 'U', 8, copy_missing},
+    {NumberKind::kTextView, 'v', 16, copy_missing},
+    {NumberKind::kTime, 't', 0, copy_missing},
     {NumberKind::kOther, '\0', 0, copy_missing},
 });
 
@@ -70,21 +77,131 @@ void copy_column(const Column& column, std::size_t first, std::size_t count, dou
   }
 }
 
-NumberType type_of(const ArrowSchema& schema) {
-  const bool plain = schema.dictionary == nullptr && std::strlen(schema.format) == 1;
-  const auto* found = std::ranges::find(kNumberTypes, plain ? schema.format[0] : '\0', &NumberType::letter);
+bool is_text(NumberKind kind) {
+  return kind == NumberKind::kText || kind == NumberKind::kLargeText || kind == NumberKind::kTextView;
+}
+
+bool is_missing(const Column& column, std::size_t row) {
+  return column.kind == NumberKind::kNull || (column.validity != nullptr && !bit(column.validity, column.offset + row));
+}
+
+template <class Value>
+Value value_at(const std::byte* data, std::size_t place) {
+  Value value;
+  std::memcpy(&value, data + place * sizeof value, sizeof value);
+  return value;
+}
+
+template <class Offset>
+std::string_view text_between(const Column& column, std::size_t row) {
+  const auto begin = value_at<Offset>(column.data, row);
+  const auto end = value_at<Offset>(column.data, row + 1);
+  return {static_cast<const char*>(column.text[0]) + begin, static_cast<std::size_t>(end - begin)};
+}
+
+/// A view has the length; then short text itself, or a prefix, the number of a buffer and the place in it.
+std::string_view text_of_view(const Column& column, std::size_t row) {
+  constexpr std::int32_t kMaxInside = 12;
+  const std::byte* const view = column.data + 16 * row;
+  const auto length = value_at<std::int32_t>(view, 0);
+  const auto size = static_cast<std::size_t>(length);
+  if (length <= kMaxInside) return {reinterpret_cast<const char*>(view) + 4, size};
+  const auto buffer = value_at<std::int32_t>(view, 2);
+  return {static_cast<const char*>(column.text[buffer]) + value_at<std::int32_t>(view, 3), size};
+}
+
+std::string_view text_at(const Column& column, std::size_t row) {
+  if (column.kind == NumberKind::kTextView) return text_of_view(column, row);
+  return column.kind == NumberKind::kText ? text_between<std::int32_t>(column, row)
+                                          : text_between<std::int64_t>(column, row);
+}
+
+/// The label of a number in a column that is not of text; the label of a number that is not an integer is its text.
+std::string label_of_number(const Column& column, std::size_t row) {
+  if (column.kind == NumberKind::kInt64 || column.kind == NumberKind::kUInt64) {
+    const std::byte* const at = column.data + static_cast<std::ptrdiff_t>(row) * column.stride;
+    return column.kind == NumberKind::kInt64 ? label_of(value_at<std::int64_t>(at, 0))
+                                             : std::to_string(value_at<std::uint64_t>(at, 0));
+  }
+  double number = kMissing;
+  copy_column(column, row, 1, &number, 1);
+  if (column.kind == NumberKind::kBool || column.kind == NumberKind::kBits) return number != 0 ? "true" : "false";
+  const std::optional<std::string> label = label_of(number);
+  return label ? *label : internal::text_of(number);
+}
+
+/// The place in the dictionary that a row refers to; empty if the value is missing.
+std::optional<std::size_t> place_in_dictionary(const Column& column, std::size_t row) {
+  double place = kMissing;
+  copy_column(column, row, 1, &place, 1);
+  if (!(place >= 0 && place < static_cast<double>(column.dictionary->size()))) return std::nullopt;
+  return static_cast<std::size_t>(place);
+}
+
+/// The label of a row, which may be written to `buffer`; empty if the value is missing.
+std::optional<std::string_view> label_at(const Column& column, std::size_t row, std::string& buffer) {
+  if (column.dictionary != nullptr) {
+    const std::optional<std::size_t> place = place_in_dictionary(column, row);
+    if (!place || !(*column.dictionary)[*place]) return std::nullopt;
+    return *(*column.dictionary)[*place];
+  }
+  if (is_missing(column, row)) return std::nullopt;
+  if (is_text(column.kind)) return label_of_text(text_at(column, row));
+  buffer = label_of_number(column, row);
+  if (buffer == "nan") return std::nullopt;
+  return buffer;
+}
+
+const NumberType& type_named(const char* format) {
+  const std::string_view name = format;
+  const auto is = [&](const NumberType& type) {
+    if (type.kind == NumberKind::kTextView) return name == "vu";
+    if (type.kind == NumberKind::kTime) return name.starts_with('t');
+    return type.kind != NumberKind::kBool && name.size() == 1 && name[0] == type.letter;
+  };
+  const auto* found = std::ranges::find_if(kNumberTypes, is);
   return found == kNumberTypes.end() ? kNumberTypes.back() : *found;
+}
+
+/// A type of Arrow: that of the values, or of the integers that refer to a dictionary.
+struct ArrowType {
+  NumberType type;
+  std::optional<NumberType> values;  // of the dictionary
+};
+
+bool has_labels(NumberKind kind) { return kind != NumberKind::kTime && kind != NumberKind::kOther; }
+
+ArrowType type_of(const ArrowSchema& schema) {
+  if (schema.dictionary == nullptr) return {type_named(schema.format), std::nullopt};
+  const NumberType& values = type_named(schema.dictionary->format);
+  const bool nested = schema.dictionary->dictionary != nullptr;
+  if (nested || !has_labels(values.kind)) return {kNumberTypes.back(), std::nullopt};
+  return {type_named(schema.format), values};
 }
 
 Column column_of(const ArrowArray& array, const NumberType& type, std::size_t parent_offset) {
   Column column;
   column.kind = type.kind;
-  if (type.kind == NumberKind::kOther || type.kind == NumberKind::kNull) return column;
+  if (!has_labels(type.kind) || type.kind == NumberKind::kNull) return column;
   column.offset = static_cast<std::size_t>(array.offset) + parent_offset;
   if (array.null_count != 0) column.validity = static_cast<const std::uint8_t*>(array.buffers[0]);
   column.data = static_cast<const std::byte*>(array.buffers[1]);
   column.stride = static_cast<std::ptrdiff_t>(type.size);
   if (type.kind != NumberKind::kBits) column.data += column.offset * type.size;
+  if (is_text(type.kind)) column.text = const_cast<const void* const*>(array.buffers + 2);
+  return column;
+}
+
+Column column_of(const ArrowArray& array, const ArrowType& type, std::size_t parent_offset) {
+  Column column = column_of(array, type.type, parent_offset);
+  if (!type.values) return column;
+  const Column values = column_of(*array.dictionary, *type.values, 0);
+  auto dictionary = std::make_shared<Dictionary>(static_cast<std::size_t>(array.dictionary->length));
+  std::string buffer;
+  for (std::size_t i = 0; i < dictionary->size(); ++i) {
+    if (const auto label = label_at(values, i, buffer)) (*dictionary)[i] = std::string(*label);
+  }
+  column.dictionary = std::move(dictionary);
   return column;
 }
 
@@ -124,7 +241,7 @@ Table Table::from_stream(ArrowArrayStream& stream) {
   }
   const auto columns = static_cast<std::size_t>(schema->n_children);
   std::vector<std::string> names;
-  std::vector<NumberType> types;
+  std::vector<ArrowType> types;
   for (std::size_t j = 0; j < columns; ++j) {
     names.emplace_back(schema->children[j]->name != nullptr ? schema->children[j]->name : "");
     types.push_back(type_of(*schema->children[j]));
@@ -145,32 +262,95 @@ Table Table::from_stream(ArrowArrayStream& stream) {
   // A table without rows still has columns of a kind.
   if (chunks.empty()) {
     Chunk chunk;
-    for (const NumberType& type : types) chunk.columns.push_back({.kind = type.kind});
+    for (const ArrowType& type : types) {
+      Column column{.kind = type.type.kind};
+      if (type.values) column.dictionary = std::make_shared<const Dictionary>();
+      chunk.columns.push_back(std::move(column));
+    }
     chunks.push_back(std::move(chunk));
   }
   return {std::move(names), std::move(chunks), std::move(owners)};
 }
 
-bool Table::numeric(std::size_t column) const {
-  return std::ranges::all_of(chunks_,
-                             [&](const Chunk& chunk) { return chunk.columns[column].kind != NumberKind::kOther; });
+bool Column::numeric() const {
+  return dictionary == nullptr && !is_text(kind) && kind != NumberKind::kTime && kind != NumberKind::kOther;
 }
 
-Table Table::select(std::span<const std::size_t> columns) const {
+std::string_view Table::kind(std::size_t column) const {
+  const auto all = [&](const auto& is) {
+    return std::ranges::all_of(chunks_, [&](const Chunk& chunk) { return is(chunk.columns[column]); });
+  };
+  if (all([](const Column& part) { return part.numeric(); })) return "number";
+  if (all([](const Column& part) { return part.dictionary != nullptr || is_text(part.kind); })) return "text";
+  return all([](const Column& part) { return part.kind == NumberKind::kTime; }) ? "time" : "other";
+}
+
+template <class Use>
+void Table::for_each_label(std::size_t column, const Use& use) const {
+  const std::string_view of = kind(column);
+  if (of != "number" && of != "text") {
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "column '{}' holds no labels; expected text, booleans or integers{}{}", names_[column],
+                               of == "time" ? "; " : "", of == "time" ? kDeriveFromDates : "");
+  }
+  std::string buffer;
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    const Column& part = chunks_[i].columns[column];
+    for (std::size_t row = 0; row < chunks_[i].rows; ++row) use(i, row, label_at(part, row, buffer));
+  }
+}
+
+Labels Table::labels(std::size_t column, std::size_t max) const {
+  Labels labels;
+  const bool of_numbers = numeric(column);
+  for_each_label(column, [&](std::size_t, std::size_t, std::optional<std::string_view> label) {
+    if (!label || labels.size() > max) return;
+    const bool is_real = of_numbers && *label != "true" && *label != "false" &&
+                         label->find_first_not_of("-0123456789") != std::string_view::npos;
+    if (is_real) {
+      throw internal::make_error(ErrorCode::kInvalidArgument,
+                                 "column '{}' holds {}, which is not an integer; expected text, booleans or integers",
+                                 names_[column], *label);
+    }
+    labels.add(*label);
+  });
+  return labels;
+}
+
+Table Table::select(std::span<const std::size_t> columns, std::span<const Labels> labels) const {
   std::vector<std::string> names;
-  for (const std::size_t column : columns) {
-    if (!numeric(column)) {
+  std::vector<Chunk> chunks;
+  for (const Chunk& chunk : chunks_) chunks.push_back({chunk.rows, {}});
+  std::vector<std::shared_ptr<void>> owners = owners_;
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    const std::size_t column = columns[j];
+    names.push_back(names_[column]);
+    if (!labels.empty() && labels[j].size() > 0) {
+      add_codes(column, labels[j], chunks, owners);
+    } else if (numeric(column)) {
+      for (std::size_t i = 0; i < chunks.size(); ++i) chunks[i].columns.push_back(chunks_[i].columns[column]);
+    } else {
       throw internal::make_error(ErrorCode::kInvalidArgument, "column '{}' is not numeric", names_[column]);
     }
-    names.push_back(names_[column]);
   }
-  std::vector<Chunk> chunks;
-  for (const Chunk& chunk : chunks_) {
-    Chunk selected{chunk.rows, {}};
-    for (const std::size_t column : columns) selected.columns.push_back(chunk.columns[column]);
-    chunks.push_back(std::move(selected));
+  return {std::move(names), std::move(chunks), std::move(owners)};
+}
+
+void Table::add_codes(std::size_t column, const Labels& labels, std::vector<Chunk>& chunks,
+                      std::vector<std::shared_ptr<void>>& owners) const {
+  std::vector<float*> codes;  // of the chunks; exact up to 2^24 labels
+  for (Chunk& chunk : chunks) {
+    auto memory = std::make_shared<std::vector<float>>(chunk.rows);
+    codes.push_back(memory->data());
+    chunk.columns.push_back({.kind = NumberKind::kFloat,
+                             .data = reinterpret_cast<const std::byte*>(memory->data()),
+                             .stride = sizeof(float)});
+    owners.push_back(std::move(memory));
   }
-  return {std::move(names), std::move(chunks), owners_};
+  for_each_label(column, [&](std::size_t chunk, std::size_t row, std::optional<std::string_view> label) {
+    const auto code = label ? labels.find(*label) : std::nullopt;
+    codes[chunk][row] = code ? static_cast<float>(*code) : std::numeric_limits<float>::quiet_NaN();
+  });
 }
 
 std::optional<MatrixView> Table::as_matrix() const {

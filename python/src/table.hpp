@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include <widthwise/labels.hpp>
 #include <widthwise/matrix_view.hpp>
 
 struct ArrowArrayStream;
 
 namespace widthwise::python {
 
-/// What the numbers of a column are in memory.
+/// What the values of a column are in memory.
 enum class NumberKind {
   kDouble,
   kFloat,
@@ -26,18 +27,31 @@ enum class NumberKind {
   kUInt16,
   kUInt32,
   kUInt64,
+  kBool,  ///< a byte each
   kBits,
   kNull,
+  kText,       ///< with offsets of 32 bits
+  kLargeText,  ///< of 64 bits
+  kTextView,   ///< views of 16 bytes
+  kTime,       ///< dates, times and durations
   kOther
 };
 
-/// Borrowed numbers of one column.
+/// The labels that the integers of a column stand for; empty where the value is missing.
+using Dictionary = std::vector<std::optional<std::string>>;
+
+/// Borrowed values of one column: numbers, text, or integers that refer to a dictionary.
 struct Column {
   NumberKind kind = NumberKind::kOther;
-  const std::byte* data = nullptr;
+  const std::byte* data = nullptr;         ///< numbers, offsets or views
   std::ptrdiff_t stride = 0;               ///< bytes from one number to the next; of kBits none
   const std::uint8_t* validity = nullptr;  ///< a bit a number, 0 where it is missing; null when none is
   std::size_t offset = 0;                  ///< the first number's place among the bits
+  const void* const* text = nullptr;       ///< of kText and kLargeText the bytes, of kTextView the buffers
+  std::shared_ptr<const Dictionary> dictionary = nullptr;
+
+  /// True when the column holds numbers.
+  [[nodiscard]] bool numeric() const;
 };
 
 /// A table as Python has it: columns or a matrix of any kind of number, whole or in chunks. Nothing is copied until
@@ -59,11 +73,17 @@ class Table {
   [[nodiscard]] std::size_t columns() const { return names_.size(); }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
-  /// True when the column holds numbers.
-  [[nodiscard]] bool numeric(std::size_t column) const;
+  /// "number", "text" (also dictionaries), "time" or "other".
+  [[nodiscard]] std::string_view kind(std::size_t column) const;
+  [[nodiscard]] bool numeric(std::size_t column) const { return kind(column) == "number"; }
 
-  /// Some of the columns, of which all hold numbers. Throws kInvalidArgument.
-  [[nodiscard]] Table select(std::span<const std::size_t> columns) const;
+  /// The distinct labels of a column of text, booleans or integers, in the order of the rows: all, or max + 1 of them.
+  /// Throws kInvalidArgument for other columns.
+  [[nodiscard]] Labels labels(std::size_t column, std::size_t max) const;
+
+  /// Some of the columns. Those with labels (one per column, or none) become the numbers of these labels, NaN where a
+  /// value is missing or has another label; the others have to hold numbers. Throws kInvalidArgument.
+  [[nodiscard]] Table select(std::span<const std::size_t> columns, std::span<const Labels> labels = {}) const;
 
   /// The table itself when it lies in memory as a row-major matrix of doubles.
   [[nodiscard]] std::optional<MatrixView> as_matrix() const;
@@ -90,6 +110,14 @@ class Table {
 
  private:
   static constexpr std::size_t kPartRows = 8192;
+
+  /// Call use(chunk, row in the chunk, label or nothing) for the rows of a column.
+  template <class Use>
+  void for_each_label(std::size_t column, const Use& use) const;
+
+  /// Append a column to the chunks: the numbers of the labels of one of ours.
+  void add_codes(std::size_t column, const Labels& labels, std::vector<Chunk>& chunks,
+                 std::vector<std::shared_ptr<void>>& owners) const;
 
   std::vector<std::string> names_;
   std::vector<Chunk> chunks_;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,15 @@ _DERIVE = "derive numbers first, such as (t - t[0]) / numpy.timedelta64(1, 'D') 
 _WHAT = {"y": "an outcome", "y_pred": "a prediction"}
 
 
-def read(X: Any) -> tuple[_core.Table, bool]:
+def read(X: Any, text: Collection[str] | None = None) -> tuple[_core.Table, bool]:
     """Borrow a table. Returns it, and whether its columns have names.
 
-    Columns that are not numeric are included, but cannot be selected.
+    Columns of text can be selected with their labels; of pandas, only those named in `text` unless it is None. Columns
+    that hold neither numbers nor labels are included, but cannot be selected.
     """
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
-        return _read_pandas(X), _has_names(X.columns)
+        return _read_pandas(X, text), _has_names(X.columns)
     if hasattr(X, "__arrow_c_stream__"):
         _refuse_nul(X)
         return _distinct(_core.Table.from_stream(X.__arrow_c_stream__())), True
@@ -50,7 +51,7 @@ def read_numbers(X: Any) -> tuple[_core.Table, list[str]]:
     numeric: list[int] = []
     left_out: list[str] = []
     for j, name in enumerate(table.names):
-        if table.numeric(j):
+        if table.kind(j) == "number":
             numeric.append(j)
         else:
             left_out.append(name)
@@ -76,6 +77,24 @@ def select_names(table: _core.Table, features: Sequence[str], named: bool) -> _c
             + (f"; did you mean {near[0]!r}?" if near else f"; its columns are {', '.join(table.names)}")
         )
     return table.select([place[name] for name in features])
+
+
+def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.int64], list[str]]:
+    """The labels of a column of text, booleans or integers, ascending, and the number of each row's label in that list;
+    -1 where the value is missing."""
+    if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
+        table = _core.Table.from_stream(values.__arrow_c_stream__())
+        if len(table.names) != 1:
+            raise ValueError(f"{name} has {len(table.names)} columns, expected one")
+    else:
+        table = _label_column(values, name)
+    if rows is not None and table.rows != rows:
+        raise ValueError(f"X has {rows} rows, {name} has {table.rows}")
+    found = table.labels(0, table.rows)
+    if not found:
+        return np.full(table.rows, -1), []
+    codes = table.select([0], [found]).to_matrix()[:, 0]
+    return np.where(np.isnan(codes), -1, codes).astype(np.int64), found
 
 
 def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
@@ -255,22 +274,89 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return floats(array, "X")
 
 
-def _read_pandas(frame: Any) -> _core.Table:
+def _read_pandas(frame: Any, text: Collection[str] | None) -> _core.Table:
     names = [str(name) for name in frame.columns]
     for name in names:
         if not is_utf8(name) or "\0" in name:
             raise ValueError(f"the name of the column {name!r} is not valid UTF-8; rename the column")
-    numeric: list[int] = []
+    places: list[int] = []
     columns: list[NDArray[Any]] = []
+    dictionaries: dict[int, list[str | None]] = {}
+    times: list[int] = []
     for j, dtype in enumerate(frame.dtypes):
         kind = getattr(dtype, "kind", "O")
-        if kind not in _NUMBERS:
+        if kind in _TIMES:
+            times.append(j)
             continue
         column = frame.iloc[:, j]
-        if isinstance(dtype, np.dtype):
-            array = column.to_numpy()
-        else:  # pandas' own kinds of numbers, which know missing ones
-            array = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        numeric.append(j)
-        columns.append(_plain(array))
-    return _distinct(_core.Table.from_columns(columns, names, numeric, len(frame)))
+        if kind in _NUMBERS:
+            if isinstance(dtype, np.dtype):
+                array = column.to_numpy()
+            else:  # pandas' own kinds of numbers, which know missing ones
+                array = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            columns.append(_plain(array))
+        elif text is None or names[j] in text:
+            codes, values = _factorized(column)
+            if values is None:
+                continue
+            columns.append(codes)
+            dictionaries[j] = values
+        else:
+            continue
+        places.append(j)
+    return _distinct(_core.Table.from_columns(columns, names, places, len(frame), dictionaries, times))
+
+
+def _factorized(column: Any) -> tuple[NDArray[Any], list[str | None] | None]:
+    """A column of pandas as integers and the texts that they refer to; None if the values are no labels."""
+    if hasattr(column, "cat"):
+        codes, values, is_category = column.cat.codes.to_numpy(), list(column.cat.categories), True
+    else:
+        try:
+            codes, unique = sys.modules["pandas"].factorize(column)
+        except TypeError:  # values that cannot be compared, such as lists
+            return np.empty(0), None
+        values, is_category = list(unique), False
+    texts = [_text_of_label(value) for value in values]
+    # Objects that are all numbers may be numbers of any kind, such as Decimal: not a column of labels.
+    if None in texts or not (is_category or any(isinstance(value, (str, bool)) for value in values)):
+        return np.empty(0), None
+    return np.ascontiguousarray(codes), texts
+
+
+def _text_of_label(value: Any) -> str | None:
+    """The text of a label; None if the value is neither text nor a boolean nor an integer."""
+    if isinstance(value, str):
+        return value if is_utf8(value) else None
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return None
+
+
+def _label_column(values: Any, name: str) -> _core.Table:
+    """A table of one column that holds labels."""
+    if not hasattr(values, "dtype"):
+        values = np.asarray(values, dtype=object)
+    if getattr(values, "ndim", 1) != 1:
+        raise ValueError(f"{name} has {values.ndim} dimensions, expected a column")
+    kind = getattr(values.dtype, "kind", "O")
+    if kind in _TIMES:
+        raise ValueError(f"{name} holds {_TIMES[kind]} ({values.dtype}); {_DERIVE}")
+    if kind in _NUMBERS and isinstance(values.dtype, np.dtype):
+        array = np.asarray(unmasked(values, name))
+        return _core.Table.from_columns([_plain(array)], [name], [0], len(array))
+    objects = np.asarray(values, dtype=object)
+    codes = np.full(len(objects), -1)
+    places: dict[str, int] = {}
+    for i, value in enumerate(objects):
+        if value is None or value is np.ma.masked or type(value).__name__ == "NAType" or value != value:
+            continue
+        text = _text_of_label(value)
+        if text is None:
+            raise ValueError(f"{name}[{i}] is {value!r}; expected text, booleans or integers")
+        codes[i] = places.setdefault(text, len(places))
+    return _core.Table.from_columns([codes], [name], [0], len(codes), {0: list(places)})

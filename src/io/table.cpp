@@ -29,6 +29,13 @@ std::unique_ptr<TableReader> TableReader::open(const std::filesystem::path& file
   return internal::open_csv(file, options, format == internal::TableFormat::kGzippedCsv);
 }
 
+void TableReader::select(std::vector<std::string> numbers, std::vector<std::string> carried) {
+  std::vector<SelectedColumn> columns;
+  columns.reserve(numbers.size());
+  for (std::string& name : numbers) columns.push_back({.name = std::move(name)});
+  select_columns(std::move(columns), std::move(carried));
+}
+
 std::unique_ptr<TableWriter> TableWriter::open(const std::filesystem::path& file, const TableReader& from,
                                                std::vector<std::string> added) {
   const internal::TableFormat format = internal::format_of(file);

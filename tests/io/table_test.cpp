@@ -697,7 +697,7 @@ TEST_F(TableErrors, AMisspeltColumnIsSuggestedOrTheColumnsAreListed) {
 TEST_F(TableErrors, AColumnOfTextIsNotOfNumbers) {
   copy_table(with_bytes("homes.csv", "price,name\n1,\n2,2\n3,oak st\n"), at("homes.parquet"));
   const auto csv = TableReader::open(at("homes.csv"));
-  EXPECT_EQ(csv->columns()[1].kind, ColumnKind::kOther);
+  EXPECT_EQ(csv->columns()[1].kind, ColumnKind::kText);
   expect_error(ErrorCode::kBadData, "homes.csv: column 'name', row 3: 'oak st' is not a number",
                [&] { csv->select({"name"}, {}); });
   const auto parquet = TableReader::open(at("homes.parquet"));

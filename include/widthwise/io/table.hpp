@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <widthwise/labels.hpp>
 #include <widthwise/matrix_view.hpp>
 
 namespace widthwise {
@@ -16,13 +17,29 @@ namespace widthwise {
 /// The kind of a column.
 enum class ColumnKind {
   kNumber,  ///< integers, floating point, decimals, booleans
-  kOther,   ///< text, dates, lists: copied to the output, never computed with
+  kText,    ///< text, also dates in a CSV file, and dictionaries of text, integers or booleans: read as labels
+  kTime,    ///< dates, times and durations, in a Parquet file
+  kOther,   ///< lists and others: copied to the output, never computed with
 };
 
 /// In a CSV file, the kind is inferred from the first megabyte; a column that is empty there counts as numeric.
 struct ColumnInfo {
   std::string name;
   ColumnKind kind = ColumnKind::kNumber;
+};
+
+/// A column of TableBatch::numbers. By default its cells are numbers. As labels (labels.hpp), text, booleans and
+/// integers become the number of their label, NaN for a missing cell.
+struct SelectedColumn {
+  std::string name;
+
+  /// Read labels: those of other tables, such as the categories of a model. An unknown label is NaN. Borrowed while the
+  /// reader reads.
+  const Labels* known = nullptr;
+
+  /// Read labels and add the new ones, up to one more than `max_labels`; further ones are NaN. Borrowed likewise.
+  Labels* collected = nullptr;
+  std::size_t max_labels = 1'000'000;
 };
 
 /// A batch of rows of a table: the selected numbers, and the original columns for a writer. Reading into a batch again
@@ -88,7 +105,11 @@ class TableReader {
   /// Select the columns of TableBatch::numbers. Call once, before the first read. Throws kInvalidArgument for a missing
   /// column, with the most similar name, and kBadData for a column that is not numeric. Columns in `carried` are also
   /// kept unchanged for a writer, including those that are read as numbers. No other columns are read.
-  virtual void select(std::vector<std::string> numbers, std::vector<std::string> carried) = 0;
+  void select(std::vector<std::string> numbers, std::vector<std::string> carried);
+
+  /// The same with labels. Throws kBadData for a column whose values are not labels; when labels are collected, `next`
+  /// throws kBadData, with the row, for a number that is not an integer.
+  virtual void select_columns(std::vector<SelectedColumn> columns, std::vector<std::string> carried) = 0;
 
   /// Select the column of TableBatch::keys: integers, never rounded to floating point. Negative ones are stored as
   /// two's complement. Call once, before select. Throws kInvalidArgument for a missing column and kBadData for a column

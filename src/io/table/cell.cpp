@@ -12,25 +12,6 @@
 namespace widthwise::internal {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char letter) { return letter == ' ' || letter == '\t'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-/// `word` is in lower case.
-bool is_word(std::string_view text, std::string_view word) {
-  return std::ranges::equal(
-      text, word, [](char a, char b) { return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b; });
-}
-
-bool is_missing(std::string_view text) {
-  return text.empty() || is_word(text, "na") || is_word(text, "nan") || is_word(text, "null");
-}
-
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
-
 /// Whether a number outside the range of a double is too small, which counts as 0.
 bool is_tiny(std::string_view text) {
   const std::size_t exponent = text.find_first_of("eE");

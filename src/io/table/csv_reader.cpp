@@ -263,7 +263,7 @@ class CsvReader final : public FileTableReader {
       const std::optional<std::int64_t> bad = first ? first_text(cells_of(*first, j)) : std::nullopt;
       first_texts_.emplace_back();
       if (bad) first_texts_.back() = {static_cast<std::uint64_t>(*bad), cells_of(*first, j).GetString(*bad)};
-      columns.push_back({blocks.schema().field(j)->name(), bad ? ColumnKind::kOther : ColumnKind::kNumber});
+      columns.push_back({blocks.schema().field(j)->name(), bad ? ColumnKind::kText : ColumnKind::kNumber});
     }
     set_columns(std::move(columns));
   }
@@ -316,8 +316,10 @@ class CsvReader final : public FileTableReader {
     refuse_cell(ErrorCode::kBadData, file(), columns()[column].name, text.row, text.cell);
   }
 
+  void check_as_labels(std::size_t /*column*/) const override {}  // any text is a label
+
   void check_as_key(std::size_t column) const override {
-    if (columns()[column].kind == ColumnKind::kOther) refuse_as_numbers(column);
+    if (columns()[column].kind == ColumnKind::kText) refuse_as_numbers(column);
   }
 
  private:

@@ -1,18 +1,17 @@
 #include "io/table/numbers.hpp"
 
 #include <arrow/array.h>
-#include <arrow/status.h>
 #include <arrow/type.h>
 #include <arrow/type_traits.h>
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
-#include <arrow/visit_array_inline.h>
 
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
 
 #include "io/table/cell.hpp"
+#include "io/table/visit.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -69,27 +68,6 @@ std::optional<std::int64_t> keys_from_text(const arrow::BinaryArray& column, std
     out[static_cast<std::size_t>(i)] = *key;
   }
   return std::nullopt;
-}
-
-template <class Use>
-struct Visitor {
-  template <class Array>
-  arrow::Status Visit(const Array& array) {
-    result = use(array);
-    return arrow::Status::OK();
-  }
-
-  const Use& use;
-  std::optional<std::int64_t> result;
-};
-
-/// Call use(column) with the column as the array of its type.
-template <class Use>
-std::optional<std::int64_t> visit(const arrow::Array& column, const Use& use) {
-  Visitor<Use> visitor{use, std::nullopt};
-  const arrow::Status status = arrow::VisitArrayInline(column, &visitor);
-  if (!status.ok()) throw std::logic_error("visit: " + status.ToString());
-  return visitor.result;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <widthwise/error.hpp>
 
 #include "io/table/errors.hpp"
+#include "io/table/label_cells.hpp"
 #include "io/table/numbers.hpp"
 #include "io/table/reader.hpp"
 #include "message.hpp"
@@ -28,6 +29,12 @@ constexpr std::int64_t kColumnBytes = 1 << 18;
 void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
   if (field.is_leaf()) leaves.push_back(field.column_index);
   for (const parquet::arrow::SchemaField& child : field.children) add_leaves(child, leaves);
+}
+
+ColumnKind kind_of(const arrow::DataType& type) {
+  if (is_number_type(type)) return ColumnKind::kNumber;
+  if (arrow::is_temporal(type.id())) return ColumnKind::kTime;
+  return is_label_type(type) ? ColumnKind::kText : ColumnKind::kOther;
 }
 
 /// Thread safety: none.
@@ -69,8 +76,7 @@ class ParquetReader final : public FileTableReader {
 
     std::vector<ColumnInfo> columns;
     for (const parquet::arrow::SchemaField& field : reader_->manifest().schema_fields) {
-      columns.push_back(
-          {field.field->name(), is_number_type(*field.field->type()) ? ColumnKind::kNumber : ColumnKind::kOther});
+      columns.push_back({field.field->name(), kind_of(*field.field->type())});
     }
     if (columns.empty()) refuse(ErrorCode::kBadData, file(), "there are no columns");
     set_columns(std::move(columns));
@@ -121,21 +127,29 @@ class ParquetReader final : public FileTableReader {
     return block;
   }
 
-  void refuse_as_numbers(std::size_t column) const override {
-    refuse(ErrorCode::kBadData, file(),
-           fmt::format("column {} has type {}; expected numbers", in_quotes(columns()[column].name),
-                       one_line(reader_->manifest().schema_fields[column].field->type()->ToString())));
+  void refuse_as_numbers(std::size_t column) const override { refuse_type(column, "numbers"); }
+
+  void check_as_labels(std::size_t column) const override {
+    if (!is_label_type(type_of(column))) refuse_type(column, "text, booleans or integers");
   }
 
   void check_as_key(std::size_t column) const override {
-    const arrow::DataType& type = *reader_->manifest().schema_fields[column].field->type();
-    if (arrow::is_integer(type.id())) return;
-    refuse(ErrorCode::kBadData, file(),
-           fmt::format("column {} has type {}; expected a unique integer per row", in_quotes(columns()[column].name),
-                       one_line(type.ToString())));
+    if (!arrow::is_integer(type_of(column).id())) refuse_type(column, "a unique integer per row");
   }
 
  private:
+  [[nodiscard]] const arrow::DataType& type_of(std::size_t column) const {
+    return *reader_->manifest().schema_fields[column].field->type();
+  }
+
+  [[noreturn]] void refuse_type(std::size_t column, std::string_view expected) const {
+    const bool is_time = columns()[column].kind == ColumnKind::kTime;
+    refuse(ErrorCode::kBadData, file(),
+           fmt::format("column {} has type {}; expected {}{}", in_quotes(columns()[column].name),
+                       one_line(type_of(column).ToString()), expected,
+                       is_time ? fmt::format("; {}", kDeriveFromDates) : ""));
+  }
+
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::unique_ptr<arrow::RecordBatchReader> batches_;  // after reader_, which must outlive it
   RowGroups row_groups_;                               // to read

@@ -15,6 +15,7 @@
 
 #include "hash.hpp"
 #include "io/table/errors.hpp"
+#include "io/table/label_cells.hpp"
 #include "io/table/numbers.hpp"
 #include "message.hpp"
 #include "text.hpp"
@@ -106,7 +107,7 @@ void FileTableReader::select_key(const std::string& column) {
   key_ = index;
 }
 
-void FileTableReader::select(std::vector<std::string> numbers, std::vector<std::string> carried) {
+void FileTableReader::select_columns(std::vector<SelectedColumn> columns, std::vector<std::string> carried) {
   if (carried_) refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select was called twice");
   // A column may be selected several times; read it once.
   std::vector<std::size_t> wanted;
@@ -119,9 +120,13 @@ void FileTableReader::select(std::vector<std::string> numbers, std::vector<std::
     return places[column];
   };
   std::vector<int> number_columns;
-  for (const std::string& name : numbers) {
-    const std::size_t column = index_of(name);
-    if (columns_[column].kind != ColumnKind::kNumber) refuse_as_numbers(column);
+  for (const SelectedColumn& selected : columns) {
+    const std::size_t column = index_of(selected.name);
+    if (holds_labels(selected)) {
+      check_as_labels(column);
+    } else if (columns_[column].kind != ColumnKind::kNumber) {
+      refuse_as_numbers(column);
+    }
     number_columns.push_back(place_of(column));
   }
   std::vector<int> carried_columns;
@@ -133,7 +138,7 @@ void FileTableReader::select(std::vector<std::string> numbers, std::vector<std::
   const std::shared_ptr<arrow::Schema> schema = start(wanted);
   arrow::FieldVector fields;
   for (const int column : carried_columns) fields.push_back(schema->field(column));
-  number_names_ = std::move(numbers);
+  selected_ = std::move(columns);
   number_columns_ = std::move(number_columns);
   carried_columns_ = std::move(carried_columns);
   carried_ = arrow::schema(std::move(fields));
@@ -174,15 +179,28 @@ void FileTableReader::fill(TableBatch::State& batch, const arrow::RecordBatch& r
   batch.numbers.resize(std::max(batch.numbers.size(), batch.rows * batch.columns));
   for (std::int64_t begin = 0; begin < rows.num_rows(); begin += kRowsAtOnce) {
     const std::int64_t end = std::min(begin + kRowsAtOnce, rows.num_rows());
-    for (std::size_t j = 0; j < numbers.size(); ++j) {
-      double* const out = batch.numbers.data() + static_cast<std::size_t>(begin) * batch.columns + j;
-      if (const std::optional<std::int64_t> bad = fill_numbers(*numbers[j], begin, end, out, batch.columns)) {
-        const std::string_view cell = static_cast<const arrow::BinaryArray&>(*numbers[j]).GetView(*bad);
-        refuse_cell(ErrorCode::kBadData, file_, number_names_[j], batch.first_row + static_cast<std::uint64_t>(*bad),
-                    cell);
-      }
-    }
+    for (std::size_t j = 0; j < numbers.size(); ++j) fill_column(batch, j, *numbers[j], begin, end);
   }
+}
+
+void FileTableReader::fill_column(TableBatch::State& batch, std::size_t j, const arrow::Array& column,
+                                  std::int64_t begin, std::int64_t end) const {
+  double* const out = batch.numbers.data() + static_cast<std::size_t>(begin) * batch.columns + j;
+  const SelectedColumn& selected = selected_[j];
+  const bool labels = holds_labels(selected);
+  const bool of_numbers = columns_[places_.at(selected.name)].kind == ColumnKind::kNumber;
+  const std::optional<std::int64_t> bad =
+      labels ? fill_labels(column, begin, end, selected, of_numbers, out, batch.columns)
+             : fill_numbers(column, begin, end, out, batch.columns);
+  if (!bad) return;
+  const std::uint64_t row = batch.first_row + static_cast<std::uint64_t>(*bad);
+  if (labels) {
+    refuse(ErrorCode::kBadData, file_,
+           fmt::format("column {}, row {}: the number is not an integer; expected text, booleans or integers",
+                       in_quotes(selected.name), row + 1));
+  }
+  refuse_cell(ErrorCode::kBadData, file_, selected.name, row,
+              static_cast<const arrow::BinaryArray&>(column).GetView(*bad));
 }
 
 void FileTableReader::fill_keys(TableBatch::State& batch, const arrow::RecordBatch& rows) const {

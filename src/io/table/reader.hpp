@@ -35,7 +35,7 @@ class FileTableReader : public TableReader {
 
   [[nodiscard]] const std::vector<ColumnInfo>& columns() const final { return columns_; }
   [[nodiscard]] bool has_column(const std::string& name) const final { return places_.contains(name); }
-  void select(std::vector<std::string> numbers, std::vector<std::string> carried) final;
+  void select_columns(std::vector<SelectedColumn> columns, std::vector<std::string> carried) final;
   void select_key(const std::string& column) final;
   bool next(TableBatch& batch) final;
   [[nodiscard]] std::uint64_t fingerprint() const final { return fingerprint_; }
@@ -58,6 +58,8 @@ class FileTableReader : public TableReader {
   virtual std::shared_ptr<arrow::RecordBatch> read_block() = 0;
   /// Throw kBadData: the column is not numeric.
   [[noreturn]] virtual void refuse_as_numbers(std::size_t column) const = 0;
+  /// Throw kBadData unless the column can hold labels.
+  virtual void check_as_labels(std::size_t column) const = 0;
   /// Throw kBadData unless the column can hold integers, which are read exactly.
   virtual void check_as_key(std::size_t column) const = 0;
 
@@ -67,6 +69,8 @@ class FileTableReader : public TableReader {
  private:
   [[nodiscard]] std::size_t index_of(const std::string& name) const;
   void fill(TableBatch::State& batch, const arrow::RecordBatch& rows) const;
+  void fill_column(TableBatch::State& batch, std::size_t j, const arrow::Array& column, std::int64_t begin,
+                   std::int64_t end) const;
   void fill_keys(TableBatch::State& batch, const arrow::RecordBatch& rows) const;
 
   std::filesystem::path file_;
@@ -75,7 +79,7 @@ class FileTableReader : public TableReader {
   std::uint64_t fingerprint_ = 0;
   std::vector<ColumnInfo> columns_;
   std::unordered_map<std::string, std::size_t> places_;  // column indices by name
-  std::vector<std::string> number_names_;
+  std::vector<SelectedColumn> selected_;
   std::vector<int> number_columns_;   // indices in a block
   std::vector<int> carried_columns_;  // likewise
   std::optional<std::size_t> key_;    // its index in the table

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <widthwise/io/table.hpp>
+
+namespace widthwise::internal {
+
+[[nodiscard]] inline bool holds_labels(const SelectedColumn& column) {
+  return column.known != nullptr || column.collected != nullptr;
+}
+
+/// Whether fill_labels supports columns of this type: text, booleans, numbers, and dictionaries of them.
+[[nodiscard]] bool is_label_type(const arrow::DataType& type);
+
+/// Write the numbers of the labels in rows [begin, end) of a column to out[0], out[stride], ...; missing cells are NaN.
+/// The column has a label type, or bytes (cells of a CSV file, which are numbers if `of_numbers`). Return the first row
+/// whose number is not an integer, if any, when labels are collected.
+[[nodiscard]] std::optional<std::int64_t> fill_labels(const arrow::Array& column, std::int64_t begin, std::int64_t end,
+                                                      const SelectedColumn& selected, bool of_numbers, double* out,
+                                                      std::size_t stride);
+
+}  // namespace widthwise::internal
