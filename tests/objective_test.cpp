@@ -446,20 +446,6 @@ TEST(GeneralObjective, QuantileNodesApproachTheDoubleLoop) {
   EXPECT_NEAR(evaluate(*every, problem).loss, exact.loss, 1e-12);
 }
 
-TEST(ErrorFit, IsTheMeanSquareOfThePaper) {
-  const std::vector<double> r{1.0, -2.0, 0.0};
-  const std::vector<double> g{0.5, 5.0, 1.0};
-  std::vector<double> gradient(3);
-  std::vector<double> hessian(3);
-  const auto objective = make_error_fit_objective();
-  EXPECT_DOUBLE_EQ(objective->evaluate({r}, MatrixView::column(g), MutableMatrixView::column(gradient),
-                                       MutableMatrixView::column(hessian)),
-                   (0.25 + 1.0 + 1.0) / 3);
-  EXPECT_DOUBLE_EQ(gradient[0], 2 * -0.5 / 3);
-  EXPECT_DOUBLE_EQ(gradient[1], 2 * 1.0 / 3);
-  EXPECT_DOUBLE_EQ(hessian[2], 2.0 / 3);
-}
-
 TEST(WidthObjectives, OptionsThatMakeNoSenseAreErrors) {
   EXPECT_THROW((void)make_width_objective(make_transform("identity"), Score::kAbsolute), Error);
   EXPECT_THROW((void)make_width_objective(make_transform("linear"), Score::kLog), Error);
@@ -560,16 +546,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, PairMethod::kSummary},
                     Case{"mixture", Score::kSquared}),
     [](const auto& test) { return test.param.name(); });
-
-TEST(ErrorFit, ShardsEqualTheSingleCall) {
-  Random random(73);
-  const auto objective = make_error_fit_objective();
-  const Problem problem = make_problem(1, 100, Flavour::kWeights, random);
-  const LevelEvaluation single = evaluate(*objective, problem);
-  const LevelEvaluation sharded = evaluate_sharded(*objective, problem, 3);
-  EXPECT_NEAR(sharded.loss, single.loss, 1e-12 * single.loss);
-  expect_near(sharded.gradient, single.gradient, 1e-12 * maximum(single.gradient), "gradient");
-}
 
 // --- the summary
 // ------------------------------------------------------------------------------------------------------------

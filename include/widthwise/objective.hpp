@@ -99,7 +99,4 @@ struct WidthOptions {
 [[nodiscard]] std::unique_ptr<const Objective> make_pairwise_objective(std::shared_ptr<const Transform> transform,
                                                                        Score score, const WidthOptions& options = {});
 
-/// mean (g - r^2)^2: the fit of the squared error in the paper's row `ERC (error fit)`.
-[[nodiscard]] std::unique_ptr<const Objective> make_error_fit_objective();
-
 }  // namespace widthwise
