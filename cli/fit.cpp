@@ -13,7 +13,6 @@
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/registry.hpp>
-#include <widthwise/transform.hpp>
 #include <widthwise/version.hpp>
 
 #include "command.hpp"
@@ -147,10 +146,6 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
           .cv_predictions = cross_validated ? data.predictions : std::span<const double>()};
 }
 
-bool needs_localizer(const FitOptions& options) {
-  return options.score_transform == "auto" || make_transform(options.score_transform)->parameter_count() > 0;
-}
-
 FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
                             const Communicator* communicator = nullptr) {
   ProgressBar bar("rounds");
@@ -177,7 +172,7 @@ void run_as_worker(const FitArguments& arguments) {
   Checkpoint checkpoint(arguments.output + ".checkpoint", fit_number(arguments, columns, origin, engine_version),
                         communicator.get());
   const Trainers trainers =
-      make_trainers(arguments.trainers, options.seed, needs_localizer(options), {communicator.get(), &checkpoint});
+      make_trainers(arguments.trainers, options.seed, options.needs_localizer(), {communicator.get(), &checkpoint});
   const FitResult result = fit_with_progress(table_of(arguments, columns, data), trainers, options, communicator.get());
   all_or_none(*communicator, [&] { save(result.model, arguments.output); });
   checkpoint.remove();
@@ -202,7 +197,7 @@ void run(const FitArguments& arguments) {
   }
   const FitOptions& options = arguments.options;
   const FitColumns columns = choose_columns(arguments.columns);
-  const Trainers trainers = make_trainers(arguments.trainers, options.seed, needs_localizer(options));
+  const Trainers trainers = make_trainers(arguments.trainers, options.seed, options.needs_localizer());
   const FitData data = read_rows(arguments.columns, columns.features, {});
   const FitResult result = fit_with_progress(table_of(arguments, columns, data), trainers, options);
   save(result.model, arguments.output);

@@ -253,6 +253,17 @@ TEST(Fit, LeavesTheCalibrationEmptyWhenAskedTo) {
   EXPECT_TRUE(std::isinf(interval.lower) && std::isinf(interval.upper));
 }
 
+TEST(Fit, TakesANumberOfCalibrationRows) {
+  const Table table(200);
+  const auto calibrated = [&](double size) {
+    return fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity", .calibration_size = size});
+  };
+  EXPECT_EQ(calibrated(60).report.calibration_rows, 60U);
+  expect_error(ErrorCode::kInvalidArgument,
+               "fit: calibration_size is 200; expected a share below 1, or fewer rows than the 200 of the table",
+               [&] { (void)calibrated(200); });
+}
+
 TEST(Fit, KeepsSketchesOfTheRowsThatTrainedAndCalibrated) {
   const Table table(800);
   const Model model =

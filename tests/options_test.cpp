@@ -48,7 +48,7 @@ TEST(FitOptions, EveryFieldIsDescribed) {
       << "describe the new field of FitOptions in FitOptions::table()";
 }
 
-TEST(FitOptions, EveryFieldIsInTheCheckpointKey) {
+TEST(FitOptions, EveryFieldThatTrainingDependsOnIsInTheCheckpointKey) {
   for (const OptionInfo& info : FitOptions::table().infos()) {
     ASSERT_TRUE(values_of_fit().contains(info.name)) << "add values of " << info.name << " to values_of_fit()";
     const auto& values = values_of_fit().at(info.name);
@@ -59,7 +59,8 @@ TEST(FitOptions, EveryFieldIsInTheCheckpointKey) {
       FitOptions::table().set(options, info.name, value);
       keys.insert(options.to_string());
     }
-    EXPECT_EQ(keys.size(), values.size()) << info.name;
+    // The guarantee only chooses a quantile: `calibrate` can change it later.
+    EXPECT_EQ(keys.size(), info.name == "guarantee" ? 1 : values.size()) << info.name;
   }
 }
 
@@ -119,14 +120,6 @@ TEST(FitOptions, UnknownNamesGetASuggestion) {
   FitOptions options;
   EXPECT_EQ(complaint_of([&] { FitOptions::table().set(options, "fold", "3"); }),
             "unknown option 'fold'; did you mean 'folds'?");
-}
-
-TEST(FitOptions, ANumberOfCalibrationRowsIsAShareOfAllRows) {
-  FitOptions options;
-  options.calibration_size = 300;
-  EXPECT_EQ(options.calibration_fraction(1000), 0.3);
-  EXPECT_EQ(complaint_of([&] { (void)options.calibration_fraction(300); }),
-            "fit: calibration_size is 300; expected a share below 1, or fewer rows than the 300 of the table");
 }
 
 TEST(OptionValues, ValuesMayContainCommas) {

@@ -60,7 +60,7 @@ TEST(Registry, TheChoiceOfTrainersIsInTheCheckpointKey) {
     TrainerOptions options;
     TrainerOptions::table().set(options, info.name, values.at(info.name));
     EXPECT_EQ(TrainerOptions::table().get(options, info.name), values.at(info.name));
-    EXPECT_EQ(options.to_string() != TrainerOptions().to_string(), info.changes_model) << info.name;
+    EXPECT_EQ(options.to_string() != TrainerOptions().to_string(), info.in_key) << info.name;
   }
 }
 

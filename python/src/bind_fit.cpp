@@ -46,9 +46,7 @@ std::tuple<Model, std::string, std::string> fit_table(const Table& table, const 
                                                       const FitColumns& columns, const FitOptions& options,
                                                       const TrainerOptions& trainer_options,
                                                       const nb::object& progress) {
-  const ResolvedGoal resolved = resolve_goal(options.goal, options.score_transform, options.sides.value_or(Sides::kOne),
-                                             std::nullopt, {.score = options.score});
-  const Trainers trainers = make_trainers(trainer_options, options.seed, resolved.objective != nullptr);
+  const Trainers trainers = make_trainers(trainer_options, options.seed, options.needs_localizer());
   FitResult result = [&] {
     const nb::gil_scoped_release release;
     std::vector<double> copy;

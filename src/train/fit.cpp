@@ -58,11 +58,9 @@ void compare(const Candidate& chosen, const Goals& goals, const Holdout& holdout
 /// How the model was made, for its file.
 std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitTable& table, const BaseTrainer* base,
                                             const LocalizerTrainer* localizer, const FitOptions& options,
-                                            const Workers& workers) {
-  FitOptions noted = options;
-  noted.guarantee = {};  // the model stores its guarantee, and `calibrate` may change it
+                                            const std::string& settings, const Workers& workers) {
   std::map<std::string, std::string> notes{
-      {"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}, {"options", noted.to_string()}};
+      {"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}, {"options", settings}};
   workers.add_note(notes);
   if (internal::given_predictions(table).empty()) {
     notes["base"] = std::string(base->name());
@@ -89,7 +87,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
               const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator) {
   const Workers workers(communicator);
   Goals goals = internal::resolve_goals(options);
-  internal::validate(table, base, localizer, options, goals.chosen, workers);
+  const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
 
   const Splits splits(table, options, workers);
   const FittingRows rows = internal::fit_base_model(table, splits, base, progress);
@@ -122,7 +120,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .fit_residuals = internal::residual_quantiles(residuals),
                                 .fit_rows = splits.fitting_rows(),
                                 .fit_sketch = internal::sketch_of(table, rows.x.features(), rows.y, workers),
-                                .notes = notes_of(chosen.goal, table, base, localizer, options, workers)});
+                                .notes = notes_of(chosen.goal, table, base, localizer, options, settings, workers)});
   Model model = internal::calibrate(fitted, table, splits, workers, options.seed, report.warnings);
   return {std::move(model), std::move(report)};
 }

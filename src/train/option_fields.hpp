@@ -101,7 +101,7 @@ void add_group(std::vector<Field>& all, const std::string& group, std::vector<Fi
 template <class Options>
 auto threads_field(std::size_t Options::* member) {
   auto field = count_field("threads", member, 0, "training threads; 0 is automatic", 4096);
-  field.info.changes_model = false;
+  field.info.in_key = false;
   return field;
 }
 

@@ -126,7 +126,8 @@ Field values_field(TrainerKind kind, OptionValues TrainerOptions::* member) {
   return {{.name = name + "_options",
            .form = "NAME=VALUE,...",
            .expected = "options as NAME=VALUE, such as learning_rate=0.1,max_depth=3",
-           .help = "options of the " + name + "'s trainer (" + options_by_trainer(kind) + ")"},
+           .help = fmt::format("options for training the {} ({})", kind == TrainerKind::kBase ? "base model" : name,
+                               options_by_trainer(kind))},
           [=](TrainerOptions& options, std::string_view text) {
             options.*member = parse_option_values(text);
             return true;
@@ -211,7 +212,7 @@ const OptionTable<TrainerOptions>& TrainerOptions::table() {
          .form = "FILE",
          .expected = "a file",
          .help = "XGBoost's library file; default: $WIDTHWISE_XGBOOST, or that of the xgboost package of python3",
-         .changes_model = false},
+         .in_key = false},
         [](TrainerOptions& options, std::string_view text) {
           options.xgboost = text;
           return true;

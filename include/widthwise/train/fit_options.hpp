@@ -71,8 +71,8 @@ struct FitOptions {
 
   [[nodiscard]] static const OptionTable<FitOptions>& table();
 
-  /// The share of this many rows that calibrates. Throws kInvalidArgument for a number of rows that leaves none to fit.
-  [[nodiscard]] double calibration_fraction(double rows) const;
+  /// Whether the score transform has parameters to train.
+  [[nodiscard]] bool needs_localizer() const;
 
   /// The checkpoint key: equal for equal options only.
   [[nodiscard]] std::string to_string() const { return table().to_string(*this); }

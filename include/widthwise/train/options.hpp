@@ -19,7 +19,7 @@ struct OptionInfo {
   std::string help;        ///< a noun phrase or an imperative
   std::string group = {};  ///< heading of --help and docs/options.md
   std::string default_value = {};
-  bool changes_model = true;  ///< false for options that change only how fast a fit is; they are not in the key
+  bool in_key = true;  ///< false for options that training does not depend on, such as the number of threads
 };
 
 /// Values of options by name, as text.
@@ -84,11 +84,17 @@ class OptionTable {
     for (const Field& field : fields_) set(copy, field.info.name, field.write(options));
   }
 
-  /// All options that change the model, as "name=value name=value": equal for equal options only.
+  /// What to_string writes, after check.
+  [[nodiscard]] std::string checked_to_string(const Options& options) const {
+    check(options);
+    return to_string(options);
+  }
+
+  /// The options of the key as "name=value name=value": equal for equal options only.
   [[nodiscard]] std::string to_string(const Options& options) const {
     std::string text;
     for (const Field& field : fields_) {
-      if (!field.info.changes_model) continue;
+      if (!field.info.in_key) continue;
       if (!text.empty()) text += ' ';
       text.append(field.info.name).append("=").append(field.write(options));
     }

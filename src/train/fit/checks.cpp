@@ -81,8 +81,7 @@ void check_shapes(const FitTable& table) {
 }
 
 /// All that was chosen, as text.
-std::string settings_of(const FitOptions& options, const BaseTrainer* base, const LocalizerTrainer* localizer) {
-  std::string text = options.to_string();
+std::string settings_of(std::string text, const BaseTrainer* base, const LocalizerTrainer* localizer) {
   if (base != nullptr) text.append(", base ").append(base->name()).append(" ").append(base->settings());
   if (localizer != nullptr) {
     text.append(", localizer ").append(localizer->name()).append(" ").append(localizer->settings());
@@ -126,18 +125,21 @@ void check_rows(double rows, bool trains) {
 
 }  // namespace
 
-void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& options, const ResolvedGoal& goal, const Workers& workers) {
+std::string validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
+                     const FitOptions& options, const ResolvedGoal& goal, const Workers& workers) {
   const bool trains_localizer = goal.objective != nullptr;
+  std::string settings;
   workers.all_or_none([&] {
     check_shapes(table);
     if (given_predictions(table).empty() && base == nullptr && table.x.rows() > 0) {
       throw Error(ErrorCode::kInvalidArgument, "fit: expected predictions or a base model, found neither");
     }
-    FitOptions::table().check(options);
+    settings = FitOptions::table().checked_to_string(options);
     check_values(table, options.outcome_range, base != nullptr || trains_localizer);
   });
-  workers.check_alike(table.x.rows(), columns_of(table), settings_of(options, base, localizer));
+  workers.check_alike(
+      table.x.rows(), columns_of(table),
+      settings_of(fmt::format("{} guarantee={}", settings, options.guarantee.to_string()), base, localizer));
   const std::string transform(goal.rule.transform().name());
   const bool needs_all_rows = goal.rule.transform().affine_form() == nullptr || goal.rule.score() != Score::kAbsolute;
   if (!workers.alone() && trains_localizer && needs_all_rows) {
@@ -148,6 +150,7 @@ void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   if (trains_localizer && localizer == nullptr) {
     throw make_error(ErrorCode::kInvalidArgument, "fit: the transform {} needs a trainer for its localizer", transform);
   }
+  return settings;
 }
 
 void check_rounded_to_zero(std::span<const double> residuals, const Workers& workers) {

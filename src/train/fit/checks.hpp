@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include <widthwise/train/fit.hpp>
 
@@ -8,9 +9,9 @@
 
 namespace widthwise::internal {
 
-/// Check the input of a fit on all workers before anything is done with it.
-void validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& options, const ResolvedGoal& goal, const Workers& workers);
+/// Check the input of a fit on all workers before anything is done with it. Returns the options as text.
+[[nodiscard]] std::string validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
+                                   const FitOptions& options, const ResolvedGoal& goal, const Workers& workers);
 
 /// The mean error is 0: throw unless every residual (n) is.
 void check_rounded_to_zero(std::span<const double> residuals, const Workers& workers);

@@ -147,7 +147,8 @@ Field guarantee_field() {
            .form = "marginal|0..1",
            .expected = "marginal, or a confidence strictly between 0 and 1, such as 0.95",
            .help = "`marginal`: coverage of at least the level on average over calibration sets; a confidence such as "
-                   "0.95: coverage of at least the level for that share of calibration sets"},
+                   "0.95: coverage of at least the level for that share of calibration sets",
+           .in_key = false},
           [](FitOptions& options, std::string_view text) {
             options.guarantee = Guarantee::parse(text);
             return true;
@@ -199,12 +200,8 @@ Field range_field() {
 
 }  // namespace
 
-double FitOptions::calibration_fraction(double rows) const {
-  if (calibration_size < 1) return calibration_size;
-  if (calibration_size < rows) return calibration_size / rows;
-  throw Error(ErrorCode::kInvalidArgument, "fit: calibration_size is " + text_of(calibration_size) +
-                                               "; expected a share below 1, or fewer rows than the " + text_of(rows) +
-                                               " of the table");
+bool FitOptions::needs_localizer() const {
+  return score_transform == kAuto || make_transform(score_transform)->parameter_count() > 0;
 }
 
 const OptionTable<FitOptions>& FitOptions::table() {

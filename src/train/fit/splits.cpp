@@ -9,6 +9,7 @@
 #include <widthwise/random.hpp>
 
 #include "message.hpp"
+#include "text.hpp"
 #include "train/fit/streams.hpp"
 
 namespace widthwise::internal {
@@ -27,10 +28,16 @@ RowSplitter splitter_of(const FitTable& table, const Workers& workers) {
   return {std::move(numbers), workers};
 }
 
-/// Cross-validated predictions calibrate nothing.
+/// The share of the rows that calibrates. Cross-validated predictions calibrate nothing.
 double calibration_share(const FitTable& table, const FitOptions& options, const Workers& workers) {
   if (!table.cv_predictions.empty()) return 0;
-  return options.calibration_fraction(workers.total(static_cast<double>(table.x.rows())));
+  const double size = options.calibration_size;
+  if (size < 1) return size;
+  const double rows = workers.total(static_cast<double>(table.x.rows()));
+  if (size < rows) return size / rows;
+  throw make_error(ErrorCode::kInvalidArgument,
+                   "fit: calibration_size is {}; expected a share below 1, or fewer rows than the {} of the table",
+                   text_of(size), text_of(rows));
 }
 
 }  // namespace

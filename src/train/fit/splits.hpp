@@ -56,7 +56,8 @@ struct TablePart {
 /// deployed model did not predict the rows (cv_predictions).
 class Splits {
  public:
-  /// Throws kTooFewRows when no row is left to hold out, and as RowSplitter::folds does.
+  /// Throws kTooFewRows when no row is left to hold out, kInvalidArgument when none is left to fit, and as
+  /// RowSplitter::folds does.
   Splits(const FitTable& table, const FitOptions& options, const Workers& workers);
 
   [[nodiscard]] const TablePart& calibration() const { return calibration_; }
