@@ -47,6 +47,10 @@ CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<st
   return command.add_option(name, values, description)->type_name(type)->allow_extra_args(false);
 }
 
+CLI::Option* add_copied_columns(CLI::App& command, std::vector<std::string>& columns) {
+  return add_list(command, "--columns", columns, "A,B,...", "columns of the table to copy to the output; default: all");
+}
+
 CLI::Validator whole_number() {
   const auto check = [](const std::string& text) {
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -121,22 +125,6 @@ double parse_number(std::string_view option, std::string_view text) {
   const auto value = internal::read_whole<double>(text);
   if (!value) refuse(option, fmt::format("'{}' is not a number", text));
   return *value;
-}
-
-std::pair<std::string, std::string> parse_pair(std::string_view option, std::string_view text) {
-  auto parts = split(text, ',');
-  if (parts.size() != 2) refuse(option, fmt::format("'{}' does not have the form LO,HI", text));
-  return {std::move(parts[0]), std::move(parts[1])};
-}
-
-OutcomeRange parse_range(std::string_view text) {
-  const auto [low, high] = parse_pair("--outcome-range", text);
-  OutcomeRange range;
-  if (!low.empty()) range.low = parse_number("--outcome-range", low);
-  if (!high.empty()) range.high = parse_number("--outcome-range", high);
-  if (!(range.low < range.high))
-    refuse("--outcome-range", fmt::format("'{}' is an empty range; expected LO below HI", text));
-  return range;
 }
 
 }  // namespace widthwise::cli

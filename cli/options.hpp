@@ -4,12 +4,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include <widthwise/conformal_predictor.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 
@@ -29,6 +27,8 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string&
 /// Declare an option that may come several times, once for each value.
 CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<std::string>& values,
                       const std::string& type, const std::string& description);
+/// --columns, for the commands that copy their input.
+CLI::Option* add_copied_columns(CLI::App& command, std::vector<std::string>& columns);
 
 /// Declare an option whose value is a whole number, from 0 on.
 template <class Count>
@@ -67,11 +67,5 @@ template <class Arguments>
 [[nodiscard]] std::vector<Level> parse_levels(const std::vector<std::string>& texts);
 [[nodiscard]] Guarantee parse_guarantee(const std::string& text);
 [[nodiscard]] double parse_number(std::string_view option, std::string_view text);
-
-/// "LO,HI".
-[[nodiscard]] std::pair<std::string, std::string> parse_pair(std::string_view option, std::string_view text);
-
-/// "LO,HI" where either may be left out: "0," is everything from 0 on.
-[[nodiscard]] OutcomeRange parse_range(std::string_view text);
 
 }  // namespace widthwise::cli

@@ -86,8 +86,7 @@ void declare(CLI::App& command, PredictArguments& arguments) {
       ->type_name("FILE");
   add_levels(command, arguments.levels, "the levels of the model");
   add_guarantee(command, arguments.guarantee, "the guarantee of the model");
-  add_list(command, "--columns", arguments.columns, "A,B,...",
-           "columns of the table to copy to the output; default: all");
+  add_copied_columns(command, arguments.columns);
   add_json(command, arguments.json);
 }
 

@@ -385,8 +385,7 @@ void declare(CLI::App& command, TrackArguments& arguments) {
       ->type_name("N")
       ->check(whole_number());
   command.add_flag("--restart", arguments.restart, "discard the saved online state and start from the calibration");
-  add_list(command, "--columns", arguments.columns, "A,B,...",
-           "columns of the table to copy to the output; default: all");
+  add_copied_columns(command, arguments.columns);
   add_json(command, arguments.json);
 }
 

@@ -185,10 +185,8 @@ void bind_plans(nb::module_& module) {
 
 void bind_diagnostics(nb::module_& module) {
   const std::string marginal = Guarantee().to_string();
-  module.attr("MIN_SEARCH_ROWS") = kMinSearchRows;
   module.attr("MIN_SLAB_ROWS") = kMinSlabRows;
   module.attr("VERDICT_CONFIDENCE") = kVerdictConfidence;
-  module.attr("WEAK_PLACE_ERROR") = kWeakPlaceError;
   module.def("search_rows", &search_rows, nb::arg("rows"));
   module.def("evaluate", &evaluate_rows, nb::arg("model").none(), nb::arg("sketch").none(), nb::arg("calibration_rows"),
              nb::arg("guarantee"), nb::arg("intervals"), nb::arg("outcomes"), nb::arg("predictions").none(),

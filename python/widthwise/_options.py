@@ -26,9 +26,15 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
     levels = np.atleast_1d(_tables.floats(confidence_level, "confidence_level"))
     if levels.ndim != 1 or not len(levels):
         raise ValueError("confidence_level must be a number or a list of numbers between 0 and 1")
-    if len(np.unique(levels)) < len(levels):
-        raise ValueError(f"confidence_level contains a level twice: {[float(level) for level in levels]}")
     return [float(level) for level in levels]
+
+
+def distinct_levels_of(confidence_level: Levels) -> list[float]:
+    """The default levels of a model, each once."""
+    levels = levels_of(confidence_level, [])
+    if len(set(levels)) < len(levels):
+        raise ValueError(f"confidence_level contains a level twice: {levels}")
+    return levels
 
 
 def whole(value: Any, name: str, minimum: int = 0, maximum: int = 2**64 - 1) -> int:
@@ -50,13 +56,6 @@ def word(value: Any, name: str) -> str:
     if isinstance(value, str) and _tables.is_utf8(value):
         return value
     raise ValueError(f"{name} is {value!r}; expected a word")
-
-
-def flag(value: Any, name: str) -> bool:
-    """True or False."""
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    raise ValueError(f"{name} is {value!r}; expected True or False")
 
 
 def range_of(outcome_range: Any) -> tuple[float, float]:
@@ -125,7 +124,7 @@ def option_text(value: Any, name: str) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, str) and _tables.is_utf8(value):
-        if name != "goal" and _is_number(value):  # objectives and model files write goals as text
+        if is_number(value):
             raise ValueError(f"{name} is the string {value!r}; expected a number without quotes")
         return value
     if isinstance(value, Integral):
@@ -137,7 +136,8 @@ def option_text(value: Any, name: str) -> str:
     raise ValueError(f"{name} is {value!r}; expected a number, a word, True, False or a list")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a string is the text of a number."""
     try:
         float(text)
     except ValueError:
@@ -154,9 +154,12 @@ def option_texts(options: Mapping[str, Any] | None, name: str) -> dict[str, str]
     return {key: option_text(value, f"{name}[{key!r}]") for key, value in options.items()}
 
 
-def fit_options_of(further: Mapping[str, Any] | None, **options: Any) -> dict[str, str]:
+def fit_options_of(
+    further: Mapping[str, Any] | None, goal: Goal | None, guarantee: Guarantee, **options: Any
+) -> dict[str, str]:
     """All options of a fit by name, checked by C++; `further` are those without a parameter of their own."""
-    texts = {name: option_text(value, name) for name, value in options.items()}
+    texts = {"goal": goal_text(goal) or "auto", "guarantee": guarantee_text(guarantee)}
+    texts |= {name: option_text(value, name) for name, value in options.items()}
     for name, text in option_texts(further, "fit_options").items():
         if name in (*texts, "folds", "calibration_size"):
             raise ValueError(f"fit_options contains {name!r}, which has a parameter of its own")

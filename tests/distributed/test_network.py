@@ -145,7 +145,7 @@ def test_a_system_without_namespaces_is_an_error_that_names_the_remedy(table, tm
     done = without_namespaces(words)
     assert done.returncode == 2
     assert "--workers: cannot create a private network for the workers (unshare: " in done.stderr
-    assert "Add --private-network if only trusted programs can reach their ports" in done.stderr
+    assert done.stderr.endswith("Add --private-network if only trusted programs can reach their ports\n")
     assert not (tmp_path / "model").exists()
     done = without_namespaces([*words, "--private-network"])
     assert done.returncode == 0, done.stderr

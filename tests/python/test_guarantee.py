@@ -127,7 +127,7 @@ def test_plans(pac):
 
 @pytest.mark.parametrize("guarantee", ["pac", "0.95", 0, 1, 1.5, math.nan, None, True])
 def test_anything_else_is_refused(guarantee):
-    message = "a confidence strictly between 0 and 1, such as 0.95|expected a number without quotes"
+    message = "expected 'marginal' or a confidence strictly between 0 and 1, such as 0.95"
     for use in (
         lambda: plan(rows=100, guarantee=guarantee),
         lambda: Calibration().add([1.0]).quantile(0.5, guarantee=guarantee),

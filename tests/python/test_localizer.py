@@ -152,7 +152,7 @@ def test_errors_say_what_to_do(localizer, rows):
     assert np.all(np.isinf(intervals))
     with pytest.raises(ValueError, match="has no base model; pass predictions"):
         Predictor(localizer, Calibration()).predict(rows.X)
-    with pytest.raises(ValueError, match="even, narrow or a number from 0 to 1"):
+    with pytest.raises(ValueError, match="expected 'even', 'narrow' or a number"):
         Localizer(goal=True)
     with pytest.raises(ValueError, match="n_jobs is 0"):
         Localizer(n_jobs=0).fit(rows.X, rows.y, rows.y_pred)

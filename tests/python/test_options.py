@@ -232,10 +232,10 @@ def test_base_options_reach_the_base_model(rows):
     [
         ({"holdout_fraction": 1.5}, "holdout_fraction is '1.5'; expected a number strictly between 0 and 1"),
         ({"goal": "evn"}, "goal is 'evn'; expected auto, even, narrow or a number from 0 to 1"),
-        ({"goal": True}, "goal is 'true'; expected"),
+        ({"goal": True}, "goal is True; expected"),
         ({"two_sided": 1}, "two_sided is '1'; expected"),
         ({"compare": None}, "compare is 'auto'; expected true or false"),
-        ({"guarantee": 1.5}, "guarantee is '1.5'; expected"),
+        ({"guarantee": 1.5}, "guarantee is 1.5; expected"),
         ({"level_window": (0.9, 0.8)}, "level_window is '0.9,0.8'; expected"),
         ({"fit_options": {"goal": "even"}}, "fit_options contains 'goal', which has a parameter of its own"),
         ({"fit_options": {"calibration_size": 0.5}}, "which has a parameter of its own"),

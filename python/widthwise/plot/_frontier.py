@@ -11,7 +11,7 @@ import numpy as np
 from .. import _core, _tables
 from .._evaluation import evaluate, number, percent
 from .._localizer import Localizer
-from .._options import Goal
+from .._options import Goal, is_number
 from .._predictor import Predictor
 from ._coverage import width_name
 from ._rows import ModelRows
@@ -248,15 +248,7 @@ def _goal_of(model: _core.Model) -> str:
 
 def _evenness(name: str) -> float:
     """The order of goals on the line."""
-    return {"narrow": -1.0, "even": 1.0, ONE_WIDTH: 2.0}.get(name, 0.0 if not _is_number(name) else float(name))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return {"narrow": -1.0, "even": 1.0, ONE_WIDTH: 2.0}.get(name, 0.0 if not is_number(name) else float(name))
 
 
 def _measured(name: str, rows: ModelRows, level: float) -> FrontierPoint:

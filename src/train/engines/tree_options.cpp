@@ -1,5 +1,10 @@
 #include <widthwise/train/tree_options.hpp>
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
 #include "train/option_fields.hpp"
 
 namespace widthwise {
@@ -9,11 +14,10 @@ using internal::count_field;
 using internal::number_field;
 using internal::NumberRange;
 
-}  // namespace
-
-const OptionTable<TreeOptions>& TreeOptions::table() {
-  using Options = TreeOptions;
-  static const OptionTable<Options> kAll({
+/// The fields that localizers and base models share, then `own`, then threads and seed.
+template <class Options>
+OptionTable<Options> tree_table(std::vector<typename OptionTable<Options>::Field> own) {
+  std::vector<typename OptionTable<Options>::Field> fields = {
       number_field("learning_rate", &Options::learning_rate, NumberRange::share(), "shrinkage per tree"),
       count_field("max_depth", &Options::max_depth, 1, "maximum depth of a tree", 30),
       number_field("min_child_weight", &Options::min_child_weight, NumberRange::at_least(0),
@@ -21,32 +25,30 @@ const OptionTable<TreeOptions>& TreeOptions::table() {
       number_field("subsample", &Options::subsample, NumberRange::share(), "share of the rows used per iteration"),
       number_field("column_sample", &Options::column_sample, NumberRange::share(),
                    "share of the columns used per tree"),
-      number_field("lambda", &Options::lambda, NumberRange::at_least(0), "L2 penalty on the values of leaves"),
+      number_field("lambda", &Options::lambda, NumberRange::at_least(0), "L2 penalty on the values of leaves")};
+  std::ranges::move(own, std::back_inserter(fields));
+  fields.push_back(internal::threads_field(&Options::threads));
+  fields.push_back(internal::seed_field(&Options::seed));
+  return OptionTable<Options>(std::move(fields));
+}
+
+}  // namespace
+
+const OptionTable<TreeOptions>& TreeOptions::table() {
+  using Options = TreeOptions;
+  static const OptionTable<Options> kAll = tree_table<Options>({
       count_field("max_rounds", &Options::max_rounds, 1, "maximum number of iterations; training stops early"),
       count_field("patience", &Options::patience, 1, "iterations without a lower hold-out loss before training stops"),
       number_field("retrain_factor", &Options::retrain_factor, NumberRange::at_least(1),
                    "iterations of the final training on all rows, relative to the best number on the hold-out"),
-      internal::threads_field(&Options::threads),
-      internal::seed_field(&Options::seed),
   });
   return kAll;
 }
 
 const OptionTable<TreeBaseOptions>& TreeBaseOptions::table() {
   using Options = TreeBaseOptions;
-  static const OptionTable<Options> kAll({
-      number_field("learning_rate", &Options::learning_rate, NumberRange::share(), "shrinkage per tree"),
-      count_field("max_depth", &Options::max_depth, 1, "maximum depth of a tree", 30),
-      number_field("min_child_weight", &Options::min_child_weight, NumberRange::at_least(0),
-                   "minimum sum of Hessians in a leaf, about its number of rows"),
-      number_field("subsample", &Options::subsample, NumberRange::share(), "share of the rows used per iteration"),
-      number_field("column_sample", &Options::column_sample, NumberRange::share(),
-                   "share of the columns used per tree"),
-      number_field("lambda", &Options::lambda, NumberRange::at_least(0), "L2 penalty on the values of leaves"),
-      count_field("rounds", &Options::rounds, 1, "number of iterations"),
-      internal::threads_field(&Options::threads),
-      internal::seed_field(&Options::seed),
-  });
+  static const OptionTable<Options> kAll =
+      tree_table<Options>({count_field("rounds", &Options::rounds, 1, "number of iterations")});
   return kAll;
 }
 
