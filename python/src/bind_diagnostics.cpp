@@ -6,6 +6,7 @@
 #include <widthwise/report.hpp>
 
 #include "bindings.hpp"
+#include "message.hpp"
 #include "row_sample.hpp"
 #include "text.hpp"
 
@@ -77,7 +78,7 @@ std::pair<std::string, std::string> evaluate_rows(
   for (const std::int64_t row : span_of(searched)) {
     rows.push_back(static_cast<std::size_t>(row));
     if (rows.back() >= outcomes.size()) {
-      throw Error(ErrorCode::kInvalidArgument, "evaluate: there is no row " + std::to_string(row));
+      throw internal::make_error(ErrorCode::kInvalidArgument, "evaluate: there is no row {}", row);
     }
     if (predictions) search_predictions.push_back(span_of(*predictions)[rows.back()]);
   }
