@@ -14,7 +14,7 @@ namespace widthwise::cli {
 /// The name of an option on the command line: --calibration-size.
 [[nodiscard]] std::string flag_of(const OptionInfo& info);
 
-/// Declare an option as it is described. `set` sets it from text; it throws kInvalidArgument for an invalid one, and
+/// Declare an option from its description. `set` sets it from text; it throws kInvalidArgument for an invalid one, and
 /// is called for that before parsing has ended.
 void add_described_option(CLI::App& command, const OptionInfo& info,
                           const std::function<void(const std::string& text)>& set,

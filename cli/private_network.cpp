@@ -37,7 +37,7 @@ struct Outcome {
   bool own_user = false;  ///< a user namespace was created as well
 };
 
-/// The lines that let one's own user and group stay what they are in a user namespace.
+/// The lines that map the user and the group to themselves in a user namespace.
 struct Identity {
   std::string user;
   std::string group;

@@ -1,4 +1,4 @@
-"""Learns from a model's errors how its uncertainty depends on the row."""
+"""Learn from the errors of a model how its uncertainty depends on the row."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Localizer(HasModel):
     Attributes
     ----------
     fit_report_ : FitReport
-        What the goal costs and gives on rows held out, beside one width for all and the other end of the dial.
+        Width and coverage of the goal on the hold-out, compared with one width for all rows and with the opposite goal.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class Localizer(HasModel):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Localizer:
-        """The localizer of a model file, without its calibration: one that ``widthwise fit`` trained as a net, say."""
+        """Load the localizer of a model file without its calibration, such as a net trained by ``widthwise fit``."""
         self = cls()
         self._model = load_model(path).with_calibration(_core.Calibration())
         return self
@@ -314,7 +314,7 @@ class Localizer(HasModel):
         Parameters
         ----------
         scores : array-like of shape (n, m) or (m,)
-            Scores to turn back for each row, or the same for all.
+            Scores to invert per row, or the same for all rows.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class Localizer(HasModel):
         key: Any = None,
         calibration: Calibration | None = None,
     ) -> Calibration:
-        """Score rows that nothing was fitted on.
+        """Score rows that no model was fitted on.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Intervals around any regressor of scikit-learn's kind."""
+"""Prediction intervals around any scikit-learn regressor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_
 from ._predictor import Predictor
 from ._tables import Floats
 
-# A lock for each model that is fitted or calibrated. It is no attribute: it would be copied, cloned and pickled.
+# One lock per model that is fitted or calibrated. An attribute would be copied, cloned and pickled.
 _LOCKS: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
 _LOCKS_LOCK = threading.Lock()
 
@@ -52,8 +52,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : estimator, optional
-        Anything with fit and predict: scikit-learn's, pipelines, LightGBM, CatBoost, XGBoost. By default boosted trees
-        of XGBoost, which the model file then holds, too.
+        Any object with fit and predict: an estimator or pipeline of scikit-learn, LightGBM, CatBoost, XGBoost. By
+        default boosted trees trained with XGBoost, which are stored in the model file.
     goal : {"even", "narrow"} or float, default=0.85
         What to optimise: "even" coverage for all inputs, "narrow" mean width, or a number between 0 (narrow) and
         1 (even).
@@ -62,24 +62,27 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     confidence_level : float or list of floats, default=0.9
         Default confidence level of `predict_interval`.
     cv : int or splitter, default=5
-        Folds of the cross-fitting; scikit-learn's splitters work with an estimator of your own.
+        Number of folds for cross-fitting, or a scikit-learn splitter if `estimator` is given.
     calibration_size : float or int, default=0.25
-        Share or number of the rows to set aside for the calibration. 0: call `conformalize` with rows of your own.
+        Size of the calibration set: a share of the rows below 1, or a number of rows. 0 to calibrate later with
+        `conformalize`.
     random_state : int, RandomState or None, default=None
     n_jobs : int, optional
-        Processes of the cross-fitting, and training threads of the localizer, as in `Localizer` (None and -1: chosen
-        by the size of the table).
+        Number of processes for cross-fitting and of training threads for the localizer, as in `Localizer`. None and -1
+        choose it by the size of the table.
     verbose : int, default=0
-        1 shows how far training is.
+        1 shows progress.
     prefit : bool, default=False
-        The estimator is fitted already, on other rows than those given to `fit`. ``FrozenEstimator`` says the same.
+        Whether the estimator is already fitted, on other rows than those passed to `fit`. ``FrozenEstimator`` has the
+        same effect.
     two_sided : bool, optional
         Learn the half-widths below and above the prediction separately, for outcomes that are skewed around the
         prediction. By default the goal narrow does so if that is narrower on the hold-out; other goals do not.
     level_window : (float, float) or "all", optional
         Confidence levels to train for, see `Localizer`.
     outcome_range : (float, float), optional
-        Range that holds every y, as (0, inf), in the units of y; intervals are cut to it and rows outside are an error.
+        Range that contains every y, such as (0, inf), in the units of y. Intervals are clipped to it, and outcomes
+        outside raise an error.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals. "marginal": an interval contains the outcome with probability at least its
         confidence level, on average over calibration sets and new rows. A confidence such as 0.95 (training-conditional,
@@ -87,13 +90,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         the confidence level, if calibration rows and new rows are independent draws of one distribution. Intervals are
         somewhat wider then, and need more calibration rows to be finite (29 instead of 9 at level 0.9 with confidence
         0.95); see `plan`. p-values stay marginal.
-
     compare : bool, default=True
         Also train the opposite goal, for the fit report; fitting is faster without it.
     holdout_fraction : float, default=0.2
         Share of the fitting rows held out for early stopping and the fit report.
     base_options : dict, optional
-        Options of the trees that make the predictions when there is no `estimator`, by name, such as
+        Options of the base model's trees, used without an `estimator`, by name, such as
         ``{"rounds": 800, "learning_rate": 0.03}``; docs/options.md lists them.
     localizer_options : dict, optional
         Options of the localizer's trees by name, such as ``{"min_child_weight": 20}``; docs/options.md lists them.
@@ -103,15 +105,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     estimator_ : estimator
-        The fitted estimator; None when XGBoost's trees inside the model make the predictions.
+        The fitted estimator; None if the model contains its base model.
     predictor_ : Predictor
-        Localizer and calibration.
+        The localizer with its calibration.
     fit_report_ : FitReport
-        What the goal costs and gives on rows held out, beside one width for all and the other end of the dial;
+        Width and coverage of the goal on the hold-out, compared with one width for all rows and with the opposite goal;
         ``fit_report_["summary"]`` states the result in sentences.
     n_features_in_ : int
     feature_names_in_ : array of str
-        When X has names.
+        Defined if X has column names.
 
     Examples
     --------
@@ -180,18 +182,18 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : table of shape (n, d)
-            NaN is a missing value where the estimator takes it. The estimator sees X as it is; widths depend on its
-            columns of numbers and on the prediction.
+            NaN is a missing value if the estimator supports it. The estimator receives X unchanged. Widths depend on
+            the numeric columns of X and on the prediction.
         y : array-like of shape (n,)
             Outcomes.
         y_pred : array-like of shape (n,), optional
-            Predictions by the very model that will be deployed, which has not seen the rows: never cross-validated
-            ones. Nothing is fitted then but the intervals; `predict_interval` takes ``y_pred``, too, or uses a prefit
-            estimator.
+            Predictions of the model that will be deployed, which was not trained on these rows; never cross-validated
+            predictions. Only the intervals are fitted then. `predict_interval` needs ``y_pred`` as well, unless the
+            estimator is prefit.
         y_pred_cv : array-like of shape (n,), optional
-            Cross-validated predictions, as ``cross_val_predict`` of scikit-learn makes them. They train the localizer, on
-            all rows, and calibrate nothing, because the models of the folds made them: intervals are infinite until
-            `conformalize` adds rows that the deployed model predicts (a prefit `estimator`, or its ``y_pred``).
+            Cross-validated predictions, such as those of ``cross_val_predict`` of scikit-learn. They train the
+            localizer on all rows. They do not calibrate, because the models of the folds made them: intervals are infinite until
+            `conformalize` adds rows predicted by the deployed model (a prefit `estimator`, or its ``y_pred``).
 
         Returns
         -------
@@ -217,7 +219,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         frozen = self._is_prefit()
         table, left_out = _tables.read_numbers(X)
         if left_out:
-            logger.info("widths do not depend on what holds no numbers: %s", ", ".join(left_out))
+            logger.info("columns without numbers do not affect widths: %s", ", ".join(left_out))
         localizer = Localizer(
             goal=self.goal,
             score_transform=self.score_transform,
@@ -242,7 +244,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model = self._fit_to_predictions(X, table, y, share, localizer, options, y_pred, y_pred_cv)
         elif self.estimator is None:
             if not isinstance(self.cv, Integral):
-                raise ValueError("cv must be a number of folds when there is no estimator")
+                raise ValueError("cv is a splitter; without an estimator, expected a number of folds")
             folds = self._folds(n - round(share * n))
             localizer._fit(
                 table,
@@ -274,12 +276,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y_pred: Any,
         y_pred_cv: Any,
     ) -> _core.Model:
-        """Fit the intervals alone, to predictions that were given or that a prefit estimator makes."""
+        """Fit only the intervals, to given predictions or to those of a prefit estimator."""
         frozen = self._is_prefit()
         if self.estimator is not None and not frozen:
             raise ValueError(
-                "predictions were given and an estimator to fit, too; say prefit=True if the estimator made the "
-                "predictions (y_pred) or is the deployed one (y_pred_cv), or leave one of them out"
+                "found both predictions and an estimator to fit; pass prefit=True if the estimator made the "
+                "predictions (y_pred) or is the deployed model (y_pred_cv), or leave one of them out"
             )
         if frozen and y_pred is None and y_pred_cv is None:
             check_is_fitted(self.estimator)
@@ -307,7 +309,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         localizer: Localizer,
         options: dict[str, Any],
     ) -> _core.Model:
-        """Cross-fit the estimator, train on its out-of-sample errors, calibrate with rows that none of it has seen."""
+        """Cross-fit the estimator, train on its out-of-sample errors and calibrate with the remaining rows."""
         n = len(y)
         order = np.random.RandomState(seed).permutation(n)
         held = np.sort(order[: round(share * n)])
@@ -341,17 +343,17 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return model.with_calibration(core, model.sketch(held_table, y[held]))
 
     def conformalize(self, X: Any, y: Any, *, y_pred: Any = None, replace: bool = False) -> WidthwiseRegressor:
-        """Add rows that nothing was fitted on to the calibration: what happened since, or rows you kept aside.
+        """Add rows that no model was fitted on to the calibration set.
 
         Parameters
         ----------
         X, y
-            Fresh rows with outcomes. Rows that fitted the model, or are already in its calibration set, are refused in
-            any order and format: they would make intervals too narrow.
+            New rows with outcomes. Rows that fitted the model, or are already in its calibration set, raise an error
+            in any order and format, because they would make intervals too narrow.
         y_pred : array-like of shape (n,), optional
-            Their predictions, when there is no estimator.
+            Predictions of these rows, if there is no estimator.
         replace : bool, default=False
-            Forget the calibration there was, and use these rows alone.
+            Discard the existing calibration set.
 
         Returns
         -------
@@ -383,21 +385,21 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         confidence_level : float or list of k floats, optional
             By default that of the model.
         y_pred : array-like of shape (n,), optional
-            Predictions, when there is no estimator.
+            Predictions, if there is no estimator.
 
         Returns
         -------
         y_pred : array of shape (n,)
         intervals : array of shape (n, 2, k)
-            Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``. Infinite where there are too few calibration rows
-            to promise the level.
+            Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``. Infinite if the level needs more calibration
+            rows.
         """
         now = self._as_it_is()
         X, predictions = now._inputs(X, y_pred)
         return now.predictor_.predict_interval(X, predictions, confidence_level=confidence_level)
 
     def predict_p(self, X: Any, y: Any, *, y_pred: Any = None) -> Floats:
-        """The p-values of outcomes: an outcome of this p-value or a smaller one comes with at most that probability."""
+        """The p-values of outcomes y: a p-value is at most t with probability at most t (marginal)."""
         now = self._as_it_is()
         X, predictions = now._inputs(X, y_pred)
         return now.predictor_.predict_p(X, y, predictions)
@@ -413,12 +415,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return now.predictor_.predict_quantile(X, quantiles, predictions)
 
     def evaluate(self, X: Any, y: Any, *, confidence_level: Levels | None = None, y_pred: Any = None) -> Evaluation:
-        """Say whether intervals keep their promise on rows the model has not seen, and what they cost.
+        """Measure coverage and width on rows the model was not fitted on, with a verdict.
 
         Returns
         -------
         Evaluation
-            A dict with everything, which prints as a table.
+            A dict that prints as a table.
         """
         now = self._as_it_is()
         X, predictions = now._inputs(X, y_pred)
@@ -427,24 +429,24 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     # ---- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file that C++ and the command line load, too.
+        """Write a model file, which C++ and the command line can also load.
 
-        The file holds localizer and calibration and, without an estimator of your own, the base model. An estimator of
-        your own is not in it: keep that as you do now.
+        The file contains the localizer, the calibration and, without an `estimator`, the base model. Save the estimator
+        separately.
         """
         self._fitted()
         self.predictor_.save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], estimator: Any = None) -> WidthwiseRegressor:
-        """Load a model file of `save` or of ``widthwise fit``.
+        """Load a model file written by `save` or by ``widthwise fit``.
 
         Parameters
         ----------
         path : path-like
         estimator : fitted estimator, optional
-            The one whose predictions the model was fitted with. X must then have the columns that `fit` was given, in
-            the same order. Without, give ``y_pred`` when predicting, unless the file has a base model.
+            The estimator whose predictions the model was fitted to. X must have the columns that `fit` received, in the
+            same order. Without an estimator, pass ``y_pred`` when predicting, unless the file contains a base model.
         """
         predictor = Predictor.load(path)
         self = cls(
@@ -460,12 +462,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _columns_text(self) -> str:
-        """The columns of X that the estimator was given, in order."""
+        """The columns of X that the estimator received, in order."""
         names = getattr(self, "feature_names_in_", None)
         return json.dumps({"count": int(self.n_features_in_), "names": None if names is None else list(names)})
 
     def _restore_columns(self, text: str | None) -> None:
-        """Check X after `load` as before `save`; files of other programs do not tell the columns."""
+        """Check X after `load` as before `save`; only files of this class contain the columns."""
         if text is None:
             return
         columns = json.loads(text)
@@ -481,7 +483,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_clone__(self) -> WidthwiseRegressor:
         parameters = self.get_params(deep=False)
         copies = {
-            # A prefit estimator would forget what it was fitted to.
+            # Cloning a prefit estimator would discard its fit.
             name: value if name == "estimator" and self.prefit else clone(value, safe=False)
             for name, value in parameters.items()
         }
@@ -495,18 +497,18 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     # ---- what the methods share
 
     def _lock(self) -> threading.RLock:
-        """Held while what was learnt is replaced, so that no update is lost."""
+        """Held while the fitted attributes are replaced, so that no update is lost."""
         with _LOCKS_LOCK:
             return _LOCKS.setdefault(self, threading.RLock())
 
     def _as_it_is(self) -> WidthwiseRegressor:
-        """A copy that stays as it is while other threads fit or calibrate this one."""
+        """A copy that does not change while other threads fit or calibrate this model."""
         copy = self.__class__.__new__(self.__class__)
         copy.__dict__ = dict(self.__dict__)
         return copy
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Floats]:
-        # scikit-learn's checks would take masked values and dates for numbers.
+        # The checks of scikit-learn would accept masked values and dates as numbers.
         y = _tables.unmasked(y, "y")
         if _is_frame(X):
             validate_data(self, X=X, skip_check_array=True)
@@ -521,7 +523,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return X, _tables.numbers(y, "y")
 
     def _inputs(self, X: Any, y_pred: Any) -> tuple[Any, Floats | None]:
-        """X as fit saw it, and the predictions, or None where the model makes its own."""
+        """X as fit received it, and the predictions, or None if the model contains its base model."""
         self._fitted()
         if hasattr(self, "n_features_in_"):
             if _is_frame(X):
@@ -533,11 +535,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not self.predictor_.needs_predictions:
             return X, None
         if self.estimator_ is None:
-            raise ValueError("the model was fitted with predictions of your own: give those of these rows as y_pred")
+            raise ValueError("the model was fitted to given predictions; pass the predictions of these rows as y_pred")
         return X, self._predictions(self.estimator_, X)
 
     def _checks(self) -> dict[str, Any]:
-        """How scikit-learn is to check a matrix; an estimator of one's own decides itself what it takes."""
+        """The checks of scikit-learn for a matrix; an estimator checks missing values itself."""
         return {"dtype": None, "ensure_all_finite": "allow-nan" if self.estimator is None else False}
 
     @staticmethod
@@ -547,11 +549,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _is_prefit(self) -> bool:
         frozen = type(self.estimator).__name__ == "FrozenEstimator"
         if self.prefit and self.estimator is None:
-            raise ValueError("prefit=True, but there is no estimator")
+            raise ValueError("prefit is True, but estimator is None; pass a fitted estimator")
         return self.prefit or frozen
 
     def _folds(self, rows: int) -> int:
-        """The number of folds; of fewer rows than folds, one fold each."""
+        """The number of folds, at most one per row."""
         return max(2, min(whole(self.cv, "cv", minimum=2), rows))
 
     def _calibration_share(self, n: int) -> float:
@@ -578,10 +580,10 @@ def _rows_of(X: Any, rows: Any) -> Any:
         return _safe_indexing(X, rows)
     except TypeError as error:
         raise TypeError(
-            f"rows of a {type(X).__name__} cannot be taken to fit an estimator; give a frame (.df() or .pl() in DuckDB)"
+            f"cannot select rows of a {type(X).__name__} to fit an estimator; pass a frame (.df() or .pl() in DuckDB)"
         ) from error
 
 
 def _with_numbers(X: Any) -> Any:
-    """A matrix of objects that are numbers, as numbers."""
+    """A matrix of number objects as floating point."""
     return _tables.floats(X, "X") if X.dtype.kind in "OSU" else X

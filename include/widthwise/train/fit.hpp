@@ -49,31 +49,31 @@ struct ScoreOptions {
 /// by it rounds nothing.
 [[nodiscard]] double unit_near(double typical_residual);
 
-/// A table to fit. Without predictions a base model is trained; of the two kinds one may be given.
+/// A table to fit. A base model is trained unless one of the two kinds of predictions is given.
 ///
-/// The intervals are valid when the model that predicts new rows also predicted the calibration rows, without having
-/// seen them. A cross-validated prediction is by a fold's model, which is not the one that is deployed: residuals of
-/// the two are not exchangeable, so these predictions train the localizer and calibrate nothing.
+/// The intervals are valid if the model that predicts new rows also predicted the calibration rows and was not trained
+/// on them. Cross-validated predictions are made by the models of the folds instead of the deployed model. Residuals of
+/// two models are not exchangeable, so these predictions train the localizer but do not calibrate.
 struct FitTable {
   MatrixView x;                         ///< n x features; NaN is a missing value
   std::span<const double> y;            ///< n, finite
-  std::span<const double> predictions;  ///< n, by the very model that will be deployed, which has not seen the rows
+  std::span<const double> predictions;  ///< n, of the model that will be deployed, which was not trained on these rows
   std::vector<std::string> features;    ///< their names
   std::string target;
-  std::string prediction;       ///< name of the column of predictions; in later tables, of the deployed model's
+  std::string prediction;       ///< name of the column of predictions; new tables have the deployed model's there
   std::uint64_t first_row = 0;  ///< number of the first row, for the calibration
-  std::span<const std::uint64_t> row_numbers = {};  ///< n, each once in the world; or empty: on from first_row
-  std::span<const double> cv_predictions = {};  ///< n, cross-validated: all rows train, Model::calibrate has to follow
+  std::span<const std::uint64_t> row_numbers = {};  ///< n, unique over all workers; empty: consecutive from first_row
+  std::span<const double> cv_predictions = {};      ///< n; all rows train, so call Model::calibrate afterwards
 };
 
-/// What one goal gives on the hold-out at the first of FitOptions::levels: calibrated on one half, measured on the
-/// other, both ways.
+/// Width and coverage of one goal on the hold-out at the first of FitOptions::levels. Each half is measured after
+/// calibrating with the other half.
 struct GoalReport {
   std::string goal;
   std::string score_transform;
   double mean_width = 0;
   double coverage = 0;
-  std::optional<Proportion> worst_slab = {};  ///< coverage in the worst slab; empty when too few rows measure it
+  std::optional<Proportion> worst_slab = {};  ///< coverage in the worst slab; empty if there are too few rows
   double infinite = 0;                        ///< share of infinite intervals
   double empty = 0;                           ///< share of empty conformal sets, returned as the prediction alone
   std::size_t iterations = 0;
@@ -84,12 +84,12 @@ struct FitReport {
   std::uint64_t holdout_rows = 0;
   std::uint64_t calibration_rows = 0;
   GoalReport chosen;
-  std::optional<GoalReport> other;  ///< the other end of the dial
+  std::optional<GoalReport> other;  ///< the opposite goal
   GoalReport fixed;                 ///< one width for all rows
   double base_error = 0;            ///< mean |y - f(x)| out of sample
   std::vector<std::string> warnings;
 
-  /// What the goal chosen costs and gives beside one width for all rows and the other end of the dial.
+  /// Width and coverage of the chosen goal, compared with one width for all rows and with the opposite goal.
   [[nodiscard]] std::string summary() const;
 };
 
@@ -98,29 +98,29 @@ struct FitResult {
   FitReport report;
 };
 
-/// Fit a model: set calibration rows aside, cross-fit the base model (when there are no predictions), train the
-/// localizer on out-of-sample residuals, calibrate. No fit ever sees a calibration row.
-/// `base` is needed when the table has no predictions, `localizer` when the transform has parameters.
+/// Fit a model: set calibration rows aside, cross-fit the base model (if there are no predictions), train the localizer
+/// on out-of-sample residuals, calibrate. No model is trained on a calibration row.
+/// `base` is needed if the table has no predictions, `localizer` if the transform has parameters.
 ///
-/// With several workers, the table holds the rows of this worker, row numbers are unique over all of them, and the
-/// trainers are of the same communicator (TrainingContext). All workers get the same model, to the last bit. Which rows
-/// calibrate, which are held out and which fold a row is in follow from its number, whoever holds it.
+/// With several workers, the table contains the rows of this worker, row numbers are unique over all workers, and the
+/// trainers use the same communicator (TrainingContext). All workers return the same model, to the last bit. The split
+/// of a row follows from its number and does not depend on which worker has the row.
 [[nodiscard]] FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                             const FitOptions& options, const ProgressCallback& progress = {},
                             const Communicator* communicator = nullptr);
 
-/// Compare the residuals that trained with those of rows that are to calibrate: the one-sided Smirnov distances in both
-/// directions, with the bound that chance exceeds with a probability of at most `failure`.
+/// Compare the training residuals with those of calibration rows: the one-sided Smirnov distances in both directions,
+/// and the bound that equally distributed residuals exceed with a probability of at most `failure`.
 struct InSampleCheck {
-  double distance = 0;  ///< by which the residuals that trained are smaller: were they in-sample?
-  /// By which the calibration residuals are smaller: are they in-sample? 0 for models trained by folds, whose residuals
-  /// are larger than those of the deployed model anyway.
+  double distance = 0;  ///< by which the training residuals are smaller; large if they were in-sample
+  /// By which the calibration residuals are smaller; large if they are in-sample. 0 for models trained by folds, whose
+  /// residuals are expected to be larger than those of the deployed model.
   double distance_below = 0;
   double bound = 0;
   [[nodiscard]] bool suspicious() const { return distance > bound; }
   [[nodiscard]] bool calibration_suspicious() const { return distance_below > bound; }
 
-  /// What to tell people; empty when neither is suspicious.
+  /// A warning for the user; empty if neither is suspicious.
   [[nodiscard]] std::string warning() const;
 };
 [[nodiscard]] InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_residuals,

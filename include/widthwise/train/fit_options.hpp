@@ -18,7 +18,7 @@
 
 namespace widthwise {
 
-/// What intervals are to be: even in coverage over x, narrow on average, or between.
+/// What a fit optimises: even coverage over x, a small mean width, or a trade-off.
 /// - even: the same coverage everywhere (evenness 1 of the scale family)
 /// - narrow: the smallest mean width; spends its misses where intervals are expensive (transform `affine`)
 /// - a number in [0, 1]: the evenness of the scale family (docs/mathematics.md)

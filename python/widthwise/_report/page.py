@@ -110,7 +110,7 @@ def _numbers(evaluation: Evaluation) -> str:
         " Expected: the range of coverage that exchangeable rows would show. Worst slab: the coverage of the worst"
         " tenth or more of the rows, cut out by any mixture of the features; reported from"
         f" {_core.MIN_SLAB_ROWS} rows on that measure it. Weak places: {_test_text(evaluation['levels'][0])}"
-        " Interval score: mean width, plus a fine for each outcome outside; lower is better."
+        " Interval score: mean width, plus a penalty for each outcome outside; lower is better."
     )
     if "empty" in counts:
         note += " Empty: no value conforms, and the prediction alone is returned."

@@ -9,9 +9,9 @@ namespace widthwise::internal {
 /// The goals that one fit trains.
 struct Goals {
   ResolvedGoal chosen;
-  std::optional<ResolvedGoal> two_sided;  ///< the chosen goal with two sides, when the hold-out is to choose
+  std::optional<ResolvedGoal> two_sided;  ///< the chosen goal with two sides, if the hold-out chooses
   ResolvedGoal fixed;                     ///< one width for all rows
-  std::optional<ResolvedGoal> other;      ///< the other end of the dial, when it is to be compared
+  std::optional<ResolvedGoal> other;      ///< the opposite goal, if it is compared
 };
 
 /// Throws kInvalidArgument for a goal that the transform cannot serve.
