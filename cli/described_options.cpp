@@ -39,7 +39,8 @@ CLI::Validator validator(const OptionInfo& info, const SetText& check, const std
             try {
               check(text);
             } catch (const Error&) {
-              return "'" + text + "' is invalid; expected " + info.expected + suggestion(text, choices);
+              return "'" + text + "' is invalid; expected " + info.expected + suggestion(text, choices) +
+                     (info.hint ? info.hint(text) : "");
             }
             return std::string();
           },

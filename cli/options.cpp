@@ -104,7 +104,8 @@ std::vector<Level> parse_levels(const std::vector<std::string>& texts) {
         const Level level = Level::parse(part);
         if (std::find(levels.begin(), levels.end(), level) == levels.end()) levels.push_back(level);
       } catch (const Error&) {
-        refuse("--level", fmt::format("'{}' is not a number between 0 and 1, such as 0.9", part));
+        refuse("--level",
+               fmt::format("'{}' is not a number between 0 and 1, such as 0.9{}", part, Level::suggestion(part)));
       }
       if (levels.size() > kMaxLevels) refuse("--level", fmt::format("expected at most {} levels", kMaxLevels));
     }
@@ -116,8 +117,8 @@ Guarantee parse_guarantee(const std::string& text) {
   try {
     return Guarantee::parse(text);
   } catch (const Error&) {
-    refuse("--guarantee",
-           fmt::format("'{}' is neither 'marginal' nor a confidence between 0 and 1, such as 0.95", text));
+    refuse("--guarantee", fmt::format("'{}' is neither 'marginal' nor a confidence between 0 and 1, such as 0.95{}",
+                                      text, Level::suggestion(text)));
   }
 }
 

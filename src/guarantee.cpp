@@ -89,7 +89,8 @@ Guarantee Guarantee::parse(std::string_view text) {
   } catch (const Error&) {
     throw internal::make_error(
         ErrorCode::kInvalidArgument,
-        "guarantee: expected 'marginal' or a confidence strictly between 0 and 1, such as 0.95, found '{}'", text);
+        "guarantee: expected 'marginal' or a confidence strictly between 0 and 1, such as 0.95, found '{}'{}", text,
+        Level::suggestion(text));
   }
 }
 

@@ -85,13 +85,8 @@ Level Level::parse(std::string_view text) {
   const std::string shown = text.size() > kShown ? std::string(text.substr(0, kShown)) + "..." : std::string(text);
   const std::string expected = "Level: expected a number strictly between 0 and 1, such as 0.9, found ";
   const std::optional<Decimal> decimal = read_decimal(text);
-  if (!decimal) throw Error(ErrorCode::kInvalidArgument, expected + shown);
-  if (!between_zero_and_one(*decimal)) {
-    const Decimal hundredth{decimal->digits, decimal->exponent - 2};
-    // A number from 1 to 2 is more likely a mistake than a percentage.
-    const bool percentage = between_zero_and_one(hundredth) && !(decimal->exponent == 1 && decimal->digits[0] == '1');
-    throw Error(ErrorCode::kInvalidArgument,
-                expected + shown + (percentage ? fmt::format("; did you mean {}?", written(hundredth)) : ""));
+  if (!decimal || !between_zero_and_one(*decimal)) {
+    throw Error(ErrorCode::kInvalidArgument, expected + shown + suggestion(text));
   }
   const std::int64_t decimals = static_cast<std::int64_t>(decimal->digits.size()) - decimal->exponent;
   if (decimals > kMaximumDecimals) {
@@ -101,6 +96,17 @@ Level Level::parse(std::string_view text) {
   std::uint64_t numerator = 0;
   for (const char digit : decimal->digits) numerator = 10 * numerator + static_cast<std::uint64_t>(digit - '0');
   return {numerator, power_of_ten(decimals)};
+}
+
+std::string Level::suggestion(std::string_view text) {
+  const bool has_sign = text.ends_with('%');
+  const std::optional<Decimal> decimal = read_decimal(has_sign ? text.substr(0, text.size() - 1) : text);
+  if (!decimal) return "";
+  const Decimal hundredth{decimal->digits, decimal->exponent - 2};
+  if (!between_zero_and_one(hundredth) || hundredth.exponent < -kMaximumDecimals) return "";
+  // Without the sign, a number from 1 to 2 is more likely a mistake than a percentage.
+  const bool is_percentage = decimal->exponent > 0 && !(decimal->exponent == 1 && decimal->digits[0] == '1');
+  return has_sign || is_percentage ? fmt::format("; did you mean {}?", written(hundredth)) : "";
 }
 
 std::string Level::to_string() const {

@@ -28,11 +28,13 @@ TEST(Guarantee, IsMarginalOrAConfidence) {
   EXPECT_EQ(Guarantee(0.95).to_string(), "0.95");
   EXPECT_EQ(Guarantee(0.95).confidence(), Level(0.95));
   EXPECT_NE(Guarantee(0.95), Guarantee());
-  for (const char* text : {"", "pac", "1", "0", "95", "Marginal"}) {
+  for (const char* text : {"", "pac", "1", "0", "Marginal"}) {
     EXPECT_EQ(message_of([&] { (void)Guarantee::parse(text); }, ErrorCode::kInvalidArgument),
               "guarantee: expected 'marginal' or a confidence strictly between 0 and 1, such as 0.95, found '" +
                   std::string(text) + "'");
   }
+  EXPECT_TRUE(message_of([] { (void)Guarantee::parse("95"); }, ErrorCode::kInvalidArgument)
+                  .ends_with("found '95'; did you mean 0.95?"));
 }
 
 TEST(Guarantee, OfTheMarginalKindHasTheRankOfTheLevel) {

@@ -77,6 +77,10 @@ TEST(Level, SuggestsTheLevelWhenGivenAPercentage) {
   EXPECT_NE(refusal_of(99.9).find("found 99.9; did you mean 0.999?"), std::string::npos);
   EXPECT_NE(refusal_of(5).find("did you mean 0.05?"), std::string::npos);
   EXPECT_NE(refusal_of_text("95.0").find("found 95.0; did you mean 0.95?"), std::string::npos);
+  EXPECT_NE(refusal_of_text("90%").find("found 90%; did you mean 0.9?"), std::string::npos);
+  EXPECT_NE(refusal_of_text("0.1%").find("did you mean 0.001?"), std::string::npos);
+  for (const char* text : {"%", "0%", "100%", "1e-99999%", "0.9", "1", "x%"})
+    EXPECT_EQ(Level::suggestion(text), "") << text;
 }
 
 TEST(Level, RefusesTextThatIsNotANumber) {

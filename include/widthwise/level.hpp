@@ -23,6 +23,9 @@ class Level {
   /// zeros.
   [[nodiscard]] static Level parse(std::string_view text);
 
+  /// "; did you mean 0.9?" for a percentage such as "90" or "90%"; otherwise empty.
+  [[nodiscard]] static std::string suggestion(std::string_view text);
+
   /// 1 - level, computed exactly.
   [[nodiscard]] Level complement() const { return {denominator_ - numerator_, denominator_}; }
 

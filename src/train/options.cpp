@@ -50,7 +50,8 @@ bool succeeds(const std::function<bool()>& read) {
 void throw_invalid_option(std::string_view shown_name, std::string_view text, const OptionInfo& info) {
   constexpr std::size_t kMaxShown = 60;
   const std::string shown = internal::printable(text.substr(0, kMaxShown)) + (text.size() > kMaxShown ? "..." : "");
-  throw internal::make_error(ErrorCode::kInvalidArgument, "{} is '{}'; expected {}", shown_name, shown, info.expected);
+  throw internal::make_error(ErrorCode::kInvalidArgument, "{} is '{}'; expected {}{}", shown_name, shown, info.expected,
+                             info.hint ? info.hint(text) : "");
 }
 
 void throw_unknown_option(std::string_view name, std::span<const OptionInfo> known) {

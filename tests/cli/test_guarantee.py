@@ -93,11 +93,14 @@ def test_plan_takes_the_guarantee(homes):
     assert tolerance["rows"] > homes.ok("plan", "--tolerance", "0.02", "--json").json["rows"]
 
 
-@pytest.mark.parametrize("guarantee", ["1", "0", "95", "pac", ""])
-def test_a_wrong_guarantee_is_bad_usage(homes, guarantee):
+@pytest.mark.parametrize(
+    "guarantee, hint", [("1", ""), ("0", ""), ("95", "; did you mean 0.95?"), ("pac", ""), ("", "")]
+)
+def test_a_wrong_guarantee_is_bad_usage(homes, guarantee, hint):
     message = homes.fails(2, "plan", "--rows", "100", "--guarantee", guarantee)
     assert message == (
         f"widthwise plan: --guarantee: '{guarantee}' is neither 'marginal' nor a confidence between 0 and 1, such as 0.95"
+        + hint
     )
 
 

@@ -20,6 +20,7 @@ struct OptionInfo {
   std::string group = {};  ///< heading of --help and docs/options.md
   std::string default_value = {};
   bool in_key = true;  ///< false for options that training does not depend on, such as the number of threads
+  std::function<std::string(std::string_view)> hint = {};  ///< what an invalid text may mean: "; did you mean 0.9?"
 };
 
 /// Values of options by name, as text.

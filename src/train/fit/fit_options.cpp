@@ -120,11 +120,20 @@ Field window_field() {
           }};
 }
 
+/// Of the first level that looks like a percentage.
+std::string first_suggestion(std::string_view levels) {
+  for (const std::string_view part : split(levels)) {
+    if (std::string text = Level::suggestion(part); !text.empty()) return text;
+  }
+  return "";
+}
+
 Field levels_field() {
   return {{.name = "confidence_level",
            .form = "L,...",
            .expected = "1 to " + std::to_string(kMaxLevels) + " numbers between 0 and 1, such as 0.9 or 0.8,0.95",
-           .help = "default confidence levels of the intervals; the goal `narrow` trains for levels near them"},
+           .help = "default confidence levels of the intervals; the goal `narrow` trains for levels near them",
+           .hint = first_suggestion},
           [](FitOptions& options, std::string_view text) {
             std::vector<Level> levels;
             for (const std::string_view part : split(text)) {
@@ -148,7 +157,8 @@ Field guarantee_field() {
            .expected = "marginal, or a confidence strictly between 0 and 1, such as 0.95",
            .help = "`marginal`: coverage of at least the level on average over calibration sets; a confidence such as "
                    "0.95: coverage of at least the level for that share of calibration sets",
-           .in_key = false},
+           .in_key = false,
+           .hint = Level::suggestion},
           [](FitOptions& options, std::string_view text) {
             options.guarantee = Guarantee::parse(text);
             return true;
