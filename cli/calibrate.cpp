@@ -20,6 +20,7 @@
 #include "outcomes_outside.hpp"
 #include "output.hpp"
 #include "row_sample.hpp"
+#include "standard_streams.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -145,8 +146,8 @@ void run(const CalibrateArguments& arguments) {
   const auto lock = lock_for_update(arguments.model, arguments.emit.empty() ? written : "");
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::string& target = target_of(model);
-  auto reader = TableReader::open(arguments.table);
-  require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", which holds the outcomes");
+  auto reader = open_table(arguments.table);
+  require_model_columns(*reader, arguments.table, model, {{target, ", which holds the outcomes"}});
   if (!arguments.key.empty()) reader->select_key(arguments.key);
   ModelTable table(model, arguments.table, std::move(reader), {target});
 
@@ -172,10 +173,10 @@ void run(const CalibrateArguments& arguments) {
 
 void declare(CLI::App& command, CalibrateArguments& arguments) {
   command.add_option("MODEL", arguments.model, "model file; replaced atomically")->required()->type_name("FILE");
-  command
-      .add_option("TABLE", arguments.table,
-                  "CSV or Parquet file of rows with outcomes; rows used to fit the model or already in its calibration "
-                  "set are rejected, in any order and file format")
+  accept_standard_input(
+      command.add_option("TABLE", arguments.table,
+                         "CSV or Parquet file of rows with outcomes, or -: standard input; rows used to fit the model "
+                         "or already in its calibration set are rejected, in any order and file format"))
       ->required()
       ->type_name("FILE");
   command

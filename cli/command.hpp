@@ -22,6 +22,9 @@ struct ExitWith {
 /// The exit code when one of several workers is gone: worth another try.
 inline constexpr int kLostWorkerExit = 3;
 
+/// The exit code when the reader of standard output has closed it: what a shell makes of SIGPIPE.
+inline constexpr int kClosedPipeExit = 141;
+
 // Each declares one command's options and returns it. They stand in files of the same names.
 [[nodiscard]] Command add_fit(CLI::App& program);
 [[nodiscard]] Command add_calibrate(CLI::App& program);
@@ -32,5 +35,6 @@ inline constexpr int kLostWorkerExit = 3;
 [[nodiscard]] Command add_plan(CLI::App& program);
 [[nodiscard]] Command add_inspect(CLI::App& program);
 [[nodiscard]] Command add_completion(CLI::App& program);
+[[nodiscard]] Command add_help(CLI::App& program);
 
 }  // namespace widthwise::cli

@@ -19,6 +19,7 @@
 #include "outcomes_outside.hpp"
 #include "output.hpp"
 #include "row_sample.hpp"
+#include "standard_streams.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -145,8 +146,8 @@ void run(const EvaluateArguments& arguments) {
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::string& target = target_of(model);
   const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
-  auto reader = TableReader::open(arguments.table, batches_for(levels.size()));
-  require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", the outcomes to compare with");
+  auto reader = open_table(arguments.table, batches_for(levels.size()));
+  require_model_columns(*reader, arguments.table, model, {{target, ", the outcomes to compare with"}});
   std::vector<std::string> wanted = {target};
   if (!arguments.by.empty()) {
     require_column(*reader, arguments.table, arguments.by, ErrorCode::kInvalidArgument);
@@ -168,7 +169,9 @@ Command add_evaluate(CLI::App& program) {
       add_command(program, "evaluate", "Measure coverage and width on new rows, and test where coverage is low.",
                   "widthwise evaluate homes.safetensors april.csv --by rooms");
   command.add_option("MODEL", arguments->model, "model file")->required()->type_name("FILE");
-  command.add_option("TABLE", arguments->table, "CSV or Parquet file of rows the model has not seen, with outcomes")
+  accept_standard_input(command.add_option("TABLE", arguments->table,
+                                           "CSV or Parquet file of rows the model has not seen, with outcomes; -: "
+                                           "standard input"))
       ->required()
       ->type_name("FILE");
   add_levels(command, arguments->levels, "those the model was fitted for");

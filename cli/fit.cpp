@@ -21,6 +21,7 @@
 #include "hash.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "standard_streams.hpp"
 #include "tables.hpp"
 #include "workers.hpp"
 
@@ -205,7 +206,8 @@ void run(const FitArguments& arguments) {
 }
 
 void add_columns(CLI::App& command, FitColumnChoice& columns) {
-  command.add_option("TABLE", columns.tables, "CSV or Parquet file, or several with the same columns")
+  accept_standard_input(command.add_option("TABLE", columns.tables,
+                                           "CSV or Parquet file, or several with the same columns; -: standard input"))
       ->required()
       ->type_name("FILE");
   const auto add = [&](const std::string& name, std::string& value, const std::string& help) {

@@ -14,6 +14,7 @@
 #include "outcomes_outside.hpp"
 #include "output.hpp"
 #include "progress_bar.hpp"
+#include "standard_streams.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -34,7 +35,7 @@ std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowSh
   std::vector<std::size_t> counts;
   std::size_t all = 0;
   for (const auto& table : tables) {
-    const auto groups = TableReader::open(table)->row_groups();
+    const auto groups = open_table(table)->row_groups();
     if (!groups) {
       throw Error(ErrorCode::kInvalidArgument,
                   table + ": not a Parquet file; several workers share the row groups of Parquet files");
@@ -75,12 +76,12 @@ void require_single_precision(MatrixView numbers, const std::vector<std::string>
 
 void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& features, const Piece& piece,
                 ProgressBar& bar, FitData& data) {
-  const auto reader = TableReader::open(piece.table, {.row_groups = piece.row_groups});
+  const auto reader = open_table(piece.table, {.row_groups = piece.row_groups});
   const std::string& predictions_in = choice.prediction_column();
   std::vector<std::string> selected = features;
   selected.push_back(choice.target);
   if (!predictions_in.empty()) selected.push_back(predictions_in);
-  for (const auto& name : selected) require_column(*reader, piece.table, name, ErrorCode::kBadData);
+  require_columns(*reader, piece.table, selected, ErrorCode::kBadData);
   reader->select(std::move(selected), {});
   if (const auto rows = reader->rows()) {
     data.x.reserve(data.x.size() + static_cast<std::size_t>(*rows) * features.size());
@@ -118,18 +119,17 @@ void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& f
 
 FitColumns choose_columns(const FitColumnChoice& choice) {
   const std::string& table = choice.tables.front();
-  const auto reader = TableReader::open(table);
+  const auto reader = open_table(table);
   const auto refuse = [&](const std::string& why) {
     throw internal::make_error(ErrorCode::kInvalidArgument, "{}: {}", table, why);
   };
-  require_column(*reader, table, choice.target, ErrorCode::kInvalidArgument);
   const std::string& prediction = choice.prediction_column();
-  if (!prediction.empty()) {
-    require_column(*reader, table, prediction, ErrorCode::kInvalidArgument);
-    if (prediction == choice.target) {
-      refuse(std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
-             " and --target name the same column");
-    }
+  std::vector<std::string> named = {choice.target};
+  if (!prediction.empty()) named.push_back(prediction);
+  require_columns(*reader, table, named, ErrorCode::kInvalidArgument);
+  if (prediction == choice.target) {
+    refuse(std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
+           " and --target name the same column");
   }
   FitColumns chosen;
   if (!choice.features.empty()) {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "command.hpp"
 #include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
@@ -35,7 +36,8 @@ class HelpFormatter final : public CLI::Formatter {
     if (app->get_parent() == nullptr) return text + " COMMAND ...\n";
     const auto options = [app](auto&& wanted) { return app->get_options(wanted); };
     for (const CLI::Option* option : options([](const CLI::Option* o) { return o->get_positional(); })) {
-      text += " " + option->get_name(true, false);
+      const std::string argument = option->get_name(true, false);
+      text += option->get_required() ? " " + argument : fmt::format(" [{}]", argument);
     }
     const auto required = [](const CLI::Option* o) { return !o->get_positional() && o->get_required(); };
     for (const CLI::Option* option : options(required)) {
@@ -75,6 +77,19 @@ std::shared_ptr<CLI::FormatterBase> help_formatter() {
   auto formatter = std::make_shared<HelpFormatter>();
   formatter->label("Positionals", "Arguments");
   return formatter;
+}
+
+Command add_help(CLI::App& program) {
+  auto name = std::make_shared<std::string>();
+  CLI::App& command = add_command(program, "help", "Print the help of a command.", "widthwise help fit");
+  std::vector<std::string> names;
+  for (const CLI::App* known : program.get_subcommands({})) names.push_back(known->get_name());
+  add_choice(command, "COMMAND", *name, names, "command to explain; default: the program");
+  return {&command, [&program, name] {
+            // App::help of the program would print that of the command that was parsed, which is this one.
+            print(name->empty() ? program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal)
+                                : program.get_subcommand(*name)->help(program.get_name()));
+          }};
 }
 
 std::string usage_error(const CLI::App& program, const CLI::App& command, const CLI::ParseError& error) {

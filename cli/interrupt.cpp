@@ -22,6 +22,10 @@ void catch_interrupts() {
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  // A closed pipe is an error of the write, so that the program ends in order.
+  action.sa_handler = SIG_IGN;
+  action.sa_flags = 0;
+  sigaction(SIGPIPE, &action, nullptr);
 }
 
 int interrupt() { return signal_seen; }

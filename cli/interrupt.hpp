@@ -3,7 +3,7 @@
 namespace widthwise::cli {
 
 /// Let Ctrl-C (SIGINT) and SIGTERM raise a flag instead of ending the program at once, so that no temporary file is
-/// left behind. A second one ends it at once.
+/// left behind. A second one ends it at once. A write to a closed pipe fails with EPIPE instead of raising SIGPIPE.
 void catch_interrupts();
 
 /// The signal that came, or 0.

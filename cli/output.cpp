@@ -1,5 +1,6 @@
 #include "output.hpp"
 
+#include <cerrno>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +16,16 @@ std::string& speaker() {
   return name;
 }
 
+bool& results_to_stderr() {
+  static bool to_stderr = false;
+  return to_stderr;
+}
+
+int& stdout_error() {
+  static int error = 0;
+  return error;
+}
+
 }  // namespace
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& names) {
@@ -26,9 +37,22 @@ void print_json(const Json& json) {
   print_raw(internal::printable_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n");
 }
 
-void print(std::string_view text) { std::cout << internal::printable(text, internal::Newlines::kKept); }
+void print(std::string_view text) { print_raw(internal::printable(text, internal::Newlines::kKept)); }
 
-void print_raw(std::string_view text) { std::cout << text; }
+void print_raw(std::string_view text) {
+  if (results_to_stderr()) {
+    std::cerr << text;
+    return;
+  }
+  if (!std::cout) return;
+  errno = 0;
+  std::cout << text << std::flush;
+  if (!std::cout) stdout_error() = errno;
+}
+
+void print_to_stderr() { results_to_stderr() = true; }
+
+int output_error() { return stdout_error(); }
 
 void set_speaker(std::string name) { speaker() = std::move(name); }
 

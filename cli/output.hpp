@@ -32,8 +32,14 @@ using internal::wrapped;
 /// internal::printable. A newline is kept; a name needs printable() before it is put into a line.
 void print(std::string_view text);
 
+/// Print all further results to stderr: standard output gets a table.
+void print_to_stderr();
+
 /// Print a result that is printable already.
 void print_raw(std::string_view text);
+
+/// The number of the system's error when a result could not be printed; 0 if all were.
+[[nodiscard]] int output_error();
 
 /// Print "widthwise COMMAND: text" to stderr, on one line: see internal::printable.
 void complain(std::string_view text);

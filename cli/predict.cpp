@@ -12,6 +12,7 @@
 #include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "standard_streams.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -45,13 +46,13 @@ void run(const PredictArguments& arguments) {
   require_other_file("--output", arguments.output, {arguments.model, arguments.table});
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
-  auto reader = TableReader::open(arguments.table, batches_for(levels.size()));
+  auto reader = open_table(arguments.table, batches_for(levels.size()));
   const std::vector<std::string> carried =
       arguments.columns.empty() ? column_names(*reader) : parse_columns(*reader, arguments.table, arguments.columns);
   IntervalColumns added(model, levels);
   added.require_free(carried, arguments.table);
   ModelTable table(model, arguments.table, std::move(reader), {}, carried);
-  const auto writer = TableWriter::open(arguments.output, table.reader(), added.names());
+  const auto writer = create_table(arguments.output, table.reader(), added.names());
   {
     ProgressBar bar("rows");
     while (table.next(bar, "predicting")) {
@@ -75,13 +76,14 @@ void run(const PredictArguments& arguments) {
 
 void declare(CLI::App& command, PredictArguments& arguments) {
   command.add_option("MODEL", arguments.model, "model file")->required()->type_name("FILE");
-  command.add_option("TABLE", arguments.table, "CSV or Parquet file with the model's columns")
+  accept_standard_input(
+      command.add_option("TABLE", arguments.table, "CSV or Parquet file with the model's columns; -: standard input"))
       ->required()
       ->type_name("FILE");
-  command
-      .add_option("-o,--output", arguments.output,
-                  "CSV or Parquet file to write: the columns of TABLE, 'prediction' if the model has a base model, and "
-                  "lower_L and upper_L per level")
+  accept_standard_output(
+      command.add_option("-o,--output", arguments.output,
+                         "CSV or Parquet file to write: the columns of TABLE, 'prediction' if the model has a base "
+                         "model, and lower_L and upper_L per level; -: CSV to standard output"))
       ->required()
       ->type_name("FILE");
   add_levels(command, arguments.levels, "the levels of the model");

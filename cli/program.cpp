@@ -1,9 +1,10 @@
 #include "program.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
-#include <iostream>
 #include <new>
+#include <system_error>
 
 #include <widthwise/error.hpp>
 #include <widthwise/version.hpp>
@@ -20,7 +21,7 @@ constexpr int kBadData = 1;
 constexpr int kBadUsage = 2;
 
 constexpr const char* kFooter =
-    "Run 'widthwise COMMAND --help' for the options of a command.\n"
+    "Run 'widthwise help COMMAND' for the options of a command.\n"
     "\n"
     "Guarantee:\n"
     "  If new rows are exchangeable with the calibration rows, a 90% interval contains the outcome with\n"
@@ -34,6 +35,7 @@ constexpr const char* kFooter =
     "  2    invalid arguments, or a training engine is missing\n"
     "  3    lost a worker (fit --workers, --tracker); rerun the same command to resume\n"
     "  130  interrupted (Ctrl-C, SIGINT); output files are complete or unchanged\n"
+    "  141  the reader of standard output closed it (SIGPIPE), as 'head' does\n"
     "  143  terminated (SIGTERM); output files are complete or unchanged\n"
     "\n"
     "Example:\n"
@@ -69,8 +71,8 @@ Program::Program() : app_("Calibrated prediction intervals for any regression mo
   app_.set_version_flag("--version", std::string("widthwise ") + kVersion, "print the version");
   app_.require_subcommand(1);
   app_.footer(kFooter);
-  commands_ = {add_fit(app_),      add_calibrate(app_), add_merge(app_),   add_predict(app_),   add_track(app_),
-               add_evaluate(app_), add_plan(app_),      add_inspect(app_), add_completion(app_)};
+  commands_ = {add_fit(app_),      add_calibrate(app_), add_merge(app_),   add_predict(app_),    add_track(app_),
+               add_evaluate(app_), add_plan(app_),      add_inspect(app_), add_completion(app_), add_help(app_)};
 }
 
 const CLI::App& Program::chosen() const {
@@ -118,9 +120,11 @@ int run_program(int argc, const char* const* argv) {
     Program program;
     const auto ended = program.parse(argc, argv);
     const int code = ended ? *ended : program.run();
-    std::cout.flush();
-    if (std::cout) return code;
-    complain("cannot write to standard output");
+    const int error = output_error();
+    if (error == 0) return code;
+    // The reader has what it wanted, as in 'widthwise inspect m.safetensors | head -1'.
+    if (error == EPIPE) return kClosedPipeExit;
+    complain("standard output: cannot be written: " + std::system_category().message(error));
   } catch (const std::bad_alloc&) {
     complain("out of memory");
   } catch (const std::exception& error) {

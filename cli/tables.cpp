@@ -37,12 +37,48 @@ void require_column(const TableReader& reader, const std::filesystem::path& file
                              suggestion(column, column_names(reader)));
 }
 
+void require_columns(const TableReader& reader, const std::filesystem::path& file,
+                     const std::vector<std::string>& columns, ErrorCode code, const std::string& purpose) {
+  std::vector<std::string> missing;
+  for (const std::string& name : columns) {
+    const bool known = std::find(missing.begin(), missing.end(), name) != missing.end();
+    if (!known && !reader.has_column(name)) missing.push_back(name);
+  }
+  if (missing.empty()) return;
+  if (missing.size() == 1) require_column(reader, file, missing.front(), code, purpose);
+  const std::vector<std::string> names = column_names(reader);
+  std::vector<std::string> quoted;
+  std::vector<std::string> similar;
+  for (const std::string& name : missing) {
+    quoted.push_back(fmt::format("'{}'", name));
+    if (const std::string nearest = internal::nearest_name(name, names); !nearest.empty()) {
+      similar.push_back(fmt::format("'{}' for '{}'", nearest, name));
+    }
+  }
+  throw internal::make_error(code, "{}: no columns {}{}{}", file.string(), list(quoted), purpose,
+                             similar.empty() ? "" : fmt::format("; did you mean {}?", list(similar)));
+}
+
+void require_model_columns(const TableReader& reader, const std::filesystem::path& file, const Model& model,
+                           const std::vector<NeededColumn>& others) {
+  constexpr const char* kNeeded = ", which the model needs";
+  const ModelParts& parts = model.parts();
+  std::vector<NeededColumn> needed;
+  for (const std::string& name : parts.features) needed.push_back({name, kNeeded});
+  if (model.needs_predictions()) needed.push_back({parts.prediction, ", which holds the predictions"});
+  needed.insert(needed.end(), others.begin(), others.end());
+  std::erase_if(needed, [&](const NeededColumn& column) { return reader.has_column(column.name); });
+  if (needed.size() == 1) require_column(reader, file, needed[0].name, ErrorCode::kBadData, needed[0].purpose);
+  std::vector<std::string> names;
+  for (const NeededColumn& column : needed) names.push_back(column.name);
+  require_columns(reader, file, names, ErrorCode::kBadData, kNeeded);
+}
+
 std::vector<std::string> parse_columns(const TableReader& reader, const std::filesystem::path& file,
                                        const std::vector<std::string>& texts) {
   std::vector<std::string> chosen;
   std::unordered_set<std::string> seen;
   const auto add = [&](const std::string& name) {
-    require_column(reader, file, name, ErrorCode::kInvalidArgument);
     if (seen.insert(name).second) chosen.push_back(name);
   };
   for (const std::string& text : texts) {
@@ -57,6 +93,7 @@ std::vector<std::string> parse_columns(const TableReader& reader, const std::fil
       begin = end + 1;
     }
   }
+  require_columns(reader, file, chosen, ErrorCode::kInvalidArgument);
   return chosen;
 }
 
@@ -121,19 +158,14 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
                        const std::vector<std::string>& numbers, std::vector<std::string> carried)
     : model_(model), file_(std::move(file)), reader_(std::move(reader)) {
   const ModelParts& parts = model.parts();
+  require_model_columns(*reader_, file_, model);
   std::vector<std::string> selected = parts.features;
-  for (const auto& name : selected) {
-    require_column(*reader_, file_, name, ErrorCode::kBadData, ", which the model needs");
-  }
   const auto want = [&](const std::string& name) {
     const auto found = std::find(selected.begin(), selected.end(), name);
     columns_.push_back({name, static_cast<std::size_t>(found - selected.begin()), {}});
     if (found == selected.end()) selected.push_back(name);
   };
-  if (model.needs_predictions()) {
-    require_column(*reader_, file_, parts.prediction, ErrorCode::kBadData, ", which holds the predictions");
-    want(parts.prediction);
-  }
+  if (model.needs_predictions()) want(parts.prediction);
   for (const auto& name : numbers) want(name);
   reader_->select(std::move(selected), std::move(carried));
 }

@@ -29,6 +29,21 @@ namespace widthwise::cli {
 void require_column(const TableReader& reader, const std::filesystem::path& file, const std::string& column,
                     ErrorCode code, const std::string& purpose = "");
 
+/// A column that a command needs, and the purpose to name in the error when it is the only one missing.
+struct NeededColumn {
+  std::string name;
+  std::string purpose;
+};
+
+/// Throw kBadData unless the table has the columns that the model needs and the others; the message names all that are
+/// missing.
+void require_model_columns(const TableReader& reader, const std::filesystem::path& file, const Model& model,
+                           const std::vector<NeededColumn>& others = {});
+
+/// The same for any columns: one message for all that are missing.
+void require_columns(const TableReader& reader, const std::filesystem::path& file,
+                     const std::vector<std::string>& columns, ErrorCode code, const std::string& purpose = "");
+
 /// Names from the texts of an option, "a,b,c" being three of them unless a column has that very name. Throws
 /// kInvalidArgument for one that is no column.
 [[nodiscard]] std::vector<std::string> parse_columns(const TableReader& reader, const std::filesystem::path& file,

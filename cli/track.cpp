@@ -18,6 +18,7 @@
 #include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "standard_streams.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -248,11 +249,11 @@ void run_observe(const TrackArguments& arguments, const Model& model) {
   }
   const OnlineCalibration before = begin(arguments, model);
   OnlineCalibration online = before;
-  auto reader = TableReader::open(arguments.table, batches_for(online.levels().size()));
+  auto reader = open_table(arguments.table, batches_for(online.levels().size()));
   const std::string& target = target_of(model);
-  require_column(*reader, arguments.table, target, ErrorCode::kBadData, ", which holds the outcomes to observe");
-  require_column(*reader, arguments.table, kBatchColumn, ErrorCode::kBadData,
-                 ", which 'widthwise track' writes for rows with pending outcomes");
+  require_model_columns(*reader, arguments.table, model,
+                        {{target, ", which holds the outcomes to observe"},
+                         {kBatchColumn, ", which 'widthwise track' writes for rows with pending outcomes"}});
   ModelTable table(model, arguments.table, std::move(reader), {target, kBatchColumn});
   observe_rows(model, online, table);
   save_state(arguments, model, online, std::nullopt);
@@ -267,7 +268,7 @@ void run_track(const TrackArguments& arguments, const Model& model) {
   const std::string& target = target_of(model);
   const OnlineCalibration before = begin(arguments, model);
   OnlineCalibration online = before;
-  auto reader = TableReader::open(arguments.table, batches_for(online.levels().size()));
+  auto reader = open_table(arguments.table, batches_for(online.levels().size()));
   const std::vector<std::string> names = column_names(*reader);
   const bool teaches = std::find(names.begin(), names.end(), target) != names.end();
   if (teaches) refuse_known_rows(arguments, model, *reader);
@@ -285,7 +286,7 @@ void run_track(const TrackArguments& arguments, const Model& model) {
     numbers.push_back(arguments.batch_by);
   }
   ModelTable table(model, arguments.table, std::move(reader), numbers, carried);
-  const auto writer = TableWriter::open(arguments.output, table.reader(), added.names());
+  const auto writer = create_table(arguments.output, table.reader(), added.names());
   if (teaches) {
     track_outcomes(arguments, model, online, table, added, *writer);
   } else {
@@ -304,14 +305,16 @@ void run_track(const TrackArguments& arguments, const Model& model) {
                                            .issued = issued,
                                            .order = mode_of(arguments)});
   if (teaches) return;
-  warn(fmt::format("{}: no column '{}', so {}{}", arguments.table, target,
-                   arguments.save.empty()
-                       ? "no outcome was observed; with --save the intervals are recorded and their outcomes can "
-                         "be observed later"
-                       : fmt::format("no outcome was observed; when they are known, add the column to {} and run "
-                                     "'widthwise track {} {} --observe --save {}'",
-                                     arguments.output, arguments.save, arguments.output, arguments.save),
-                   suggestion(target, names)));
+  warn(fmt::format(
+      "{}: no column '{}', so {}{}", arguments.table, target,
+      arguments.save.empty()
+          ? "no outcome was observed; with --save the intervals are recorded and their outcomes can "
+            "be observed later"
+          : fmt::format("no outcome was observed; when they are known, add the column to {} and run "
+                        "'widthwise track {} {} --observe --save {}'",
+                        arguments.output == kStandardOutput ? "these rows" : arguments.output, arguments.save,
+                        arguments.output == kStandardOutput ? "TABLE" : arguments.output, arguments.save),
+      suggestion(target, names)));
 }
 
 void run(const TrackArguments& arguments) {
@@ -336,17 +339,18 @@ void run(const TrackArguments& arguments) {
 
 void declare(CLI::App& command, TrackArguments& arguments) {
   command.add_option("MODEL", arguments.model, "calibrated model file")->required()->type_name("FILE");
-  command
-      .add_option(
+  accept_standard_input(
+      command.add_option(
           "TABLE", arguments.table,
-          "CSV or Parquet file with the model's columns, in time order; rows without an outcome get intervals but are "
-          "not recorded; a table without the outcome column is one batch, observed later with --observe")
+          "CSV or Parquet file with the model's columns, in time order, or -: standard input; rows without an outcome "
+          "get intervals but are not recorded; a table without the outcome column is one batch, observed later with "
+          "--observe"))
       ->required()
       ->type_name("FILE");
-  command
-      .add_option("-o,--output", arguments.output,
-                  "CSV or Parquet file to write, with the columns of 'widthwise predict'; each interval is computed "
-                  "before its outcome is observed")
+  accept_standard_output(
+      command.add_option("-o,--output", arguments.output,
+                         "CSV or Parquet file to write, with the columns of 'widthwise predict'; -: CSV to standard "
+                         "output; each interval is computed before its outcome is observed"))
       ->type_name("FILE");
   command
       .add_option("--save", arguments.save,

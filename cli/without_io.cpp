@@ -32,4 +32,9 @@ std::unique_ptr<TableWriter> TableWriter::open(const std::filesystem::path& /*fi
   refuse();
 }
 
+std::unique_ptr<TableWriter> TableWriter::open(ByteSink /*sink*/, const std::string& /*name*/,
+                                               const TableReader& /*from*/, std::vector<std::string> /*added*/) {
+  refuse();
+}
+
 }  // namespace widthwise

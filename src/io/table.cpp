@@ -24,9 +24,9 @@ std::span<const std::uint64_t> TableBatch::keys() const { return state_->keys; }
 std::uint64_t TableBatch::first_row() const { return state_->first_row; }
 
 std::unique_ptr<TableReader> TableReader::open(const std::filesystem::path& file, const ReadOptions& options) {
-  const internal::TableFormat format = internal::format_of(file);
-  if (format == internal::TableFormat::kParquet) return internal::open_parquet(file, options);
-  return internal::open_csv(file, options, format == internal::TableFormat::kGzippedCsv);
+  const TableFormat format = options.format ? *options.format : internal::format_of(file);
+  if (format == TableFormat::kParquet) return internal::open_parquet(file, options);
+  return internal::open_csv(file, options, format == TableFormat::kGzippedCsv);
 }
 
 void TableReader::select(std::vector<std::string> numbers, std::vector<std::string> carried) {
@@ -36,15 +36,29 @@ void TableReader::select(std::vector<std::string> numbers, std::vector<std::stri
   select_columns(std::move(columns), std::move(carried));
 }
 
-std::unique_ptr<TableWriter> TableWriter::open(const std::filesystem::path& file, const TableReader& from,
-                                               std::vector<std::string> added) {
-  const internal::TableFormat format = internal::format_of(file);
+namespace {
+
+const internal::FileTableReader& reader_of(const TableReader& from, const std::filesystem::path& file) {
   const auto* reader = dynamic_cast<const internal::FileTableReader*>(&from);
   if (reader == nullptr) {
     internal::refuse(ErrorCode::kInvalidArgument, file, "expected a reader from TableReader::open");
   }
-  if (format == internal::TableFormat::kParquet) return internal::create_parquet(file, *reader, std::move(added));
-  return internal::create_csv(file, *reader, std::move(added), format == internal::TableFormat::kGzippedCsv);
+  return *reader;
+}
+
+}  // namespace
+
+std::unique_ptr<TableWriter> TableWriter::open(const std::filesystem::path& file, const TableReader& from,
+                                               std::vector<std::string> added) {
+  const TableFormat format = internal::format_of(file);
+  const internal::FileTableReader& reader = reader_of(from, file);
+  if (format == TableFormat::kParquet) return internal::create_parquet(file, reader, std::move(added));
+  return internal::create_csv({file, {}}, reader, std::move(added), format == TableFormat::kGzippedCsv);
+}
+
+std::unique_ptr<TableWriter> TableWriter::open(ByteSink sink, const std::string& name, const TableReader& from,
+                                               std::vector<std::string> added) {
+  return internal::create_csv({name, std::move(sink)}, reader_of(from, name), std::move(added), false);
 }
 
 NumberTable read_numbers(TableReader& reader) {

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-COMMANDS = ["fit", "calibrate", "merge", "predict", "track", "evaluate", "plan", "inspect", "completion"]
+COMMANDS = ["fit", "calibrate", "merge", "predict", "track", "evaluate", "plan", "inspect", "completion", "help"]
 
 
 @dataclass

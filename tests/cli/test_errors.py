@@ -98,6 +98,21 @@ def test_a_table_without_the_models_columns_is_bad_data(homes):
     assert "no column 'forecast'" in homes.fails(DATA, "predict", "homes.safetensors", "no_forecast.csv", "-o", "x.csv")
 
 
+def test_all_missing_columns_are_named_at_once(homes):
+    table = make_table(50, 5)
+    write(table.drop_columns(["a", "forecast", "price"]).rename_columns(["B", "rooms", "city"]), homes.folder / "few.csv")
+    needed = "which the model needs; did you mean 'B' for 'b'?"
+    message = homes.fails(DATA, "predict", "homes.safetensors", "few.csv", "-o", "x.csv")
+    assert message == f"widthwise predict: few.csv: no columns 'a', 'b' and 'forecast', {needed}"
+    for command in ("calibrate", "evaluate"):
+        message = homes.fails(DATA, command, "homes.safetensors", "few.csv")
+        assert message == f"widthwise {command}: few.csv: no columns 'a', 'b', 'forecast' and 'price', {needed}"
+    message = homes.fails(USAGE, "fit", "few.csv", *FIT[2:], "-o", "x.safetensors")
+    assert message == "widthwise fit: few.csv: no columns 'price' and 'forecast'"
+    message = homes.fails(USAGE, *FIT, "--features", "a,bb,c,d", "-o", "x.safetensors")
+    assert message.startswith("widthwise fit: train.csv: no columns 'bb', 'c' and 'd'")
+
+
 def test_an_output_that_is_no_table_is_refused(homes):
     homes.fails(USAGE, "predict", "homes.safetensors", "test.csv", "-o", "x.txt")
     assert not (homes.folder / "x.txt").exists()

@@ -12,6 +12,15 @@ def examples(text):
     return [shlex.split(line) for line in lines if line.startswith("  widthwise ")]
 
 
+def test_the_command_help_prints_the_help_of_a_command(widthwise):
+    assert widthwise.ok("help").out == widthwise.ok("--help").out
+    for command in COMMANDS:
+        assert widthwise.ok("help", command).out == widthwise.ok(command, "--help").out
+    message = widthwise.fails(2, "help", "fti")
+    assert message.startswith("widthwise help: COMMAND: 'fti' is not one of fit, calibrate, ")
+    assert message.endswith("; did you mean 'fit'?")
+
+
 def test_version(widthwise):
     assert widthwise.ok("--version").out.startswith("widthwise 0.")
 
@@ -20,7 +29,7 @@ def test_help_lists_every_command_and_the_exit_codes(widthwise):
     text = widthwise.ok("--help").out
     for command in COMMANDS:
         assert f"\n  {command} " in text
-    for code in ["0 ", "1 ", "2 ", "3 ", "130 ", "143 "]:
+    for code in ["0 ", "1 ", "2 ", "3 ", "130 ", "141 ", "143 "]:
         assert f"\n  {code}" in text.split("Exit codes:")[1]
 
 
@@ -66,7 +75,21 @@ def test_examples_in_help_parse(widthwise, command):
         ),
         (
             ["plan", "--rows", "9", "--level", "90"],
-            "widthwise plan: --level: '90' is not a number between 0 and 1, such as 0.9",
+            "widthwise plan: --level: '90' is not a number between 0 and 1, such as 0.9; did you mean 0.9?",
+        ),
+        (
+            ["plan", "--rows", "9", "--level", "0.8,99.5%"],
+            "widthwise plan: --level: '99.5%' is not a number between 0 and 1, such as 0.9; did you mean 0.995?",
+        ),
+        (
+            ["fit", "t.csv", "--target", "y", "--base", "knn", "--level", "0.8,95", "-o", "m.safetensors"],
+            "widthwise fit: --level: '0.8,95' is invalid; expected 1 to 1000 numbers between 0 and 1, such as 0.9 or "
+            "0.8,0.95; did you mean 0.95?",
+        ),
+        (
+            ["fit", "t.csv", "--target", "y", "--base", "knn", "--guarantee", "95", "-o", "m.safetensors"],
+            "widthwise fit: --guarantee: '95' is invalid; expected marginal, or a confidence strictly between 0 and 1, "
+            "such as 0.95; did you mean 0.95?",
         ),
     ],
 )
@@ -80,4 +103,19 @@ def test_a_full_disk_behind_stdout_is_an_error(widthwise):
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run([widthwise.path, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
-    assert "standard output" in done.stderr
+    assert done.stderr == "widthwise: standard output: cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_a_closed_pipe_ends_the_program_quietly(widthwise, ignored):
+    """Whether the parent ignores SIGPIPE, as services do, or not, as shells do."""
+    import os
+    import subprocess
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [widthwise.path, "--help"], stdout=writer, stderr=subprocess.PIPE, restore_signals=not ignored, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -76,11 +77,19 @@ struct RowGroups {
   std::size_t count = 0;
 };
 
+/// How a table is stored.
+enum class TableFormat { kCsv, kGzippedCsv, kParquet };
+
 struct ReadOptions {
   std::size_t batch_rows = 65'536;  ///< maximum number of rows per batch
   bool threads = true;              ///< decode in parallel, on Arrow's thread pool, which the whole process shares
   std::optional<RowGroups> row_groups = std::nullopt;  ///< of a Parquet file; empty for all
+  std::optional<TableFormat> format = std::nullopt;    ///< by default that of the file extension
+  std::string name = {};                               ///< of the table in messages; by default that of the file
 };
+
+/// Takes the bytes of a written table, in order.
+using ByteSink = std::function<void(std::span<const std::byte>)>;
 
 /// Reads a table batch by batch in constant memory. The file extension determines the format: .csv, .csv.gz (with a
 /// header line, cells separated by commas, in quotes where needed), .parquet or .pq.
@@ -134,7 +143,7 @@ class TableReader {
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
 };
 
-/// Writes a table; the file extension determines the format, as for TableReader. Writing is atomic: rows go to a
+/// Writes a table; the file extension determines the format, as for TableReader. Writing a file is atomic: rows go to a
 /// temporary file next to it, .<name>.<random>.tmp, which close() renames. Without close() no file is left, unless the
 /// process is killed.
 ///
@@ -153,6 +162,11 @@ class TableWriter {
   /// and kFile if the file cannot be created.
   [[nodiscard]] static std::unique_ptr<TableWriter> open(const std::filesystem::path& file, const TableReader& from,
                                                          std::vector<std::string> added);
+
+  /// The same as CSV to `sink`, for example standard output, which gets the rows as they are written. `name` is that of
+  /// the table in messages. Exceptions of the sink are passed on.
+  [[nodiscard]] static std::unique_ptr<TableWriter> open(ByteSink sink, const std::string& name,
+                                                         const TableReader& from, std::vector<std::string> added);
   TableWriter() = default;
   TableWriter(const TableWriter&) = delete;
   TableWriter& operator=(const TableWriter&) = delete;

@@ -100,6 +100,14 @@ class QuoteChecked : public arrow::io::InputStream {
   std::atomic<std::uint64_t> unclosed_ = kNone;  // the other members belong to the reading thread
 };
 
+/// A CSV file: what to open, and its name in messages.
+struct CsvFile {
+  std::filesystem::path content;
+  std::filesystem::path name;
+  bool gzipped = false;
+  char separator = ',';
+};
+
 /// The bytes of a CSV file as text, and the position in the file itself.
 struct OpenedText {
   std::unique_ptr<arrow::util::Codec> codec;
@@ -107,27 +115,27 @@ struct OpenedText {
   std::shared_ptr<arrow::io::InputStream> text;
 };
 
-OpenedText open_text(const std::filesystem::path& file, bool gzipped) {
+OpenedText open_text(const CsvFile& file) {
   OpenedText opened;
-  opened.counted =
-      std::make_shared<CountedFile>(value_of(arrow::io::ReadableFile::Open(file.string()), ErrorCode::kFile, file));
+  opened.counted = std::make_shared<CountedFile>(
+      value_of(arrow::io::ReadableFile::Open(file.content.string()), ErrorCode::kFile, file.name));
   opened.text = opened.counted;
-  if (gzipped) {
-    opened.codec = value_of(arrow::util::Codec::Create(arrow::Compression::GZIP), ErrorCode::kMissingEngine, file);
-    opened.text =
-        value_of(arrow::io::CompressedInputStream::Make(opened.codec.get(), opened.counted), ErrorCode::kFile, file);
+  if (file.gzipped) {
+    opened.codec = value_of(arrow::util::Codec::Create(arrow::Compression::GZIP), ErrorCode::kMissingEngine, file.name);
+    opened.text = value_of(arrow::io::CompressedInputStream::Make(opened.codec.get(), opened.counted), ErrorCode::kFile,
+                           file.name);
   }
   return opened;
 }
 
 /// The line number of a byte, from 1, as shown by an editor.
-std::uint64_t line_of(const std::filesystem::path& file, bool gzipped, std::uint64_t place) {
-  const OpenedText opened = open_text(file, gzipped);
+std::uint64_t line_of(const CsvFile& file, std::uint64_t place) {
+  const OpenedText opened = open_text(file);
   std::uint64_t line = 1;
   char last = 0;
   std::uint64_t at = 0;
   while (at < place) {
-    const std::shared_ptr<arrow::Buffer> buffer = value_of(opened.text->Read(kBlockBytes), ErrorCode::kFile, file);
+    const std::shared_ptr<arrow::Buffer> buffer = value_of(opened.text->Read(kBlockBytes), ErrorCode::kFile, file.name);
     if (buffer->size() == 0) break;
     for (const char letter : static_cast<std::string_view>(*buffer).substr(0, place - at)) {
       if (letter == '\r' || (letter == '\n' && last != '\r')) ++line;
@@ -150,12 +158,11 @@ struct RaggedRow {
 /// last one.
 class TextBlocks {
  public:
-  TextBlocks(std::filesystem::path file, bool gzipped, bool ahead, std::vector<std::string> columns)
+  TextBlocks(CsvFile file, bool ahead, std::vector<std::string> columns)
       : file_(std::move(file)),
-        gzipped_(gzipped),
         ahead_(ahead),
         ragged_(std::make_shared<RaggedRow>()),
-        opened_(open_text(file_, gzipped)),
+        opened_(open_text(file_)),
         checked_(std::make_shared<QuoteChecked>(opened_.text)) {
     auto read = arrow::csv::ReadOptions::Defaults();
     read.block_size = kBlockBytes;
@@ -195,7 +202,7 @@ class TextBlocks {
   template <class T>
   T unwrap(arrow::Result<T> result) const {
     if (!result.ok()) explain(result.status().message());
-    return value_of(std::move(result), ErrorCode::kBadData, file_);
+    return value_of(std::move(result), ErrorCode::kBadData, file_.name);
   }
 
   /// Throw an error that is more specific than Arrow's.
@@ -205,24 +212,23 @@ class TextBlocks {
     if (ragged_->found) {
       // Arrow counts the header as a row.
       const std::string where = ragged_->number > 1 ? fmt::format("row {}: ", ragged_->number - 1) : "";
-      refuse(ErrorCode::kBadData, file_,
+      refuse(ErrorCode::kBadData, file_.name,
              fmt::format("{}expected {} cells as in the header, found {}", where, ragged_->expected, ragged_->cells));
     }
     if ((says("Empty CSV") || says("straddl")) && checked_->unclosed()) refuse_quote();
-    if (says("Empty CSV")) refuse(ErrorCode::kBadData, file_, "expected a header line and rows, found neither");
+    if (says("Empty CSV")) refuse(ErrorCode::kBadData, file_.name, "expected a header line and rows, found neither");
     if (says("straddl")) {
-      refuse(ErrorCode::kBadData, file_, fmt::format("a line is longer than {} bytes", kBlockBytes));
+      refuse(ErrorCode::kBadData, file_.name, fmt::format("a line is longer than {} bytes", kBlockBytes));
     }
   }
 
   [[noreturn]] void refuse_quote() const {
-    refuse(ErrorCode::kBadData, file_,
+    refuse(ErrorCode::kBadData, file_.name,
            fmt::format("the quote opened in line {} is not closed; close it or remove it",
-                       line_of(file_, gzipped_, checked_->unclosed().value_or(0))));
+                       line_of(file_, checked_->unclosed().value_or(0))));
   }
 
-  std::filesystem::path file_;
-  bool gzipped_;
+  CsvFile file_;
   bool ahead_;
   std::shared_ptr<RaggedRow> ragged_;
   OpenedText opened_;
@@ -254,8 +260,8 @@ std::shared_ptr<arrow::DataType> arrow_type_of(CellType type) {
 class CsvReader final : public FileTableReader {
  public:
   CsvReader(const std::filesystem::path& name, const ReadOptions& options, bool gzipped)
-      : FileTableReader(name, options), gzipped_(gzipped) {
-    TextBlocks blocks(file(), gzipped_, false, {});
+      : FileTableReader(name, options), csv_{content(), file(), gzipped} {
+    TextBlocks blocks(csv_, false, {});
     check_header(blocks.schema());
     const std::shared_ptr<arrow::RecordBatch> first = blocks.next();
     std::vector<ColumnInfo> columns;
@@ -282,7 +288,7 @@ class CsvReader final : public FileTableReader {
     std::vector<std::string> names = text.field_names();
     std::ranges::sort(names);
     names.erase(std::ranges::unique(names).begin(), names.end());
-    TextBlocks blocks(file(), gzipped_, options().threads, names);
+    TextBlocks blocks(csv_, options().threads, names);
     std::vector<CellType> types(names.size(), CellType::kMissing);
     while (const std::shared_ptr<arrow::RecordBatch> block = blocks.next()) {
       for (std::size_t j = 0; j < types.size(); ++j) {
@@ -305,7 +311,7 @@ class CsvReader final : public FileTableReader {
     std::vector<std::string> names;
     names.reserve(wanted.size());
     for (const std::size_t column : wanted) names.push_back(columns()[column].name);
-    blocks_ = std::make_unique<TextBlocks>(file(), gzipped_, options().threads, std::move(names));
+    blocks_ = std::make_unique<TextBlocks>(csv_, options().threads, std::move(names));
     return blocks_->shared_schema();
   }
 
@@ -355,7 +361,7 @@ class CsvReader final : public FileTableReader {
     }
   }
 
-  bool gzipped_;
+  CsvFile csv_;
   std::vector<Text> first_texts_;  // of columns that are not numeric
   std::unique_ptr<TextBlocks> blocks_;
 };

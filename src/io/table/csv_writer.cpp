@@ -131,9 +131,8 @@ std::shared_ptr<arrow::DataType> printable_type(const std::shared_ptr<arrow::Dat
 /// Numbers as the shortest text that reads back the same, text in quotes only where it needs them.
 class CsvWriter final : public FileTableWriter {
  public:
-  CsvWriter(const std::filesystem::path& name, const FileTableReader& from, std::vector<std::string> added_names,
-            bool gzipped)
-      : FileTableWriter(name, from, std::move(added_names)), out_(stream()) {
+  CsvWriter(const WriteTarget& target, const FileTableReader& from, std::vector<std::string> added_names, bool gzipped)
+      : FileTableWriter(target, from, std::move(added_names)), out_(stream()) {
     if (gzipped) {
       codec_ = value_of(arrow::util::Codec::Create(arrow::Compression::GZIP), ErrorCode::kMissingEngine, file());
       out_ = value_of(arrow::io::CompressedOutputStream::Make(codec_.get(), stream()), ErrorCode::kFile, file());
@@ -204,9 +203,9 @@ class CsvWriter final : public FileTableWriter {
 
 }  // namespace
 
-std::unique_ptr<TableWriter> create_csv(const std::filesystem::path& file, const FileTableReader& from,
+std::unique_ptr<TableWriter> create_csv(const WriteTarget& target, const FileTableReader& from,
                                         std::vector<std::string> added, bool gzipped) {
-  return std::make_unique<CsvWriter>(file, from, std::move(added), gzipped);
+  return std::make_unique<CsvWriter>(target, from, std::move(added), gzipped);
 }
 
 }  // namespace widthwise::internal

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -15,18 +16,24 @@ namespace widthwise::internal {
 /// Writes through, so that a full disk is found early; what Arrow writes is large already.
 class OutputFile::Stream final : public arrow::io::OutputStream {
  public:
-  explicit Stream(std::filesystem::path file) : output_(std::move(file)) {}
+  explicit Stream(WriteTarget target) : target_(std::move(target)) {
+    if (target_.sink) return;
+    output_.emplace(target_.file);
+    target_.sink = [this](std::span<const std::byte> bytes) { output_->write(bytes); };
+  }
 
-  [[nodiscard]] AtomicFile& output() { return output_; }
+  [[nodiscard]] const std::filesystem::path& file() const { return target_.file; }
+  /// Empty if the bytes go elsewhere.
+  [[nodiscard]] std::optional<AtomicFile>& output() { return output_; }
   [[nodiscard]] const std::exception_ptr& failure() const { return failure_; }
 
   arrow::Status Write(const void* data, std::int64_t bytes) override {
     try {
       // After a failure Arrow's streams still write when they are destroyed, and would complain on stderr.
-      if (!failure_) output_.write({static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes)});
-    } catch (const std::exception& error) {
+      if (!failure_) target_.sink({static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes)});
+    } catch (...) {  // throw_if_failed passes it on
       failure_ = std::current_exception();
-      return arrow::Status::IOError(error.what());
+      return arrow::Status::IOError("the write failed");
     }
     position_ += bytes;
     return arrow::Status::OK();
@@ -39,17 +46,18 @@ class OutputFile::Stream final : public arrow::io::OutputStream {
   [[nodiscard]] arrow::Result<std::int64_t> Tell() const override { return position_; }
 
  private:
-  AtomicFile output_;
+  WriteTarget target_;
+  std::optional<AtomicFile> output_;
   std::exception_ptr failure_;
   std::int64_t position_ = 0;
   bool closed_ = false;
 };
 
-OutputFile::OutputFile(std::filesystem::path file) : stream_(std::make_shared<Stream>(std::move(file))) {}
+OutputFile::OutputFile(const WriteTarget& target) : stream_(std::make_shared<Stream>(target)) {}
 
 OutputFile::~OutputFile() = default;
 
-const std::filesystem::path& OutputFile::file() const { return stream_->output().file(); }
+const std::filesystem::path& OutputFile::file() const { return stream_->file(); }
 
 std::shared_ptr<arrow::io::OutputStream> OutputFile::stream() const { return stream_; }
 
@@ -59,7 +67,7 @@ void OutputFile::throw_if_failed() const {
 
 void OutputFile::commit() {
   throw_if_failed();
-  stream_->output().commit();
+  if (stream_->output()) stream_->output()->commit();
 }
 
 }  // namespace widthwise::internal

@@ -4,14 +4,22 @@
 
 #include <filesystem>
 #include <memory>
+#include <widthwise/io/table.hpp>
 
 namespace widthwise::internal {
 
-/// An AtomicFile that Arrow writes to: the file appears under its name when it is whole, by commit().
+/// Where a table goes: to a file, or if there is a sink to that; `file` is then its name in messages.
+struct WriteTarget {
+  std::filesystem::path file;
+  ByteSink sink;
+};
+
+/// An AtomicFile that Arrow writes to: the file appears under its name when it is whole, by commit(). Or a sink, which
+/// gets the bytes at once.
 /// Invariant: before commit(), what was there under the name is untouched; destroyed without it, nothing is left.
 class OutputFile {
  public:
-  explicit OutputFile(std::filesystem::path file);
+  explicit OutputFile(const WriteTarget& target);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();

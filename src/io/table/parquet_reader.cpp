@@ -42,7 +42,7 @@ class ParquetReader final : public FileTableReader {
  public:
   ParquetReader(const std::filesystem::path& name, const ReadOptions& options) : FileTableReader(name, options) {
     const std::shared_ptr<arrow::io::ReadableFile> input =
-        value_of(arrow::io::ReadableFile::Open(file().string()), ErrorCode::kFile, file());
+        value_of(arrow::io::ReadableFile::Open(content().string()), ErrorCode::kFile, file());
     parquet::ReaderProperties reading;
     reading.enable_buffered_stream();
     reading.set_buffer_size(kColumnBytes);

@@ -36,7 +36,7 @@ arrow::Compression::type best_compression() {
 class ParquetWriter final : public FileTableWriter {
  public:
   ParquetWriter(const std::filesystem::path& name, const FileTableReader& from, std::vector<std::string> added_names)
-      : FileTableWriter(name, from, std::move(added_names)), source_(from.file()) {
+      : FileTableWriter({name, {}}, from, std::move(added_names)), source_(from.file()) {
     arrow::util::InitializeUTF8();
     arrow::FieldVector fields = from.typed_carried()->fields();
     for (const std::string& added_name : added()) fields.push_back(arrow::field(added_name, arrow::float64()));

@@ -29,8 +29,9 @@ constexpr std::int64_t kRowsAtOnce = 256;
 constexpr std::uintmax_t kSampleBytes = 65'536;
 constexpr std::size_t kMaxNamesListed = 8;
 
-std::uint64_t fingerprint_of(const std::filesystem::path& file, std::uintmax_t size) {
-  std::ifstream in(file, std::ios::binary);
+std::uint64_t fingerprint_of(const std::filesystem::path& content, const std::filesystem::path& file,
+                             std::uintmax_t size) {
+  std::ifstream in(content, std::ios::binary);
   if (!in) refuse(ErrorCode::kFile, file, "cannot be opened for reading");
   std::uint64_t hash = mix_bits(size);
   const std::uintmax_t last = size - std::min(size, kSampleBytes);
@@ -53,16 +54,18 @@ std::uint64_t fingerprint_of(const std::filesystem::path& file, std::uintmax_t s
 }  // namespace
 
 FileTableReader::FileTableReader(std::filesystem::path file, const ReadOptions& options)
-    : file_(std::move(file)), options_(options) {
+    : content_(std::move(file)),
+      file_(options.name.empty() ? content_ : std::filesystem::path(options.name)),
+      options_(options) {
   if (options_.batch_rows == 0) refuse(ErrorCode::kInvalidArgument, file_, "batch_rows is 0; expected at least 1");
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(file_, error);
+  const std::filesystem::file_status status = std::filesystem::status(content_, error);
   if (!std::filesystem::exists(status)) refuse(ErrorCode::kFile, file_, "no such file");
   if (!std::filesystem::is_regular_file(status)) refuse(ErrorCode::kFile, file_, "not a regular file");
-  file_size_ = std::filesystem::file_size(file_, error);
+  file_size_ = std::filesystem::file_size(content_, error);
   if (error) refuse(ErrorCode::kFile, file_, error.message());
   if (file_size_ == 0) refuse(ErrorCode::kBadData, file_, "the file is empty");
-  fingerprint_ = fingerprint_of(file_, file_size_);
+  fingerprint_ = fingerprint_of(content_, file_, file_size_);
 }
 
 const std::shared_ptr<arrow::Schema>& FileTableReader::carried() const {

@@ -40,7 +40,10 @@ class FileTableReader : public TableReader {
   bool next(TableBatch& batch) final;
   [[nodiscard]] std::uint64_t fingerprint() const final { return fingerprint_; }
 
+  /// The name of the table in messages.
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+  /// The file to open.
+  [[nodiscard]] const std::filesystem::path& content() const { return content_; }
   [[nodiscard]] const ReadOptions& options() const { return options_; }
   /// The carried columns of the batches, with the types as read.
   [[nodiscard]] const std::shared_ptr<arrow::Schema>& carried() const;
@@ -73,6 +76,7 @@ class FileTableReader : public TableReader {
                    std::int64_t end) const;
   void fill_keys(TableBatch::State& batch, const arrow::RecordBatch& rows) const;
 
+  std::filesystem::path content_;
   std::filesystem::path file_;
   ReadOptions options_;
   std::uintmax_t file_size_ = 0;
@@ -90,8 +94,6 @@ class FileTableReader : public TableReader {
   std::uint64_t first_row_ = 0;
   std::uint64_t rows_read_ = 0;
 };
-
-enum class TableFormat { kCsv, kGzippedCsv, kParquet };
 
 /// Open a reader by file extension; throws kInvalidArgument for an unknown one.
 [[nodiscard]] TableFormat format_of(const std::filesystem::path& file);

@@ -14,8 +14,9 @@ namespace widthwise::internal {
 namespace {
 
 /// Before anything is created.
-std::filesystem::path checked(std::filesystem::path file, const arrow::Schema& carried,
-                              const std::vector<std::string>& added) {
+const WriteTarget& checked(const WriteTarget& target, const arrow::Schema& carried,
+                           const std::vector<std::string>& added) {
+  const std::filesystem::path& file = target.file;
   std::vector<std::string> names = carried.field_names();
   names.insert(names.end(), added.begin(), added.end());
   if (names.empty()) refuse(ErrorCode::kInvalidArgument, file, "there are no columns to write");
@@ -26,7 +27,7 @@ std::filesystem::path checked(std::filesystem::path file, const arrow::Schema& c
              fmt::format("duplicate output column {}; expected unique names", in_quotes(name)));
     }
   }
-  return file;
+  return target;
 }
 
 std::string size_of(std::size_t rows, std::size_t columns) {
@@ -35,9 +36,8 @@ std::string size_of(std::size_t rows, std::size_t columns) {
 
 }  // namespace
 
-FileTableWriter::FileTableWriter(const std::filesystem::path& file, const FileTableReader& from,
-                                 std::vector<std::string> added)
-    : carried_(from.carried()), added_(std::move(added)), output_(checked(file, *carried_, added_)) {}
+FileTableWriter::FileTableWriter(const WriteTarget& target, const FileTableReader& from, std::vector<std::string> added)
+    : carried_(from.carried()), added_(std::move(added)), output_(checked(target, *carried_, added_)) {}
 
 void FileTableWriter::write(const TableBatch& batch, MatrixView added) {
   if (!open_) refuse(ErrorCode::kInvalidArgument, file(), "TableWriter::write was called after close()");

@@ -18,7 +18,7 @@ namespace widthwise::internal {
 /// Thread safety: none.
 class FileTableWriter : public TableWriter {
  public:
-  FileTableWriter(const std::filesystem::path& file, const FileTableReader& from, std::vector<std::string> added);
+  FileTableWriter(const WriteTarget& target, const FileTableReader& from, std::vector<std::string> added);
 
   void write(const TableBatch& batch, MatrixView added) final;
   void close() final;
@@ -53,7 +53,7 @@ class FileTableWriter : public TableWriter {
   bool open_ = true;
 };
 
-[[nodiscard]] std::unique_ptr<TableWriter> create_csv(const std::filesystem::path& file, const FileTableReader& from,
+[[nodiscard]] std::unique_ptr<TableWriter> create_csv(const WriteTarget& target, const FileTableReader& from,
                                                       std::vector<std::string> added, bool gzipped);
 [[nodiscard]] std::unique_ptr<TableWriter> create_parquet(const std::filesystem::path& file,
                                                           const FileTableReader& from, std::vector<std::string> added);
