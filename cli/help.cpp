@@ -87,8 +87,9 @@ Command add_help(CLI::App& program) {
   add_choice(command, "COMMAND", *name, names, "command to explain; default: the program");
   return {&command, [&program, name] {
             // App::help of the program would print that of the command that was parsed, which is this one.
-            print(name->empty() ? program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal)
-                                : program.get_subcommand(*name)->help(program.get_name()));
+            print(name->empty()
+                      ? program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal)
+                      : program.get_subcommand(*name)->help(program.get_name()));
           }};
 }
 

@@ -100,7 +100,9 @@ def test_a_table_without_the_models_columns_is_bad_data(homes):
 
 def test_all_missing_columns_are_named_at_once(homes):
     table = make_table(50, 5)
-    write(table.drop_columns(["a", "forecast", "price"]).rename_columns(["B", "rooms", "city"]), homes.folder / "few.csv")
+    write(
+        table.drop_columns(["a", "forecast", "price"]).rename_columns(["B", "rooms", "city"]), homes.folder / "few.csv"
+    )
     needed = "which the model needs; did you mean 'B' for 'b'?"
     message = homes.fails(DATA, "predict", "homes.safetensors", "few.csv", "-o", "x.csv")
     assert message == f"widthwise predict: few.csv: no columns 'a', 'b' and 'forecast', {needed}"

@@ -104,7 +104,7 @@ def test_a_full_disk_behind_standard_output_is_an_error(homes):
 def test_no_copy_of_standard_input_is_left(homes, tmp_path):
     content = (homes.folder / "test.csv").read_bytes()
     done = subprocess.run(
-        [homes.path, *PREDICT, "-", "-o", "x.csv"],
+        [homes.path, *PREDICT, "-", "-o", "copied.csv"],
         cwd=homes.folder,
         input=content,
         capture_output=True,
@@ -113,7 +113,7 @@ def test_no_copy_of_standard_input_is_left(homes, tmp_path):
     )
     assert done.returncode == 0 and not list(tmp_path.iterdir())
     done = subprocess.run(
-        [homes.path, *PREDICT, "-", "-o", "x.csv"],
+        [homes.path, *PREDICT, "-", "-o", "copied.csv"],
         cwd=homes.folder,
         input=content,
         capture_output=True,

@@ -117,4 +117,7 @@ def test_a_full_standard_output_is_an_error(files, arguments):
             [run.program, *arguments.split()], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
         )
     assert done.returncode == 1
-    assert done.stderr.endswith("cannot write to standard output\n") and done.stderr.count("\n") == 1
+    assert (
+        done.stderr.endswith("standard output: cannot be written: No space left on device\n")
+        and done.stderr.count("\n") == 1
+    )
