@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables
+from ._intervals import bound_names
 from ._localizer import Localizer
 from ._model import groups_of, not_fitted
 from ._options import Levels
@@ -131,9 +132,7 @@ class Intervals:
         if groups is None and model.calibration.grouped:
             raise ValueError("the calibration has groups; pass the name of the group column as groups=")
         names = [] if model.needs_predictions else ["prediction"]
-        for level in map(_core.level_text, levels):
-            names += [f"lower_{level}", f"upper_{level}"]
-        return cls(levels, names, groups)
+        return cls(levels, names + bound_names(levels), groups)
 
     def check(self, model: _core.Model, there: Sequence[str]) -> None:
         """Raise if a required column is missing or an output column exists."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core, _tables
+from ._batches import predictor_of
 from ._model import HasModel, Origin, load_model, not_fitted
 from ._options import Levels, levels_of, real, whole, word
 from ._predictor import Predictor
 from ._tables import Floats
+
+if TYPE_CHECKING:
+    from ._regressor import WidthwiseRegressor
 
 
 class Issued(tuple[Floats, Floats]):
@@ -56,8 +60,9 @@ class OnlinePredictor(HasModel):
 
     Parameters
     ----------
-    predictor : Predictor
-        A calibrated model. `load` resumes a stream that `save` wrote.
+    predictor : Predictor or WidthwiseRegressor
+        A calibrated model. The estimator of a `WidthwiseRegressor` makes the predictions of rows without ``y_pred``; it is
+        not saved with the stream. `load` resumes a stream that `save` wrote.
     confidence_level : float or list of k floats, optional
         By default the levels of the predictor.
     method : {"adaptive", "decaying"}
@@ -86,15 +91,20 @@ class OnlinePredictor(HasModel):
     >>> online.observe(X_monday, y_monday, batch=monday.batch)      # doctest: +SKIP
     """
 
+    _regressor: WidthwiseRegressor | None = None
+
     def __init__(
         self,
-        predictor: Predictor,
+        predictor: Predictor | WidthwiseRegressor,
         confidence_level: Levels | None = None,
         *,
         method: str = "adaptive",
         step: float | None = None,
         window_rows: int | None = None,
     ) -> None:
+        if not isinstance(predictor, Predictor):
+            self._regressor = predictor._as_it_is()
+            predictor = predictor_of(predictor)
         model = predictor._fitted_model()
         if model.calibration_rows == 0:
             raise not_fitted("the model is not calibrated; calibrate it with rows that no model was fitted on")
@@ -105,6 +115,11 @@ class OnlinePredictor(HasModel):
         self._online = _core.OnlineCalibration(
             model.calibration, levels, word(method, "method"), None if step is None else real(step, "step"), rows
         )
+
+    def _inputs(self, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
+        if self._regressor is not None:
+            X, y_pred = self._regressor._inputs(X, y_pred)
+        return super()._inputs(X, y_pred)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OnlinePredictor:
@@ -276,13 +291,14 @@ class OnlinePredictor(HasModel):
         return [level[name] for level in self._online.report()["levels"]]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_model": self._model.with_online(self._online).to_bytes()}
+        return {"_model": self._model.with_online(self._online).to_bytes(), "_regressor": self._regressor}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         model = _core.Model.from_bytes(state["_model"])
         assert model.online is not None
         self._model = model.with_online(None)
         self._online = model.online
+        self._regressor = state["_regressor"]
 
     def __repr__(self) -> str:
         levels = ", ".join(f"{level:g}" for level in self.confidence_levels)

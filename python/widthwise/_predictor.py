@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _tables
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
+from ._intervals import interval_frame
 from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, groups_of, load_model
 from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from ._tables import Floats
@@ -96,8 +97,14 @@ class Predictor(HasModel):
         return self._model.predictions(table)
 
     def predict_interval(
-        self, X: Any, y_pred: Any = None, *, confidence_level: Levels | None = None, groups: Any = None
-    ) -> tuple[Floats, Floats]:
+        self,
+        X: Any,
+        y_pred: Any = None,
+        *,
+        confidence_level: Levels | None = None,
+        groups: Any = None,
+        as_frame: bool = False,
+    ) -> Any:
         """Predictions and intervals.
 
         Parameters
@@ -109,6 +116,9 @@ class Predictor(HasModel):
         confidence_level : float or list of k floats, optional
         groups : array-like of int, optional
             Groups of the rows, if the calibration has groups. A group that was not calibrated gets infinite intervals.
+        as_frame : bool, default=False
+            Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
+            so on, as ``widthwise predict`` names them.
 
         Returns
         -------
@@ -118,7 +128,8 @@ class Predictor(HasModel):
         """
         levels = self._checked_levels(confidence_level)
         table, predictions = self._inputs(X, y_pred)
-        return self._model.intervals(table, predictions, groups_of(groups, table.rows), levels)
+        made, bounds = self._model.intervals(table, predictions, groups_of(groups, table.rows), levels)
+        return interval_frame(made, bounds, levels, X) if as_frame else (made, bounds)
 
     def predict_p(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None) -> Floats:
         """Return the conformal p-values of outcomes y; small for unusual outcomes."""

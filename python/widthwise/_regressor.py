@@ -13,8 +13,9 @@ import numpy as np
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin, clone
-    from sklearn.model_selection import KFold, cross_val_predict
+    from sklearn.model_selection import KFold, check_cv
     from sklearn.utils import _safe_indexing, check_random_state, get_tags
+    from sklearn.utils.parallel import Parallel, delayed
     from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
@@ -62,7 +63,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     confidence_level : float or list of floats, default=0.9
         Default confidence level of `predict_interval`.
     cv : int or splitter, default=5
-        Number of folds for cross-fitting, or a scikit-learn splitter if `estimator` is given.
+        Number of folds for cross-fitting, or a scikit-learn splitter if `estimator` is given. Rows outside all test
+        folds, such as the first rows of ``TimeSeriesSplit``, do not train the localizer.
     calibration_size : float or int, default=0.25
         Size of the calibration set: a share of the rows below 1, or a number of rows. 0 to calibrate later with
         `conformalize`.
@@ -319,14 +321,14 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(cv, Integral):
             cv = KFold(self._folds(len(rows)), shuffle=True, random_state=seed)
         logger.info("cross-fitting the estimator on %d rows", len(rows))
-        predictions = cross_val_predict(clone(self.estimator), fit_X, fit_y, cv=cv, n_jobs=self.n_jobs)
+        predicted, predictions = self._cross_fit(fit_X, fit_y, cv)
         self.estimator_ = clone(self.estimator).fit(fit_X, fit_y)
 
-        fit_table, _ = _tables.read_numbers(fit_X)
+        fit_table, _ = _tables.read_numbers(_rows_of(fit_X, predicted))
         localizer._fit(
             fit_table,
-            fit_y,
-            _tables.numbers(predictions, "y_pred"),
+            fit_y[predicted],
+            predictions,
             may_be_exact=True,
             cross_validated=True,
             calibrated_later=len(held),
@@ -341,6 +343,35 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held_pred = self._predictions(self.estimator_, held_X)
         model.calibrate(core, held_table, held_pred, None, y[held], first_row_of(table, y))
         return model.with_calibration(core, model.sketch(held_table, y[held]))
+
+    def _cross_fit(self, X: Any, y: Floats, cv: Any) -> tuple[Any, Floats]:
+        """The rows in a test fold, ascending, and their predictions by an estimator that was not fitted on them.
+
+        A splitter may leave rows out of all test folds, as TimeSeriesSplit does with the first rows. Of several
+        predictions of a row, as by ShuffleSplit, the last one counts.
+        """
+
+        def fold(train: Any, test: Any) -> Floats:
+            estimator = clone(self.estimator).fit(_rows_of(X, train), y[train])
+            return self._predictions(estimator, _rows_of(X, test))
+
+        try:
+            folds = list(check_cv(cv).split(X, y))
+        except ValueError as error:
+            if "groups" in str(error):
+                raise ValueError(
+                    f"{type(cv).__name__} needs groups, which fit does not pass to splitters; pass cv as a list of "
+                    "(train, test) positions, such as list(GroupKFold().split(X, y, groups)), with calibration_size=0"
+                ) from error
+            raise
+        made = Parallel(n_jobs=self.n_jobs)(delayed(fold)(train, test) for train, test in folds)
+        predictions = np.full(len(y), np.nan)
+        predicted = np.zeros(len(y), dtype=bool)
+        for (_, test), values in zip(folds, made, strict=True):
+            predictions[test] = values
+            predicted[test] = True
+        rows = np.flatnonzero(predicted)
+        return rows, predictions[rows]
 
     def conformalize(self, X: Any, y: Any, *, y_pred: Any = None, replace: bool = False) -> WidthwiseRegressor:
         """Add rows that no model was fitted on to the calibration set.
@@ -375,8 +406,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return now.predictor_.predict(X) if predictions is None else predictions
 
     def predict_interval(
-        self, X: Any, confidence_level: Levels | None = None, *, y_pred: Any = None
-    ) -> tuple[Floats, Floats]:
+        self, X: Any, confidence_level: Levels | None = None, *, y_pred: Any = None, as_frame: bool = False
+    ) -> Any:
         """Predictions and intervals.
 
         Parameters
@@ -386,6 +417,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             By default that of the model.
         y_pred : array-like of shape (n,), optional
             Predictions, if there is no estimator.
+        as_frame : bool, default=False
+            Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
+            so on, as ``widthwise predict`` names them.
 
         Returns
         -------
@@ -396,7 +430,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         now = self._as_it_is()
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.predict_interval(X, predictions, confidence_level=confidence_level)
+        return now.predictor_.predict_interval(X, predictions, confidence_level=confidence_level, as_frame=as_frame)
 
     def predict_p(self, X: Any, y: Any, *, y_pred: Any = None) -> Floats:
         """The p-values of outcomes y: a p-value is at most t with probability at most t (marginal)."""

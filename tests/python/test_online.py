@@ -5,9 +5,13 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
 
 from examples import N_JOBS, Rows
-from widthwise import Calibration, Localizer, OnlinePredictor, Predictor
+from widthwise import Calibration, Localizer, OnlinePredictor, Predictor, WidthwiseRegressor
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +51,20 @@ def test_track_is_predict_and_observe_row_by_row(predictor, stream):
         np.testing.assert_array_equal(before[0], together[i])
         online.observe(stream.X[row], stream.y[row], stream.y_pred[row])
     assert online.coverage == at_once.coverage
+
+
+def test_a_regressor_predicts_with_its_estimator(rows, stream):
+    estimator = make_pipeline(SimpleImputer(), LinearRegression())
+    model = WidthwiseRegressor(estimator, random_state=0, n_jobs=N_JOBS).fit(rows.frame(), rows.y)
+    X, y = stream.frame().iloc[:50], stream.y[:50]
+    online = OnlinePredictor(model)
+    copied = pickle.loads(pickle.dumps(online))
+    _, intervals = online.track(X, y)
+    _, given = OnlinePredictor(model.predictor_).track(X, y, model.predict(X))
+    np.testing.assert_array_equal(intervals, given)
+    np.testing.assert_array_equal(copied.track(X, y)[1], given)
+    with pytest.raises(NotFittedError, match="not fitted"):
+        OnlinePredictor(WidthwiseRegressor(estimator))
 
 
 def inside(intervals, y):

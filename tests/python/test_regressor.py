@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -185,7 +185,7 @@ def test_predictions_of_ones_own(rows, fresh):
     y_pred, intervals = model.predict_interval(fresh.X, y_pred=fresh.y_pred)
     np.testing.assert_array_equal(y_pred, fresh.y_pred)
     assert model.evaluate(fresh.X, fresh.y, y_pred=fresh.y_pred).valid
-    with pytest.raises(ValueError, match="give those of these rows as y_pred"):
+    with pytest.raises(ValueError, match="pass the predictions of these rows as y_pred"):
         model.predict_interval(fresh.X)
 
 
@@ -225,8 +225,38 @@ def test_a_splitter_of_scikit_learn_cross_fits(rows):
 
     model = regressor(linear(), cv=ByGroup(5)).fit(rows.X, rows.y)
     assert model.fit_report_["fit_rows"] == 2250
-    with pytest.raises(ValueError, match="number of folds when there is no estimator"):
+    with pytest.raises(ValueError, match="without an estimator, expected a number of folds"):
         regressor(cv=ShuffleSplit()).fit(rows.X, rows.y)
+
+
+@pytest.mark.parametrize(("splitter", "fit_rows"), [(TimeSeriesSplit(4), 1800), (ShuffleSplit(1, random_state=0), 225)])
+def test_rows_outside_all_test_folds_do_not_train_the_localizer(rows, fresh, splitter, fit_rows):
+    model = regressor(linear(), cv=splitter).fit(rows.X, rows.y)
+    assert model.fit_report_["fit_rows"] == fit_rows
+    np.testing.assert_array_equal(
+        model.predict(fresh.X), regressor(linear()).fit(rows.X, rows.y).predict(fresh.X), "all fitting rows fit it"
+    )
+    assert model.evaluate(fresh.X, fresh.y).valid
+
+
+def test_a_splitter_that_needs_groups_says_what_to_do(rows):
+    with pytest.raises(ValueError, match=r"GroupKFold needs groups.*pass cv as a list"):
+        regressor(linear(), cv=GroupKFold(5)).fit(rows.X, rows.y)
+    folds = list(GroupKFold(5).split(rows.X, rows.y, np.arange(len(rows.y)) % 10))
+    assert regressor(linear(), cv=folds, calibration_size=0).fit(rows.X, rows.y).fit_report_["fit_rows"] == 3000
+
+
+def test_intervals_as_a_frame_have_the_index_of_the_rows(rows, fresh):
+    model = regressor(linear()).fit(rows.frame(), rows.y)
+    X = fresh.frame().iloc[[7, 3, 5]]
+    frame = model.predict_interval(X, [0.8, 0.95], as_frame=True)
+    y_pred, intervals = model.predict_interval(X, [0.8, 0.95])
+    assert list(frame.columns) == ["prediction", "lower_0.8", "upper_0.8", "lower_0.95", "upper_0.95"]
+    assert list(frame.index) == list(X.index)
+    np.testing.assert_array_equal(frame["prediction"], y_pred)
+    np.testing.assert_array_equal(frame[["lower_0.95", "upper_0.95"]], intervals[:, :, 1])
+    with pytest.raises(ValueError, match="contains a level twice"):
+        model.predict_interval(X, [0.8, 0.8], as_frame=True)
 
 
 # ---- calibration
