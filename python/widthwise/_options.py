@@ -80,7 +80,7 @@ def guarantee_text(guarantee: Guarantee) -> str:
     """A guarantee as C++ reads it."""
     if isinstance(guarantee, str) and guarantee == "marginal":
         return guarantee
-    if isinstance(guarantee, Real) and not isinstance(guarantee, bool):
+    if isinstance(guarantee, Real) and 0 < guarantee < 1:
         return repr(float(guarantee))
     raise ValueError(
         f"guarantee is {guarantee!r}; expected 'marginal' or a confidence strictly between 0 and 1, such as 0.95"
