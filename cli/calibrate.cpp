@@ -21,6 +21,7 @@
 #include "output.hpp"
 #include "row_sample.hpp"
 #include "standard_streams.hpp"
+#include "table_options.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -29,6 +30,7 @@ namespace {
 struct CalibrateArguments {
   std::string model;
   std::string table;
+  TableOptions reading;
   std::string key;
   std::string output;
   std::string emit;
@@ -146,7 +148,7 @@ void run(const CalibrateArguments& arguments) {
   const auto lock = lock_for_update(arguments.model, arguments.emit.empty() ? written : "");
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::string& target = target_of(model);
-  auto reader = open_table(arguments.table);
+  auto reader = open_table(arguments.table, arguments.reading.read_options());
   require_model_columns(*reader, arguments.table, model, {{target, ", which holds the outcomes"}});
   if (!arguments.key.empty()) reader->select_key(arguments.key);
   ModelTable table(model, arguments.table, std::move(reader), {target});
@@ -196,6 +198,7 @@ void declare(CLI::App& command, CalibrateArguments& arguments) {
       ->excludes(replace)
       ->excludes(output)
       ->excludes(guarantee);
+  add_table_options(command, arguments.reading);
   add_json(command, arguments.json);
 }
 

@@ -20,6 +20,7 @@
 #include "output.hpp"
 #include "row_sample.hpp"
 #include "standard_streams.hpp"
+#include "table_options.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -28,6 +29,7 @@ namespace {
 struct EvaluateArguments {
   std::string model;
   std::string table;
+  TableOptions reading;
   std::vector<std::string> levels;
   std::string by;
   std::string guarantee;
@@ -146,7 +148,7 @@ void run(const EvaluateArguments& arguments) {
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
   const std::string& target = target_of(model);
   const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
-  auto reader = open_table(arguments.table, batches_for(levels.size()));
+  auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(levels.size())));
   require_model_columns(*reader, arguments.table, model, {{target, ", the outcomes to compare with"}});
   std::vector<std::string> wanted = {target};
   if (!arguments.by.empty()) {
@@ -181,6 +183,7 @@ Command add_evaluate(CLI::App& program) {
                   "also show coverage by the values of this column of numbers: one bin per value when they are few "
                   "integers, else ten bins")
       ->type_name("COL");
+  add_table_options(command, arguments->reading);
   add_json(command, arguments->json);
   return {&command, [=] { run(*arguments); }};
 }

@@ -71,6 +71,7 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& column
     add(word);
   }
   for (const std::string& feature : columns.features) add(feature);
+  for (const std::string& marker : arguments.columns.reading.missing) add(marker);
   return internal::hash_bytes(text.size(), std::as_bytes(std::span(text)));
 }
 
@@ -226,6 +227,7 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
   add_list(command, "--exclude", columns.exclude, "A,B,...", "columns to leave out of x")
       ->group("Data")
       ->excludes(features);
+  add_table_options(command, columns.reading, "Data");
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ void require_single_precision(MatrixView numbers, const std::vector<std::string>
 
 void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& features, const Piece& piece,
                 ProgressBar& bar, FitData& data) {
-  const auto reader = open_table(piece.table, {.row_groups = piece.row_groups});
+  const auto reader = open_table(piece.table, choice.reading.read_options({.row_groups = piece.row_groups}));
   const std::string& predictions_in = choice.prediction_column();
   std::vector<std::string> selected = features;
   selected.push_back(choice.target);
@@ -119,7 +119,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& f
 
 FitColumns choose_columns(const FitColumnChoice& choice) {
   const std::string& table = choice.tables.front();
-  const auto reader = open_table(table);
+  const auto reader = open_table(table, choice.reading.read_options());
   const auto refuse = [&](const std::string& why) {
     throw internal::make_error(ErrorCode::kInvalidArgument, "{}: {}", table, why);
   };
@@ -143,12 +143,23 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
     }
     return chosen;
   }
+  // Few cells that are not numbers are more likely mistakes than a reason to leave the column out.
+  const auto require_readable = [&](const ColumnInfo& column) {
+    if (!column.unreadable || column.unreadable->has_decimal_comma) return;  // the reader has its own message
+    const std::string cell = printable(column.unreadable->text);
+    throw internal::make_error(
+        ErrorCode::kBadData,
+        "{}: column '{}', row {}: '{}' is not a number, but most cells of the column are; correct it, count it as "
+        "missing with --missing '{}', or leave the column out with --exclude '{}'",
+        table, column.name, column.unreadable->row + 1, cell, cell, column.name);
+  };
   const std::vector<std::string> unwanted = parse_columns(*reader, table, choice.exclude);
   std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
   excluded.insert({choice.target, prediction});
-  for (const auto& [name, kind] : reader->columns()) {
-    if (excluded.contains(name)) continue;
-    (kind == ColumnKind::kNumber ? chosen.features : chosen.left_out).push_back(name);
+  for (const ColumnInfo& column : reader->columns()) {
+    if (excluded.contains(column.name)) continue;
+    require_readable(column);
+    (column.kind == ColumnKind::kNumber ? chosen.features : chosen.left_out).push_back(column.name);
   }
   if (chosen.features.empty()) refuse("no column of numbers is left to be a feature");
   return chosen;

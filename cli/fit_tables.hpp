@@ -8,6 +8,8 @@
 #include <widthwise/conformal_predictor.hpp>
 #include <widthwise/io/table.hpp>
 
+#include "table_options.hpp"
+
 namespace widthwise::cli {
 
 /// What the user said about the tables to fit and their columns.
@@ -19,6 +21,7 @@ struct FitColumnChoice {
   std::vector<std::string> features;
   std::vector<std::string> exclude;
   OutcomeRange outcome_range = {};
+  TableOptions reading;
 
   /// The column of predictions of either kind; empty when there is none.
   [[nodiscard]] const std::string& prediction_column() const {

@@ -25,9 +25,10 @@ IntervalColumns::IntervalColumns(const Model& model, const std::vector<Level>& l
   if (batch_) names_.emplace_back(kBatchColumn);
 }
 
-void IntervalColumns::require_free(const std::vector<std::string>& carried, const std::filesystem::path& table) const {
+void require_free(const std::vector<std::string>& added, const std::vector<std::string>& carried,
+                  const std::filesystem::path& table) {
   const std::unordered_set<std::string> taken(carried.begin(), carried.end());
-  for (const auto& name : names_) {
+  for (const auto& name : added) {
     if (!taken.contains(name)) continue;
     throw internal::make_error(ErrorCode::kInvalidArgument,
                                "{}: the table already has a column '{}'; leave it out of the output with --columns",

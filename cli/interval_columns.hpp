@@ -28,9 +28,6 @@ class IntervalColumns {
 
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
-  /// Throw kInvalidArgument when the table has a column of such a name among those carried along.
-  void require_free(const std::vector<std::string>& carried, const std::filesystem::path& table) const;
-
   /// Rows of infinite intervals so far, for each level.
   [[nodiscard]] const std::vector<std::uint64_t>& infinite() const { return infinite_; }
 
@@ -49,5 +46,9 @@ class IntervalColumns {
   std::vector<double> upper_;
   std::vector<double> columns_;
 };
+
+/// Throw kInvalidArgument when the table has a column with one of the added names among those carried along.
+void require_free(const std::vector<std::string>& added, const std::vector<std::string>& carried,
+                  const std::filesystem::path& table);
 
 }  // namespace widthwise::cli

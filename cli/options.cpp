@@ -18,6 +18,8 @@ namespace {
   throw internal::make_error(ErrorCode::kInvalidArgument, "{}: {}", option, why);
 }
 
+}  // namespace
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   while (true) {
@@ -27,8 +29,6 @@ std::vector<std::string> split(std::string_view text, char separator) {
     text.remove_prefix(end + 1);
   }
 }
-
-}  // namespace
 
 CLI::Option* add_choice(CLI::App& command, const std::string& name, std::string& value,
                         const std::vector<std::string>& choices, const std::string& description) {
@@ -96,7 +96,7 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   return words;
 }
 
-std::vector<Level> parse_levels(const std::vector<std::string>& texts) {
+std::vector<Level> parse_levels(const std::vector<std::string>& texts, const char* option) {
   std::vector<Level> levels;
   for (const auto& text : texts) {
     for (const auto& part : split(text, ',')) {
@@ -104,10 +104,10 @@ std::vector<Level> parse_levels(const std::vector<std::string>& texts) {
         const Level level = Level::parse(part);
         if (std::find(levels.begin(), levels.end(), level) == levels.end()) levels.push_back(level);
       } catch (const Error&) {
-        refuse("--level",
+        refuse(option,
                fmt::format("'{}' is not a number between 0 and 1, such as 0.9{}", part, Level::suggestion(part)));
       }
-      if (levels.size() > kMaxLevels) refuse("--level", fmt::format("expected at most {} levels", kMaxLevels));
+      if (levels.size() > kMaxLevels) refuse(option, fmt::format("expected at most {} values", kMaxLevels));
     }
   }
   return levels;

@@ -61,10 +61,13 @@ template <class Arguments>
 /// The words an option's value may be, from its type name: "even|narrow|0..1" gives even and narrow.
 [[nodiscard]] std::vector<std::string> choices_of(const CLI::Option& option);
 
+/// The parts of a text between separators: one more than there are separators.
+[[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
+
 // Texts to values. All throw kInvalidArgument, beginning with the option's name.
 
-/// Levels in the order given, each once; "0.9,0.95" is two.
-[[nodiscard]] std::vector<Level> parse_levels(const std::vector<std::string>& texts);
+/// Levels in the order given, each once; "0.9,0.95" is two. Of another option, probabilities.
+[[nodiscard]] std::vector<Level> parse_levels(const std::vector<std::string>& texts, const char* option = "--level");
 [[nodiscard]] Guarantee parse_guarantee(const std::string& text);
 [[nodiscard]] double parse_number(std::string_view option, std::string_view text);
 

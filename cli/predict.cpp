@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +13,9 @@
 #include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "quantile_columns.hpp"
 #include "standard_streams.hpp"
+#include "table_options.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -21,8 +24,10 @@ namespace {
 struct PredictArguments {
   std::string model;
   std::string table;
+  TableOptions reading;
   std::string output;
   std::vector<std::string> levels;
+  std::vector<std::string> quantiles;
   std::vector<std::string> columns;
   std::string guarantee;
   bool json = false;
@@ -42,36 +47,71 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
   }
 }
 
+void warn_of_infinite(const Model& model, const QuantileColumns& quantiles) {
+  const ModelParts& parts = model.parts();
+  for (std::size_t j = 0; j < quantiles.names().size(); ++j) {
+    if (quantiles.infinite()[j] == 0 || !model.uncalibrated().empty()) continue;
+    const Level& probability = quantiles.probabilities()[j];
+    const std::uint64_t needed = parts.guarantee.min_rows(std::max(probability, probability.complement()));
+    const std::uint64_t rows = parts.calibration.rows_kept();
+    warn(fmt::format("quantile {} is infinite in {}{}", probability.to_string(),
+                     count_of(quantiles.infinite()[j], "row"),
+                     rows < needed ? fmt::format(": it needs {}, the model has {}; add rows with 'widthwise calibrate'",
+                                                 count_of(needed, "calibration row"), count(rows))
+                                   : ": the prediction is missing, or its score is outside the calibrated scores"));
+  }
+}
+
+/// The levels to write: those given, or else those of the model unless only quantiles are asked for.
+std::vector<Level> levels_of(const PredictArguments& arguments, const Model& model) {
+  if (!arguments.levels.empty()) return parse_levels(arguments.levels);
+  return arguments.quantiles.empty() ? model.parts().levels : std::vector<Level>();
+}
+
+void report(const PredictArguments& arguments, std::uint64_t rows, const std::vector<std::string>& added,
+            const std::vector<Level>& levels, const IntervalColumns& intervals, const QuantileColumns& quantiles) {
+  if (!arguments.json) {
+    print(fmt::format("{}: {}, with {}.\n", arguments.output, count_of(rows, "row"), list(added)));
+    return;
+  }
+  Json infinite = Json::object();
+  for (std::size_t j = 0; j < levels.size(); ++j) infinite[levels[j].to_string()] = intervals.infinite()[j];
+  Json json = {{"output", arguments.output}, {"rows", rows}, {"added", added}, {"infinite", infinite}};
+  for (std::size_t j = 0; j < quantiles.names().size(); ++j) {
+    json["infinite_quantiles"][quantiles.probabilities()[j].to_string()] = quantiles.infinite()[j];
+  }
+  print_json(json);
+}
+
 void run(const PredictArguments& arguments) {
   require_other_file("--output", arguments.output, {arguments.model, arguments.table});
   const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
-  const std::vector<Level> levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels);
-  auto reader = open_table(arguments.table, batches_for(levels.size()));
+  const std::vector<Level> levels = levels_of(arguments, model);
+  IntervalColumns intervals(model, levels);
+  QuantileColumns quantiles(model, parse_levels(arguments.quantiles, "--quantile"));
+  std::vector<std::string> added = intervals.names();
+  added.insert(added.end(), quantiles.names().begin(), quantiles.names().end());
+  auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(added.size() / 2 + 1)));
   const std::vector<std::string> carried =
       arguments.columns.empty() ? column_names(*reader) : parse_columns(*reader, arguments.table, arguments.columns);
-  IntervalColumns added(model, levels);
-  added.require_free(carried, arguments.table);
+  require_free(added, carried, arguments.table);
   ModelTable table(model, arguments.table, std::move(reader), {}, carried);
-  const auto writer = create_table(arguments.output, table.reader(), added.names());
+  const auto writer = create_table(arguments.output, table.reader(), added);
   {
     ProgressBar bar("rows");
     while (table.next(bar, "predicting")) {
       const ModelRows rows = table.rows();
-      writer->write(table.batch(), added.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
+      const MatrixView bounds = intervals.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
+        if (levels.empty()) return model.predictions(rows, predictions);
         model.intervals(rows, levels, predictions, lower, upper);
-      }));
+      });
+      writer->write(table.batch(), quantiles.beside(bounds, rows));
     }
   }
   writer->close();
-  if (arguments.json) {
-    Json infinite = Json::object();
-    for (std::size_t j = 0; j < levels.size(); ++j) infinite[levels[j].to_string()] = added.infinite()[j];
-    print_json(Json{
-        {"output", arguments.output}, {"rows", table.rows_read()}, {"added", added.names()}, {"infinite", infinite}});
-  } else {
-    print(fmt::format("{}: {}, with {}.\n", arguments.output, count_of(table.rows_read(), "row"), list(added.names())));
-  }
-  warn_of_infinite(model, levels, added);
+  report(arguments, table.rows_read(), added, levels, intervals, quantiles);
+  warn_of_infinite(model, levels, intervals);
+  warn_of_infinite(model, quantiles);
 }
 
 void declare(CLI::App& command, PredictArguments& arguments) {
@@ -86,9 +126,13 @@ void declare(CLI::App& command, PredictArguments& arguments) {
                          "model, and lower_L and upper_L per level; -: CSV to standard output"))
       ->required()
       ->type_name("FILE");
-  add_levels(command, arguments.levels, "the levels of the model");
+  add_levels(command, arguments.levels, "the levels of the model; none with --quantile");
+  add_list(command, "--quantile", arguments.quantiles, "P",
+           "quantile of the outcome, or several: 0.05,0.95; column quantile_P is a one-sided bound: the outcome is at "
+           "most quantile_0.95 with probability at least 95%, and at least quantile_0.05 likewise");
   add_guarantee(command, arguments.guarantee, "the guarantee of the model");
   add_copied_columns(command, arguments.columns);
+  add_table_options(command, arguments.reading);
   add_json(command, arguments.json);
 }
 

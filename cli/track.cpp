@@ -19,6 +19,7 @@
 #include "options.hpp"
 #include "output.hpp"
 #include "standard_streams.hpp"
+#include "table_options.hpp"
 #include "tables.hpp"
 
 namespace widthwise::cli {
@@ -27,6 +28,7 @@ namespace {
 struct TrackArguments {
   std::string model;
   std::string table;
+  TableOptions reading;
   std::string output;
   std::string save;
   std::vector<std::string> levels;
@@ -249,7 +251,7 @@ void run_observe(const TrackArguments& arguments, const Model& model) {
   }
   const OnlineCalibration before = begin(arguments, model);
   OnlineCalibration online = before;
-  auto reader = open_table(arguments.table, batches_for(online.levels().size()));
+  auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(online.levels().size())));
   const std::string& target = target_of(model);
   require_model_columns(*reader, arguments.table, model,
                         {{target, ", which holds the outcomes to observe"},
@@ -268,7 +270,7 @@ void run_track(const TrackArguments& arguments, const Model& model) {
   const std::string& target = target_of(model);
   const OnlineCalibration before = begin(arguments, model);
   OnlineCalibration online = before;
-  auto reader = open_table(arguments.table, batches_for(online.levels().size()));
+  auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(online.levels().size())));
   const std::vector<std::string> names = column_names(*reader);
   const bool teaches = std::find(names.begin(), names.end(), target) != names.end();
   if (teaches) refuse_known_rows(arguments, model, *reader);
@@ -277,7 +279,7 @@ void run_track(const TrackArguments& arguments, const Model& model) {
   const std::vector<std::string> carried =
       arguments.columns.empty() ? names : parse_columns(*reader, arguments.table, arguments.columns);
   IntervalColumns added(model, online.levels(), issued);
-  added.require_free(carried, arguments.table);
+  require_free(added.names(), carried, arguments.table);
   const std::string fingerprint = fingerprint_text(*reader);
   std::vector<std::string> numbers;
   if (teaches) numbers.push_back(target);
@@ -390,6 +392,7 @@ void declare(CLI::App& command, TrackArguments& arguments) {
       ->check(whole_number());
   command.add_flag("--restart", arguments.restart, "discard the saved online state and start from the calibration");
   add_copied_columns(command, arguments.columns);
+  add_table_options(command, arguments.reading);
   add_json(command, arguments.json);
 }
 

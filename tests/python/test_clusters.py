@@ -205,6 +205,22 @@ def test_columns_are_those_of_the_command_line(program, predictors, table, tmp_p
         assert_same(pq.read_table(tmp_path / "out.parquet"), predictors[name], table)
 
 
+def test_quantiles_are_those_of_the_command_line(program, predictors, table, tmp_path):
+    predictor = predictors["own"]
+    predictor.save(tmp_path / "model.safetensors")
+    pq.write_table(table, tmp_path / "rows.parquet")
+    probabilities = ["0.05", "0.5", "0.99"]
+    arguments = ["model.safetensors", "rows.parquet", "--quantile", ",".join(probabilities), "-o", "out.parquet"]
+    done = program("predict", *arguments, cwd=tmp_path)
+    if "cannot read tables" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    found = pq.read_table(tmp_path / "out.parquet")
+    expected = predictor.predict_quantile(table, [0.05, 0.5, 0.99])
+    for j, probability in enumerate(probabilities):
+        np.testing.assert_array_equal(found[f"quantile_{probability}"].to_numpy(), expected[:, j])
+
+
 def test_decimals_and_half_precision_are_numbers_in_batches(predictors, table):
     predictor = predictors["own"]
     age = table["age"].fill_null(1).cast(pa.float16()).combine_chunks()

@@ -23,10 +23,20 @@ enum class ColumnKind {
   kOther,   ///< lists and others: copied to the output, never computed with
 };
 
-/// In a CSV file, the kind is inferred from the first megabyte; a column that is empty there counts as numeric.
+/// A cell of a numeric column of a CSV file that is not a number.
+struct UnreadableCell {
+  std::uint64_t row = 0;  ///< from 0
+  std::string text;       ///< at most 60 bytes of it
+  bool has_decimal_comma = false;
+};
+
+/// In a CSV file, the kind is inferred from the first megabyte. A column is text if at least half of its cells that are
+/// not missing are text; integers with leading zeros are, because they are identifiers such as postal codes. Otherwise,
+/// and if all cells are missing, it is numeric, and reading a cell that is not a number is an error.
 struct ColumnInfo {
   std::string name;
   ColumnKind kind = ColumnKind::kNumber;
+  std::optional<UnreadableCell> unreadable = std::nullopt;  ///< the first one of a numeric column, if there is one
 };
 
 /// A column of TableBatch::numbers. By default its cells are numbers. As labels (labels.hpp), text, booleans and
@@ -86,13 +96,21 @@ struct ReadOptions {
   std::optional<RowGroups> row_groups = std::nullopt;  ///< of a Parquet file; empty for all
   std::optional<TableFormat> format = std::nullopt;    ///< by default that of the file extension
   std::string name = {};                               ///< of the table in messages; by default that of the file
+  std::optional<char> separator = std::nullopt;        ///< of the cells of a CSV file; by default guessed, see below
+
+  /// Cells that count as missing in selected columns, in addition to those of CSV files (see below): with this text, or
+  /// if it is a number with this value, in any format. Carried columns keep them.
+  std::vector<std::string> missing = {};
 };
 
 /// Takes the bytes of a written table, in order.
 using ByteSink = std::function<void(std::span<const std::byte>)>;
 
 /// Reads a table batch by batch in constant memory. The file extension determines the format: .csv, .csv.gz (with a
-/// header line, cells separated by commas, in quotes where needed), .parquet or .pq.
+/// header line, cells in quotes where needed), .parquet or .pq.
+///
+/// The separator of a CSV file is a comma, or the one of semicolon, tab and vertical bar that splits the header and the
+/// first rows into the same number of cells. Decimal commas are not supported.
 ///
 /// In CSV, an empty cell, NA, NaN and null (in upper or lower case) are missing; true is 1 and false is 0. A column may
 /// mix integers, decimals and text; only text in a column selected for numbers is an error.
@@ -148,7 +166,7 @@ class TableReader {
 /// process is killed.
 ///
 /// Conversion of carried columns:
-/// - CSV to CSV: the same text in every cell, in quotes only where needed.
+/// - CSV to CSV: the same separator, and the same text in every cell, in quotes only where needed.
 /// - Parquet to Parquet: the same type and values.
 /// - Parquet to CSV: numbers as the shortest text that reads back the same, nulls as empty cells.
 /// - CSV to Parquet: booleans, 64-bit integers or floating point if all cells are of that type or missing; otherwise

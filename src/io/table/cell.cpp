@@ -59,6 +59,16 @@ CellType common_type(CellType a, CellType b) {
 
 std::optional<double> number_in_cell(std::string_view cell) { return number_in_trimmed(trimmed(cell)); }
 
+bool has_decimal_comma(std::string_view cell) {
+  const std::string_view text = trimmed(cell);
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos || comma == 0 || comma + 1 == text.size() || !is_digit(text[comma + 1]))
+    return false;
+  std::string with_point(text);
+  with_point[comma] = '.';
+  return type_of_cell(with_point) == CellType::kReal;
+}
+
 std::optional<std::int64_t> integer_in_cell(std::string_view cell) {
   const std::string_view text = trimmed(cell);
   if (is_word(text, "true")) return 1;

@@ -20,6 +20,9 @@ enum class CellType { kMissing, kBoolean, kInteger, kReal, kText };
 /// is 1 and false is 0.
 [[nodiscard]] std::optional<double> number_in_cell(std::string_view cell);
 
+/// Whether a cell is a number but for a comma in place of the decimal point, as in 1,5.
+[[nodiscard]] bool has_decimal_comma(std::string_view cell);
+
 /// The integer or truth value in a cell whose type is kInteger or kBoolean.
 [[nodiscard]] std::optional<std::int64_t> integer_in_cell(std::string_view cell);
 

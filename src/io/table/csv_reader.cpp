@@ -14,9 +14,11 @@
 #include <widthwise/error.hpp>
 
 #include "io/table/cell.hpp"
+#include "io/table/column_summary.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/quotes.hpp"
 #include "io/table/reader.hpp"
+#include "io/table/separator.hpp"
 #include "message.hpp"
 
 namespace widthwise::internal {
@@ -58,7 +60,8 @@ constexpr const char* kUnclosedQuote = "a quote is not closed";
 /// as the end of a cell, so the rows after an unclosed quote would be lost without an error.
 class QuoteChecked : public arrow::io::InputStream {
  public:
-  explicit QuoteChecked(std::shared_ptr<arrow::io::InputStream> text) : text_(std::move(text)) {}
+  QuoteChecked(std::shared_ptr<arrow::io::InputStream> text, char separator)
+      : text_(std::move(text)), quotes_(separator) {}
 
   /// The position of a quote that is not closed in the text read so far, or not within a whole block.
   [[nodiscard]] std::optional<std::uint64_t> unclosed() const {
@@ -128,6 +131,19 @@ OpenedText open_text(const CsvFile& file) {
   return opened;
 }
 
+/// The separator of the cells, if the beginning of the file makes it clear.
+std::optional<char> separator_in(const CsvFile& file) {
+  constexpr std::int64_t kBytes = 1 << 16;
+  const OpenedText opened = open_text(file);
+  std::string text;
+  while (text.size() < kBytes) {
+    const arrow::Result<std::shared_ptr<arrow::Buffer>> read = opened.text->Read(kBytes);
+    if (!read.ok() || (*read)->size() == 0) break;  // the reader finds the error and names it
+    text += static_cast<std::string_view>(**read);
+  }
+  return guess_separator(text);
+}
+
 /// The line number of a byte, from 1, as shown by an editor.
 std::uint64_t line_of(const CsvFile& file, std::uint64_t place) {
   const OpenedText opened = open_text(file);
@@ -163,11 +179,12 @@ class TextBlocks {
         ahead_(ahead),
         ragged_(std::make_shared<RaggedRow>()),
         opened_(open_text(file_)),
-        checked_(std::make_shared<QuoteChecked>(opened_.text)) {
+        checked_(std::make_shared<QuoteChecked>(opened_.text, file_.separator)) {
     auto read = arrow::csv::ReadOptions::Defaults();
     read.block_size = kBlockBytes;
     read.use_threads = false;  // the stream does not use threads, and rows keep their numbers
     auto parse = arrow::csv::ParseOptions::Defaults();
+    parse.delimiter = file_.separator;
     parse.newlines_in_values = true;
     parse.invalid_row_handler = [ragged = ragged_](const arrow::csv::InvalidRow& row) {
       *ragged = {true, row.number, row.expected_columns, row.actual_columns};
@@ -261,20 +278,29 @@ class CsvReader final : public FileTableReader {
  public:
   CsvReader(const std::filesystem::path& name, const ReadOptions& options, bool gzipped)
       : FileTableReader(name, options), csv_{content(), file(), gzipped} {
+    if (options.separator && !is_separator(*options.separator)) {
+      refuse(ErrorCode::kInvalidArgument, file(),
+             fmt::format("{} cannot separate cells; expected a character such as ; or a tab",
+                         in_quotes(std::string(1, *options.separator))));
+    }
+    const std::optional<char> separator = options.separator ? options.separator : separator_in(csv_);
+    csv_.separator = separator.value_or(',');
     TextBlocks blocks(csv_, false, {});
-    check_header(blocks.schema());
+    check_header(blocks.schema(), separator.has_value());
     const std::shared_ptr<arrow::RecordBatch> first = blocks.next();
     std::vector<ColumnInfo> columns;
     for (int j = 0; j < blocks.schema().num_fields(); ++j) {
-      const std::optional<std::int64_t> bad = first ? first_text(cells_of(*first, j)) : std::nullopt;
-      first_texts_.emplace_back();
-      if (bad) first_texts_.back() = {static_cast<std::uint64_t>(*bad), cells_of(*first, j).GetString(*bad)};
-      columns.push_back({blocks.schema().field(j)->name(), bad ? ColumnKind::kText : ColumnKind::kNumber});
+      const ColumnSummary summary = first ? summary_of(cells_of(*first, j), markers()) : ColumnSummary();
+      columns.push_back({blocks.schema().field(j)->name(), summary.kind(), {}});
+      if (summary.kind() == ColumnKind::kNumber) columns.back().unreadable = summary.unreadable;
+      first_texts_.push_back(summary.unreadable);
     }
     set_columns(std::move(columns));
   }
 
   [[nodiscard]] std::optional<std::uint64_t> rows() const override { return std::nullopt; }
+
+  [[nodiscard]] char separator() const override { return csv_.separator; }
 
   [[nodiscard]] double progress() const override {
     if (!blocks_) return 0;
@@ -317,32 +343,20 @@ class CsvReader final : public FileTableReader {
 
   std::shared_ptr<arrow::RecordBatch> read_block() override { return blocks_->next(); }
 
-  void refuse_as_numbers(std::size_t column) const override {
-    const Text& text = first_texts_[column];
-    refuse_cell(ErrorCode::kBadData, file(), columns()[column].name, text.row, text.cell);
+  void check_as_numbers(std::size_t column) const override {
+    const ColumnInfo& info = columns()[column];
+    const std::optional<UnreadableCell>& cell = first_texts_[column];
+    if (cell) refuse_cell(file(), info.name, cell->row, cell->text, info.kind == ColumnKind::kNumber);
   }
 
   void check_as_labels(std::size_t /*column*/) const override {}  // any text is a label
 
   void check_as_key(std::size_t column) const override {
-    if (columns()[column].kind == ColumnKind::kText) refuse_as_numbers(column);
+    if (columns()[column].kind == ColumnKind::kText) check_as_numbers(column);
   }
 
  private:
-  /// The first cell of a column that is not a number.
-  struct Text {
-    std::uint64_t row = 0;
-    std::string cell;
-  };
-
-  static std::optional<std::int64_t> first_text(const arrow::BinaryArray& column) {
-    for (std::int64_t i = 0; i < column.length(); ++i) {
-      if (!number_in_cell(column.GetView(i))) return i;
-    }
-    return std::nullopt;
-  }
-
-  void check_header(const arrow::Schema& header) const {
+  void check_header(const arrow::Schema& header, bool clear_separator) const {
     bool all_numbers = true;
     bool all_integers = true;
     for (const std::string& name : header.field_names()) {
@@ -355,14 +369,16 @@ class CsvReader final : public FileTableReader {
       refuse(ErrorCode::kBadData, file(), "the first line holds numbers; expected a header line with column names");
     }
     const std::string& first = header.field(0)->name();
-    if (header.num_fields() == 1 && first.find_first_of(";\t") != std::string::npos) {
+    if (header.num_fields() == 1 && !clear_separator && first.find_first_of(";\t|") != std::string::npos) {
       refuse(ErrorCode::kBadData, file(),
-             fmt::format("the header is {}; expected names separated by commas", in_quotes(first)));
+             fmt::format("the header is {}, and the separator of the rows is not clear; give it with --separator "
+                         "(ReadOptions::separator)",
+                         in_quotes(first)));
     }
   }
 
   CsvFile csv_;
-  std::vector<Text> first_texts_;  // of columns that are not numeric
+  std::vector<std::optional<UnreadableCell>> first_texts_;  // of each column
   std::unique_ptr<TextBlocks> blocks_;
 };
 

@@ -37,8 +37,10 @@ void append_number(std::string& out, Number number) {
   out.append(buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr);
 }
 
-void append_text(std::string& out, std::string_view text) {
-  const auto special = [](char letter) { return letter == ',' || letter == '"' || letter == '\r' || letter == '\n'; };
+void append_text(std::string& out, std::string_view text, char separator) {
+  const auto special = [separator](char letter) {
+    return letter == separator || letter == '"' || letter == '\r' || letter == '\n';
+  };
   if (std::ranges::none_of(text, special)) {
     out += text;
     return;
@@ -74,7 +76,7 @@ bool is_plain(arrow::Type::type type) {
   }
 }
 
-void append_cell(std::string& out, const arrow::Array& column, std::int64_t row) {
+void append_cell(std::string& out, const arrow::Array& column, std::int64_t row, char separator) {
   if (column.IsNull(row)) return;
   switch (column.type_id()) {
     case arrow::Type::BOOL:
@@ -112,7 +114,7 @@ void append_cell(std::string& out, const arrow::Array& column, std::int64_t row)
       break;
     case arrow::Type::BINARY:
     case arrow::Type::STRING:
-      append_text(out, static_cast<const arrow::BinaryArray&>(column).GetView(row));
+      append_text(out, static_cast<const arrow::BinaryArray&>(column).GetView(row), separator);
       break;
     default:
       break;
@@ -132,7 +134,7 @@ std::shared_ptr<arrow::DataType> printable_type(const std::shared_ptr<arrow::Dat
 class CsvWriter final : public FileTableWriter {
  public:
   CsvWriter(const WriteTarget& target, const FileTableReader& from, std::vector<std::string> added_names, bool gzipped)
-      : FileTableWriter(target, from, std::move(added_names)), out_(stream()) {
+      : FileTableWriter(target, from, std::move(added_names)), out_(stream()), separator_(from.separator()) {
     if (gzipped) {
       codec_ = value_of(arrow::util::Codec::Create(arrow::Compression::GZIP), ErrorCode::kMissingEngine, file());
       out_ = value_of(arrow::io::CompressedOutputStream::Make(codec_.get(), stream()), ErrorCode::kFile, file());
@@ -149,8 +151,8 @@ class CsvWriter final : public FileTableWriter {
     std::vector<std::string> names = carried()->field_names();
     names.insert(names.end(), added().begin(), added().end());
     for (std::size_t j = 0; j < names.size(); ++j) {
-      if (j > 0) buffer_ += ',';
-      append_text(buffer_, names[j]);
+      if (j > 0) buffer_ += separator_;
+      append_text(buffer_, names[j], separator_);
     }
     guarded([&] { end_line(0, names.size()); });
   }
@@ -165,12 +167,12 @@ class CsvWriter final : public FileTableWriter {
     for (std::size_t i = 0; i < added_numbers.rows(); ++i) {
       const std::size_t start = buffer_.size();
       for (const std::shared_ptr<arrow::Array>& column : columns) {
-        append_cell(buffer_, *column, static_cast<std::int64_t>(i));
-        buffer_ += ',';
+        append_cell(buffer_, *column, static_cast<std::int64_t>(i), separator_);
+        buffer_ += separator_;
       }
       for (const double number : added_numbers.row(i)) {
         append_number(buffer_, number);
-        buffer_ += ',';
+        buffer_ += separator_;
       }
       buffer_.pop_back();
       end_line(start, columns.size() + added_numbers.columns());
@@ -197,6 +199,7 @@ class CsvWriter final : public FileTableWriter {
 
   std::unique_ptr<arrow::util::Codec> codec_;
   std::shared_ptr<arrow::io::OutputStream> out_;
+  char separator_;
   std::vector<std::shared_ptr<arrow::DataType>> types_;
   std::string buffer_;
 };

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "io/table/cell.hpp"
 #include "message.hpp"
 
 namespace widthwise::internal {
@@ -33,9 +34,17 @@ void refuse(ErrorCode code, const std::filesystem::path& file, const std::string
   throw make_error(code, "{}: {}", file.string(), what);
 }
 
-void refuse_cell(ErrorCode code, const std::filesystem::path& file, std::string_view column, std::uint64_t row,
-                 std::string_view cell) {
-  refuse(code, file, fmt::format("column {}, row {}: {} is not a number", in_quotes(column), row + 1, in_quotes(cell)));
+void refuse_cell(const std::filesystem::path& file, std::string_view column, std::uint64_t row, std::string_view cell,
+                 bool numeric_column) {
+  std::string advice;
+  if (has_decimal_comma(cell)) {
+    advice = "; decimal commas are not supported, write numbers with a decimal point";
+  } else if (numeric_column) {
+    advice =
+        fmt::format("; correct it, or count it as missing with --missing {} (ReadOptions::missing)", in_quotes(cell));
+  }
+  refuse(ErrorCode::kBadData, file,
+         fmt::format("column {}, row {}: {} is not a number{}", in_quotes(column), row + 1, in_quotes(cell), advice));
 }
 
 }  // namespace widthwise::internal

@@ -22,9 +22,10 @@ namespace widthwise::internal {
 /// Throw "homes.csv: what".
 [[noreturn]] void refuse(ErrorCode code, const std::filesystem::path& file, const std::string& what);
 
-/// "homes.csv: column 'price', row 1234: 'abc' is not a number"; `row` counts from 0, the message from 1.
-[[noreturn]] void refuse_cell(ErrorCode code, const std::filesystem::path& file, std::string_view column,
-                              std::uint64_t row, std::string_view cell);
+/// Throw kBadData "homes.csv: column 'price', row 1234: 'abc' is not a number"; `row` counts from 0, the message
+/// from 1. In a numeric column, the message says what to do with the cell.
+[[noreturn]] void refuse_cell(const std::filesystem::path& file, std::string_view column, std::uint64_t row,
+                              std::string_view cell, bool numeric_column);
 
 inline void check(const arrow::Status& status, ErrorCode code, const std::filesystem::path& file) {
   if (!status.ok()) refuse(code, file, one_line(status.message()));

@@ -43,7 +43,7 @@ void fill(const Array& column, std::int64_t begin, std::int64_t end, double* out
 std::optional<std::int64_t> fill_from_text(const arrow::BinaryArray& column, std::int64_t begin, std::int64_t end,
                                            double* out, std::size_t stride) {
   for (std::int64_t i = begin; i < end; ++i, out += stride) {
-    const std::optional<double> number = number_in_cell(column.GetView(i));
+    const std::optional<double> number = column.IsNull(i) ? kNaN : number_in_cell(column.GetView(i));
     if (!number) return i;
     *out = *number;
   }

@@ -127,7 +127,9 @@ class ParquetReader final : public FileTableReader {
     return block;
   }
 
-  void refuse_as_numbers(std::size_t column) const override { refuse_type(column, "numbers"); }
+  void check_as_numbers(std::size_t column) const override {
+    if (columns()[column].kind != ColumnKind::kNumber) refuse_type(column, "numbers");
+  }
 
   void check_as_labels(std::size_t column) const override {
     if (!is_label_type(type_of(column))) refuse_type(column, "text, booleans or integers");

@@ -14,8 +14,6 @@ namespace {
 constexpr char kQuote = '"';
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-bool ends_cell(char letter) { return letter == ',' || letter == '\n' || letter == '\r'; }
-
 bool has_newline(std::string_view text) {
   return text.find('\n') != std::string_view::npos || text.find('\r') != std::string_view::npos;
 }
@@ -80,7 +78,7 @@ bool QuoteScanner::scan_block(std::string_view bytes, std::size_t place) {
   const char* const block = bytes.data() + place;
   const std::uint64_t quotes = places_of(block, kQuote);
   if (quotes == 0) return false;  // the faster search continues
-  const std::uint64_t ends = places_of(block, ',') | places_of(block, '\n') | places_of(block, '\r');
+  const std::uint64_t ends = places_of(block, separator_) | places_of(block, '\n') | places_of(block, '\r');
   // "" inside a cell closes and reopens it, which has the same result.
   const bool was_open = state_ == State::kInQuotes;
   const std::uint64_t open = running_parity(quotes) ^ (was_open ? ~std::uint64_t{0} : 0);

@@ -12,6 +12,8 @@ namespace widthwise::internal {
 /// Thread safety: none.
 class QuoteScanner {
  public:
+  explicit QuoteScanner(char separator = ',') : separator_(separator) {}
+
   /// Process the next bytes of the file.
   void scan(std::string_view bytes);
 
@@ -25,6 +27,7 @@ class QuoteScanner {
  private:
   enum class State { kCellStart, kInCell, kInQuotes, kAfterQuote };
 
+  [[nodiscard]] bool ends_cell(char letter) const { return letter == separator_ || letter == '\n' || letter == '\r'; }
   /// Process 64 bytes at once, unless they contain no quote or a misplaced one.
   bool scan_block(std::string_view bytes, std::size_t place);
   /// Both start at a position in the piece; the first returns the position to continue at.
@@ -33,6 +36,7 @@ class QuoteScanner {
   /// The part of the last quoted cell in this piece, up to `end`.
   [[nodiscard]] std::string_view cell_in(std::string_view bytes, std::size_t end) const;
 
+  char separator_;
   State state_ = State::kCellStart;
   std::uint64_t piece_start_ = 0;  // in the file
   std::uint64_t opened_ = 0;       // likewise

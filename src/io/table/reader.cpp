@@ -56,7 +56,8 @@ std::uint64_t fingerprint_of(const std::filesystem::path& content, const std::fi
 FileTableReader::FileTableReader(std::filesystem::path file, const ReadOptions& options)
     : content_(std::move(file)),
       file_(options.name.empty() ? content_ : std::filesystem::path(options.name)),
-      options_(options) {
+      options_(options),
+      markers_(options.missing) {
   if (options_.batch_rows == 0) refuse(ErrorCode::kInvalidArgument, file_, "batch_rows is 0; expected at least 1");
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(content_, error);
@@ -127,8 +128,8 @@ void FileTableReader::select_columns(std::vector<SelectedColumn> columns, std::v
     const std::size_t column = index_of(selected.name);
     if (holds_labels(selected)) {
       check_as_labels(column);
-    } else if (columns_[column].kind != ColumnKind::kNumber) {
-      refuse_as_numbers(column);
+    } else {
+      check_as_numbers(column);
     }
     number_columns.push_back(place_of(column));
   }
@@ -177,7 +178,9 @@ void FileTableReader::fill(TableBatch::State& batch, const arrow::RecordBatch& r
 
   arrow::ArrayVector numbers;
   numbers.reserve(number_columns_.size());
-  for (const int column : number_columns_) numbers.push_back(rows.column(column));
+  for (const int column : number_columns_) {
+    numbers.push_back(markers_.empty() ? rows.column(column) : markers_.removed_from(rows.column(column)));
+  }
   fill_keys(batch, rows);
   batch.numbers.resize(std::max(batch.numbers.size(), batch.rows * batch.columns));
   for (std::int64_t begin = 0; begin < rows.num_rows(); begin += kRowsAtOnce) {
@@ -202,8 +205,7 @@ void FileTableReader::fill_column(TableBatch::State& batch, std::size_t j, const
            fmt::format("column {}, row {}: the number is not an integer; expected text, booleans or integers",
                        in_quotes(selected.name), row + 1));
   }
-  refuse_cell(ErrorCode::kBadData, file_, selected.name, row,
-              static_cast<const arrow::BinaryArray&>(column).GetView(*bad));
+  refuse_cell(file_, selected.name, row, static_cast<const arrow::BinaryArray&>(column).GetView(*bad), of_numbers);
 }
 
 void FileTableReader::fill_keys(TableBatch::State& batch, const arrow::RecordBatch& rows) const {

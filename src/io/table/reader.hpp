@@ -12,6 +12,8 @@
 #include <vector>
 #include <widthwise/io/table.hpp>
 
+#include "io/table/missing.hpp"
+
 namespace widthwise {
 
 /// Invariant: numbers holds at least rows x columns.
@@ -45,6 +47,9 @@ class FileTableReader : public TableReader {
   /// The file to open.
   [[nodiscard]] const std::filesystem::path& content() const { return content_; }
   [[nodiscard]] const ReadOptions& options() const { return options_; }
+  [[nodiscard]] const MissingMarkers& markers() const { return markers_; }
+  /// The separator of the cells of a CSV file; a comma for other formats.
+  [[nodiscard]] virtual char separator() const { return ','; }
   /// The carried columns of the batches, with the types as read.
   [[nodiscard]] const std::shared_ptr<arrow::Schema>& carried() const;
   /// The same with the types for storage in a typed format.
@@ -59,8 +64,8 @@ class FileTableReader : public TableReader {
   virtual std::shared_ptr<arrow::Schema> start(const std::vector<std::size_t>& columns) = 0;
   /// The next rows, null at the end.
   virtual std::shared_ptr<arrow::RecordBatch> read_block() = 0;
-  /// Throw kBadData: the column is not numeric.
-  [[noreturn]] virtual void refuse_as_numbers(std::size_t column) const = 0;
+  /// Throw kBadData unless the column can be read as numbers.
+  virtual void check_as_numbers(std::size_t column) const = 0;
   /// Throw kBadData unless the column can hold labels.
   virtual void check_as_labels(std::size_t column) const = 0;
   /// Throw kBadData unless the column can hold integers, which are read exactly.
@@ -81,6 +86,7 @@ class FileTableReader : public TableReader {
   ReadOptions options_;
   std::uintmax_t file_size_ = 0;
   std::uint64_t fingerprint_ = 0;
+  MissingMarkers markers_;
   std::vector<ColumnInfo> columns_;
   std::unordered_map<std::string, std::size_t> places_;  // column indices by name
   std::vector<SelectedColumn> selected_;
