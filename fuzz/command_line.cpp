@@ -1,5 +1,5 @@
-// Read bytes as the arguments of the program, one per line: an error with exit code 2, or parsed. Only `plan` is run,
-// because it reads and writes no files.
+// Read bytes as the arguments of the program, one per line: an error with exit code 2, or parsed. Only `plan`
+// and `help` are run, because they read and write no files.
 #include <iostream>
 #include <vector>
 
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
   widthwise::cli::Program program;
   auto code = program.parse(static_cast<int>(pointers.size()), pointers.data());
-  if (!code && program.command() == "plan") code = program.run();
+  if (!code && (program.command() == "plan" || program.command() == "help")) code = program.run();
   widthwise::fuzz::require(!code || (*code >= 0 && *code <= 2), "the exit code is documented");
   return 0;
 }

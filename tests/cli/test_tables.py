@@ -40,7 +40,10 @@ def test_a_separator_that_is_not_clear_is_asked_for(homes):
 
 def test_decimal_commas_are_an_error_that_says_so(homes, text):
     (homes.folder / "comma.csv").write_text(text.replace(",", ";").replace(".", ","))
-    for command in (["fit", "comma.csv", *FIT[2:], "-o", "x.safetensors"], ["evaluate", "knn.safetensors", "comma.csv"]):
+    for command in (
+        ["fit", "comma.csv", *FIT[2:], "-o", "x.safetensors"],
+        ["evaluate", "knn.safetensors", "comma.csv"],
+    ):
         message = homes.fails(DATA, *command)
         assert "comma.csv: column '" in message and "decimal commas are not supported" in message
 
@@ -69,7 +72,7 @@ def test_few_cells_that_are_not_numbers_are_named(homes, unreadable):
         "widthwise predict: unreadable.csv: column 'b', row 17: '?' is not a number; correct it, or count it as missing "
         "with --missing '?' (ReadOptions::missing)"
     )
-    assert homes("fit", *unreadable, "--exclude", "b", "-o", "x.safetensors").code == 0
+    assert homes("fit", *unreadable, "--exclude", "b", "-o", "without_b.safetensors").code == 0
 
 
 def test_markers_of_missing_values_give_the_same_features(homes, unreadable, tmp_path):
