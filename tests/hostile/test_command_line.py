@@ -68,7 +68,7 @@ TABLES = {
     "newlines.csv": "newlines.csv: expected a header line and rows",
     "header.csv": {"fit": "rows", "predict": OK, "calibrate": "no rows", "evaluate": "no rows"},
     "one_row.csv": {"fit": "at least 2", "predict": OK, "calibrate": OK, "evaluate": OK},
-    "one_column.csv": {name: "one_column.csv: no column '" for name in ("predict", "calibrate", "evaluate")},
+    "one_column.csv": {name: "one_column.csv: no columns 'b'" for name in ("predict", "calibrate", "evaluate")},
     "short_row.csv": "short_row.csv: row 1: expected 5 cells as in the header, found 2",
     "long_row.csv": "long_row.csv: row 61: expected 5 cells as in the header, found 7",
     "duplicate.csv": "duplicate.csv: duplicate column name 'a'",
@@ -256,7 +256,7 @@ CASES = [
     ("fit good.csv --target y --prediction p --cv-prediction p -o OUT", USAGE, "give one of"),
     ("fit good.csv --target y --cv-prediction p --calibration-size 0.5 -o OUT", USAGE, "--calibration-size"),
     ("fit good.csv --target z --prediction p -o OUT", USAGE, "good.csv: no column 'z'"),
-    ("fit one_column.csv --target y --prediction p -o OUT", USAGE, "one_column.csv: no column 'y'"),
+    ("fit one_column.csv --target y --prediction p -o OUT", USAGE, "one_column.csv: no columns 'y' and 'p'"),
     ("fit good.csv --target '' --prediction p -o OUT", USAGE, "no column ''"),
     ("fit good.csv --target y --prediction q -o OUT", USAGE, "good.csv: no column 'q'"),
     ("fit good.csv --target y --prediction y -o OUT", USAGE, "name the same column"),
@@ -332,6 +332,18 @@ CASES = [
     ("predict m.safetensors good.csv --level 1e-400 -o OUT.csv", USAGE, "--level"),
     ("predict m.safetensors good.csv --level 0.99999 -o OUT.csv --json", DONE, OK),
     ("predict m.safetensors good.csv --columns z -o OUT.csv", USAGE, "no column 'z'"),
+    ("predict m.safetensors good.csv --quantile 0.5,0.5 -o OUT.csv", DONE, OK),
+    ("predict m.safetensors good.csv --quantile 1 -o OUT.csv", USAGE, "--quantile: '1' is not a number between"),
+    ("predict m.safetensors good.csv --quantile '' -o OUT.csv", USAGE, "--quantile: '' is not a number between"),
+    ("predict m.safetensors good.csv --separator '' -o OUT.csv", DONE, OK),
+    ("predict m.safetensors good.csv --separator ä -o OUT.csv", USAGE, "--separator: 'ä' is not one character"),
+    ("predict m.safetensors good.csv --separator '\"' -o OUT.csv", USAGE, "cannot separate cells"),
+    ("predict m.safetensors good.csv --separator ';' -o OUT.csv", DATA, "no columns"),
+    ("predict m.safetensors good.parquet --separator ';' -o OUT.csv", DONE, OK),
+    ("predict m.safetensors question_marks.csv --missing '?' -o OUT.csv", DONE, OK),
+    ("predict m.safetensors good.csv --missing ',,' -o OUT.csv", DONE, OK),
+    ("fit question_marks.csv --target y --prediction p --exclude a --score-transform identity -o OUT", DONE, OK),
+    ("fit semicolons_and_decimal_commas.csv --target y --prediction p -o OUT", DATA, "decimal commas"),
     ("predict m.safetensors good.csv --guarantee 2 -o OUT.csv", USAGE, "--guarantee"),
     ("predict m.safetensors tracked.csv -o OUT.csv", USAGE, "the table already has a column 'lower_0.9'"),
     ("predict m.safetensors list.parquet -o OUT.csv", DATA, "column 'a'"),
@@ -383,7 +395,7 @@ CASES = [
 
 def levels_case():
     levels = ",".join(f"0.{i}" for i in range(10_001, 11_002))
-    return f"predict m.safetensors good.csv --level {levels} -o OUT.csv", USAGE, "at most 1000 levels"
+    return f"predict m.safetensors good.csv --level {levels} -o OUT.csv", USAGE, "at most 1000 values"
 
 
 ALL = [*table_cases(), *model_cases(), *option_cases(), *CASES, levels_case()]
