@@ -1,5 +1,7 @@
 #include "output.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <iostream>
 
@@ -51,6 +53,8 @@ void print_raw(std::string_view text) {
 }
 
 void print_to_stderr() { results_to_stderr() = true; }
+
+bool shows_rows() { return results_to_stderr() && isatty(STDOUT_FILENO) != 0; }
 
 int output_error() { return stdout_error(); }
 

@@ -35,6 +35,9 @@ void print(std::string_view text);
 /// Print all further results to stderr: standard output gets a table.
 void print_to_stderr();
 
+/// Whether standard output gets a table and is a terminal, where a progress bar would be in the way.
+[[nodiscard]] bool shows_rows();
+
 /// Print a result that is printable already.
 void print_raw(std::string_view text);
 

@@ -141,7 +141,9 @@ void declare(CLI::App& command, PredictArguments& arguments) {
 Command add_predict(CLI::App& program) {
   return make_command<PredictArguments>(
       program, "predict", "Write prediction intervals for the rows of a table.",
-      "widthwise predict homes.safetensors new.csv --level 0.9,0.95 -o intervals.parquet", declare, run);
+      "widthwise predict homes.safetensors new.csv --level 0.9,0.95 -o intervals.parquet\n"
+      "  zcat new.csv.gz | widthwise predict homes.safetensors - --quantile 0.95 -o -",
+      declare, run);
 }
 
 }  // namespace widthwise::cli

@@ -43,7 +43,7 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string_view unit) : enabled_(stderr_is_terminal()), unit_(unit) {}
+ProgressBar::ProgressBar(std::string_view unit) : enabled_(stderr_is_terminal() && !shows_rows()), unit_(unit) {}
 
 ProgressBar::~ProgressBar() {
   if (drawn_) std::cerr << kClearLine << std::flush;

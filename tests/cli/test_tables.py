@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import FIT, make_table, read, write
+from pyarrow import csv, parquet
 
 USAGE, DATA = 2, 1
 
@@ -90,6 +91,30 @@ def test_markers_of_missing_values_give_the_same_features(homes, unreadable, tmp
     # Columns of the output keep their cells.
     homes.ok("predict", tmp_path / "clean.csv.safetensors", "unreadable.csv", *markers, "-o", "kept.csv")
     assert read(homes.folder / "kept.csv")["b"].to_pylist()[16] == "?"
+
+
+def test_csv_and_parquet_of_one_table_have_the_same_features(homes, tmp_path):
+    """Types that a reader of CSV files infers: leading zeros, truth values, an empty column, integers and decimals."""
+    table = make_table(400, 13).drop_columns(["city"])
+    n = table.num_rows
+    more = {
+        "code": [f"{i % 7:03d}" for i in range(n)],
+        "flag": ["true" if i % 3 else "false" for i in range(n)],
+        "empty": [""] * n,
+        "mixed": ["1" if i % 2 else "2.5" for i in range(n)],
+    }
+    for name, cells in more.items():
+        table = table.append_column(name, [cells])
+    csv.write_csv(table, tmp_path / "one.csv", csv.WriteOptions(quoting_style="none"))
+    parquet.write_table(csv.read_csv(tmp_path / "one.csv"), tmp_path / "one.parquet")
+    models = []
+    for file in ("one.csv", "one.parquet"):
+        fit = ["fit", tmp_path / file, *FIT[2:], "--score-transform", "identity"]
+        homes.ok(*fit, "-o", tmp_path / "one.safetensors")
+        homes.ok("predict", tmp_path / "one.safetensors", tmp_path / file, "--columns", "a", "-o", tmp_path / "out.csv")
+        features = homes.ok("inspect", tmp_path / "one.safetensors", "--json").json["features"]
+        models.append((features, read(tmp_path / "out.csv").num_rows))
+    assert models[0] == models[1] == (["a", "b", "rooms", *more], n)
 
 
 # ---- quantiles

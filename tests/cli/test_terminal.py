@@ -1,5 +1,6 @@
 """Output on a terminal compared with a pipe, and the files left after Ctrl-C."""
 
+import contextlib
 import os
 import pty
 import signal
@@ -49,6 +50,27 @@ def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(homes):
     assert drawn.endswith("\r\x1b[K")
     lines = [line.removeprefix("\x1b[K") for line in drawn.split("\r")]
     assert max(map(len, lines)) < 80
+
+
+def test_rows_on_a_terminal_get_no_bar(homes):
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [homes.path, "predict", "homes.safetensors", "test.csv", "--columns", "a", "-o", "-"],
+        cwd=homes.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(follower)
+    shown = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while chunk := os.read(leader, 65536):
+            shown += chunk
+    os.close(leader)
+    assert process.wait(timeout=60) == 0
+    assert shown.startswith(b"a,lower_0.9,upper_0.9") and b"\x1b" not in shown
+    assert shown.endswith(b"standard output: 4,000 rows, with lower_0.9 and upper_0.9.\r\n")
 
 
 def test_a_pipe_gets_no_bar(homes):

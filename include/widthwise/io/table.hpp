@@ -31,8 +31,8 @@ struct UnreadableCell {
 };
 
 /// In a CSV file, the kind is inferred from the first megabyte. A column is text if at least half of its cells that are
-/// not missing are text; integers with leading zeros are, because they are identifiers such as postal codes. Otherwise,
-/// and if all cells are missing, it is numeric, and reading a cell that is not a number is an error.
+/// not missing are not numbers. Otherwise, and if all cells are missing, it is numeric, and reading a cell that is not
+/// a number is an error.
 struct ColumnInfo {
   std::string name;
   ColumnKind kind = ColumnKind::kNumber;

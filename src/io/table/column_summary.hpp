@@ -13,7 +13,7 @@ namespace widthwise::internal {
 /// What the cells of a column of a CSV file are; missing ones do not count.
 struct ColumnSummary {
   std::uint64_t numbers = 0;
-  std::uint64_t texts = 0;           ///< including integers with leading zeros
+  std::uint64_t texts = 0;
   std::uint64_t decimal_commas = 0;  ///< numbers but for the decimal comma; not among the other two
   std::optional<UnreadableCell> unreadable = std::nullopt;  ///< the first cell that is not a number
 
