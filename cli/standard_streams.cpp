@@ -79,7 +79,7 @@ class SpooledInput {
     return file;
   }
 
-  void copy() {
+  void copy() const {
     ProgressBar bar("bytes");
     std::vector<std::byte> bytes(kPieceBytes);
     std::uint64_t done = 0;
@@ -108,10 +108,10 @@ CLI::Option* accept_standard_output(CLI::Option* option) { return accept_as(opti
 
 std::unique_ptr<TableReader> open_table(const std::string& table, ReadOptions options) {
   if (table != kStandardInput) return TableReader::open(table, options);
-  static const SpooledInput input;
+  static const SpooledInput kInput;
   options.name = kStandardInput;
-  options.format = input.format();
-  return TableReader::open(input.path(), options);
+  options.format = kInput.format();
+  return TableReader::open(kInput.path(), options);
 }
 
 std::unique_ptr<TableWriter> create_table(const std::string& table, const TableReader& from,

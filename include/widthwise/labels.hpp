@@ -41,7 +41,7 @@ class Labels {
  private:
   // Finds a std::string_view without making a std::string.
   struct Hash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the name of the standard
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
 

@@ -67,8 +67,9 @@ Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names) {
 std::shared_ptr<const Dictionary> dictionary_of(const std::vector<std::optional<std::string>>& texts) {
   auto dictionary = std::make_shared<Dictionary>(texts.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const auto label = texts[i] ? label_of_text(*texts[i]) : std::nullopt;
-    if (label) (*dictionary)[i] = std::string(*label);
+    const std::optional<std::string>& text = texts[i];
+    if (!text) continue;
+    if (const auto label = label_of_text(*text)) (*dictionary)[i] = std::string(*label);
   }
   return dictionary;
 }

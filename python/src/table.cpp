@@ -142,8 +142,10 @@ std::optional<std::size_t> place_in_dictionary(const Column& column, std::size_t
 std::optional<std::string_view> label_at(const Column& column, std::size_t row, std::string& buffer) {
   if (column.dictionary != nullptr) {
     const std::optional<std::size_t> place = place_in_dictionary(column, row);
-    if (!place || !(*column.dictionary)[*place]) return std::nullopt;
-    return *(*column.dictionary)[*place];
+    if (!place) return std::nullopt;
+    const std::optional<std::string>& label = (*column.dictionary)[*place];
+    if (!label) return std::nullopt;
+    return *label;
   }
   if (is_missing(column, row)) return std::nullopt;
   if (is_text(column.kind)) return label_of_text(text_at(column, row));
