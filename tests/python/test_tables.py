@@ -105,7 +105,7 @@ def test_a_regressor_takes_every_table_too(rows, form):
     assert model.predict_interval(table())[1].shape == (400, 2, 1)
     own = WidthwiseRegressor(ByColumns(), random_state=0, n_jobs=N_JOBS)
     if form == "duckdb":
-        with pytest.raises(TypeError, match="give a frame"):
+        with pytest.raises(TypeError, match="pass a frame"):
             own.fit(table(), rows.y[:400])
     else:
         assert own.fit(table(), rows.y[:400]).predict_interval(table())[1].shape == (400, 2, 1)

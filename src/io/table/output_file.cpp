@@ -67,7 +67,7 @@ void OutputFile::throw_if_failed() const {
 
 void OutputFile::commit() {
   throw_if_failed();
-  if (stream_->output()) stream_->output()->commit();
+  if (std::optional<AtomicFile>& output = stream_->output()) output->commit();
 }
 
 }  // namespace widthwise::internal
