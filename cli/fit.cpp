@@ -70,7 +70,7 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& column
         arguments.columns.cv_prediction}) {
     add(word);
   }
-  for (const std::string& feature : columns.features) add(feature);
+  for (const FitFeature& feature : columns.features) add(feature.name + (feature.categorical ? " categorical" : ""));
   for (const std::string& marker : arguments.columns.reading.missing) add(marker);
   return internal::hash_bytes(text.size(), std::as_bytes(std::span(text)));
 }
@@ -127,10 +127,12 @@ void check_arguments(const FitArguments& arguments) {
 }
 
 void report(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
-  const std::optional<FitFiles> files = FitFiles{arguments.output, arguments.tables(), columns.left_out};
+  std::vector<std::string> left_out;
+  for (const LeftOut& column : columns.left_out) left_out.push_back(column.column);
+  const std::optional<FitFiles> files = FitFiles{arguments.output, arguments.tables(), left_out};
   print_report(arguments.json, result, files);
-  if (!columns.left_out.empty()) {
-    warn(arguments.tables() + ": left out the columns that do not hold numbers: " + list(columns.left_out));
+  for (const LeftOut& column : columns.left_out) {
+    warn(arguments.tables() + ": left out the column '" + column.column + "', which " + column.why);
   }
   for (const auto& warning : result.report.warnings) warn(warning);
   warn_of_small_calibration(result.model);
@@ -141,10 +143,11 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
   return {.x = {data.x.data(), data.y.size(), columns.features.size()},
           .y = data.y,
           .predictions = cross_validated ? std::span<const double>() : data.predictions,
-          .features = columns.features,
+          .features = columns.names(),
           .target = arguments.columns.target,
           .prediction = arguments.columns.prediction_column(),
           .row_numbers = data.row_numbers,
+          .categories = data.categories,
           .cv_predictions = cross_validated ? data.predictions : std::span<const double>()};
 }
 
@@ -167,9 +170,10 @@ void run_as_worker(const FitArguments& arguments) {
   all_or_none(*communicator, [&] {
     columns = choose_columns(arguments.columns);
     const RowShare all;
-    data = read_rows(arguments.columns, columns.features,
+    data = read_rows(arguments.columns, columns,
                      arguments.workers.own_tables ? all : RowShare{meeting.rank, meeting.workers});
   });
+  agree_on_categories(columns, data, arguments.tables(), communicator.get());
   const std::string origin = origin_of(data, *communicator);
   Checkpoint checkpoint(arguments.output + ".checkpoint", fit_number(arguments, columns, origin, engine_version),
                         communicator.get());
@@ -198,9 +202,10 @@ void run(const FitArguments& arguments) {
     return;
   }
   const FitOptions& options = arguments.options;
-  const FitColumns columns = choose_columns(arguments.columns);
+  FitColumns columns = choose_columns(arguments.columns);
   const Trainers trainers = make_trainers(arguments.trainers, options.seed, options.needs_localizer());
-  const FitData data = read_rows(arguments.columns, columns.features, {});
+  FitData data = read_rows(arguments.columns, columns, {});
+  agree_on_categories(columns, data, arguments.tables(), nullptr);
   const FitResult result = fit_with_progress(table_of(arguments, columns, data), trainers, options);
   save(result.model, arguments.output);
   report(arguments, columns, result);
@@ -221,13 +226,26 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
   add("--cv-prediction", columns.cv_prediction,
       "column of cross-validated predictions; they only train, and intervals are infinite until 'widthwise calibrate' "
       "adds rows predicted by the deployed model in the same column");
-  CLI::Option* features =
-      add_list(command, "--features", columns.features, "A,B,...", "columns of x; default: all columns of numbers")
-          ->group("Data");
+  CLI::Option* features = add_list(command, "--features", columns.features, "A,B,...",
+                                   "columns of x; default: all columns of numbers, and of text as categories")
+                              ->group("Data");
   add_list(command, "--exclude", columns.exclude, "A,B,...", "columns to leave out of x")
       ->group("Data")
       ->excludes(features);
+  add_list(command, "--categorical", columns.categorical, "A,B,...",
+           "columns of integers or booleans to read as categories; columns of text always are")
+      ->group("Data");
   add_table_options(command, columns.reading, "Data");
+}
+
+/// The trainer that does not take categorical features, as an option; empty if all do.
+std::string trainer_without_categories(const TrainerOptions& trainers, bool with_localizer) {
+  const auto lacks = [](TrainerKind kind, const std::string& name) {
+    return !name.empty() && !find_trainer(kind, name).takes_categories;
+  };
+  if (lacks(TrainerKind::kBase, trainers.base)) return "--base " + trainers.base;
+  return with_localizer && lacks(TrainerKind::kLocalizer, trainers.localizer) ? "--localizer " + trainers.localizer
+                                                                              : "";
 }
 
 }  // namespace
@@ -251,6 +269,8 @@ Command add_fit(CLI::App& program) {
             arguments->threads_given = command.count("--threads") > 0;
             arguments->calibration_size_given = command.count("--calibration-size") > 0;
             arguments->columns.outcome_range = arguments->options.outcome_range;
+            arguments->columns.takes_no_categories =
+                trainer_without_categories(arguments->trainers, arguments->options.needs_localizer());
             run(*arguments);
           }};
 }

@@ -60,7 +60,7 @@ std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowSh
 }
 
 /// Engines compute in single precision: throw kBadData, naming file and row, for a feature that does not fit.
-void require_single_precision(MatrixView numbers, const std::vector<std::string>& features, const std::string& table,
+void require_single_precision(MatrixView numbers, const std::vector<FitFeature>& features, const std::string& table,
                               std::uint64_t first_row) {
   for (std::size_t i = 0; i < numbers.rows(); ++i) {
     for (std::size_t j = 0; j < features.size(); ++j) {
@@ -69,20 +69,32 @@ void require_single_precision(MatrixView numbers, const std::vector<std::string>
       throw internal::make_error(
           ErrorCode::kBadData,
           "{}: row {}: '{}' is {}; expected a magnitude of at most 3.4e38, or an empty cell for a missing value", table,
-          first_row + i + 1, features[j], x);
+          first_row + i + 1, features[j].name, x);
     }
   }
 }
 
-void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& features, const Piece& piece,
+/// Select the features, the target and the predictions; the labels of categories are added to those of the data.
+void select(TableReader& reader, const FitColumnChoice& choice, const std::vector<FitFeature>& features,
+            const std::string& table, FitData& data) {
+  std::vector<SelectedColumn> selected;
+  for (std::size_t j = 0; j < features.size(); ++j) {
+    selected.push_back({.name = features[j].name, .max_labels = kMaxCategories});
+    if (features[j].categorical) selected.back().collected = &data.categories[j];
+  }
+  selected.push_back({.name = choice.target});
+  if (!choice.prediction_column().empty()) selected.push_back({.name = choice.prediction_column()});
+  std::vector<std::string> names;
+  for (const SelectedColumn& column : selected) names.push_back(column.name);
+  require_columns(reader, table, names, ErrorCode::kBadData);
+  reader.select_columns(std::move(selected), {});
+}
+
+void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& features, const Piece& piece,
                 ProgressBar& bar, FitData& data) {
   const auto reader = open_table(piece.table, choice.reading.read_options({.row_groups = piece.row_groups}));
   const std::string& predictions_in = choice.prediction_column();
-  std::vector<std::string> selected = features;
-  selected.push_back(choice.target);
-  if (!predictions_in.empty()) selected.push_back(predictions_in);
-  require_columns(*reader, piece.table, selected, ErrorCode::kBadData);
-  reader->select(std::move(selected), {});
+  select(*reader, choice, features, piece.table, data);
   if (const auto rows = reader->rows()) {
     data.x.reserve(data.x.size() + static_cast<std::size_t>(*rows) * features.size());
     data.y.reserve(data.y.size() + static_cast<std::size_t>(*rows));
@@ -115,53 +127,188 @@ void read_piece(const FitColumnChoice& choice, const std::vector<std::string>& f
   data.fingerprints.push_back(fingerprint_text(*reader));
 }
 
+[[noreturn]] void refuse_columns(const FitColumnChoice& choice, const std::string& why) {
+  throw internal::make_error(ErrorCode::kInvalidArgument, "{}: {}", choice.tables.front(), why);
+}
+
+/// Check the columns of outcomes and predictions.
+void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
+  const std::string& prediction = choice.prediction_column();
+  std::vector<std::string> named = {choice.target};
+  if (!prediction.empty()) named.push_back(prediction);
+  require_columns(reader, choice.tables.front(), named, ErrorCode::kInvalidArgument);
+  if (prediction == choice.target) {
+    refuse_columns(choice, std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
+                               " and --target name the same column");
+  }
+}
+
+ColumnKind kind_of(const TableReader& reader, const std::string& column) {
+  return std::ranges::find(reader.columns(), column, &ColumnInfo::name)->kind;
+}
+
+/// The features that --features names.
+FitColumns named_columns(const FitColumnChoice& choice, const TableReader& reader,
+                         std::span<const std::string> categorical) {
+  FitColumns chosen;
+  for (const std::string& name : parse_columns(reader, choice.tables.front(), choice.features)) {
+    if (name == choice.target) {
+      refuse_columns(choice, fmt::format("the target '{}' cannot be a feature; remove it from --features", name));
+    }
+    if (name == choice.prediction_column()) {
+      refuse_columns(choice, fmt::format("the prediction '{}' is always a feature; remove it from --features", name));
+    }
+    const bool asked = std::ranges::find(categorical, name) != categorical.end();
+    const bool has_labels = asked || kind_of(reader, name) == ColumnKind::kText;
+    if (has_labels && !choice.takes_no_categories.empty()) {
+      refuse_columns(choice, fmt::format("'{}' is a categorical feature, which {} does not take; remove it from {}",
+                                         name, choice.takes_no_categories, asked ? "--categorical" : "--features"));
+    }
+    chosen.features.push_back({.name = name, .categorical = has_labels, .named = true});
+  }
+  return chosen;
+}
+
+/// Why a column that the user did not name is no feature; empty if it is one.
+std::string why_left_out(ColumnKind kind, const FitColumnChoice& choice) {
+  if (kind == ColumnKind::kTime) return fmt::format("holds dates; {}", kDeriveFromDates);
+  if (kind == ColumnKind::kOther) return "holds neither numbers nor text";
+  if (kind == ColumnKind::kText && !choice.takes_no_categories.empty()) {
+    return fmt::format("holds text, which {} does not take", choice.takes_no_categories);
+  }
+  return {};
+}
+
+/// Few cells that are not numbers are more likely mistakes than a reason to leave the column out.
+void require_readable(const ColumnInfo& column, const std::string& table) {
+  if (!column.unreadable || column.unreadable->has_decimal_comma) return;  // the reader has its own message
+  const std::string cell = printable(column.unreadable->text);
+  throw internal::make_error(
+      ErrorCode::kBadData,
+      "{}: column '{}', row {}: '{}' is not a number, but most cells of the column are; correct it, count it as "
+      "missing with --missing '{}', or leave the column out with --exclude '{}'",
+      table, column.name, column.unreadable->row + 1, cell, cell, column.name);
+}
+
+/// All columns but those that --exclude names.
+FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
+                       std::span<const std::string> categorical) {
+  const std::vector<std::string> unwanted = parse_columns(reader, choice.tables.front(), choice.exclude);
+  std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
+  excluded.insert({choice.target, choice.prediction_column()});
+  FitColumns chosen;
+  for (const ColumnInfo& column : reader.columns()) {
+    const std::string& name = column.name;
+    if (excluded.contains(name)) continue;
+    const bool asked = std::ranges::find(categorical, name) != categorical.end();
+    if (!asked) require_readable(column, choice.tables.front());
+    if (asked && !choice.takes_no_categories.empty()) {
+      refuse_columns(choice, fmt::format("--categorical '{}': {} does not take categorical features", name,
+                                         choice.takes_no_categories));
+    }
+    const std::string why = asked ? "" : why_left_out(column.kind, choice);
+    if (why.empty()) {
+      chosen.features.push_back(
+          {.name = name, .categorical = asked || column.kind == ColumnKind::kText, .named = asked});
+    } else {
+      chosen.left_out.push_back({name, why});
+    }
+  }
+  return chosen;
+}
+
+/// The labels of all workers, in ascending order.
+Labels all_labels(const Labels& own, const Communicator* communicator) {
+  if (communicator == nullptr) return own.sorted();
+  std::string text;  // "2:AA3:abc"
+  for (const std::string& label : own.all()) text += fmt::format("{}:{}", label.size(), label);
+  Labels all;
+  for (const std::string& labels : gather_texts(*communicator, text)) {
+    for (std::size_t at = 0; at < labels.size();) {
+      const std::size_t colon = labels.find(':', at);
+      const std::size_t size = std::stoul(labels.substr(at, colon - at));
+      all.add(std::string_view(labels).substr(colon + 1, size));
+      at = colon + 1 + size;
+    }
+  }
+  return all.sorted();
+}
+
+/// Replace the numbers of the old labels by those of the new ones.
+void renumber(FitData& data, std::size_t feature, std::size_t features, const Labels& labels) {
+  std::vector<double> numbers;
+  for (const std::string& label : data.categories[feature].all()) numbers.push_back(*labels.find(label));
+  for (std::size_t at = feature; at < data.x.size(); at += features) {
+    if (!std::isnan(data.x[at])) data.x[at] = numbers[static_cast<std::size_t>(data.x[at])];
+  }
+  data.categories[feature] = labels;
+}
+
+/// Remove the columns of x that are not kept.
+void keep_columns(FitColumns& columns, FitData& data, const std::vector<bool>& kept) {
+  std::size_t to = 0;
+  for (std::size_t from = 0; from < data.x.size(); ++from) {
+    if (kept[from % kept.size()]) data.x[to++] = data.x[from];
+  }
+  data.x.resize(to);
+  FitColumns some{.features = {}, .left_out = std::move(columns.left_out)};
+  std::vector<Labels> categories;
+  for (std::size_t j = 0; j < kept.size(); ++j) {
+    if (!kept[j]) continue;
+    some.features.push_back(columns.features[j]);
+    categories.push_back(std::move(data.categories[j]));
+  }
+  columns = std::move(some);
+  data.categories = std::move(categories);
+}
+
 }  // namespace
+
+void agree_on_categories(FitColumns& columns, FitData& data, const std::string& table,
+                         const Communicator* communicator) {
+  const std::size_t features = columns.features.size();
+  std::vector<bool> kept(features, true);
+  for (std::size_t j = 0; j < features; ++j) {
+    const FitFeature& feature = columns.features[j];
+    if (!feature.categorical) continue;
+    const Labels labels = all_labels(data.categories[j], communicator);
+    const std::string why = why_no_categories(labels);
+    if (!why.empty() && feature.named) {
+      throw internal::make_error(ErrorCode::kBadData, "{}: the column '{}' {}", table, feature.name, why);
+    }
+    kept[j] = why.empty();
+    if (kept[j]) {
+      renumber(data, j, features, labels);
+    } else {
+      columns.left_out.push_back({feature.name, why});
+    }
+  }
+  if (std::ranges::find(kept, true) == kept.end()) {
+    throw internal::make_error(ErrorCode::kInvalidArgument, "{}: no column is left to be a feature", table);
+  }
+  keep_columns(columns, data, kept);
+}
+
+std::vector<std::string> FitColumns::names() const {
+  std::vector<std::string> names;
+  names.reserve(features.size());
+  for (const FitFeature& feature : features) names.push_back(feature.name);
+  return names;
+}
 
 FitColumns choose_columns(const FitColumnChoice& choice) {
   const std::string& table = choice.tables.front();
   const auto reader = open_table(table, choice.reading.read_options());
-  const auto refuse = [&](const std::string& why) {
-    throw internal::make_error(ErrorCode::kInvalidArgument, "{}: {}", table, why);
-  };
-  const std::string& prediction = choice.prediction_column();
-  std::vector<std::string> named = {choice.target};
-  if (!prediction.empty()) named.push_back(prediction);
-  require_columns(*reader, table, named, ErrorCode::kInvalidArgument);
-  if (prediction == choice.target) {
-    refuse(std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
-           " and --target name the same column");
-  }
-  FitColumns chosen;
-  if (!choice.features.empty()) {
-    chosen.features = parse_columns(*reader, table, choice.features);
-    for (const auto& name : chosen.features) {
-      if (name == choice.target)
-        refuse(fmt::format("the target '{}' cannot be a feature; remove it from --features", name));
-      if (name == prediction) {
-        refuse(fmt::format("the prediction '{}' is always a feature; remove it from --features", name));
-      }
+  check_columns(choice, *reader);
+  const std::vector<std::string> categorical = parse_columns(*reader, table, choice.categorical);
+  const FitColumns chosen =
+      choice.features.empty() ? all_columns(choice, *reader, categorical) : named_columns(choice, *reader, categorical);
+  for (const std::string& name : categorical) {
+    if (std::ranges::find(chosen.features, name, &FitFeature::name) == chosen.features.end()) {
+      refuse_columns(choice, fmt::format("--categorical '{}' is not a feature", name));
     }
-    return chosen;
   }
-  // Few cells that are not numbers are more likely mistakes than a reason to leave the column out.
-  const auto require_readable = [&](const ColumnInfo& column) {
-    if (!column.unreadable || column.unreadable->has_decimal_comma) return;  // the reader has its own message
-    const std::string cell = printable(column.unreadable->text);
-    throw internal::make_error(
-        ErrorCode::kBadData,
-        "{}: column '{}', row {}: '{}' is not a number, but most cells of the column are; correct it, count it as "
-        "missing with --missing '{}', or leave the column out with --exclude '{}'",
-        table, column.name, column.unreadable->row + 1, cell, cell, column.name);
-  };
-  const std::vector<std::string> unwanted = parse_columns(*reader, table, choice.exclude);
-  std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
-  excluded.insert({choice.target, prediction});
-  for (const ColumnInfo& column : reader->columns()) {
-    if (excluded.contains(column.name)) continue;
-    require_readable(column);
-    (column.kind == ColumnKind::kNumber ? chosen.features : chosen.left_out).push_back(column.name);
-  }
-  if (chosen.features.empty()) refuse("no column of numbers is left to be a feature");
+  if (chosen.features.empty()) refuse_columns(choice, "no column is left to be a feature");
   return chosen;
 }
 
@@ -169,11 +316,12 @@ void check_row_groups(const std::vector<std::string>& tables, std::size_t worker
   (void)pieces_of(tables, {0, workers});
 }
 
-FitData read_rows(const FitColumnChoice& choice, const std::vector<std::string>& features, const RowShare& share) {
+FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, const RowShare& share) {
   FitData data;
+  data.categories.resize(columns.features.size());
   ProgressBar bar("rows");
   for (const Piece& piece : pieces_of(choice.tables, share)) {
-    read_piece(choice, features, piece, bar, data);
+    read_piece(choice, columns.features, piece, bar, data);
     const auto last = std::prev(data.fingerprints.end());
     if (share.workers == 1 && std::find(data.fingerprints.begin(), last, *last) != last) {
       throw Error(ErrorCode::kBadData, piece.table + ": the table is given twice; pass every row once");

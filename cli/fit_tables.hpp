@@ -7,6 +7,8 @@
 
 #include <widthwise/conformal_predictor.hpp>
 #include <widthwise/io/table.hpp>
+#include <widthwise/labels.hpp>
+#include <widthwise/train/communicator.hpp>
 
 #include "table_options.hpp"
 
@@ -20,6 +22,8 @@ struct FitColumnChoice {
   std::string cv_prediction;
   std::vector<std::string> features;
   std::vector<std::string> exclude;
+  std::vector<std::string> categorical;  ///< integers or booleans to read as categories
+  std::string takes_no_categories = {};  ///< "--localizer net": the trainer without categories, if there is one
   OutcomeRange outcome_range = {};
   TableOptions reading;
 
@@ -35,16 +39,32 @@ struct RowShare {
   std::size_t workers = 1;
 };
 
+/// A column of x.
+struct FitFeature {
+  std::string name;
+  bool categorical = false;  ///< read as labels
+  bool named = false;        ///< by the user, so it may not be left out
+};
+
+/// A column that is no feature although the user did not exclude it.
+struct LeftOut {
+  std::string column;
+  std::string why;  ///< after "the column": "holds dates; ..."
+};
+
 /// The columns to fit with.
 struct FitColumns {
-  std::vector<std::string> features;
-  std::vector<std::string> left_out;  ///< columns that do not hold numbers, when the user named no features
+  std::vector<FitFeature> features;
+  std::vector<LeftOut> left_out;
+
+  [[nodiscard]] std::vector<std::string> names() const;
 };
 [[nodiscard]] FitColumns choose_columns(const FitColumnChoice& choice);
 
 /// The rows of one worker, in memory.
 struct FitData {
-  std::vector<double> x;
+  std::vector<double> x;           ///< categories as the numbers of their labels
+  std::vector<Labels> categories;  ///< of the features; none of a number
   std::vector<double> y;
   std::vector<double> predictions;  ///< of either kind
   std::vector<std::uint64_t> row_numbers;
@@ -56,7 +76,11 @@ void check_row_groups(const std::vector<std::string>& tables, std::size_t worker
 
 /// Read all rows, or of Parquet files the row groups that fall to this worker: runs of row groups that follow each
 /// other, of about equal numbers of them.
-[[nodiscard]] FitData read_rows(const FitColumnChoice& choice, const std::vector<std::string>& features,
-                                const RowShare& share);
+[[nodiscard]] FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, const RowShare& share);
+
+/// Number the categories in ascending order over all workers, and leave out columns that are no categorical features.
+/// Throws kBadData if the user named such a column. `communicator` is null for one process.
+void agree_on_categories(FitColumns& columns, FitData& data, const std::string& table,
+                         const Communicator* communicator);
 
 }  // namespace widthwise::cli

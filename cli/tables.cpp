@@ -160,14 +160,24 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
   const ModelParts& parts = model.parts();
   require_model_columns(*reader_, file_, model);
   std::vector<std::string> selected = parts.features;
+  const auto holds_categories = [&](std::size_t j) {
+    return j < parts.features.size() && model.categories_of(j).size() > 0;
+  };
   const auto want = [&](const std::string& name) {
-    const auto found = std::find(selected.begin(), selected.end(), name);
+    auto found = std::find(selected.begin(), selected.end(), name);
+    // As numbers the column is read again.
+    if (holds_categories(static_cast<std::size_t>(found - selected.begin()))) found = selected.end();
     columns_.push_back({name, static_cast<std::size_t>(found - selected.begin()), {}});
     if (found == selected.end()) selected.push_back(name);
   };
   if (model.needs_predictions()) want(parts.prediction);
   for (const auto& name : numbers) want(name);
-  reader_->select(std::move(selected), std::move(carried));
+  std::vector<SelectedColumn> columns;
+  for (std::size_t j = 0; j < selected.size(); ++j) {
+    columns.push_back({.name = selected[j]});
+    if (holds_categories(j)) columns.back().known = &model.categories_of(j);
+  }
+  reader_->select_columns(std::move(columns), std::move(carried));
 }
 
 bool ModelTable::next(ProgressBar& bar, std::string_view stage) {

@@ -109,7 +109,7 @@ class ModelTable {
     std::vector<double> values;
   };
 
-  const Model& model_;
+  const Model& model_;  // holds the categories
   std::filesystem::path file_;
   std::unique_ptr<TableReader> reader_;
   TableBatch batch_;

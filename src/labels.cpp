@@ -88,6 +88,14 @@ std::optional<std::string> label_of(double value) {
   return label_of(static_cast<std::int64_t>(value));
 }
 
+std::string why_no_categories(const Labels& labels) {
+  if (labels.size() == 0) return "holds no values";
+  if (are_dates(labels)) return fmt::format("holds dates; {}", kDeriveFromDates);
+  if (labels.size() <= kMaxCategories) return {};
+  return fmt::format("has more than {} categories; merge rare ones, or derive numbers",
+                     internal::count(kMaxCategories));
+}
+
 bool are_dates(const Labels& labels) { return labels.size() > 0 && std::ranges::all_of(labels.all(), is_date); }
 
 }  // namespace widthwise

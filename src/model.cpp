@@ -8,10 +8,12 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/trees.hpp>
 
 #include "message.hpp"
 #include "observed_rows.hpp"
 #include "outcomes_outside.hpp"
+#include "printable.hpp"
 #include "scratch.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
@@ -78,6 +80,53 @@ void check_functions(const ModelParts& parts) {
   }
 }
 
+/// Check that trees compare categories with sets of them, and numbers with thresholds.
+void check_sets(const char* name, const Trees& trees, std::span<const Labels> categories) {
+  const TreeArrays& arrays = trees.arrays();
+  std::size_t number = 0;
+  for (std::size_t node = 0; node < arrays.feature.size(); ++node) {
+    if (arrays.feature[node] < 0) continue;
+    const auto feature = static_cast<std::size_t>(arrays.feature[node]);
+    const std::size_t count = feature < categories.size() ? categories[feature].size() : 0;
+    const bool has_set = number < trees.sets() && trees.set(number).node == node;
+    if (has_set != (count > 0)) {
+      refuse(ErrorCode::kInvalidArgument, fmt::format("{}: node {} has {}, but input {} has {} categories", name, node,
+                                                      has_set ? "a set of categories" : "a threshold", feature, count));
+    }
+    if (!has_set) continue;
+    if (const std::size_t end = trees.set(number++).end(); end > count) {
+      refuse(ErrorCode::kInvalidArgument, fmt::format("{}: node {} has category {}; input {} has {} categories", name,
+                                                      node, end - 1, feature, count));
+    }
+  }
+}
+
+void check_categories(const ModelParts& parts) {
+  if (!parts.categories.empty()) {
+    expect_count("categories, one list per feature", parts.categories.size(), parts.features.size());
+  }
+  bool any = false;
+  for (std::size_t j = 0; j < parts.categories.size(); ++j) {
+    const Labels& labels = parts.categories[j];
+    any = any || labels.size() > 0;
+    if (labels.size() > kMaxCategories) {
+      refuse(ErrorCode::kInvalidArgument,
+             fmt::format("the feature '{}' has {} categories; expected at most {}",
+                         internal::printable(parts.features[j]), labels.size(), kMaxCategories));
+    }
+  }
+  const auto check = [&](const char* name, const RowFunction* function) {
+    if (function == nullptr) return;
+    if (const auto* const trees = dynamic_cast<const Trees*>(function)) {
+      check_sets(name, *trees, parts.categories);
+    } else if (const std::string kind = function->describe().kind; any && !kind.empty()) {
+      refuse(ErrorCode::kInvalidArgument, fmt::format("{}: {} does not take categories", name, kind));
+    }
+  };
+  check("base", parts.base.get());
+  check("localizer", parts.localizer.get());
+}
+
 void check_numbers(const ModelParts& parts) {
   if (!usable_unit(parts.unit)) {
     refuse(ErrorCode::kInvalidArgument,
@@ -109,6 +158,7 @@ void check_numbers(const ModelParts& parts) {
 ModelParts checked(ModelParts parts) {
   check_names(parts);
   check_functions(parts);
+  check_categories(parts);
   check_numbers(parts);
   return parts;
 }
@@ -141,6 +191,11 @@ ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
 
 Model::Model(ModelParts parts)
     : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration, parts_.guarantee) {}
+
+const Labels& Model::categories_of(std::size_t feature) const {
+  static const Labels none;
+  return parts_.categories.empty() ? none : parts_.categories[feature];
+}
 
 bool Model::trained_by_folds() const {
   const auto note = parts_.notes.find(kTrainedWith);

@@ -24,8 +24,10 @@
 // Format 2 is a model that tracks a stream: the same, and the array "online".
 // Format 3 is either of them with further fields, each of which may be absent: the arrays "online", "fit_sketch" and
 // "calibration_sketch", and the text "guarantee", the confidence of a training-conditional guarantee.
-// Format 4 is format 3 with the text "checksum" (safetensors.hpp). All models are written in this format; earlier
-// versions wrote the oldest format that could hold the model.
+// Format 4 is format 3 with the text "checksum" (safetensors.hpp).
+// Format 5 is format 4 with categorical features: a text "categories.<feature>" of each, by its number, and the arrays
+// "set_nodes", "set_ends" and "set_words" of trees. All models are written in this format; before format 4, versions
+// wrote the oldest format that could hold the model.
 namespace widthwise {
 namespace {
 
@@ -37,6 +39,7 @@ using internal::text_of;
 
 constexpr int kFormatWithOnline = 2;
 constexpr int kFormatWithOptions = 3;
+constexpr int kFormatWithCategories = 5;
 constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
@@ -73,10 +76,34 @@ ConformalRule take_rule(SafetensorsReader& reader) {
                        sides == "two" ? Sides::kTwo : Sides::kOne);
 }
 
+std::string categories_name(std::size_t feature) { return fmt::format("categories.{}", feature); }
+
+/// The categories of all features; empty if none has any.
+std::vector<Labels> take_categories(SafetensorsReader& reader, std::size_t features) {
+  std::vector<Labels> categories(features);
+  bool any = false;
+  for (std::size_t j = 0; j < features; ++j) {
+    const std::string name = categories_name(j);
+    const auto text = reader.take_text_if_any(name);
+    if (!text) continue;
+    const std::vector<std::string> labels = internal::names_of(*text, name);
+    if (labels.empty() || labels.size() > kMaxCategories) {
+      refuse(fmt::format("{}: expected 1 to {} categories, found {}", name, kMaxCategories, labels.size()));
+    }
+    categories[j] = Labels(labels);
+    any = true;
+  }
+  return any ? categories : std::vector<Labels>();
+}
+
 /// Exactly the fields on which the scores of rows depend.
 void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
   put_rule(writer, parts.rule);
   writer.put_text("features", internal::text_of_names(parts.features));
+  for (std::size_t j = 0; j < parts.categories.size(); ++j) {
+    if (parts.categories[j].size() == 0) continue;
+    writer.put_text(categories_name(j), internal::text_of_names(parts.categories[j].all()));
+  }
   writer.put_text("target", parts.target);
   writer.put_text("prediction", parts.prediction);
   internal::put_function(writer, "base", parts.base.get());
@@ -125,6 +152,7 @@ Model read_model(std::span<const std::byte> bytes) {
   (void)reader.take_text("widthwise");
   ModelParts parts{.rule = take_rule(reader)};
   parts.features = internal::names_of(reader.take_text("features"), "features");
+  if (format >= kFormatWithCategories) parts.categories = take_categories(reader, parts.features.size());
   parts.target = reader.take_text("target");
   parts.prediction = reader.take_text("prediction");
   parts.base = internal::take_function(reader, "base");

@@ -1,6 +1,7 @@
 #include <widthwise/trees.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -28,6 +29,10 @@ constexpr std::size_t kMaxOutputs = std::size_t{1} << 16U;
 // Maximum number of splits that a row passes in all trees, which bounds the time per row. Boosted trees have a few
 // thousand.
 constexpr std::uint64_t kMaxSplitsOfRow = 1'000'000;
+
+// Categories are compared in single precision, which is exact below this number; it is also the limit of XGBoost.
+constexpr std::uint32_t kMaxCategory = std::uint32_t{1} << 24U;
+constexpr std::uint32_t kWordBits = 32;
 
 // Trees up to this depth are padded to complete trees. Each further level doubles the comparisons per row.
 constexpr std::uint32_t kMaxLevels = 6;
@@ -74,6 +79,30 @@ void check_sizes(const TreeArrays& arrays) {
   check("missing_left", arrays.missing_left.size(), nodes, "feature");
   for (std::size_t i = 0; i < arrays.base.size(); ++i) {
     if (!std::isfinite(arrays.base[i])) refuse(fmt::format("base of output {} is not finite", i));
+  }
+}
+
+void check_sets(const TreeArrays& arrays) {
+  if (arrays.set_ends.size() != arrays.set_nodes.size()) {
+    refuse(fmt::format("expected as many set_ends as set_nodes ({}), found {}", arrays.set_nodes.size(),
+                       arrays.set_ends.size()));
+  }
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < arrays.set_nodes.size(); ++i) {
+    const std::size_t node = arrays.set_nodes[i];
+    const auto refuse_set = [&](const std::string& what) { refuse(fmt::format("set {}: {}", i, what)); };
+    if (i > 0 && node <= arrays.set_nodes[i - 1]) refuse_set("its node does not follow that of the set before");
+    if (node >= arrays.feature.size() || arrays.feature[node] < 0) refuse_set(fmt::format("node {} is no split", node));
+    if (arrays.value[node] != 0) refuse_set(fmt::format("node {} has both a set and a threshold", node));
+    const std::size_t end = arrays.set_ends[i];
+    if (end < begin || end > arrays.set_words.size()) {
+      refuse_set(fmt::format("its words end at {}; expected {} to {}", end, begin, arrays.set_words.size()));
+    }
+    if (end - begin > kMaxCategory / kWordBits) refuse_set(fmt::format("expected categories below {}", kMaxCategory));
+    begin = end;
+  }
+  if (begin != arrays.set_words.size()) {
+    refuse(fmt::format("the sets have {} words, found {}", begin, arrays.set_words.size()));
   }
 }
 
@@ -135,33 +164,59 @@ struct Split {
   std::uint32_t column;
 };
 
-/// A node of a deep tree, whose children are adjacent. A leaf is its own child and has a threshold of NaN: no x is at
+/// No set: the node compares with its threshold.
+constexpr std::uint32_t kNoSet = std::numeric_limits<std::uint32_t>::max();
+
+/// A node of a walked tree, whose children are adjacent. A leaf is its own child and has a threshold of NaN: no x is at
 /// least NaN, so a walk that reaches a leaf stays there.
 struct Node {
   float threshold;
   std::uint32_t column;
   std::uint32_t left;
-  float leaf;  ///< value of a leaf
+  float leaf;                  ///< value of a leaf
+  std::uint32_t set = kNoSet;  ///< of a split by category, first index in the words of the layout
+  std::uint32_t words = 0;     ///< length of the set
 
-  [[nodiscard]] std::uint32_t next(float x) const { return left + static_cast<std::uint32_t>(x >= threshold); }
+  /// The index of the next node. In trees with sets, x is a value of Column, and a category if the node has a set.
+  template <bool kSets>
+  [[nodiscard]] std::uint32_t next(float x, const std::uint32_t* all_words) const {
+    if constexpr (kSets) {
+      if (set != kNoSet) return left + static_cast<std::uint32_t>(goes_right(x, all_words + set));
+    }
+    return left + static_cast<std::uint32_t>(x >= threshold);
+  }
+
+ private:
+  [[nodiscard]] bool goes_right(float x, const std::uint32_t* bits) const {
+    if (!(x >= 0 && x < static_cast<float>(kMaxCategory))) return x > 0;  // missing, or no category: see Column
+    const auto category = static_cast<std::uint32_t>(x);
+    return category / kWordBits < words && ((bits[category / kWordBits] >> (category % kWordBits)) & 1U) != 0;
+  }
 };
 
 struct Tree {
   std::uint32_t output;
   std::uint32_t levels;  ///< number of levels of splits
-  std::size_t first;     ///< first index in the splits (complete tree) or in the nodes (deep tree)
+  std::size_t first;     ///< first index in the splits (complete tree) or in the nodes (walked tree)
   std::size_t leaves;    ///< first index in the leaves of a complete tree
+  bool sets;             ///< has splits by category
 
-  [[nodiscard]] bool complete() const { return levels <= kMaxLevels; }
+  [[nodiscard]] bool complete() const { return levels <= kMaxLevels && !sets; }
 };
 
-/// A column of x for comparisons: single precision, with missing values replaced by the side to which they go.
+/// A column of x for comparisons: single precision, with missing values replaced by the side to which they go. Of
+/// categories, numbers that no category can have are replaced by minus infinity, which goes left.
 struct Column {
   std::uint32_t feature;
+  bool categories;
   bool missing_left;
 
+  [[nodiscard]] std::uint32_t key() const { return 4 * feature + (categories ? 2 : 0) + (missing_left ? 1 : 0); }
+
   [[nodiscard]] float value(double x) const {
-    return std::isnan(x) ? (missing_left ? -kInfinity : kInfinity) : static_cast<float>(x);
+    if (std::isnan(x)) return missing_left ? -kInfinity : kInfinity;
+    const auto number = static_cast<float>(x);
+    return categories && number >= static_cast<float>(kMaxCategory) ? -kInfinity : number;
   }
 };
 
@@ -174,55 +229,66 @@ struct Trees::Layout {
   std::vector<Tree> trees;
   std::vector<Split> splits;  ///< of complete trees, 2^levels - 1 each, level by level
   std::vector<float> leaves;  ///< of complete trees, 2^levels each
-  std::vector<Node> nodes;    ///< of deep trees, level by level
+  std::vector<Node> nodes;    ///< of walked trees, level by level
 
   explicit Layout(const TreeArrays& arrays);
 
   void add_complete(const TreeArrays& arrays, std::uint32_t root, Tree tree);
-  void add_deep(const TreeArrays& arrays, std::uint32_t root, Tree tree);
+  void add_walked(const TreeArrays& arrays, std::uint32_t root, Tree tree);
   [[nodiscard]] std::uint32_t column_of(const TreeArrays& arrays, std::size_t node) const;
 };
 
 namespace {
 
-std::uint32_t column_key(std::uint32_t feature, bool missing_left) { return 2 * feature + (missing_left ? 1 : 0); }
+/// The place of the first set of this node or a later one.
+std::size_t set_from(const TreeArrays& arrays, std::size_t node) {
+  return static_cast<std::size_t>(std::ranges::lower_bound(arrays.set_nodes, node) - arrays.set_nodes.begin());
+}
+
+bool has_set(const TreeArrays& arrays, std::size_t node) {
+  const std::size_t place = set_from(arrays, node);
+  return place < arrays.set_nodes.size() && arrays.set_nodes[place] == node;
+}
+
+Column compared_at(const TreeArrays& arrays, std::size_t node) {
+  return {static_cast<std::uint32_t>(arrays.feature[node]), has_set(arrays, node), arrays.missing_left[node] != 0};
+}
 
 }  // namespace
 
 Trees::Layout::Layout(const TreeArrays& arrays) {
   const std::size_t count = arrays.feature.size();
-  std::vector<std::uint32_t> keys;
   std::vector<std::uint32_t> depth(count);
+  std::vector<std::uint32_t> keys;
   for (std::size_t node = 0; node < count; ++node) {
     if (arrays.feature[node] < 0) continue;
-    keys.push_back(column_key(static_cast<std::uint32_t>(arrays.feature[node]), arrays.missing_left[node] != 0));
+    keys.push_back(compared_at(arrays, node).key());
     depth[arrays.left[node]] = depth[arrays.right[node]] = depth[node] + 1;
   }
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  for (const std::uint32_t key : keys) columns.push_back({key / 2, key % 2 != 0});
+  for (const std::uint32_t key : keys) columns.push_back({key / 4, key / 2 % 2 != 0, key % 2 != 0});
   std::uint64_t splits_of_row = 0;
   for (std::size_t i = 0; i < arrays.roots.size(); ++i) {
     const std::uint32_t root = arrays.roots[i];
     const std::size_t last = i + 1 < arrays.roots.size() ? arrays.roots[i + 1] : count;
     const auto of = [&](std::size_t node) { return depth.begin() + static_cast<std::ptrdiff_t>(node); };
-    const Tree tree{
-        .output = arrays.output_of[i], .levels = *std::max_element(of(root), of(last)), .first = 0, .leaves = 0};
+    const Tree tree{.output = arrays.output_of[i],
+                    .levels = *std::max_element(of(root), of(last)),
+                    .first = 0,
+                    .leaves = 0,
+                    .sets = set_from(arrays, root) != set_from(arrays, last)};
     splits_of_row += tree.levels;
     if (splits_of_row > kMaxSplitsOfRow) {
       refuse(fmt::format("tree {}: the trees up to this one have {} splits on a path; expected at most {}", i,
                          splits_of_row, kMaxSplitsOfRow));
     }
-    tree.complete() ? add_complete(arrays, root, tree) : add_deep(arrays, root, tree);
+    tree.complete() ? add_complete(arrays, root, tree) : add_walked(arrays, root, tree);
   }
 }
 
 std::uint32_t Trees::Layout::column_of(const TreeArrays& arrays, std::size_t node) const {
-  const std::uint32_t key =
-      column_key(static_cast<std::uint32_t>(arrays.feature[node]), arrays.missing_left[node] != 0);
-  const auto place = std::lower_bound(columns.begin(), columns.end(), key, [](const Column& column, std::uint32_t k) {
-    return column_key(column.feature, column.missing_left) < k;
-  });
+  const auto place = std::ranges::lower_bound(columns, compared_at(arrays, node).key(), {}, &Column::key);
   return static_cast<std::uint32_t>(place - columns.begin());
 }
 
@@ -248,7 +314,7 @@ void Trees::Layout::add_complete(const TreeArrays& arrays, std::uint32_t root, T
   trees.push_back(tree);
 }
 
-void Trees::Layout::add_deep(const TreeArrays& arrays, std::uint32_t root, Tree tree) {
+void Trees::Layout::add_walked(const TreeArrays& arrays, std::uint32_t root, Tree tree) {
   tree.first = nodes.size();
   std::vector<std::uint32_t> queue{root};  // its indices are those of the nodes
   for (std::size_t i = 0; i < queue.size(); ++i) {
@@ -256,7 +322,13 @@ void Trees::Layout::add_deep(const TreeArrays& arrays, std::uint32_t root, Tree 
     if (arrays.feature[node] < 0) {
       nodes.push_back({std::numeric_limits<float>::quiet_NaN(), 0, static_cast<std::uint32_t>(i), arrays.value[node]});
     } else {
-      nodes.push_back({arrays.value[node], column_of(arrays, node), static_cast<std::uint32_t>(queue.size()), 0});
+      Node split{arrays.value[node], column_of(arrays, node), static_cast<std::uint32_t>(queue.size()), 0};
+      if (columns[split.column].categories) {
+        const std::size_t set = set_from(arrays, node);
+        split.set = set > 0 ? arrays.set_ends[set - 1] : 0;
+        split.words = arrays.set_ends[set] - split.set;
+      }
+      nodes.push_back(split);
       queue.push_back(arrays.left[node]);
       queue.push_back(arrays.right[node]);
     }
@@ -278,11 +350,12 @@ float complete_leaf(const Tree& tree, const Split* splits, const float* leaves, 
   return leaves[place + 1 - (std::size_t{1} << tree.levels)];
 }
 
-float deep_leaf(const Node* nodes, const float* x) {
+template <bool kSets>
+float walked_leaf(const Node* nodes, const std::uint32_t* words, const float* x) {
   std::uint32_t place = 0;
-  for (std::uint32_t next = nodes[0].next(x[nodes[0].column]); next != place;) {
+  for (std::uint32_t next = nodes[0].next<kSets>(x[nodes[0].column], words); next != place;) {
     place = next;
-    next = nodes[place].next(x[nodes[place].column]);
+    next = nodes[place].next<kSets>(x[nodes[place].column], words);
   }
   return nodes[place].leaf;
 }
@@ -335,7 +408,9 @@ template <std::size_t kLevels>
 }
 
 /// The same with a walk of eight rows in parallel. Not vectorised, because gathers are slower than loads here.
-[[gnu::noinline]] void add_deep(const Node* nodes, std::size_t levels, const Block& block, float* sums) {
+template <bool kSets>
+[[gnu::noinline]] void add_walked(const Node* nodes, const std::uint32_t* words, std::size_t levels, const Block& block,
+                                  float* sums) {
   constexpr std::size_t kWalkers = 8;
   constexpr std::size_t kSteps = 8;  // between two checks whether all walks have ended
   for (std::size_t first = 0; first < block.rows; first += kWalkers) {
@@ -348,7 +423,7 @@ template <std::size_t kLevels>
         moved = 0;
         for (std::size_t i = 0; i < kWalkers; ++i) {
           const Node& node = nodes[place[i]];
-          const std::uint32_t next = node.next(x[node.column * block.stride + i]);
+          const std::uint32_t next = node.next<kSets>(x[node.column * block.stride + i], words);
           moved |= next ^ place[i];
           place[i] = next;
         }
@@ -360,11 +435,12 @@ template <std::size_t kLevels>
 }
 
 WIDTHWISE_VECTORISED void add_trees(std::span<const Tree> trees, const Split* splits, const float* leaves,
-                                    const Node* nodes, const Block& block) {
+                                    const Node* nodes, const std::uint32_t* words, const Block& block) {
   for (const Tree& tree : trees) {
     float* sums = block.sums + tree.output * block.stride;
     if (!tree.complete()) {
-      add_deep(nodes + tree.first, tree.levels, block, sums);
+      const auto add = tree.sets ? add_walked<true> : add_walked<false>;
+      add(nodes + tree.first, words, tree.levels, block, sums);
       continue;
     }
     const Split* const s = splits + tree.first;
@@ -397,9 +473,17 @@ WIDTHWISE_VECTORISED void add_trees(std::span<const Tree> trees, const Split* sp
 
 }  // namespace
 
+std::size_t CategorySet::end() const {
+  for (std::size_t i = words.size(); i > 0; --i) {
+    if (words[i - 1] != 0) return (i - 1) * kWordBits + static_cast<std::size_t>(std::bit_width(words[i - 1]));
+  }
+  return 0;
+}
+
 Trees::Trees(TreeArrays arrays) : arrays_(std::move(arrays)) {
   check_sizes(arrays_);
   check_roots(arrays_);
+  check_sets(arrays_);
   for (std::size_t tree = 0; tree < trees(); ++tree) {
     check_tree(arrays_, tree, arrays_.roots[tree],
                tree + 1 < trees() ? arrays_.roots[tree + 1] : arrays_.feature.size());
@@ -410,6 +494,11 @@ Trees::Trees(TreeArrays arrays) : arrays_(std::move(arrays)) {
 Trees::~Trees() = default;
 
 const TreeArrays& Trees::arrays() const { return arrays_; }
+std::size_t Trees::sets() const { return arrays_.set_nodes.size(); }
+CategorySet Trees::set(std::size_t number) const {
+  const std::size_t begin = number > 0 ? arrays_.set_ends[number - 1] : 0;
+  return {arrays_.set_nodes[number], std::span(arrays_.set_words).subspan(begin, arrays_.set_ends[number] - begin)};
+}
 std::size_t Trees::trees() const { return arrays_.roots.size(); }
 std::size_t Trees::inputs() const { return arrays_.inputs; }
 std::size_t Trees::outputs() const { return arrays_.base.size(); }
@@ -429,9 +518,14 @@ void Trees::evaluate_rows(const MatrixView& x, const MutableMatrixView& out) con
     }
     std::copy(arrays_.base.begin(), arrays_.base.end(), sums.data());
     for (const Tree& tree : layout.trees) {
-      sums[tree.output] += tree.complete() ? complete_leaf(tree, layout.splits.data() + tree.first,
-                                                           layout.leaves.data() + tree.leaves, values.data())
-                                           : deep_leaf(layout.nodes.data() + tree.first, values.data());
+      float& sum = sums[tree.output];
+      if (tree.complete()) {
+        sum +=
+            complete_leaf(tree, layout.splits.data() + tree.first, layout.leaves.data() + tree.leaves, values.data());
+      } else {
+        const auto leaf = tree.sets ? walked_leaf<true> : walked_leaf<false>;
+        sum += leaf(layout.nodes.data() + tree.first, arrays_.set_words.data(), values.data());
+      }
     }
     for (std::size_t j = 0; j < outputs(); ++j) out(row, j) = static_cast<double>(sums[j]);
   }
@@ -455,7 +549,7 @@ void Trees::evaluate_blocks(const MatrixView& x, const MutableMatrixView& out) c
       for (std::size_t row = 0; row < rows; ++row) to[row] = column.value(from[row * x.stride()]);
     }
     for (std::size_t j = 0; j < outputs(); ++j) std::fill_n(sums.data() + j * stride, stride, arrays_.base[j]);
-    add_trees(layout.trees, layout.splits.data(), layout.leaves.data(), layout.nodes.data(),
+    add_trees(layout.trees, layout.splits.data(), layout.leaves.data(), layout.nodes.data(), arrays_.set_words.data(),
               {.values = values.data(),
                .rows = (rows + kGroup - 1) / kGroup * kGroup,
                .stride = stride,
@@ -481,6 +575,10 @@ RowFunctionDescription Trees::describe() const {
   description.add("left", arrays_.left);
   description.add("right", arrays_.right);
   description.add("missing_left", arrays_.missing_left);
+  if (sets() == 0) return description;
+  description.add("set_nodes", arrays_.set_nodes);
+  description.add("set_ends", arrays_.set_ends);
+  description.add("set_words", arrays_.set_words);
   return description;
 }
 

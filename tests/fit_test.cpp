@@ -29,7 +29,7 @@ class WatchedBase final : public BaseTrainer {
  public:
   [[nodiscard]] std::string_view name() const override { return "watched"; }
   [[nodiscard]] std::string engine() const override { return "none"; }
-  [[nodiscard]] std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
+  [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& x, std::span<const double> y,
                                                          std::string_view stage,
                                                          const ProgressCallback& progress) const override {
     seen.insert(y.begin(), y.end());
@@ -105,7 +105,7 @@ TEST(CrossFit, PredictsEveryRowByAModelThatHasNotSeenIt) {
   Table table(300);
   std::vector<double> out(300, std::nan(""));
   const auto trainer = make_knn_trainer({.candidates = {1}});
-  cross_fit(*trainer, {table.x.data(), 300, 2}, table.y, 5, 3, out);
+  cross_fit(*trainer, MatrixView(table.x.data(), 300, 2), table.y, 5, 3, out);
   for (std::size_t i = 0; i < 300; ++i) {
     ASSERT_TRUE(std::isfinite(out[i]));
     EXPECT_NE(out[i], table.y[i]) << "row " << i;
@@ -116,7 +116,7 @@ TEST(CrossFit, PredictsEveryRowByAModelThatHasNotSeenIt) {
 TEST(CrossFit, RefusesMoreFoldsThanRows) {
   Table table(3);
   std::vector<double> out(3);
-  EXPECT_NE(message_of([&] { cross_fit(*make_knn_trainer(), {table.x.data(), 3, 2}, table.y, 4, 3, out); },
+  EXPECT_NE(message_of([&] { cross_fit(*make_knn_trainer(), MatrixView(table.x.data(), 3, 2), table.y, 4, 3, out); },
                        ErrorCode::kTooFewRows)
                 .find("4 folds for 3 rows"),
             std::string::npos);

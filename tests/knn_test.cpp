@@ -319,7 +319,7 @@ TEST(KnnTrainer, RefusesBadOptionsAndRows) {
   const auto trainer = make_knn_trainer();
   const std::vector<double> x(6);
   const auto train = [&](std::size_t rows, const std::vector<double>& y) {
-    (void)trainer->train({x.data(), rows, 2}, y, "base model", {});
+    (void)trainer->train(MatrixView(x.data(), rows, 2), y, "base model", {});
   };
   expect_error(ErrorCode::kShapeMismatch, "3 rows of x but 2 of y", [&] { train(3, {1, 2}); });
   expect_error(ErrorCode::kTooFewRows, "at least 2 rows, found 1", [&] { train(1, {1}); });

@@ -252,6 +252,17 @@ Model golden_sketched_model() {
 /// The model of golden/model-4.safetensors: the same with a training-conditional guarantee.
 Model golden_guaranteed_model() { return golden_sketched_model().with_guarantee(Guarantee(0.95)); }
 
+/// The model of golden/model-5.safetensors: categories in both functions.
+Model golden_categorical_model() {
+  ModelParts parts = golden_model().parts();
+  std::vector<std::string> many;
+  for (int i = 0; i < 40; ++i) many.push_back("c" + std::to_string(i));
+  parts.categories = {Labels(), Labels(many), Labels(std::vector<std::string>{"eins", "\"zwei\"", "größe"})};
+  parts.base = examples::with_sets(*parts.base, {0, 40, 3}, 36);
+  parts.localizer = examples::with_sets(*parts.localizer, {0, 40, 3}, 37);
+  return Model(std::move(parts));
+}
+
 fs::path golden_state() { return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / "online-2.bin"; }
 
 /// The state of golden/online-2.bin: a stream in batches, one of which is pending in part.
@@ -277,6 +288,8 @@ TEST(ModelFile, DISABLED_WriteTheGoldenStateOfBatches) {
   internal::write_file_atomically(golden_state(), golden_batches().serialise());
 }
 TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat4) { save(golden_guaranteed_model(), golden_file(4)); }
+
+TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat5) { save(golden_categorical_model(), golden_file(5)); }
 
 /// Load the golden file of a format; expect it to be small and to be written unchanged except for the format.
 Model golden_model_as_written(int format) {
@@ -377,6 +390,67 @@ TEST(ModelFile, TheGoldenFileOfFormat4IsReadIndefinitely) {
   EXPECT_EQ(serialise(model.with_guarantee({})), serialise(load(golden_file(3))));
 }
 
+TEST(ModelFile, TheGoldenFileOfFormat5IsReadIndefinitely) {
+  const Model model = golden_model_as_written(5);
+
+  EXPECT_EQ(model.parts().categories, golden_categorical_model().parts().categories);
+  EXPECT_EQ(serialise(model), serialise(golden_categorical_model()));
+  const std::vector<double> rows[] = {{0, 0, 0}, {-1.5, 39, 2}, {kNaN, kNaN, 1}, {1, 17, kNaN}};
+  for (const std::vector<double>& x : rows) {
+    const Interval one = model.interval(x, 0.9);
+    const Interval other = golden_categorical_model().interval(x, 0.9);
+    EXPECT_EQ(one.lower, other.lower);
+    EXPECT_EQ(one.upper, other.upper);
+  }
+}
+
+TEST(ModelFile, NothingInCategoriesIsTrusted) {
+  const std::vector<std::byte> bytes = serialise(golden_categorical_model());
+  const auto refused = [&](const char* why, const std::function<void(Pieces&)>& spoil) {
+    Pieces pieces(bytes);
+    spoil(pieces);
+    const std::string message = refusal_of(pieces.together());
+    EXPECT_NE(message.find(why), std::string::npos) << why << ": " << message;
+  };
+  using P = Pieces;
+  refused("input 2 has 0 categories", [](P& p) { p.header["__metadata__"].erase("categories.2"); });
+  refused("node", [](P& p) { p.text("categories.0") = R"(["a"])"; });  // a threshold for categories
+  refused("categories.3", [](P& p) { p.text("categories.3") = R"(["a"])"; });
+  refused("input 2 has 2 categories", [](P& p) { p.text("categories.2") = R"(["a","b"])"; });
+  refused("occurs twice", [](P& p) { p.text("categories.2") = R"(["a","b","a"])"; });
+  refused("expected 1 to 1000 categories, found 0", [](P& p) { p.text("categories.2") = "[]"; });
+  refused("JSON", [](P& p) { p.text("categories.2") = R"(["a","b",3])"; });
+  refused("expected 1 to 1000 categories, found 1000001", [](P& p) {
+    std::string text = "[\"0\"";
+    for (int i = 1; i <= 1'000'000; ++i) text += ",\"" + std::to_string(i) + "\"";
+    p.text("categories.1") = text + "]";
+  });
+  refused("categories", [](P& p) { p.text("format") = "4"; });
+  for (const char* name : {"base", "localizer"}) {
+    const std::string trees = name;
+    refused("has category 63; input 1 has 40 categories", [&](P& p) {
+      const Model model = golden_categorical_model();
+      const RowFunction& function = trees == "base" ? *model.parts().base : *model.parts().localizer;
+      const TreeArrays& arrays = dynamic_cast<const Trees&>(function).arrays();
+      std::size_t set = 0;  // the first of the 40 categories
+      while (arrays.feature[arrays.set_nodes[set]] != 1) ++set;
+      p.put<std::uint32_t>(trees + ".set_words", arrays.set_ends[set] - 1, 0x80000000U);
+    });
+    refused("is no split", [&](P& p) { p.put<std::uint32_t>(trees + ".set_nodes", 0, 3); });
+    refused("set", [&](P& p) { p.put<std::uint32_t>(trees + ".set_nodes", 1, 0xffffffffU); });
+    refused("does not follow", [&](P& p) { p.put<std::uint32_t>(trees + ".set_nodes", 1, 0); });
+    refused("its words end at", [&](P& p) { p.put<std::uint32_t>(trees + ".set_ends", 0, 0xffffffffU); });
+    for (const char* array : {".set_nodes", ".set_ends", ".set_words"}) {
+      Pieces pieces(bytes);
+      pieces.header.erase(trees + array);
+      EXPECT_NE(refusal_of(pieces.together()), "") << array;
+    }
+  }
+  ModelParts net = golden_categorical_model().parts();
+  net.localizer = examples::net(4, 2, 5);
+  expect_error(ErrorCode::kInvalidArgument, "localizer: net does not take categories", [&] { (void)Model(net); });
+}
+
 TEST(ModelFile, EveryFieldThatFormat3AddedIsOptional) {
   for (const bool online : {false, true}) {
     for (const bool fitted : {false, true}) {
@@ -471,7 +545,7 @@ TEST(ModelFile, SavingAndLoadingNameTheFile) {
   newer.append("new", "F4", {1}, "x");
   internal::write_file_atomically(file, newer.together());
   EXPECT_EQ(refusal(ErrorCode::kBadData),
-            file.string() + ": format 5 is newer than this program (4); update widthwise");
+            file.string() + ": format 6 is newer than this program (5); update widthwise");
   fs::remove(file);
   EXPECT_EQ(refusal(ErrorCode::kFile), file.string() + ": cannot be read: No such file or directory");
   EXPECT_THROW(save(model, folder / "no" / "model"), Error);
@@ -631,6 +705,7 @@ std::vector<std::byte> net_bytes() {
 TEST(ModelFile, RandomChangesAreRefusedOrHarmless) {
   flip_bytes(internal::read_file(golden_file()), 2000, 41);
   flip_bytes(internal::read_file(golden_file(2)), 2000, 45);
+  flip_bytes(internal::read_file(golden_file(5)), 1000, 49);
   flip_bytes(net_bytes(), 1000, 42);
 }
 
@@ -638,6 +713,7 @@ TEST(SlowModelFile, RandomChangesAreRefusedOrHarmless) {
   flip_bytes(internal::read_file(golden_file()), slow_repeats(70'000), 43);
   flip_bytes(internal::read_file(golden_file(2)), slow_repeats(70'000), 46);
   flip_bytes(internal::read_file(golden_file(3)), slow_repeats(70'000), 47);
+  flip_bytes(internal::read_file(golden_file(5)), slow_repeats(70'000), 48);
   flip_bytes(net_bytes(), slow_repeats(30'000), 44);
 }
 

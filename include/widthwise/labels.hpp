@@ -61,6 +61,14 @@ class Labels {
 /// missing (NaN) or not an integer below 2^53 in magnitude, which floating point may have rounded.
 [[nodiscard]] std::optional<std::string> label_of(double value);
 
+/// Maximum number of categories of a feature. A column with more is an identifier or a number, from which a model
+/// learns nothing about new rows.
+inline constexpr std::size_t kMaxCategories = 1000;
+
+/// Why a column with these labels is no categorical feature, after "the column": "holds dates; ...", "holds no values"
+/// or "has more than 1,000 categories; ..."; empty if it is one.
+[[nodiscard]] std::string why_no_categories(const Labels& labels);
+
 /// Whether every label is a date, such as 2013-01-31, 31/01/2013 or 2013-01-31 05:00; false if there is no label.
 /// Categories of dates never recur, so features have to be derived from them.
 [[nodiscard]] bool are_dates(const Labels& labels);

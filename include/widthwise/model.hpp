@@ -12,6 +12,7 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/conformal_predictor.hpp>
 #include <widthwise/guarantee.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/online.hpp>
@@ -28,6 +29,7 @@ inline constexpr const char* kCrossValidated = "cross-validated predictions";
 /// The contents of a model file.
 struct ModelParts {
   std::vector<std::string> features = {};             ///< names of the columns of x, in order; unique, not empty
+  std::vector<Labels> categories = {};                ///< of each feature, none of a number; or empty: all are numbers
   std::string target = {};                            ///< name of the column of outcomes; may be empty
   std::string prediction = {};                        ///< name of the column of f(x); empty if `base` predicts
   std::shared_ptr<const RowFunction> base = {};       ///< x -> f(x), or null if predictions are given with the rows
@@ -48,7 +50,7 @@ struct ModelParts {
 
 /// n rows for a model.
 struct ModelRows {
-  MatrixView x;                               ///< n x features; NaN is a missing value
+  MatrixView x;  ///< n x features; NaN is a missing value. A category is the number of its label, NaN if it has none
   std::span<const double> predictions = {};   ///< n if the model has no base model, else empty
   std::span<const std::int64_t> groups = {};  ///< n, or empty if the calibration has no groups
 
@@ -69,6 +71,9 @@ class Model {
 
   [[nodiscard]] const ModelParts& parts() const { return parts_; }
   [[nodiscard]] bool needs_predictions() const { return parts_.base == nullptr; }
+
+  /// The categories of a feature; none if it is a number.
+  [[nodiscard]] const Labels& categories_of(std::size_t feature) const;
 
   /// Whether the training predictions come from models of folds (a cross-fitted base model, or cross-validated
   /// predictions). These are fitted on fewer rows than the deployed model, whose errors are therefore smaller.

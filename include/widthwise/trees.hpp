@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <widthwise/row_function.hpp>
@@ -21,6 +22,21 @@ struct TreeArrays {
   std::vector<std::uint32_t> left;         ///< nodes: the child for x < threshold; 0 at a leaf
   std::vector<std::uint32_t> right;        ///< nodes: the child otherwise; 0 at a leaf
   std::vector<std::uint8_t> missing_left;  ///< nodes: 1 if a missing value goes left
+
+  /// Splits by category, whose value is 0: x is the number of a category, and the categories of a set go right. Numbers
+  /// outside the set go left, also those that no category has.
+  std::vector<std::uint32_t> set_nodes;  ///< sets: the node of each, ascending
+  std::vector<std::uint32_t> set_ends;   ///< sets: the end of its words in set_words, after that of the set before
+  std::vector<std::uint32_t> set_words;  ///< bit c % 32 of word c / 32 is 1 if category c goes right
+};
+
+/// The set of categories at a split, as words of TreeArrays.
+struct CategorySet {
+  std::uint32_t node = 0;
+  std::span<const std::uint32_t> words = {};
+
+  /// One more than the largest category in the set.
+  [[nodiscard]] std::size_t end() const;
 };
 
 /// A sum of decision trees. x and the sums are in single precision, and trees are added in order, so the bits are those
@@ -33,6 +49,8 @@ class Trees final : public RowFunction {
   ~Trees() override;
 
   [[nodiscard]] const TreeArrays& arrays() const;
+  [[nodiscard]] std::size_t sets() const;
+  [[nodiscard]] CategorySet set(std::size_t number) const;
   [[nodiscard]] std::size_t trees() const;
 
   [[nodiscard]] std::size_t inputs() const override;

@@ -30,7 +30,8 @@ struct FitColumns {
   std::string target;
   std::string prediction;
   std::uint64_t first_row = 0;
-  std::uint64_t calibrated_later = 0;  ///< rows that the caller adds to the calibration set
+  std::uint64_t calibrated_later = 0;                     ///< rows that the caller adds to the calibration set
+  std::vector<std::vector<std::string>> categories = {};  ///< of the columns, none of numbers; or none at all
 };
 
 FitOptions fit_options(const OptionValues& values) {
@@ -65,6 +66,7 @@ std::tuple<Model, std::string, std::string> fit_table(const Table& table, const 
                 .target = columns.target,
                 .prediction = columns.prediction,
                 .first_row = columns.first_row,
+                .categories = {columns.categories.begin(), columns.categories.end()},
                 .cv_predictions = span_of(cv_predictions)},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
   }();
@@ -98,6 +100,7 @@ nb::list trainer_list() {
     dict["name"] = entry.name;
     dict["help"] = entry.help;
     dict["distributed"] = entry.distributed;
+    dict["takes_categories"] = entry.takes_categories;
     dict["available"] = entry.make_base != nullptr || entry.make_localizer != nullptr;
     dict["options"] = to_list(entry.options);
     list.append(dict);
@@ -117,8 +120,9 @@ void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& ra
 void bind_fit(nb::module_& module) {
   register_xgboost();
   nb::class_<FitColumns>(module, "FitColumns")
-      .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t>(), nb::kw_only(), nb::arg("target"),
-           nb::arg("prediction"), nb::arg("first_row"), nb::arg("calibrated_later"));
+      .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t, std::vector<std::vector<std::string>>>(),
+           nb::kw_only(), nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"), nb::arg("calibrated_later"),
+           nb::arg("categories"));
   module.def(
       "fit",
       [](const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,

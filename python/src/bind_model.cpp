@@ -297,9 +297,20 @@ Model from_xgboost(const nb::bytes& saved, const std::string& transform, const s
                           .notes = {{"goal", resolved.goal.to_string()}, {"localizer", "trees"}}});
 }
 
+/// The categories of each feature; none of a number.
+std::vector<std::vector<std::string>> categories_of(const Model& model) {
+  std::vector<std::vector<std::string>> categories;
+  for (std::size_t j = 0; j < model.parts().features.size(); ++j) {
+    const std::span<const std::string> labels = model.categories_of(j).all();
+    categories.emplace_back(labels.begin(), labels.end());
+  }
+  return categories;
+}
+
 /// What a model holds.
 void bind_parts(nb::class_<Model>& model) {
   model.def_prop_ro("features", [](const Model& self) { return self.parts().features; })
+      .def_prop_ro("categories", &categories_of)
       .def_prop_ro("target", [](const Model& self) { return self.parts().target; })
       .def_prop_ro("prediction", [](const Model& self) { return self.parts().prediction; })
       .def_prop_ro("needs_predictions", &Model::needs_predictions)

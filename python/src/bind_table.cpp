@@ -157,6 +157,11 @@ std::uint64_t fingerprint(const Table& table) {
 }  // namespace
 
 void bind_table(nb::module_& module) {
+  module.attr("MAX_CATEGORIES") = kMaxCategories;
+  module.attr("DERIVE_FROM_DATES") = kDeriveFromDates;
+  module.def(
+      "why_no_categories", [](const std::vector<std::string>& labels) { return why_no_categories(Labels(labels)); },
+      nb::arg("labels"));
   nb::class_<Table>(module, "Table", "Numeric columns, borrowed from their owner.")
       .def_static("from_matrix", &from_matrix, nb::arg("matrix"), nb::arg("names"))
       .def_static("from_columns", &from_columns, nb::arg("columns"), nb::arg("names"), nb::arg("places"),

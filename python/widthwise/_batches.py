@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from . import _core, _tables
 from ._intervals import bound_names
 from ._localizer import Localizer
-from ._model import groups_of, not_fitted
+from ._model import features_of, groups_of, not_fitted
 from ._options import Levels
 from ._predictor import Predictor
 from ._tables import Floats
@@ -77,8 +77,8 @@ def predictor_of(model: AnyModel) -> Predictor:
 # ---- columns of a batch, which is anything with columns by name: Arrow's or pandas'
 
 
-def _numbers(batch: Any, names: Sequence[str]) -> _core.Table:
-    """Numeric columns. Decimals and half-precision floats are converted, because C++ cannot borrow them."""
+def _borrowed(batch: Any, names: Sequence[str]) -> Any:
+    """The batch with decimals and half-precision floats converted, because C++ cannot borrow them."""
     if hasattr(batch, "schema"):
         import pyarrow as pa
 
@@ -87,12 +87,16 @@ def _numbers(batch: Any, names: Sequence[str]) -> _core.Table:
             kind = batch.schema.field(place).type if place >= 0 else None
             if kind is not None and (pa.types.is_decimal(kind) or pa.types.is_float16(kind)):
                 batch = batch.set_column(place, name, batch.column(place).cast(pa.float64()))
-    table, _ = _tables.read(batch)
-    return _tables.select_names(table, names, True)
+    return batch
+
+
+def _features(model: _core.Model, batch: Any) -> _core.Table:
+    return features_of(model, _borrowed(batch, model.features), named=True)
 
 
 def _number(batch: Any, name: str) -> Floats:
-    return _numbers(batch, [name]).to_matrix()[:, 0]
+    table, _ = _tables.read(_borrowed(batch, [name]), ())
+    return _tables.select_names(table, [name], True).to_matrix()[:, 0]
 
 
 def _predictions(model: _core.Model, batch: Any) -> Floats | None:
@@ -142,7 +146,7 @@ class Intervals:
                 raise ValueError(f"the column {name!r} already exists; drop or rename it")
 
     def columns(self, model: _core.Model, batch: Any) -> dict[str, Floats]:
-        table = _numbers(batch, model.features)
+        table = _features(model, batch)
         predictions = _predictions(model, batch)
         made, bounds = model.intervals(table, predictions, _groups(batch, self.groups, table.rows), self.levels)
         columns = [] if predictions is not None else [made]
@@ -254,7 +258,7 @@ class Calibrating:
         return Predictor._of(model.with_calibration(scores, rows), predictor._origin)
 
     def _add(self, model: _core.Model, scored: _Scored, batch: Any) -> None:
-        table = _numbers(batch, model.features)
+        table = _features(model, batch)
         if not table.rows:
             return
         keys = _tables.keys(np.asarray(batch[self.key]), table.rows, f"column {self.key!r}, the key,")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,9 @@ class Localizer(HasModel):
     localizer_options : dict, optional
         Options of the trees' trainer by name, such as ``{"learning_rate": 0.1, "min_child_weight": 20}``; docs/options.md
         lists them.
+    categorical_features : list of str or int, optional
+        Columns of integers or booleans, by name or position, to read as categories. Columns of text, ``category`` and
+        Arrow dictionaries always are.
     fit_options : dict, optional
         Further options of the fit by name: ``score``, ``gamma``, ``epsilon`` and ``may_be_exact``; docs/options.md
         describes them.
@@ -124,6 +128,7 @@ class Localizer(HasModel):
         holdout_fraction: float = 0.2,
         localizer_options: dict[str, Any] | None = None,
         fit_options: dict[str, Any] | None = None,
+        categorical_features: Sequence[str | int] | None = None,
     ) -> None:
         self._options = fit_options_of(
             fit_options,
@@ -139,6 +144,7 @@ class Localizer(HasModel):
             seed=whole(random_state, "random_state"),
         )
         self._localizer_options = option_texts(localizer_options, "localizer_options")
+        self._categorical_features = categorical_features
         self._n_jobs = n_jobs
         self._verbose = verbose
 
@@ -152,7 +158,7 @@ class Localizer(HasModel):
         ----------
         X : table of shape (n, d)
             NumPy, pandas, polars, pyarrow, a DuckDB relation, or anything that streams Arrow. NaN is a missing value.
-            Columns without numbers are left out.
+            Columns of text are categories; other columns without numbers are left out, with a warning.
         y : array-like of shape (n,)
             Outcomes.
         y_pred : array-like of shape (n,), optional
@@ -166,11 +172,11 @@ class Localizer(HasModel):
             This one.
         """
         given = one_prediction(y_pred, y_pred_cv)
-        table, left_out = _tables.read_numbers(X)
-        if left_out:
-            logger.info("left out the columns that do not hold numbers: %s", ", ".join(left_out))
+        features = _tables.read_features(X, self._categorical_features)
+        features.warn(stacklevel=2)
+        table = features.table
         self._fit(
-            table,
+            features,
             _tables.numbers(y, "y", table.rows),
             _tables.numbers(given, "y_pred" if y_pred_cv is None else "y_pred_cv", table.rows),
             target=_tables.name_of(y, "y"),
@@ -181,7 +187,7 @@ class Localizer(HasModel):
 
     def _fit(
         self,
-        table: _core.Table,
+        features: _tables.Features,
         y: Floats,
         y_pred: Floats | None,
         *,
@@ -195,6 +201,7 @@ class Localizer(HasModel):
         cross_validated: bool = False,
         calibrated_later: int = 0,
     ) -> None:
+        table = features.table
         options = {
             "folds": str(folds),
             "calibration_size": repr(calibration_size),
@@ -235,6 +242,7 @@ class Localizer(HasModel):
                     prediction=prediction,
                     first_row=first_row_of(table, y),
                     calibrated_later=calibrated_later,
+                    categories=features.categories,
                 ),
                 options=options,
                 trainers=trainers,

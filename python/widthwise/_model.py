@@ -104,10 +104,17 @@ class HasModel:
             self._model = _core.Model.from_bytes(state["_model"])
 
 
+def features_of(model: _core.Model, X: Any, *, named: bool = False) -> _core.Table:
+    """The features of a model, with categories numbered as in the model. `named`: X has names, whatever its type."""
+    categories = model.categories
+    text = {name for name, labels in zip(model.features, categories, strict=True) if labels}
+    table, has_names = _tables.read(X, text)
+    return _tables.select_names(table, model.features, named or has_names, categories)
+
+
 def inputs_of(model: _core.Model, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
     """Model inputs: the features, and predictions if the model has no base model."""
-    table, named = _tables.read(X)
-    table = _tables.select_names(table, model.features, named)
+    table = features_of(model, X)
     if y_pred is None:
         if model.needs_predictions:
             raise ValueError("this model has no base model; pass predictions as y_pred")

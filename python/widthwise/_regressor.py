@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import weakref
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -27,7 +28,7 @@ from . import _core, _tables
 from ._engine import logger
 from ._evaluation import Evaluation
 from ._localizer import Localizer, one_prediction
-from ._model import first_row_of, not_fitted
+from ._model import features_of, first_row_of, not_fitted
 from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, whole
 from ._predictor import Predictor
 from ._tables import Floats
@@ -101,6 +102,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ``{"rounds": 800, "learning_rate": 0.03}``; docs/options.md lists them.
     localizer_options : dict, optional
         Options of the localizer's trees by name, such as ``{"min_child_weight": 20}``; docs/options.md lists them.
+    categorical_features : list of str or int, optional
+        Columns of integers or booleans, by name or position, to read as categories. Columns of text, ``category`` and
+        Arrow dictionaries always are.
     fit_options : dict, optional
         Further options of the fit by name: ``score``, ``gamma`` and ``epsilon``; docs/options.md describes them.
 
@@ -155,6 +159,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         base_options: dict[str, Any] | None = None,
         localizer_options: dict[str, Any] | None = None,
         fit_options: dict[str, Any] | None = None,
+        categorical_features: Sequence[str | int] | None = None,
     ) -> None:
         self.estimator = estimator
         self.goal = goal
@@ -175,6 +180,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.base_options = base_options
         self.localizer_options = localizer_options
         self.fit_options = fit_options
+        self.categorical_features = categorical_features
 
     # ---- fitting
 
@@ -219,9 +225,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         share = self._calibration_share(n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         frozen = self._is_prefit()
-        table, left_out = _tables.read_numbers(X)
-        if left_out:
-            logger.info("columns without numbers do not affect widths: %s", ", ".join(left_out))
+        features = _tables.read_features(X, self.categorical_features)
+        features.warn(stacklevel=3)
         localizer = Localizer(
             goal=self.goal,
             score_transform=self.score_transform,
@@ -243,13 +248,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator_ = None
 
         if y_pred is not None or y_pred_cv is not None or frozen:
-            model = self._fit_to_predictions(X, table, y, share, localizer, options, y_pred, y_pred_cv)
+            model = self._fit_to_predictions(X, features, y, share, localizer, options, y_pred, y_pred_cv)
         elif self.estimator is None:
             if not isinstance(self.cv, Integral):
                 raise ValueError("cv is a splitter; without an estimator, expected a number of folds")
             folds = self._folds(n - round(share * n))
             localizer._fit(
-                table,
+                features,
                 y,
                 None,
                 base="trees",
@@ -261,7 +266,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
             model = localizer._model
         else:
-            model = self._fit_estimator(X, table, y, share, seed, localizer, options)
+            model = self._fit_estimator(X, features, y, share, seed, localizer, options)
         if model.needs_predictions and hasattr(self, "n_features_in_"):
             model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
         self.predictor_ = Predictor._of(model)
@@ -270,7 +275,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_to_predictions(
         self,
         X: Any,
-        table: _core.Table,
+        features: _tables.Features,
         y: Floats,
         share: float,
         localizer: Localizer,
@@ -292,7 +297,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         cross_validated = y_pred_cv is not None
         self.estimator_ = self.estimator
         localizer._fit(
-            table,
+            features,
             y,
             _tables.numbers(given, "y_pred_cv" if cross_validated else "y_pred", len(y)),
             calibration_size=0.0 if cross_validated else share,
@@ -304,7 +309,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_estimator(
         self,
         X: Any,
-        table: _core.Table,
+        features: _tables.Features,
         y: Floats,
         share: float,
         seed: int,
@@ -324,9 +329,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         predicted, predictions = self._cross_fit(fit_X, fit_y, cv)
         self.estimator_ = clone(self.estimator).fit(fit_X, fit_y)
 
-        fit_table, _ = _tables.read_numbers(_rows_of(fit_X, predicted))
         localizer._fit(
-            fit_table,
+            _tables.read_features(_rows_of(fit_X, predicted), self.categorical_features),
             fit_y[predicted],
             predictions,
             may_be_exact=True,
@@ -338,10 +342,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not len(held):
             return model
         held_X = _rows_of(X, held)
-        held_table, _ = _tables.read_numbers(held_X)
+        held_table = features_of(model, held_X)
         core = _core.Calibration()
         held_pred = self._predictions(self.estimator_, held_X)
-        model.calibrate(core, held_table, held_pred, None, y[held], first_row_of(table, y))
+        model.calibrate(core, held_table, held_pred, None, y[held], first_row_of(features.table, y))
         return model.with_calibration(core, model.sketch(held_table, y[held]))
 
     def _cross_fit(self, X: Any, y: Floats, cv: Any) -> tuple[Any, Floats]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import sys
+import warnings
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,14 +62,75 @@ def read_numbers(X: Any) -> tuple[_core.Table, list[str]]:
     return table.select(numeric), left_out
 
 
-def select_names(table: _core.Table, features: Sequence[str], named: bool) -> _core.Table:
-    """Select the columns of fit, by name, or by position if the table has no names."""
+@dataclass(frozen=True)
+class Features:
+    """The columns of a table to fit with."""
+
+    table: _core.Table
+    categories: list[list[str]]  # of each column, ascending; none of numbers
+    left_out: dict[str, str]  # why a column is no feature, by its name
+
+    def warn(self, stacklevel: int) -> None:
+        """Warn of the columns that are left out."""
+        for name, why in self.left_out.items():
+            warnings.warn(f"left out the column {name!r}, which {why}", UserWarning, stacklevel=stacklevel + 1)
+
+
+def read_features(X: Any, categorical: Sequence[str | int] | None = None) -> Features:
+    """Borrow the columns of a table to fit with. Columns of text are categories, and those named in `categorical`."""
+    table, _ = read(X)
+    asked = [_place_of(table, column) for column in categorical or ()]
+    places: list[int] = []
+    categories: list[list[str]] = []
+    left_out: dict[str, str] = {}
+    for j, name in enumerate(table.names):
+        labels, why = _categories_of(table, j, j in asked)
+        if why and j in asked:
+            raise ValueError(f"categorical_features: the column {name!r} {why}")
+        if why:
+            left_out[name] = why
+        else:
+            places.append(j)
+            categories.append(labels)
+    if not places:
+        raise ValueError("X has no column of numbers or categories")
+    return Features(table.select(places, categories), categories, left_out)
+
+
+def _place_of(table: _core.Table, column: str | int) -> int:
+    if isinstance(column, str) and column in table.names:
+        return table.names.index(column)
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < len(table.names):
+        return int(column)
+    near = difflib.get_close_matches(str(column), table.names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"categorical_features: X has no column {column!r}{hint}")
+
+
+def _categories_of(table: _core.Table, column: int, asked: bool) -> tuple[list[str], str]:
+    """The categories of a column, none of numbers; or why it is no feature."""
+    kind = table.kind(column)
+    if kind == "number" and not asked:
+        return [], ""
+    if kind == "time":
+        return [], f"holds dates; {_core.DERIVE_FROM_DATES}"
+    if kind == "other":
+        return [], "holds neither numbers nor text"
+    labels = table.labels(column, _core.MAX_CATEGORIES)
+    return labels, _core.why_no_categories(labels)
+
+
+def select_names(
+    table: _core.Table, features: Sequence[str], named: bool, categories: Sequence[list[str]] = ()
+) -> _core.Table:
+    """Select the columns of fit, by name, or by position if the table has no names. Categories are numbered as in
+    fit."""
     if not named:
         if len(table.names) != len(features):
             raise ValueError(
                 f"X has {len(table.names)} features, but {len(features)} were seen in fit: {', '.join(features)}"
             )
-        return table.select(list(range(len(features))))
+        return table.select(list(range(len(features))), list(categories))
     place = {name: j for j, name in enumerate(table.names)}
     missing = [name for name in features if name not in place]
     if missing:
@@ -76,7 +139,7 @@ def select_names(table: _core.Table, features: Sequence[str], named: bool) -> _c
             f"X has no column {missing[0]!r}, which was seen in fit"
             + (f"; did you mean {near[0]!r}?" if near else f"; its columns are {', '.join(table.names)}")
         )
-    return table.select([place[name] for name in features])
+    return table.select([place[name] for name in features], list(categories))
 
 
 def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.int64], list[str]]:
@@ -319,7 +382,7 @@ def _factorized(column: Any) -> tuple[NDArray[Any], list[str | None] | None]:
         values, is_category = list(unique), False
     texts = [_text_of_label(value) for value in values]
     # Objects that are all numbers may be numbers of any kind, such as Decimal: not a column of labels.
-    if None in texts or not (is_category or any(isinstance(value, (str, bool)) for value in values)):
+    if None in texts or not (is_category or not values or any(isinstance(value, (str, bool)) for value in values)):
         return np.empty(0), None
     return np.ascontiguousarray(codes), texts
 

@@ -41,6 +41,11 @@ std::shared_ptr<const RowFunction> take_trees(SafetensorsReader& reader, const s
   arrays.left = reader.take<std::uint32_t>(name + ".left");
   arrays.right = reader.take<std::uint32_t>(name + ".right");
   arrays.missing_left = reader.take<std::uint8_t>(name + ".missing_left");
+  if (reader.has(name + ".set_nodes")) {
+    arrays.set_nodes = reader.take<std::uint32_t>(name + ".set_nodes");
+    arrays.set_ends = reader.take<std::uint32_t>(name + ".set_ends");
+    arrays.set_words = reader.take<std::uint32_t>(name + ".set_words");
+  }
   return std::make_shared<Trees>(std::move(arrays));
 }
 

@@ -4,6 +4,7 @@
 #include <widthwise/model_file.hpp>
 
 #include "layout.hpp"
+#include "message.hpp"
 #include "printable.hpp"
 #include "report/json.hpp"
 #include "text.hpp"
@@ -49,10 +50,32 @@ std::string calibration_text(const Model& model) {
   return calibration.weighted() ? text + ", weighted" : text;
 }
 
+/// "carrier (16), dest (105)"; empty if all features are numbers.
+std::string categories_text(const Model& model) {
+  std::string text;
+  for (std::size_t j = 0; j < model.parts().features.size(); ++j) {
+    const std::size_t count = model.categories_of(j).size();
+    if (count == 0) continue;
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", printable(model.parts().features[j]), count);
+  }
+  return text;
+}
+
+/// The categories by the names of their features.
+Json categories_json(const Model& model) {
+  Json categories = Json::object();
+  for (std::size_t j = 0; j < model.parts().features.size(); ++j) {
+    const Labels& labels = model.categories_of(j);
+    if (labels.size() > 0) categories[model.parts().features[j]] = labels.all();
+  }
+  return categories;
+}
+
 void add_model(Lines& lines, const Model& model) {
   const ModelParts& parts = model.parts();
   lines.add("target", parts.target.empty() ? "not named" : printable(parts.target));
   lines.add("features", count(parts.features.size()) + ": " + internal::list(parts.features));
+  if (const std::string categories = categories_text(model); !categories.empty()) lines.add("categories", categories);
   lines.add("base model", parts.base == nullptr
                               ? "none: predictions are read from the column '" + printable(parts.prediction) + "'"
                               : parts.base->describe().summary);
@@ -130,6 +153,7 @@ std::string to_json(const ModelReport& report) {
                          {"target", parts.target},
                          {"prediction", internal::or_null(parts.prediction)},
                          {"features", parts.features},
+                         {"categories", categories_json(report.model)},
                          {"base", function_json(parts.base.get())},
                          {"localizer", function_json(parts.localizer.get())},
                          {"score_transform", parts.rule.transform().name()},

@@ -107,6 +107,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
 
   const auto residuals = internal::sampled_residuals(rows.residuals, splits.fitting(), workers);
   const Model fitted(ModelParts{.features = table.features,
+                                .categories = table.categories,
                                 .target = table.target,
                                 .prediction = rows.base != nullptr ? "" : table.prediction,
                                 .base = rows.base,

@@ -43,9 +43,13 @@ TrainerEntry entry(TrainerKind kind, std::string name, std::string help, std::st
   return entry;
 }
 
-TrainerEntry distributed(TrainerEntry entry) {
-  entry.distributed = true;
-  return entry;
+/// Trees are trained by several workers, and take categories.
+template <class Options>
+TrainerEntry trees_entry(TrainerKind kind) {
+  TrainerEntry trees = entry<Options>(kind, "trees", "gradient-boosted trees (XGBoost)", kXgboost);
+  trees.distributed = true;
+  trees.takes_categories = true;
+  return trees;
 }
 
 TrainerEntry knn_entry() {
@@ -56,9 +60,9 @@ TrainerEntry knn_entry() {
 
 std::vector<TrainerEntry>& entries() {
   static std::vector<TrainerEntry> all = {
-      distributed(entry<TreeBaseOptions>(TrainerKind::kBase, "trees", "gradient-boosted trees (XGBoost)", kXgboost)),
+      trees_entry<TreeBaseOptions>(TrainerKind::kBase),
       knn_entry(),
-      distributed(entry<TreeOptions>(TrainerKind::kLocalizer, "trees", "gradient-boosted trees (XGBoost)", kXgboost)),
+      trees_entry<TreeOptions>(TrainerKind::kLocalizer),
       entry<NetOptions>(TrainerKind::kLocalizer, "net", "fully connected network (LibTorch)", kTorch),
       entry(TrainerKind::kLocalizer, "paper-net", "network and training of the paper (LibTorch)", kTorch,
             NetOptions::paper()),

@@ -171,8 +171,9 @@ def test_what_the_cells_hold_is_bad_data_in_every_command(homes):
         write(table.set_column(table.column_names.index(column), column, texts), homes.folder / "texts.csv")
         write(table.set_column(table.column_names.index(column), column, texts), homes.folder / "texts.parquet")
         for file in ("texts.csv", "texts.parquet"):
-            named = homes.fails(DATA, "fit", file, *FIT[2:], "--features", "a,b", "-o", "x.safetensors")
-            assert f"{file}: column '{column}'" in named
+            if column != "b":  # a feature of text is a category
+                named = homes.fails(DATA, "fit", file, *FIT[2:], "--features", "a,b", "-o", "x.safetensors")
+                assert f"{file}: column '{column}'" in named
             assert f"{file}: column '{column}'" in homes.fails(DATA, "calibrate", "homes.safetensors", file)
             assert f"{file}: column '{column}'" in homes.fails(DATA, "evaluate", "homes.safetensors", file)
     by = homes.fails(DATA, "evaluate", "homes.safetensors", "test.csv", "--by", "city")

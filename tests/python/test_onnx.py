@@ -447,7 +447,9 @@ def test_nearest_neighbours_are_refused():
     X, y, _ = FIT
     localizer = Localizer(score_transform="identity", n_jobs=1)
     table = _tables.read(np.nan_to_num(X))[0]
-    localizer._fit(table, y, None, target="y", prediction="", base="knn", calibration_size=0.25)
+    localizer._fit(
+        _tables.Features(table, [], {}), y, None, target="y", prediction="", base="knn", calibration_size=0.25
+    )
     message = refusal(Predictor._of(localizer._model))
     assert "the kind knn" in message and "trees" in message and "predictions of another model" in message
 

@@ -52,6 +52,29 @@ inline std::shared_ptr<const RowFunction> trees(std::uint32_t inputs, std::uint3
   return std::make_shared<Trees>(std::move(arrays));
 }
 
+/// The trees with sets of categories in place of thresholds where a split is on one of these features, by their numbers
+/// of categories.
+inline std::shared_ptr<const Trees> with_sets(const RowFunction& thresholds, const std::vector<std::size_t>& counts,
+                                              std::uint64_t seed) {
+  Random random(seed);
+  TreeArrays arrays = dynamic_cast<const Trees&>(thresholds).arrays();
+  for (std::uint32_t node = 0; node < arrays.feature.size(); ++node) {
+    const std::int32_t feature = arrays.feature[node];
+    const std::size_t count = feature >= 0 && static_cast<std::size_t>(feature) < counts.size()
+                                  ? counts[static_cast<std::size_t>(feature)]
+                                  : 0;
+    if (count == 0) continue;
+    arrays.value[node] = 0;
+    arrays.set_nodes.push_back(node);
+    for (std::size_t first = 0; first < count; first += 32) {
+      const std::size_t bits = std::min<std::size_t>(32, count - first);
+      arrays.set_words.push_back(static_cast<std::uint32_t>(random.below(std::uint64_t{1} << bits)));
+    }
+    arrays.set_ends.push_back(static_cast<std::uint32_t>(arrays.set_words.size()));
+  }
+  return std::make_shared<const Trees>(std::move(arrays));
+}
+
 inline std::vector<double> numbers(std::size_t n, double centre, double scale, Random& random) {
   std::vector<double> values(n);
   for (double& value : values) value = centre + scale * random.normal();

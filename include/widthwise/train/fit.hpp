@@ -63,6 +63,7 @@ struct FitTable {
   std::string prediction;       ///< name of the column of predictions; new tables have the deployed model's there
   std::uint64_t first_row = 0;  ///< number of the first row, for the calibration
   std::span<const std::uint64_t> row_numbers = {};  ///< n, unique over all workers; empty: consecutive from first_row
+  std::vector<Labels> categories = {};              ///< of the features, as in ModelParts; x holds their numbers
   std::span<const double> cv_predictions = {};      ///< n; all rows train, so call Model::calibrate afterwards
 };
 

@@ -15,10 +15,20 @@
 
 namespace widthwise {
 
+/// The inputs of training.
+struct InputRows {
+  InputRows(MatrixView numbers) : x(numbers) {}  // NOLINT(google-explicit-constructor): most rows are numbers alone
+  InputRows(MatrixView values, std::span<const std::uint8_t> categories) : x(values), categorical(categories) {}
+
+  MatrixView x;                                    ///< n x inputs; NaN is a missing value
+  std::span<const std::uint8_t> categorical = {};  ///< inputs: 1 if x is the number of a category; empty: none is
+};
+
 /// The training data of a localizer.
 struct TrainingRows {
   MatrixView x;            ///< n x inputs, with the prediction f(x) as the last column; NaN is a missing value
   ResidualRows residuals;  ///< out-of-sample errors of the base model (n), of mean absolute value near 1
+  std::span<const std::uint8_t> categorical = {};  ///< as in InputRows
 };
 
 /// A trained localizer.
@@ -41,6 +51,9 @@ class LocalizerTrainer : public Interface {
   /// The options it was made with, for the model file's notes: "learning_rate=0.05 max_depth=4".
   [[nodiscard]] virtual std::string settings() const { return {}; }
 
+  /// Whether inputs may be categories. If not, fit refuses tables with categories.
+  [[nodiscard]] virtual bool takes_categories() const { return false; }
+
   /// Train on `rows`, and keep the iterations with the smallest objective on `holdout`.
   [[nodiscard]] virtual Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                                       const ProgressCallback& progress) const = 0;
@@ -57,9 +70,10 @@ class BaseTrainer : public Interface {
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual std::string engine() const = 0;
   [[nodiscard]] virtual std::string settings() const { return {}; }
+  [[nodiscard]] virtual bool takes_categories() const { return false; }
 
-  /// Fit outcomes y (n) from x (n x inputs; NaN is a missing value). `stage` is the stage in progress reports.
-  [[nodiscard]] virtual std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
+  /// Fit outcomes y (n). `stage` is the stage in progress reports.
+  [[nodiscard]] virtual std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> y,
                                                                  std::string_view stage,
                                                                  const ProgressCallback& progress) const = 0;
 };

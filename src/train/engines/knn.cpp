@@ -86,9 +86,10 @@ class KnnTrainer final : public BaseTrainer {
   [[nodiscard]] std::string engine() const override { return std::string("widthwise ") + kVersion; }
   [[nodiscard]] std::string settings() const override { return options_.to_string(); }
 
-  [[nodiscard]] std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
+  [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& inputs, std::span<const double> y,
                                                          std::string_view stage,
                                                          const ProgressCallback& progress) const override {
+    const MatrixView x = inputs.x;
     check(x, y);
     const std::vector<std::size_t> rows = choose_rows(y.size());
     std::vector<Standard> standards(x.columns());

@@ -148,7 +148,7 @@ class ObjectiveRows {
   /// The outputs of the booster are added to `first` (one per output).
   ObjectiveRows(const std::shared_ptr<const XgboostLibrary>& library, const TrainingRows& rows,
                 std::span<const float> first, std::size_t threads, const Reducer& reducer)
-      : matrix_(library, rows.x, threads),
+      : matrix_(library, {rows.x, rows.categorical}, threads),
         rows_(rows.residuals),
         first_(first),
         outputs_(first.size()),
@@ -224,6 +224,7 @@ class TreeTrainer final : public LocalizerTrainer {
   [[nodiscard]] std::string_view name() const override { return "trees"; }
   [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
   [[nodiscard]] std::string settings() const override { return options_.to_string(); }
+  [[nodiscard]] bool takes_categories() const override { return true; }
 
   [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
                               const ProgressCallback& progress) const override {
@@ -312,12 +313,13 @@ class TreeBaseTrainer final : public BaseTrainer {
   [[nodiscard]] std::string_view name() const override { return "trees"; }
   [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
   [[nodiscard]] std::string settings() const override { return options_.to_string(); }
+  [[nodiscard]] bool takes_categories() const override { return true; }
 
-  [[nodiscard]] std::shared_ptr<const RowFunction> train(MatrixView x, std::span<const double> y,
+  [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> y,
                                                          std::string_view stage,
                                                          const ProgressCallback& progress) const override {
-    const TrainingThreads threads(options_.threads, x);
-    TrainingMatrix matrix(library_, x, threads.count());
+    const TrainingThreads threads(options_.threads, rows.x);
+    TrainingMatrix matrix(library_, rows, threads.count());
     matrix.set_labels(y);
     const TrainingMatrix* const matrices[] = {&matrix};
     Booster booster(library_, matrices, threads.added_to(parameters_));
@@ -331,7 +333,7 @@ class TreeBaseTrainer final : public BaseTrainer {
       report(progress, {stage, at.round, options_.rounds, std::numeric_limits<double>::quiet_NaN()});
     }
     course.end();
-    return std::make_shared<const Trees>(booster.trees(x.columns(), 1, options_.rounds));
+    return std::make_shared<const Trees>(booster.trees(rows.x.columns(), 1, options_.rounds));
   }
 
  private:

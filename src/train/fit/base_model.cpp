@@ -7,12 +7,18 @@ namespace widthwise::internal {
 FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base,
                            const ProgressCallback& progress) {
   const std::vector<std::size_t>& positions = splits.fitting().rows;
-  FittingRows rows{.x = Rows(table.x, positions), .y = taken(table.y, positions), .residuals = {}, .base = nullptr};
+  FittingRows rows{.x = Rows(table.x, positions),
+                   .y = taken(table.y, positions),
+                   .residuals = {},
+                   .base = nullptr,
+                   .categorical = std::vector<std::uint8_t>(table.x.columns() + 1)};
+  for (std::size_t j = 0; j < table.categories.size(); ++j)
+    rows.categorical[j] = table.categories[j].size() > 0 ? 1 : 0;
   const std::span<const double> given = given_predictions(table);
   std::vector<double> predictions(rows.y.size());
   if (given.empty()) {
-    cross_fit(*base, rows.x.features(), rows.y, splits.folds(), predictions, progress);
-    rows.base = base->train(rows.x.features(), rows.y, "base model", progress);
+    cross_fit(*base, rows.inputs(), rows.y, splits.folds(), predictions, progress);
+    rows.base = base->train(rows.inputs(), rows.y, "base model", progress);
   } else {
     predictions = taken(given, positions);
   }

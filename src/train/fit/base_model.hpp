@@ -16,6 +16,12 @@ struct FittingRows {
   std::vector<double> y;                    ///< n
   std::vector<double> residuals;            ///< y - f(x) (n)
   std::shared_ptr<const RowFunction> base;  ///< trained on all of them; null when the table has predictions
+  std::vector<std::uint8_t> categorical;    ///< of the columns of x: 1 if it holds categories
+
+  /// Of the features alone.
+  [[nodiscard]] InputRows inputs() const {
+    return {x.features(), std::span(categorical).first(categorical.size() - 1)};
+  }
 };
 
 /// Cross-fit the base model, or take the predictions of the table.

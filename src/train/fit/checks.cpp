@@ -47,6 +47,18 @@ void check_names(const FitTable& table) {
   check(table.prediction);
 }
 
+/// Likewise.
+void check_labels(const FitTable& table) {
+  for (std::size_t j = 0; j < table.categories.size(); ++j) {
+    for (const std::string& label : table.categories[j].all()) {
+      if (is_utf8(label)) continue;
+      throw make_error(ErrorCode::kBadData,
+                       "fit: the category '{}' of '{}' is not UTF-8; rename it, or store the table as UTF-8",
+                       printable(label), printable(table.features[j]));
+    }
+  }
+}
+
 /// NaN is a missing value.
 void check_features(const FitTable& table) {
   for (std::size_t i = 0; i < table.x.rows(); ++i) {
@@ -80,6 +92,33 @@ void check_shapes(const FitTable& table) {
   }
 }
 
+void check_categories(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer) {
+  if (table.categories.empty()) return;
+  if (table.categories.size() != table.features.size()) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} features but categories of {}", table.features.size(),
+                     table.categories.size());
+  }
+  if (std::ranges::all_of(table.categories, [](const Labels& labels) { return labels.size() == 0; })) return;
+  const auto require = [](const auto* trainer, const char* kind) {
+    if (trainer == nullptr || trainer->takes_categories()) return;
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: the {} {} does not take categorical features; use trees, or leave these features out", kind,
+                     trainer->name());
+  };
+  require(base, "base model");
+  require(localizer, "localizer");
+  for (std::size_t j = 0; j < table.categories.size(); ++j) {
+    const auto count = static_cast<double>(table.categories[j].size());
+    if (count == 0) continue;
+    for (std::size_t i = 0; i < table.x.rows(); ++i) {
+      const double x = table.x(i, j);
+      if (std::isnan(x) || (x >= 0 && x < count && x == std::trunc(x))) continue;
+      throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected the number of one of {} categories", i,
+                       printable(table.features[j]), x, count);
+    }
+  }
+}
+
 /// All that was chosen, as text.
 std::string settings_of(std::string text, const BaseTrainer* base, const LocalizerTrainer* localizer) {
   if (base != nullptr) text.append(", base ").append(base->name()).append(" ").append(base->settings());
@@ -93,6 +132,7 @@ std::string settings_of(std::string text, const BaseTrainer* base, const Localiz
 void check_values(const FitTable& table, const OutcomeRange& range, bool trains) {
   const std::span<const double> predictions = given_predictions(table);
   check_names(table);
+  check_labels(table);
   check_features(table);
   check_finite(table.y, table.target);
   check_finite(predictions, table.prediction);
@@ -108,7 +148,11 @@ void check_values(const FitTable& table, const OutcomeRange& range, bool trains)
 /// The columns of a table in words: equal for tables that are rows of one.
 std::string columns_of(const FitTable& table) {
   std::string columns;
-  for (const auto& name : table.features) columns += name + ", ";
+  for (std::size_t j = 0; j < table.features.size(); ++j) {
+    columns += table.features[j] + ", ";
+    if (table.categories.empty()) continue;
+    for (const std::string& label : table.categories[j].all()) columns += "category " + label + ", ";
+  }
   columns += "target " + table.target;
   if (!table.prediction.empty()) {
     columns += (table.cv_predictions.empty() ? ", prediction " : ", cross-validated prediction ") + table.prediction;
@@ -136,6 +180,7 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
     }
     settings = FitOptions::table().checked_to_string(options);
     check_values(table, options.outcome_range, base != nullptr || trains_localizer);
+    check_categories(table, base, trains_localizer ? localizer : nullptr);
   });
   workers.check_alike(
       table.x.rows(), columns_of(table),

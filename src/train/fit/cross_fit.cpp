@@ -13,14 +13,14 @@
 
 namespace widthwise {
 
-void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double> y, std::size_t folds,
+void cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<const double> y, std::size_t folds,
                std::uint64_t seed, std::span<double> out, const ProgressCallback& progress) {
-  const std::size_t n = x.rows();
+  const std::size_t n = rows.x.rows();
   if (y.size() != n || out.size() != n) {
     throw internal::make_error(ErrorCode::kShapeMismatch, "cross_fit: {} rows of x, {} of y, {} output predictions", n,
                                y.size(), out.size());
   }
-  internal::cross_fit(trainer, x, y, internal::random_folds(n, folds, seed), out, progress);
+  internal::cross_fit(trainer, rows, y, internal::random_folds(n, folds, seed), out, progress);
 }
 
 internal::Folds internal::random_folds(std::size_t rows, std::size_t count, std::uint64_t seed) {
@@ -36,8 +36,9 @@ internal::Folds internal::random_folds(std::size_t rows, std::size_t count, std:
   return folds;
 }
 
-void internal::cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double> y, const Folds& folds,
-                         std::span<double> out, const ProgressCallback& progress) {
+void internal::cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<const double> y,
+                         const Folds& folds, std::span<double> out, const ProgressCallback& progress) {
+  const MatrixView x = rows.x;
   const std::size_t columns = x.columns();
   std::vector<double> fold_x;
   std::vector<double> fold_y;
@@ -56,7 +57,8 @@ void internal::cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<con
       fold_y.push_back(y[row]);
     }
     const std::string stage = fmt::format("base model, fold {} of {}", fold + 1, folds.count);
-    const auto model = trainer.train({fold_x.data(), fold_y.size(), columns}, fold_y, stage, progress);
+    const InputRows fitting({fold_x.data(), fold_y.size(), columns}, rows.categorical);
+    const auto model = trainer.train(fitting, fold_y, stage, progress);
     fold_x.clear();
     for (const std::size_t row : held) append_row(row);
     std::vector<double> predictions(held.size());

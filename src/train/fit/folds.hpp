@@ -23,7 +23,7 @@ struct Folds {
 [[nodiscard]] Folds random_folds(std::size_t rows, std::size_t count, std::uint64_t seed);
 
 /// cross_fit with these folds.
-void cross_fit(const BaseTrainer& trainer, MatrixView x, std::span<const double> y, const Folds& folds,
+void cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<const double> y, const Folds& folds,
                std::span<double> out, const ProgressCallback& progress);
 
 }  // namespace widthwise::internal

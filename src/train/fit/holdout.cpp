@@ -20,7 +20,8 @@ Holdout::Holdout(const FittingRows& rows, double unit, const Splits& splits, con
       range_{options.outcome_range.low / unit, options.outcome_range.high / unit},
       unit_(unit),
       seed_(stream_seed(options.seed, Stream::kReport)),
-      all_x_(rows.x.all()) {
+      all_x_(rows.x.all()),
+      categorical_(rows.categorical) {
   all_residuals_.reserve(rows.residuals.size());
   for (const double residual : rows.residuals) all_residuals_.push_back(residual / unit);
   training_ = part_of(splits.training());
@@ -37,7 +38,7 @@ Holdout::Part Holdout::part_of(const std::vector<std::size_t>& positions) const 
 }
 
 TrainingRows Holdout::rows_of(const Part& part) const {
-  return {{part.x.data(), part.residuals.size(), all_x_.columns()}, {part.residuals, {}}};
+  return {{part.x.data(), part.residuals.size(), all_x_.columns()}, {part.residuals, {}}, categorical_};
 }
 
 void Holdout::sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers) {
@@ -129,7 +130,8 @@ GoalReport Holdout::measure(const ConformalRule& rule, MatrixView parameters) co
 std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) const {
   const auto& objective = candidate.goal.objective;
   if (objective == nullptr) return nullptr;
-  return trainer_->retrain({all_x_, {all_residuals_, {}}}, *objective, candidate.trained.iterations, progress_)
+  return trainer_
+      ->retrain({all_x_, {all_residuals_, {}}, categorical_}, *objective, candidate.trained.iterations, progress_)
       .function;
 }
 

@@ -53,6 +53,7 @@ class Holdout {
   double unit_;
   std::uint64_t seed_;  // of reports
   MatrixView all_x_;
+  std::span<const std::uint8_t> categorical_;
   std::vector<double> all_residuals_;
   Part training_;
   Part holdout_;

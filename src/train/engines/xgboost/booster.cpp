@@ -1,5 +1,6 @@
 #include "train/engines/xgboost/booster.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -30,8 +31,10 @@ std::string borrow(const T* data, const std::vector<std::size_t>& shape) {
 // --- TrainingMatrix
 // --------------------------------------------------------------------------------------------------------
 
-TrainingMatrix::TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, MatrixView x, std::size_t threads)
-    : library_(std::move(library)), rows_(x.rows()) {
+TrainingMatrix::TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, const InputRows& rows,
+                               std::size_t threads)
+    : library_(std::move(library)), rows_(rows.x.rows()) {
+  const MatrixView x = rows.x;
   std::vector<double> copy;
   if (!x.contiguous()) {
     for (std::size_t i = 0; i < x.rows(); ++i) copy.insert(copy.end(), x.row(i).begin(), x.row(i).end());
@@ -43,6 +46,20 @@ TrainingMatrix::TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, Ma
                                   borrow(x.contiguous() ? x.data() : copy.data(), {x.rows(), x.columns()}).c_str(),
                                   config_text.c_str(), &handle_),
                               "rows");
+  try {
+    set_types(rows.categorical);
+  } catch (...) {
+    library_->functions().XGDMatrixFree(handle_);
+    throw;
+  }
+}
+
+void TrainingMatrix::set_types(std::span<const std::uint8_t> categorical) {
+  if (std::ranges::count(categorical, 1) == 0) return;
+  std::vector<const char*> types;
+  for (const std::uint8_t category : categorical) types.push_back(category != 0 ? "c" : "q");
+  const Functions& f = library_->functions();
+  f.check(f.XGDMatrixSetStrFeatureInfo(handle_, "feature_type", types.data(), types.size()), "categories");
 }
 
 TrainingMatrix::~TrainingMatrix() { library_->functions().XGDMatrixFree(handle_); }

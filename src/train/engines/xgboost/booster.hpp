@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/train/trainer.hpp>
 #include <widthwise/trees.hpp>
 
 #include "train/engines/xgboost/library.hpp"
@@ -16,7 +17,7 @@ namespace widthwise::internal {
 /// Rows stored in XGBoost. Thread safety: none.
 class TrainingMatrix {
  public:
-  TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, MatrixView x, std::size_t threads);
+  TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, const InputRows& rows, std::size_t threads);
   ~TrainingMatrix();
   TrainingMatrix(const TrainingMatrix&) = delete;
   TrainingMatrix& operator=(const TrainingMatrix&) = delete;
@@ -27,6 +28,8 @@ class TrainingMatrix {
   [[nodiscard]] XgboostLibrary::Functions::Handle handle() const { return handle_; }
 
  private:
+  void set_types(std::span<const std::uint8_t> categorical);
+
   std::shared_ptr<const XgboostLibrary> library_;
   XgboostLibrary::Functions::Handle handle_ = nullptr;
   std::size_t rows_;

@@ -129,6 +129,7 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
   WIDTHWISE_BIND(XGBGetLastError);
   WIDTHWISE_BIND(XGDMatrixCreateFromDense);
   WIDTHWISE_BIND(XGDMatrixSetInfoFromInterface);
+  WIDTHWISE_BIND(XGDMatrixSetStrFeatureInfo);
   WIDTHWISE_BIND(XGDMatrixFree);
   WIDTHWISE_BIND(XGBoosterCreate);
   WIDTHWISE_BIND(XGBoosterFree);

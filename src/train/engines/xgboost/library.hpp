@@ -19,6 +19,7 @@ struct XgboostLibrary::Functions {
   const char* (*XGBGetLastError)();
   int (*XGDMatrixCreateFromDense)(const char* data, const char* config, Handle* out);
   int (*XGDMatrixSetInfoFromInterface)(Handle matrix, const char* field, const char* data);
+  int (*XGDMatrixSetStrFeatureInfo)(Handle matrix, const char* field, const char** texts, Size count);
   int (*XGDMatrixFree)(Handle matrix);
   int (*XGBoosterCreate)(const Handle* matrices, Size count, Handle* out);
   int (*XGBoosterFree)(Handle booster);

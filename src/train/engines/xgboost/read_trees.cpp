@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -39,6 +40,52 @@ std::vector<float> base_scores(const std::string& text, std::size_t outputs) {
   return values;
 }
 
+/// The sets of categories of one tree of XGBoost: the categories of a set go right.
+class CategorySets {
+ public:
+  explicit CategorySets(const Json& tree)
+      : categories_(list(tree, "categories")),
+        starts_(list(tree, "categories_segments")),
+        sizes_(list(tree, "categories_sizes")) {
+    const Json nodes = list(tree, "categories_nodes");
+    for (std::size_t i = 0; i < nodes.size(); ++i) places_.emplace(nodes.at(i).get<std::size_t>(), i);
+    const Json types = list(tree, "split_type");
+    const auto by_category = std::ranges::count_if(types, [](const Json& type) { return type.get<int>() != 0; });
+    std::size_t listed = 0;
+    for (const Json& size : sizes_) listed += size.get<std::size_t>();
+    if (static_cast<std::size_t>(by_category) != places_.size() || listed != categories_.size()) {
+      throw Error(ErrorCode::kBadData, "XGBoost: the categories of a tree do not match its categorical splits");
+    }
+  }
+
+  [[nodiscard]] bool has(std::size_t node) const { return places_.contains(node); }
+
+  /// Append the set of a node to the arrays, in which the node has another number.
+  void append(std::size_t node, std::uint32_t number, TreeArrays& out) const {
+    constexpr std::size_t kMaxCategories = std::size_t{1} << 24U;  // of XGBoost
+    const std::size_t place = places_.at(node);
+    const auto start = starts_.at(place).get<std::size_t>();
+    std::vector<std::uint32_t> words;
+    for (std::size_t i = 0; i < sizes_.at(place).get<std::size_t>(); ++i) {
+      const auto category = categories_.at(start + i).get<std::size_t>();
+      if (category >= kMaxCategories) throw Error(ErrorCode::kBadData, "XGBoost: a category of a tree is out of range");
+      words.resize(std::max(words.size(), category / 32 + 1));
+      words[category / 32] |= std::uint32_t{1} << (category % 32);
+    }
+    out.set_nodes.push_back(number);
+    out.set_words.insert(out.set_words.end(), words.begin(), words.end());
+    out.set_ends.push_back(static_cast<std::uint32_t>(out.set_words.size()));
+  }
+
+ private:
+  static Json list(const Json& tree, const char* name) { return tree.value(name, Json::array()); }
+
+  Json categories_;
+  Json starts_;
+  Json sizes_;
+  std::map<std::size_t, std::size_t> places_;  // of nodes, in the lists
+};
+
 /// Append one tree of XGBoost, renumbered so that children come after their parents and indices have no gaps.
 void append_tree(const Json& tree, TreeArrays& out) {
   const auto& left = tree.at("left_children");
@@ -46,9 +93,7 @@ void append_tree(const Json& tree, TreeArrays& out) {
   const auto& feature = tree.at("split_indices");
   const auto& value = tree.at("split_conditions");
   const auto& missing_left = tree.at("default_left");
-  if (!tree.value("categories", Json::array()).empty()) {
-    throw Error(ErrorCode::kBadData, "XGBoost: a tree has categorical splits; encode categories as numbers");
-  }
+  const CategorySets sets(tree);
   if (tree.at("tree_param").value("size_leaf_vector", "1") > std::string("1")) {
     throw Error(ErrorCode::kBadData,
                 "XGBoost: trees have several outputs; train with multi_strategy one_output_per_tree");
@@ -63,7 +108,9 @@ void append_tree(const Json& tree, TreeArrays& out) {
     const int left_child = left.at(node).get<int>();
     const bool leaf = left_child == -1;
     out.feature.push_back(leaf ? -1 : feature.at(node).get<int>());
-    out.value.push_back(value.at(node).get<float>());
+    const bool by_category = !leaf && sets.has(node);
+    out.value.push_back(by_category ? 0 : value.at(node).get<float>());
+    if (by_category) sets.append(node, root + static_cast<std::uint32_t>(i), out);
     out.missing_left.push_back(leaf ? 0 : static_cast<std::uint8_t>(missing_left.at(node).get<int>() != 0));
     out.left.push_back(leaf ? 0 : root + static_cast<std::uint32_t>(queue.size()));
     out.right.push_back(leaf ? 0 : root + static_cast<std::uint32_t>(queue.size()) + 1);
