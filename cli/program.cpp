@@ -12,6 +12,7 @@
 #include "help.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
+#include "standard_streams.hpp"
 
 namespace widthwise::cli {
 namespace {
@@ -116,6 +117,7 @@ int Program::run() const {
 
 int run_program(int argc, const char* const* argv) {
   try {
+    reserve_standard_streams();
     catch_interrupts();
     Program program;
     const auto ended = program.parse(argc, argv);

@@ -106,6 +106,14 @@ CLI::Option* accept_standard_input(CLI::Option* option) { return accept_as(optio
 
 CLI::Option* accept_standard_output(CLI::Option* option) { return accept_as(option, kStandardOutput); }
 
+void reserve_standard_streams() {
+  // The lowest free number is used, so each opens its own stream; the mode makes its use fail.
+  for (const auto& [file, mode] :
+       {std::pair(STDIN_FILENO, O_WRONLY), std::pair(STDOUT_FILENO, O_RDONLY), std::pair(STDERR_FILENO, O_RDONLY)}) {
+    if (fcntl(file, F_GETFD) < 0) (void)open("/dev/null", mode);
+  }
+}
+
 std::unique_ptr<TableReader> open_table(const std::string& table, ReadOptions options) {
   if (table != kStandardInput) return TableReader::open(table, options);
   static const SpooledInput kInput;

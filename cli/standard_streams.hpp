@@ -21,6 +21,10 @@ CLI::Option* accept_standard_input(CLI::Option* option);
 /// Let "-" be standard output as the value of an option that names a table to write.
 CLI::Option* accept_standard_output(CLI::Option* option);
 
+/// Keep the numbers of closed standard streams from files that the program opens, which would then be written to: reading
+/// or writing such a stream is an error.
+void reserve_standard_streams();
+
 /// Open a table. Standard input is copied to a temporary file without a name, once per process, because commands read
 /// their tables more than once; its first bytes determine the format.
 [[nodiscard]] std::unique_ptr<TableReader> open_table(const std::string& table, ReadOptions options = {});

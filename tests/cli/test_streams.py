@@ -101,6 +101,28 @@ def test_a_full_disk_behind_standard_output_is_an_error(homes):
     assert done.stderr == b"widthwise predict: standard output: cannot be written: No space left on device\n"
 
 
+def test_closed_streams_are_errors(homes):
+    """Files that are opened do not take their numbers."""
+    for arguments, closed, message in [
+        (
+            "predict knn.safetensors test.csv -o -",
+            ">&-",
+            "predict: standard output: cannot be written: Bad file descriptor",
+        ),
+        (
+            "predict knn.safetensors - -o closed.csv",
+            "<&-",
+            "predict: standard input: cannot be read: Bad file descriptor",
+        ),
+        ("inspect knn.safetensors", ">&-", "inspect: standard output: cannot be written: Bad file descriptor"),
+    ]:
+        command = f'"$0" {arguments} {closed}'
+        done = subprocess.run(
+            ["bash", "-c", command, homes.path], cwd=homes.folder, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (1, f"widthwise {message}\n")
+
+
 def test_no_copy_of_standard_input_is_left(homes, tmp_path):
     content = (homes.folder / "test.csv").read_bytes()
     done = subprocess.run(
