@@ -237,7 +237,9 @@ Labels all_labels(const Labels& own, const Communicator* communicator) {
 /// Replace the numbers of the old labels by those of the new ones.
 void renumber(FitData& data, std::size_t feature, std::size_t features, const Labels& labels) {
   std::vector<double> numbers;
-  for (const std::string& label : data.categories[feature].all()) numbers.push_back(*labels.find(label));
+  for (const std::string& label : data.categories[feature].all()) {
+    numbers.push_back(*labels.find(label));  // NOLINT(bugprone-unchecked-optional-access): labels has all of them
+  }
   for (std::size_t at = feature; at < data.x.size(); at += features) {
     if (!std::isnan(data.x[at])) data.x[at] = numbers[static_cast<std::size_t>(data.x[at])];
   }

@@ -193,8 +193,8 @@ Model::Model(ModelParts parts)
     : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration, parts_.guarantee) {}
 
 const Labels& Model::categories_of(std::size_t feature) const {
-  static const Labels none;
-  return parts_.categories.empty() ? none : parts_.categories[feature];
+  static const Labels kNone;
+  return parts_.categories.empty() ? kNone : parts_.categories[feature];
 }
 
 bool Model::trained_by_folds() const {
