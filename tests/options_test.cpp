@@ -84,7 +84,7 @@ TEST(FitOptions, InvalidValuesAreNamedWithWhatIsExpected) {
       {"epsilon", {"0", "inf"}},
       {"two_sided", {"", "yes"}},
       {"level_window", {"", "0.9", "0.9,0.8", "0.8,x", "0.8,0.9,2", "0.8,0.9,0.1,0.1"}},
-      {"confidence_level", {"", "90", "0.9,", "1", "0"}},
+      {"confidence_level", {"", "0.9,", "1", "0"}},
       {"guarantee", {"", "conditional", "1.5"}},
       {"calibration_size", {"", "-1", "1.5", "nan", "inf", "x"}},
       {"folds", {"", "1", "-1", "2.5", "18446744073709551616"}},
@@ -114,6 +114,14 @@ TEST(FitOptions, FieldsSetInCppAreChecked) {
   all[4].outcome_range = {kInfinity, kInfinity};
   all[5].holdout_fraction = std::numeric_limits<double>::quiet_NaN();
   for (const FitOptions& options : all) EXPECT_THROW(FitOptions::table().check(options), Error);
+}
+
+TEST(FitOptions, APercentageGetsASuggestion) {
+  FitOptions options;
+  EXPECT_EQ(
+      complaint_of([&] { FitOptions::table().set(options, "confidence_level", "90"); }),
+      "confidence_level is '90'; expected 1 to 1000 numbers between 0 and 1, such as 0.9 or 0.8,0.95; did you mean "
+      "0.9?");
 }
 
 TEST(FitOptions, UnknownNamesGetASuggestion) {

@@ -102,7 +102,7 @@ def test_a_localizer_takes_either_kind_of_predictions(rows):
         WidthwiseRegressor().fit(rows.X, rows.y, y_pred=rows.y_pred, y_pred_cv=rows.y_pred)
     with pytest.raises(ValueError, match="neither y_pred nor y_pred_cv is given"):
         Localizer().fit(rows.X, rows.y)
-    with pytest.raises(ValueError, match="or is the deployed one"):
+    with pytest.raises(ValueError, match="or is the deployed model"):
         WidthwiseRegressor(LinearRegression()).fit(rows.X, rows.y, y_pred_cv=rows.y_pred)
 
 
