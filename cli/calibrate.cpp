@@ -59,7 +59,7 @@ class ResidualSample {
       outcomes_.push_back(outcomes[i]);
     }
     std::vector<double> fitted(places_.size());
-    model_.predictions({{x_.data(), places_.size(), columns}, predictions_, {}}, fitted);
+    model_.predictions({.x = {x_.data(), places_.size(), columns}, .predictions = predictions_}, fitted);
     residuals_.resize(sample_.size());
     for (std::size_t i = 0; i < places_.size(); ++i) residuals_[places_[i]] = std::abs(outcomes_[i] - fitted[i]);
   }
@@ -151,7 +151,7 @@ void run(const CalibrateArguments& arguments) {
   auto reader = open_table(arguments.table, arguments.reading.read_options());
   require_model_columns(*reader, arguments.table, model, {{target, ", which holds the outcomes"}});
   if (!arguments.key.empty()) reader->select_key(arguments.key);
-  ModelTable table(model, arguments.table, std::move(reader), {target});
+  ModelTable table(model, arguments.table, std::move(reader), {target}, {}, RowUse::kCalibrate);
 
   const bool alone = arguments.replace || !arguments.emit.empty();
   CalibrationShard shard = alone ? CalibrationShard::of(model) : CalibrationShard::in(model);

@@ -44,6 +44,7 @@ struct Evaluated {
   std::vector<std::vector<double>> lower;  // for each level
   std::vector<std::vector<double>> upper;
   std::vector<double> by;
+  std::vector<std::int64_t> groups;  // whose quantiles the rows take; empty without groups
   RowSketch sketch;
   std::vector<double> predictions;
   // A sample of the rows for the search for weak places, and their features.
@@ -97,6 +98,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
     }
     all.outcomes.insert(all.outcomes.end(), outcomes.begin(), outcomes.end());
     all.predictions.insert(all.predictions.end(), predictions.begin(), predictions.end());
+    for (const std::int64_t group : rows.groups) all.groups.push_back(model.quantile_group(group));
     if (!by.empty()) all.by.insert(all.by.end(), table.column(by).begin(), table.column(by).end());
   }
   outside.require_none(table.file().string() + ": '" + target + "'");
@@ -137,9 +139,10 @@ EvaluationReport report_of(const Model& model, const std::vector<Level>& levels,
       mark_weak(report.by_column.back(), levels[j], parts.calibration.rows_kept());
     }
     if (parts.rule.may_be_empty()) rows.predictions = all.predictions;
-    report.levels.push_back(evaluate(rows, levels[j],
-                                     CalibrationRanks::of(parts.calibration, levels[j], {}, parts.guarantee),
-                                     {all.sampled, features, predictions}, {.levels = levels.size()}));
+    report.levels.push_back(
+        evaluate(rows, levels[j],
+                 CalibrationRanks::of(parts.calibration, levels[j], all.groups, parts.guarantee, parts.pool_groups),
+                 {all.sampled, features, predictions}, {.levels = levels.size()}));
   }
   return report;
 }
@@ -161,6 +164,7 @@ void run(const EvaluateArguments& arguments) {
 
   print_report(arguments.json, report_of(model, levels, all, arguments));
   (void)warn_of_no_calibration(model);
+  table.warn_of_groups();
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& column
   for (const std::string& word :
        {std::string(kVersion), engine, origin, arguments.options.to_string(), arguments.trainers.to_string(),
         std::to_string(arguments.workers.world), arguments.columns.target, arguments.columns.prediction,
-        arguments.columns.cv_prediction}) {
+        arguments.columns.cv_prediction, arguments.columns.group}) {
     add(word);
   }
   for (const FitFeature& feature : columns.features) add(feature.name + (feature.categorical ? " categorical" : ""));
@@ -118,6 +118,9 @@ void check_arguments(const FitArguments& arguments) {
                 "--calibration-size: rows with cross-validated predictions (--cv-prediction) calibrate nothing; leave "
                 "it out, and run 'widthwise calibrate' with rows predicted by the deployed model");
   }
+  if (arguments.options.pool_groups != 0 && arguments.columns.group.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "--pool-groups pools small groups; give their column with --group COL");
+  }
   if (arguments.workers.any() || arguments.workers.start > 0) {
     check_distributed(TrainerKind::kBase, trainers.base);
     check_distributed(TrainerKind::kLocalizer, trainers.localizer);
@@ -148,7 +151,10 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
           .prediction = arguments.columns.prediction_column(),
           .row_numbers = data.row_numbers,
           .categories = data.categories,
-          .cv_predictions = cross_validated ? data.predictions : std::span<const double>()};
+          .cv_predictions = cross_validated ? data.predictions : std::span<const double>(),
+          .groups = data.groups,
+          .labels = &data.labels,
+          .group = arguments.columns.group};
 }
 
 FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
@@ -226,6 +232,9 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
   add("--cv-prediction", columns.cv_prediction,
       "column of cross-validated predictions; they only train, and intervals are infinite until 'widthwise calibrate' "
       "adds rows predicted by the deployed model in the same column");
+  add("--group", columns.group,
+      "column of group labels: text, integers or booleans; each group is calibrated separately (Mondrian), so coverage "
+      "holds in every group. A column of numbers is also a feature, unless excluded");
   CLI::Option* features = add_list(command, "--features", columns.features, "A,B,...",
                                    "columns of x; default: all columns of numbers, and of text as categories")
                               ->group("Data");

@@ -10,6 +10,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "group_column.hpp"
 #include "message.hpp"
 #include "outcomes_outside.hpp"
 #include "output.hpp"
@@ -74,9 +75,10 @@ void require_single_precision(MatrixView numbers, const std::vector<FitFeature>&
   }
 }
 
-/// Select the features, the target and the predictions; the labels of categories are added to those of the data.
+/// Select the features, the target, the predictions and the groups, which come last; the labels of categories are added
+/// to those of the data.
 void select(TableReader& reader, const FitColumnChoice& choice, const std::vector<FitFeature>& features,
-            const std::string& table, FitData& data) {
+            const std::string& table, FitData& data, GroupColumn& groups) {
   std::vector<SelectedColumn> selected;
   for (std::size_t j = 0; j < features.size(); ++j) {
     selected.push_back({.name = features[j].name, .max_labels = kMaxCategories});
@@ -84,6 +86,7 @@ void select(TableReader& reader, const FitColumnChoice& choice, const std::vecto
   }
   selected.push_back({.name = choice.target});
   if (!choice.prediction_column().empty()) selected.push_back({.name = choice.prediction_column()});
+  if (!choice.group.empty()) selected.push_back(groups.select(choice.group));
   std::vector<std::string> names;
   for (const SelectedColumn& column : selected) names.push_back(column.name);
   require_columns(reader, table, names, ErrorCode::kBadData);
@@ -92,9 +95,10 @@ void select(TableReader& reader, const FitColumnChoice& choice, const std::vecto
 
 void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& features, const Piece& piece,
                 ProgressBar& bar, FitData& data) {
+  GroupColumn groups([&](std::string_view label) { return data.labels.add(label); });
   const auto reader = open_table(piece.table, choice.reading.read_options({.row_groups = piece.row_groups}));
   const std::string& predictions_in = choice.prediction_column();
-  select(*reader, choice, features, piece.table, data);
+  select(*reader, choice, features, piece.table, data, groups);
   if (const auto rows = reader->rows()) {
     data.x.reserve(data.x.size() + static_cast<std::size_t>(*rows) * features.size());
     data.y.reserve(data.y.size() + static_cast<std::size_t>(*rows));
@@ -113,6 +117,10 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
       data.y.push_back(row[features.size()]);
       if (!predictions_in.empty()) data.predictions.push_back(row[features.size() + 1]);
       data.row_numbers.push_back(first_number + batch.first_row() + i);
+    }
+    if (!choice.group.empty()) {
+      groups.append(numbers, numbers.columns() - 1, data.groups);
+      require_groups(std::span(data.groups).subspan(before), piece.table, choice.group, batch.first_row());
     }
     require_finite(std::span(data.y).subspan(before), piece.table, choice.target, batch.first_row(),
                    "remove the rows without an outcome");
@@ -136,11 +144,13 @@ void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
   const std::string& prediction = choice.prediction_column();
   std::vector<std::string> named = {choice.target};
   if (!prediction.empty()) named.push_back(prediction);
+  if (!choice.group.empty()) named.push_back(choice.group);
   require_columns(reader, choice.tables.front(), named, ErrorCode::kInvalidArgument);
   if (prediction == choice.target) {
     refuse_columns(choice, std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
                                " and --target name the same column");
   }
+  if (choice.group == choice.target) refuse_columns(choice, "--group and --target name the same column");
 }
 
 ColumnKind kind_of(const TableReader& reader, const std::string& column) {
@@ -210,7 +220,7 @@ FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
     if (why.empty()) {
       chosen.features.push_back(
           {.name = name, .categorical = asked || column.kind == ColumnKind::kText, .named = asked});
-    } else {
+    } else if (name != choice.group) {
       chosen.left_out.push_back({name, why});
     }
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <widthwise/conformal_predictor.hpp>
+#include <widthwise/group_labels.hpp>
 #include <widthwise/io/table.hpp>
 #include <widthwise/labels.hpp>
 #include <widthwise/train/communicator.hpp>
@@ -20,6 +21,7 @@ struct FitColumnChoice {
   std::string target;
   std::string prediction;
   std::string cv_prediction;
+  std::string group;
   std::vector<std::string> features;
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  ///< integers or booleans to read as categories
@@ -66,7 +68,9 @@ struct FitData {
   std::vector<double> x;           ///< categories as the numbers of their labels
   std::vector<Labels> categories;  ///< of the features; none of a number
   std::vector<double> y;
-  std::vector<double> predictions;  ///< of either kind
+  std::vector<double> predictions;   ///< of either kind
+  std::vector<std::int64_t> groups;  ///< empty without a column of groups
+  GroupLabels labels;
   std::vector<std::uint64_t> row_numbers;
   std::vector<std::string> fingerprints;  ///< of the tables
 };

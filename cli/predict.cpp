@@ -39,7 +39,7 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
     if (added.infinite()[j] == 0) continue;
     if (const std::string text = infinite_warning(model, levels[j]); !text.empty()) {
       warn(text + "; add rows with 'widthwise calibrate'");
-    } else {
+    } else if (!model.grouped()) {
       warn(fmt::format(
           "{} of level {}{} infinite: the prediction is missing, or its score is outside the calibrated scores",
           count_of(added.infinite()[j], "interval"), levels[j].to_string(), added.infinite()[j] == 1 ? " is" : " are"));
@@ -112,6 +112,7 @@ void run(const PredictArguments& arguments) {
   report(arguments, table.rows_read(), added, levels, intervals, quantiles);
   warn_of_infinite(model, levels, intervals);
   warn_of_infinite(model, quantiles);
+  table.warn_of_groups();
 }
 
 void declare(CLI::App& command, PredictArguments& arguments) {

@@ -66,6 +66,7 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
   std::vector<NeededColumn> needed;
   for (const std::string& name : parts.features) needed.push_back({name, kNeeded});
   if (model.needs_predictions()) needed.push_back({parts.prediction, ", which holds the predictions"});
+  if (!parts.group.empty()) needed.push_back({parts.group, ", which holds the groups"});
   needed.insert(needed.end(), others.begin(), others.end());
   std::erase_if(needed, [&](const NeededColumn& column) { return reader.has_column(column.name); });
   if (needed.size() == 1) require_column(reader, file, needed[0].name, ErrorCode::kBadData, needed[0].purpose);
@@ -155,9 +156,18 @@ void require_other_file(const std::string& option, const std::filesystem::path& 
 }
 
 ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::unique_ptr<TableReader> reader,
-                       const std::vector<std::string>& numbers, std::vector<std::string> carried)
-    : model_(model), file_(std::move(file)), reader_(std::move(reader)) {
+                       const std::vector<std::string>& numbers, std::vector<std::string> carried, RowUse use)
+    : model_(model),
+      file_(std::move(file)),
+      use_(use),
+      found_groups_(model),
+      group_column_([this](std::string_view label) { return number_of(label); }),
+      reader_(std::move(reader)) {
   const ModelParts& parts = model.parts();
+  if (model.grouped() && parts.group.empty()) {
+    throw Error(ErrorCode::kBadData,
+                "the calibration has groups, but the model does not name their column; fit with --group");
+  }
   require_model_columns(*reader_, file_, model);
   std::vector<std::string> selected = parts.features;
   const auto holds_categories = [&](std::size_t j) {
@@ -177,7 +187,16 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     columns.push_back({.name = selected[j]});
     if (holds_categories(j)) columns.back().known = &model.categories_of(j);
   }
+  if (model.grouped()) columns.push_back(group_column_.select(parts.group));
   reader_->select_columns(std::move(columns), std::move(carried));
+}
+
+std::int64_t ModelTable::number_of(std::string_view label) {
+  return use_ == RowUse::kCalibrate ? labels_.add(label) : found_groups_.find(label, 0);
+}
+
+void ModelTable::warn_of_groups() const {
+  if (const std::string text = found_groups_.warning(); !text.empty()) warn(file_.string() + ": " + text);
 }
 
 bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
@@ -189,6 +208,14 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
     column.values.resize(numbers.rows());
     for (std::size_t i = 0; i < numbers.rows(); ++i) column.values[i] = numbers(i, column.place);
   }
+  if (!model_.grouped()) return true;
+  groups_.clear();
+  group_column_.append(numbers, numbers.columns() - 1, groups_);
+  if (use_ == RowUse::kCalibrate) {
+    require_groups(groups_, file_.string(), model_.parts().group, batch_.first_row());
+  } else {
+    for (const std::int64_t group : groups_) found_groups_.count(group);
+  }
   return true;
 }
 
@@ -197,6 +224,8 @@ ModelRows ModelTable::rows() const {
   ModelRows rows;
   rows.x = {numbers.data(), numbers.rows(), model_.parts().features.size(), numbers.stride()};
   if (model_.needs_predictions()) rows.predictions = columns_.front().values;
+  rows.groups = groups_;
+  if (use_ == RowUse::kCalibrate) rows.labels = &labels_;
   return rows;
 }
 

@@ -10,11 +10,14 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/group_labels.hpp>
+#include <widthwise/group_rows.hpp>
 #include <widthwise/io/table.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/row_sketch.hpp>
 
+#include "group_column.hpp"
 #include "progress_bar.hpp"
 
 namespace widthwise::cli {
@@ -78,6 +81,9 @@ void require_other_file(const std::string& option, const std::filesystem::path& 
 /// What to do with a row without an outcome or a prediction.
 inline constexpr const char* kRemoveRows = "remove such rows";
 
+/// What the rows of a table are for: rows to calibrate with need a label of their group, which may be new.
+enum class RowUse { kPredict, kCalibrate };
+
 /// The rows of a table as a model takes them, batch by batch in constant memory.
 /// Thread safety: none.
 class ModelTable {
@@ -85,13 +91,17 @@ class ModelTable {
   /// Read the columns that the model needs and `numbers`; carry the columns `carried` for a writer. Throws kBadData for
   /// a column that the model needs and the table does not have.
   ModelTable(const Model& model, std::filesystem::path file, std::unique_ptr<TableReader> reader,
-             const std::vector<std::string>& numbers, std::vector<std::string> carried = {});
+             const std::vector<std::string>& numbers, std::vector<std::string> carried = {},
+             RowUse use = RowUse::kPredict);
 
   /// Go on to the next batch, telling the bar; false at the end.
   [[nodiscard]] bool next(ProgressBar& bar, std::string_view stage);
 
   /// The batch's rows; valid until next().
   [[nodiscard]] ModelRows rows() const;
+
+  /// Warn of rows whose group was not calibrated.
+  void warn_of_groups() const;
 
   /// One of the columns asked for, over the batch's rows; valid until next().
   [[nodiscard]] std::span<const double> column(const std::string& name) const;
@@ -109,8 +119,15 @@ class ModelTable {
     std::vector<double> values;
   };
 
+  std::int64_t number_of(std::string_view label);
+
   const Model& model_;  // holds the categories
   std::filesystem::path file_;
+  RowUse use_;
+  GroupRows found_groups_;
+  GroupLabels labels_;  // of rows to calibrate with
+  GroupColumn group_column_;
+  std::vector<std::int64_t> groups_;  // of the batch
   std::unique_ptr<TableReader> reader_;
   TableBatch batch_;
   std::uint64_t rows_read_ = 0;

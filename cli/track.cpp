@@ -332,6 +332,12 @@ void run(const TrackArguments& arguments) {
   if (!arguments.save.empty()) require_other_file("--save", arguments.save, used);
   const auto lock = lock_for_update(arguments.model, arguments.save);
   const Model model = load(arguments.model);
+  if (model.grouped()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                arguments.model +
+                    ": a stream has one quantile for all rows, but this model has groups; track a model "
+                    "fitted without --group");
+  }
   if (arguments.observe) {
     run_observe(arguments, model);
   } else {

@@ -261,22 +261,27 @@ void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& ro
 // --- ConformalPredictor
 // ------------------------------------------------------------------------------------------------------------
 
-ConformalPredictor::ConformalPredictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee)
-    : rule_(std::move(rule)), calibration_(std::move(calibration)), sorted_(calibration_, guarantee) {}
+ConformalPredictor::ConformalPredictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee,
+                                       std::uint64_t pool_below)
+    : rule_(std::move(rule)), calibration_(std::move(calibration)), sorted_(calibration_, guarantee, pool_below) {}
 
-void ConformalPredictor::check(const PredictionRows& rows) const {
-  check_rows(rule_, rows);
-  if (calibration_.grouped() && rows.groups.empty() && !rows.predictions.empty()) {
+void ConformalPredictor::check_groups(bool grouped) const {
+  if (calibration_.grouped() && !grouped) {
     throw Error(ErrorCode::kInvalidArgument,
                 "ConformalPredictor: the calibration has groups, but the rows to predict have none; pass a group for "
                 "every row");
   }
-  if (!calibration_.grouped() && !rows.groups.empty() && calibration_.rows_seen() > 0) {
+  if (!calibration_.grouped() && grouped && calibration_.rows_seen() > 0) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "ConformalPredictor: the rows to predict have groups, but the calibration has none; calibrate with groups, or "
         "predict without them");
   }
+}
+
+void ConformalPredictor::check(const PredictionRows& rows) const {
+  check_rows(rule_, rows);
+  if (!rows.predictions.empty()) check_groups(!rows.groups.empty());
   if (sorted_.weighted() && rows.test_weights.empty() && !rows.predictions.empty()) {
     throw Error(
         ErrorCode::kInvalidArgument,
@@ -311,12 +316,19 @@ void ConformalPredictor::intervals(const PredictionRows& rows, std::span<const L
   });
 }
 
+void ConformalPredictor::group_quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels,
+                                         MutableMatrixView out) const {
+  if (!groups.empty()) check_groups(true);
+  sorted_.quantiles(groups, levels, out);
+}
+
 Interval ConformalPredictor::interval(double prediction, std::span<const double> parameters, const Level& level,
-                                      const OutcomeRange& range) const {
-  const PredictionRows row{{&prediction, 1}, {parameters.data(), 1, parameters.size()}};
+                                      const OutcomeRange& range, std::optional<std::int64_t> group) const {
+  PredictionRows row{{&prediction, 1}, {parameters.data(), 1, parameters.size()}};
+  if (group) row.groups = {&*group, 1};
   check(row);
   check_range(range);
-  const double q = sorted_.quantile(level);
+  const double q = sorted_.quantile(level, group.value_or(0));
   double inverse[2] = {0, 0};
   for (const bool above : {false, true}) {
     rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, row, above, 0, 1),

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
+#include <limits>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/labels.hpp>
 
 #include "diagnostics/bins.hpp"
 #include "diagnostics/rows.hpp"
@@ -37,6 +41,11 @@ constexpr double kRoomForChance = 1.5;  // factor on the search rows, to leave e
 constexpr double kFixedShare = 0.5;
 constexpr double kRangeErrorShare = 0.25;
 constexpr double kSlabErrorShare = 0.25;
+
+// Groups without a label of their own.
+constexpr const char* kRestName = "(rest)";
+constexpr const char* kUnseenName = "(not calibrated)";
+constexpr const char* kNoLabelName = "(no label)";
 
 // ---- the verdict
 
@@ -116,6 +125,7 @@ class WeakPlaces {
                                   .feature = feature,
                                   .low = bin.bin.low,
                                   .high = bin.bin.high,
+                                  .label = bin.bin.label,
                                   .coverage = bin.bin.coverage,
                                   .p_value = p},
                         .bin = &bin.bin});
@@ -257,12 +267,35 @@ std::vector<CutFeature> cut_features(const IntervalRows& sampled, const SearchRo
   return cut;
 }
 
+/// Give the bins of groups their labels and order them: integers, texts, groups without a label of their own. The
+/// number of a group whose label is a text means nothing.
+void name_bins(std::vector<BinRows>& bins, const CalibrationRanks& calibration) {
+  std::unordered_map<std::int64_t, std::string_view> labels = {{kNoGroup, kNoLabelName}, {kUnseenGroup, kUnseenName}};
+  for (const GroupRank& group : calibration.groups) labels[group.group] = group.label;
+  for (BinRows& bin : bins) {
+    const std::int64_t group = calibration.row_groups[bin.rows.front()];
+    const auto found = labels.find(group);
+    const std::string number = label_of(group);
+    bin.bin.label = found == labels.end() || found->second.empty() ? number : std::string(found->second);
+    if (bin.bin.label != number) bin.bin.low = bin.bin.high = std::numeric_limits<double>::quiet_NaN();
+  }
+  const auto key = [&](const BinRows& bin) {
+    const bool is_number = !std::isnan(bin.bin.low);
+    return std::tuple(!is_number, is_reserved_group(calibration.row_groups[bin.rows.front()]),
+                      is_number ? std::string_view() : std::string_view(bin.bin.label));
+  };
+  std::ranges::stable_sort(bins, {}, key);
+}
+
 void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
                       const SearchRows& search, const PlaceTest& test, double error) {
   WeakPlaces places(test, error);
   std::vector<BinRows> by_width = internal::bins_by_width(rows, kParts);
   std::vector<BinRows> by_group;
-  if (!calibration.row_groups.empty()) by_group = internal::bins_by_group(rows, calibration.row_groups);
+  if (!calibration.row_groups.empty()) {
+    by_group = internal::bins_by_group(rows, calibration.row_groups);
+    name_bins(by_group, calibration);
+  }
   std::vector<CutFeature> by_feature;
   if (result.verdict != Verdict::kInfinite && rows.outcomes.size() >= kMinSearchRows) {
     places.add(PlaceKind::kWidth, 0, by_width, {});
@@ -320,15 +353,23 @@ CalibrationRanks CalibrationRanks::of_rows(const Level& level, std::uint64_t row
 }
 
 CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Level& level,
-                                      std::span<const std::int64_t> row_groups, const Guarantee& guarantee) {
+                                      std::span<const std::int64_t> row_groups, const Guarantee& guarantee,
+                                      std::uint64_t pool_below) {
   if (row_groups.empty()) return of_rows(level, calibration.rows_kept(), guarantee);
   CalibrationRanks ranks{.row_groups = row_groups, .min_rows = guarantee.min_rows(level)};
-  const std::set<std::int64_t> wanted(row_groups.begin(), row_groups.end());
+  const std::unordered_set<std::int64_t> wanted(row_groups.begin(), row_groups.end());
+  const auto add = [&](std::int64_t group, std::uint64_t rows, std::string label) {
+    if (!wanted.contains(group)) return;
+    ranks.groups.push_back(
+        {.group = group, .rows = rows, .rank = guarantee.rank(level, rows), .label = std::move(label)});
+  };
+  std::uint64_t rest = 0;
   for (const std::int64_t group : calibration.groups()) {
-    if (!wanted.contains(group)) continue;
-    const std::uint64_t rows = calibration.rows(group).size();
-    ranks.groups.push_back({.group = group, .rows = rows, .rank = guarantee.rank(level, rows)});
+    const std::uint64_t rows = calibration.rows_in(group);
+    if (rows <= pool_below) rest += rows;
+    if (rows >= pool_below) add(group, rows, calibration.label(group));
   }
+  if (pool_below > 0) add(kRestGroup, rest, kRestName);
   return ranks;
 }
 
@@ -424,7 +465,7 @@ std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation, s
     case PlaceKind::kFeature:
       return summary(range, internal::printable(features[place.feature]));
     case PlaceKind::kGroup:
-      return summary(range, "group");
+      return "group is " + internal::printable(place.label);
     case PlaceKind::kPrediction:
       return summary(range, "the prediction");
     case PlaceKind::kWidth:

@@ -31,6 +31,9 @@ constexpr std::size_t kStackParameters = 64;
 /// How many numbers of x are copied at a time, so that they stay in the cache of a core.
 constexpr std::size_t kBlockNumbers = std::size_t{1} << 15U;
 
+/// How many quantiles of rows with groups are stored at a time.
+constexpr std::size_t kPartNumbers = std::size_t{1} << 16U;
+
 [[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "Model: " + what); }
 
 void expect_count(std::string_view what, std::size_t found, std::size_t expected) {
@@ -150,6 +153,12 @@ void check_numbers(const ModelParts& parts) {
   if (!std::ranges::is_sorted(parts.fit_residuals)) {
     refuse(ErrorCode::kInvalidArgument, "the quantiles of the fitted residuals are not ascending");
   }
+  if (!parts.group.empty() && !parts.calibration.grouped() && parts.calibration.rows_seen() > 0) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("the model calibrates each group in '{}' separately, but the calibration rows have no groups; "
+                       "pass a group for every row",
+                       internal::printable(parts.group)));
+  }
   if (parts.calibration.weighted()) {
     refuse(ErrorCode::kInvalidArgument, "the calibration has weights; expected one without weights");
   }
@@ -186,11 +195,12 @@ struct Model::Block {
 
 ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
   const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, count); };
-  return {.x = x.slice(first, count), .predictions = part(predictions), .groups = part(groups)};
+  return {.x = x.slice(first, count), .predictions = part(predictions), .groups = part(groups), .labels = labels};
 }
 
 Model::Model(ModelParts parts)
-    : parts_(checked(std::move(parts))), predictor_(parts_.rule, parts_.calibration, parts_.guarantee) {}
+    : parts_(checked(std::move(parts))),
+      predictor_(parts_.rule, parts_.calibration, parts_.guarantee, parts_.pool_groups) {}
 
 const Labels& Model::categories_of(std::size_t feature) const {
   static const Labels kNone;
@@ -328,10 +338,30 @@ void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions
 void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
                       MutableMatrixView lower, MutableMatrixView upper) const {
   check_bounds(rows, levels.size(), predictions, lower, upper);
+  if (!rows.groups.empty()) {
+    grouped_intervals(rows, levels, predictions, lower, upper);
+    return;
+  }
   bounds_by_block(rows, predictions, lower, upper,
                   [&](const Block& block, const MutableMatrixView& low, const MutableMatrixView& high) {
                     predictor_.intervals(block.rows, levels, low, high);
                   });
+}
+
+/// Part by part, so that the quantiles of a group are computed once for many rows.
+void Model::grouped_intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+                              const MutableMatrixView& lower, const MutableMatrixView& upper) const {
+  check(rows);
+  const std::size_t n = rows.x.rows();
+  const std::size_t k = levels.size();
+  const std::size_t part = std::clamp<std::size_t>(kPartNumbers / std::max<std::size_t>(k, 1), 1, n);
+  std::vector<double> quantiles(part * k);
+  for (std::size_t first = 0; first < n; first += part) {
+    const std::size_t count = std::min(part, n - first);
+    predictor_.group_quantiles(rows.groups.subspan(first, count), levels, {quantiles.data(), count, k});
+    intervals_at(rows.slice(first, count), {quantiles.data(), count, k}, predictions.subspan(first, count),
+                 lower.slice(first, count), upper.slice(first, count));
+  }
 }
 
 void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions,
@@ -346,6 +376,10 @@ void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<dou
 
 std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
                            MutableMatrixView lower, MutableMatrixView upper) const {
+  if (grouped()) {
+    refuse(ErrorCode::kInvalidArgument,
+           "a stream has one quantile for all rows, but this model has groups; track a model without groups");
+  }
   std::vector<double> quantiles(online.levels().size());
   online.quantiles(quantiles);
   intervals_at(rows, {quantiles.data(), rows.x.rows(), quantiles.size(), 0}, predictions, lower, upper);
@@ -371,7 +405,8 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   online.observe(batch, observed.scores, observed.covered);
 }
 
-Interval Model::interval(std::span<const double> x, const Level& level, std::optional<double> prediction) const {
+Interval Model::interval(std::span<const double> x, const Level& level, std::optional<double> prediction,
+                         std::optional<std::int64_t> group) const {
   const std::size_t features = parts_.features.size();
   expect_count("numbers in x, one per feature", x.size(), features);
   if (prediction.has_value() != needs_predictions()) {
@@ -390,7 +425,7 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
     wide[features] = f;
     parts_.localizer->evaluate({wide.data(), 1, features + 1}, {parameters.data(), 1, columns});
   }
-  const Interval interval = predictor_.interval(in_units(f, parts_.unit), parameters.span(), level);
+  const Interval interval = predictor_.interval(in_units(f, parts_.unit), parameters.span(), level, {}, group);
   return in_range(interval.lower, interval.upper, parts_.unit, parts_.outcome_range);
 }
 
@@ -439,30 +474,48 @@ void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std:
                          [&](const auto& block, auto y, auto found) { parts_.rule.scores(block, y, found); });
 }
 
-void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
-                      RowNumbers numbers) const {
+void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, RowNumbers numbers,
+                       std::span<double> scores, std::span<bool> above) const {
   const std::size_t n = rows.x.rows();
   expect_count("outcomes, one per row", outcomes.size(), n);
+  expect_count("output scores, one per row", scores.size(), n);
+  expect_count("output sides, one per row", above.size(), n);
   numbers.check(n, "calibrate");
+  if (!parts_.group.empty() && rows.groups.empty() && n > 0) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("the model calibrates each group in '{}' separately; pass a group for every row",
+                       internal::printable(parts_.group)));
+  }
   check_outcomes(outcomes, numbers);
-  Calibration added(calibration.options());
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const double outcome = outcomes[block.first + i];
-      // The rule would report the same error, but in units.
-      if (std::isnan(outcome) || std::isnan(block.rows.predictions[i])) {
-        throw internal::make_error(ErrorCode::kNotFinite,
-                                   "calibrate: row {} has no score: outcome {}, prediction {}; drop such rows from the "
-                                   "calibration and test sets, or impute them",
-                                   numbers[block.first + i], outcome, block.predictions[i]);
-      }
-      y[i] = outcome / parts_.unit;
+      y[i] = outcomes[block.first + i] / parts_.unit;
+      above[block.first + i] = y[i] > block.rows.predictions[i];
     }
-    parts_.rule.calibrate(added, block.rows, {y.data(), count}, numbers.part(block.first, count));
+    const std::span<double> found = scores.subspan(block.first, count);
+    parts_.rule.scores(block.rows, {y.data(), count}, found);
+    const auto missing = std::ranges::find_if(found, [](double score) { return std::isnan(score); });
+    if (missing == found.end()) return;
+    const auto i = static_cast<std::size_t>(missing - found.begin());
+    throw internal::make_error(ErrorCode::kNotFinite,
+                               "calibrate: row {} has no score: outcome {}, prediction {}; drop such rows from the "
+                               "calibration and test sets, or impute them",
+                               numbers[block.first + i], outcomes[block.first + i], block.predictions[i]);
   });
-  calibration.merge(added);
+}
+
+void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
+                      RowNumbers numbers) const {
+  const std::size_t n = rows.x.rows();
+  std::vector<double> scores(n);
+  const auto above = std::make_unique<bool[]>(n);
+  score_rows(rows, outcomes, numbers, scores, {above.get(), n});
+  Calibration added(calibration.options());
+  added.add(numbers, scores, {above.get(), n}, {}, rows.groups);
+  if (rows.labels != nullptr) added.name_groups(*rows.labels);
+  calibration.merge(std::move(added));
 }
 
 void Model::sketch(RowSketch& sketch, const ModelRows& rows, std::span<const double> outcomes) const {

@@ -26,8 +26,10 @@
 // "calibration_sketch", and the text "guarantee", the confidence of a training-conditional guarantee.
 // Format 4 is format 3 with the text "checksum" (safetensors.hpp).
 // Format 5 is format 4 with categorical features: a text "categories.<feature>" of each, by its number, and the arrays
-// "set_nodes", "set_ends" and "set_words" of trees. All models are written in this format; before format 4, versions
-// wrote the oldest format that could hold the model.
+// "set_nodes", "set_ends" and "set_words" of trees; and with the texts "group", the column of group labels, and
+// "pool_groups", below how many calibration rows groups are pooled, each of which may be absent. "calibration" may have
+// labels. All models are written in this format; before format 4, versions wrote the oldest format that could hold the
+// model.
 namespace widthwise {
 namespace {
 
@@ -40,6 +42,7 @@ using internal::text_of;
 constexpr int kFormatWithOnline = 2;
 constexpr int kFormatWithOptions = 3;
 constexpr int kFormatWithCategories = 5;
+constexpr int kFormatWithGroups = 5;
 constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
@@ -127,8 +130,23 @@ int format_of(std::span<const std::byte> bytes) {
 void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (parts.online) writer.put("online", parts.online->serialise());
   if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.to_string());
+  if (!parts.group.empty()) writer.put_text("group", parts.group);
+  if (parts.pool_groups > 0) writer.put_text("pool_groups", std::to_string(parts.pool_groups));
   if (!parts.fit_sketch.empty()) writer.put("fit_sketch", parts.fit_sketch.serialise());
   if (!parts.calibration_sketch.empty()) writer.put("calibration_sketch", parts.calibration_sketch.serialise());
+}
+
+/// A text that is only written if it is not empty.
+std::string nonempty(std::string text, const char* name) {
+  if (text.empty()) refuse(fmt::format("{}: expected a name, found none", name));
+  return text;
+}
+
+/// A number that is only written if it is not 0.
+std::uint64_t positive(std::string_view text, const char* name) {
+  const std::uint64_t number = count_of(text, name);
+  if (number == 0) refuse(fmt::format("{}: expected a positive number, found 0", name));
+  return number;
 }
 
 /// Read the fields of put_optional: all are optional from format 3 on, format 2 has the first, format 1 has none.
@@ -142,6 +160,9 @@ void take_optional(SafetensorsReader& reader, int format, ModelParts& parts) {
   if (const auto text = reader.take_text_if_any("guarantee")) parts.guarantee = Guarantee::parse(*text);
   take("fit_sketch", parts.fit_sketch, RowSketch::deserialise);
   take("calibration_sketch", parts.calibration_sketch, RowSketch::deserialise);
+  if (format < kFormatWithGroups) return;
+  if (auto text = reader.take_text_if_any("group")) parts.group = nonempty(std::move(*text), "group");
+  if (const auto text = reader.take_text_if_any("pool_groups")) parts.pool_groups = positive(*text, "pool_groups");
 }
 
 Model read_model(std::span<const std::byte> bytes) {
@@ -162,6 +183,9 @@ Model read_model(std::span<const std::byte> bytes) {
   parts.outcome_range.high = number_of(reader.take_text("range.high"), "range.high");
   parts.levels = internal::levels_of(reader.take_text("levels"));
   parts.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
+  if (format < kFormatWithGroups && parts.calibration.labelled()) {
+    refuse(fmt::format("group labels in format {}, which has none", format));
+  }
   take_optional(reader, format, parts);
   parts.fit_residuals = reader.take<double>("fit_residuals");
   parts.fit_rows = count_of(reader.take_text("fit_rows"), "fit_rows");

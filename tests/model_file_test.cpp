@@ -263,6 +263,25 @@ Model golden_categorical_model() {
   return Model(std::move(parts));
 }
 
+/// The model of format 1 with labelled groups, some of which are pooled.
+Model golden_grouped_model() {
+  ModelParts parts = golden_model().parts();
+  parts.group = "bezirk";
+  parts.pool_groups = 9;
+  parts.calibration = Calibration();
+  const Model model(parts);
+  const examples::Table table(60, 3, 33);
+  GroupLabels labels;
+  std::vector<std::int64_t> groups;
+  for (std::size_t i = 0; i < table.rows(); ++i) groups.push_back(labels.add(i < 30 ? "Süd" : i < 55 ? "7" : "Nord"));
+  Calibration calibration;
+  ModelRows rows = table.for_model(model);
+  rows.groups = groups;
+  rows.labels = &labels;
+  model.calibrate(calibration, rows, table.y, 0);
+  return model.with_calibration(std::move(calibration));
+}
+
 fs::path golden_state() { return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / "online-2.bin"; }
 
 /// The state of golden/online-2.bin: a stream in batches, one of which is pending in part.
@@ -348,6 +367,45 @@ TEST(ModelFile, TheGoldenFileOfFormat1IsReadForEver) {
     EXPECT_DOUBLE_EQ(at_80.upper, row.at_80.upper);
     EXPECT_DOUBLE_EQ(at_90.lower, row.at_90.lower);
     EXPECT_DOUBLE_EQ(at_90.upper, row.at_90.upper);
+  }
+}
+
+TEST(ModelFile, KeepsGroupsAndTheirLabels) {
+  const Model model = deserialise(serialise(golden_grouped_model()));
+  EXPECT_EQ(model.parts().group, "bezirk");
+  EXPECT_EQ(model.parts().pool_groups, 9U);
+  const Calibration& calibration = model.parts().calibration;
+  EXPECT_EQ(calibration.rows_in(calibration.find_group("Süd")), 30U);
+  EXPECT_EQ(calibration.rows_in(calibration.find_group("7")), 25U);
+  EXPECT_EQ(calibration.rows_in(calibration.find_group("Nord")), 5U);
+  EXPECT_EQ(model.quantile_group(group_number("Nord")), kRestGroup);
+  EXPECT_EQ(serialise(model), serialise(golden_grouped_model()));
+  const std::vector<double> x = {0, 0, 0};
+  EXPECT_LT(model.interval(x, 0.8, {}, group_number("Süd")).upper, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(model.interval(x, 0.9, {}, group_number("Nord")).upper, std::numeric_limits<double>::infinity());
+  EXPECT_THROW((void)model.interval(x, 0.8), Error);
+}
+
+TEST(ModelFile, NothingInTheFieldsOfGroupsIsTrusted) {
+  const std::vector<std::byte> bytes = serialise(golden_grouped_model());
+  const auto refused = [&](const std::string& name, const std::string& text) {
+    Pieces pieces(bytes);
+    pieces.text(name) = text;
+    EXPECT_NE(refusal_of(pieces.together()), "") << name << " = " << text;
+  };
+  refused("group", "");
+  for (const char* text : {"", "0", "-1", "1.5", "x", "18446744073709551616", "1000001"}) refused("pool_groups", text);
+  refused("guarantee", "0.95");
+  // A model whose groups have a name needs groups, and earlier formats have no labels.
+  Pieces ungrouped(serialise(golden_model()));
+  ungrouped.text("group") = "bezirk";
+  EXPECT_NE(refusal_of(ungrouped.together()), "");
+  for (const int format : {1, 2, 3}) {
+    Pieces older(bytes);
+    older.header["__metadata__"].erase("group");
+    older.header["__metadata__"].erase("pool_groups");
+    older.set_format(format);
+    EXPECT_NE(refusal_of(older.together()), "") << format;
   }
 }
 

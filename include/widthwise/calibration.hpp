@@ -4,13 +4,22 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
+#include <widthwise/group_labels.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
+#include <widthwise/matrix_view.hpp>
 
 namespace widthwise {
+
+namespace internal {
+class GroupIndex;
+}  // namespace internal
 
 /// What to do if a level needs more calibration rows than there are.
 enum class WhenTooFew {
@@ -67,6 +76,9 @@ class RowNumbers {
 /// detected, also across groups, whenever both copies would be kept, and thrown by every function that reads the
 /// sample: rows (only within its group), serialise, operator== and the constructor of SortedScores.
 ///
+/// Groups have numbers, which follow from their labels (group_number). The calibration keeps the labels that are not
+/// integers, so it can be merged and read without another list of them.
+///
 /// Either all rows have a group or none. Otherwise rows without groups would be mixed with those of group 0, and
 /// neither would have valid coverage. add and merge throw kInvalidArgument in this case and leave the sample unchanged.
 ///
@@ -92,8 +104,14 @@ class Calibration {
   void add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above = {},
            std::span<const double> weights = {}, std::span<const std::int64_t> groups = {});
 
-  /// Merge the rows of another sample with the same options.
+  /// Merge the rows of another sample with the same options. Throws kBadData if groups with different labels have the
+  /// same number.
   void merge(const Calibration& other);
+  void merge(Calibration&& other);
+
+  /// Give the groups of this sample their labels. Integers, and groups that `labels` does not have, stay as they are.
+  /// Throws kBadData if a group has another label.
+  void name_groups(const GroupLabels& labels);
 
   /// Serialise the sample; equal sets of rows give equal bytes. Little-endian, versioned, with a checksum.
   [[nodiscard]] std::vector<std::byte> serialise() const;
@@ -114,6 +132,21 @@ class Calibration {
 
   /// Whether the rows have groups, even if all of them are in group 0.
   [[nodiscard]] bool grouped() const { return grouped_; }
+
+  /// The label of a group; that of an unknown group is its number.
+  [[nodiscard]] std::string label(std::int64_t group) const;
+
+  /// The number of the group with this label; kUnseenGroup if it has no rows, kNoGroup for an empty label.
+  [[nodiscard]] std::int64_t find_group(std::string_view label) const;
+
+  /// The same for a label that is an integer.
+  [[nodiscard]] std::int64_t find_group(std::int64_t label) const;
+
+  /// Whether a group has a label that is not an integer, so that numbers are not labels.
+  [[nodiscard]] bool labelled() const;
+
+  /// Number of rows kept in one group.
+  [[nodiscard]] std::uint64_t rows_in(std::int64_t group) const;
 
   /// Whether any added row has a weight other than 1, including rows not kept.
   [[nodiscard]] bool weighted() const;
@@ -140,6 +173,7 @@ class Calibration {
     std::uint64_t seen = 0;
     std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();  // upper bound of the priorities of kept rows
     bool weighted = false;
+    std::string label;  // empty for an integer
   };
   struct Reader;
 
@@ -147,6 +181,8 @@ class Calibration {
   void take_groups(bool grouped);
   template <class AddRow>
   void add_groups(std::span<const std::int64_t> groups, const AddRow& add_row);
+  void check_merge(const Calibration& other) const;
+  [[nodiscard]] bool has_no_duplicate() const;
   [[nodiscard]] std::uint64_t max_entries() const;
   void make_room(Sample& sample, std::size_t rows) const;
   void append(Sample& sample, const Entry& entry) const;
@@ -160,18 +196,33 @@ class Calibration {
 };
 
 /// The scores of a calibration, sorted once, for quantiles of any level, one-sided quantiles and p-values.
+///
+/// Small groups can share one quantile. With `pool_below` N > 0, a group with at least N rows has a quantile of its
+/// own. All other groups, including those without any row, take the quantile of the rest: the rows of all groups with
+/// at most N rows. The rest includes groups of exactly N rows because the new row counts as well: with it, a group of
+/// at most N rows out of n + 1 is small, whichever of its rows is the new one. The rows of small groups are then
+/// exchangeable, and coverage holds on average over them (docs/groups.md). It depends on labels alone which groups are
+/// small.
+///
 /// Invariant: immutable. Thread safety: full.
 class SortedScores {
  public:
   SortedScores() = default;
-  /// Throws kInvalidArgument for a training-conditional guarantee with weights: that guarantee needs independent draws
-  /// of one distribution, which weighted rows are not.
-  explicit SortedScores(const Calibration& calibration, const Guarantee& guarantee = {});
+  /// Throws kInvalidArgument for a training-conditional guarantee with weights or with pooled groups: that guarantee
+  /// needs independent draws of one distribution, which weighted rows and the rows of several groups are not. Throws
+  /// kInvalidArgument for pooled groups with weights, and if groups keep fewer than `pool_below` rows.
+  explicit SortedScores(const Calibration& calibration, const Guarantee& guarantee = {}, std::uint64_t pool_below = 0);
 
+  /// The group whose quantile the rows of a group take: itself, kRestGroup if it is pooled, or kUnseenGroup if it has
+  /// no quantile.
+  [[nodiscard]] std::int64_t quantile_group(std::int64_t group) const;
+
+  /// Number of scores of the quantile of a group.
   [[nodiscard]] std::size_t rows(std::int64_t group) const;
   [[nodiscard]] bool has_group(std::int64_t group) const;
   [[nodiscard]] bool weighted() const { return weighted_; }
   [[nodiscard]] const Guarantee& guarantee() const { return guarantee_; }
+  /// The groups with a quantile of their own, ascending.
   [[nodiscard]] std::vector<std::int64_t> groups() const;
 
   /// Return the conformal quantile q of this level: the guarantee().rank(level, n)-th smallest of the n scores of the
@@ -184,6 +235,9 @@ class SortedScores {
   [[nodiscard]] double quantile(const Level& level, std::int64_t group = 0,
                                 std::optional<double> test_weight = std::nullopt,
                                 WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
+
+  /// Write quantile(levels[j], groups[i]) to out (n x k), for n rows without weights. Each group is computed once.
+  void quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels, MutableMatrixView out) const;
 
   /// Return the q of a one-sided bound: y lies below it with probability `level` (with `below` false, above it). Ranks
   /// of the signed scores, ordered from far below the prediction to far above it, are exchangeable as well. The
@@ -224,12 +278,14 @@ class SortedScores {
   class Threshold;
 
   static void accumulate(Sum& sum, double weight);
-  static Group rank_rows(const std::vector<Calibration::Entry>& entries);
+  static Group rank_rows(std::span<const Calibration::Entry> entries);
 
   [[nodiscard]] const Group* find(std::int64_t group) const;
   [[nodiscard]] double checked_weight(const char* where, std::optional<double> test_weight) const;
 
-  std::map<std::int64_t, Group> groups_;
+  std::shared_ptr<const internal::GroupIndex> index_;  // of the groups with a quantile of their own
+  std::vector<Group> groups_;
+  std::optional<Group> rest_;  // if small groups are pooled
   bool weighted_ = false;
   Guarantee guarantee_;
 };

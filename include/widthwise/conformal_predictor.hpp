@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <widthwise/calibration.hpp>
 #include <widthwise/level.hpp>
@@ -82,21 +83,29 @@ class ConformalRule {
 /// Thread safety: full; immutable.
 class ConformalPredictor {
  public:
-  /// Throws kInvalidArgument for a training-conditional guarantee with weights.
-  ConformalPredictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee = {});
+  /// Groups with fewer than `pool_below` rows are pooled, see SortedScores. Throws like SortedScores.
+  ConformalPredictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee = {},
+                     std::uint64_t pool_below = 0);
 
   [[nodiscard]] const ConformalRule& rule() const { return rule_; }
   [[nodiscard]] const Calibration& calibration() const { return calibration_; }
   [[nodiscard]] const Guarantee& guarantee() const { return sorted_.guarantee(); }
+  [[nodiscard]] const SortedScores& sorted() const { return sorted_; }
 
   /// Write the intervals of n rows at k levels: lower and upper are n x k. No allocation per row.
   void intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,
                  MutableMatrixView upper, const OutcomeRange& range = {},
                  WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
 
-  /// The interval of one row at one level, without groups and weights; no allocation.
+  /// Write the quantiles of n rows of these groups at k levels: out is n x k. Throws kInvalidArgument unless the
+  /// calibration has groups and no weights.
+  void group_quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels,
+                       MutableMatrixView out) const;
+
+  /// The interval of one row at one level, without weights; no allocation.
   [[nodiscard]] Interval interval(double prediction, std::span<const double> parameters, const Level& level,
-                                  const OutcomeRange& range = {}) const;
+                                  const OutcomeRange& range = {},
+                                  std::optional<std::int64_t> group = std::nullopt) const;
 
   /// Write p-values of outcomes y (n) to out (n). 1 if the score is NaN. p-values are always marginal.
   void p_values(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const;
@@ -110,6 +119,7 @@ class ConformalPredictor {
   /// Throw unless the rows match the rule, have groups exactly if the calibration has them, and have weights if the
   /// calibration has them.
   void check(const PredictionRows& rows) const;
+  void check_groups(bool grouped) const;
 
   ConformalRule rule_;
   Calibration calibration_;

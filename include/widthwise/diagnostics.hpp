@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <widthwise/level.hpp>
@@ -38,8 +39,9 @@ struct Bin {
   double low = 0;   ///< smallest value in the bin, or the number of the group (exact up to 2^53)
   double high = 0;  ///< largest value in the bin
   Proportion coverage;
-  double mean_width = 0;  ///< +infinity if any interval is infinite
-  bool weak = false;      ///< whether the test of `evaluate` finds coverage below the level
+  double mean_width = 0;   ///< +infinity if any interval is infinite
+  bool weak = false;       ///< whether the test of `evaluate` finds coverage below the level
+  std::string label = {};  ///< label of the group; empty for a range of numbers
 };
 
 /// Summary statistics of n intervals of one level.

@@ -53,6 +53,7 @@ struct GroupRank {
   std::int64_t group = 0;
   std::uint64_t rows = 0;
   std::uint64_t rank = 1;  ///< above `rows` if intervals are infinite
+  std::string label = {};
 };
 
 /// The calibration ranks of the intervals of n rows at one level.
@@ -65,10 +66,11 @@ struct CalibrationRanks {
   [[nodiscard]] static CalibrationRanks of_rows(const Level& level, std::uint64_t rows,
                                                 const Guarantee& guarantee = {});
 
-  /// The ranks of a calibration for rows of these groups (n, or empty).
+  /// The ranks of a calibration for rows of these groups (n, or empty). With groups pooled below `pool_below` rows,
+  /// row_groups are those of SortedScores::quantile_group.
   [[nodiscard]] static CalibrationRanks of(const Calibration& calibration, const Level& level,
                                            std::span<const std::int64_t> row_groups = {},
-                                           const Guarantee& guarantee = {});
+                                           const Guarantee& guarantee = {}, std::uint64_t pool_below = 0);
 };
 
 /// The expected coverage of n exchangeable rows with these quantiles.
@@ -109,6 +111,7 @@ struct WeakPlace {
   double high = 0;
   bool reaches_min = false;
   bool reaches_greatest = false;
+  std::string label = {};  ///< for kGroup
   Proportion coverage = {};
   double p_value = 1;  ///< before the correction for the number of places
 };

@@ -32,6 +32,8 @@ struct ModelParts {
   std::vector<Labels> categories = {};                ///< of each feature, none of a number; or empty: all are numbers
   std::string target = {};                            ///< name of the column of outcomes; may be empty
   std::string prediction = {};                        ///< name of the column of f(x); empty if `base` predicts
+  std::string group = {};                             ///< name of the column of group labels; may be empty
+  std::uint64_t pool_groups = 0;                      ///< groups with fewer calibration rows are pooled; 0: none
   std::shared_ptr<const RowFunction> base = {};       ///< x -> f(x), or null if predictions are given with the rows
   std::shared_ptr<const RowFunction> localizer = {};  ///< (x, f(x)) -> parameters, or null if the rule has none
   ConformalRule rule;
@@ -52,7 +54,8 @@ struct ModelParts {
 struct ModelRows {
   MatrixView x;  ///< n x features; NaN is a missing value. A category is the number of its label, NaN if it has none
   std::span<const double> predictions = {};   ///< n if the model has no base model, else empty
-  std::span<const std::int64_t> groups = {};  ///< n, or empty if the calibration has no groups
+  std::span<const std::int64_t> groups = {};  ///< n numbers of groups, or empty if the calibration has no groups
+  const GroupLabels* labels = nullptr;        ///< labels of groups, for calibrate; null if all are integers
 
   /// A range of consecutive rows.
   [[nodiscard]] ModelRows slice(std::size_t first, std::size_t count) const;
@@ -81,6 +84,17 @@ class Model {
 
   /// If the calibration has no rows: why all intervals are infinite, and how to fix it. Empty otherwise.
   [[nodiscard]] std::string uncalibrated() const;
+
+  /// Whether rows need groups: the calibration has them, or will have them.
+  [[nodiscard]] bool grouped() const { return !parts_.group.empty() || parts_.calibration.grouped(); }
+
+  /// The group whose quantile the rows of a group take, see SortedScores.
+  [[nodiscard]] std::int64_t quantile_group(std::int64_t group) const {
+    return predictor_.sorted().quantile_group(group);
+  }
+
+  /// Number of scores of the quantile of a group.
+  [[nodiscard]] std::uint64_t quantile_rows(std::int64_t group) const { return predictor_.sorted().rows(group); }
 
   /// Throw kBadData, with the number of rows and examples, if outcomes y lie outside the range: no interval contains
   /// them, so coverage measured with them is meaningless. A missing outcome (NaN) is not an error.
@@ -117,10 +131,11 @@ class Model {
   void observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
                std::span<const double> outcomes) const;
 
-  /// The interval of one row; `prediction` is required for models without a base model and not allowed otherwise. No
-  /// allocation up to 512 features.
+  /// The interval of one row; `prediction` is required for models without a base model and not allowed otherwise, and
+  /// so is the number of its group for models with groups. No allocation up to 512 features.
   [[nodiscard]] Interval interval(std::span<const double> x, const Level& level,
-                                  std::optional<double> prediction = std::nullopt) const;
+                                  std::optional<double> prediction = std::nullopt,
+                                  std::optional<std::int64_t> group = std::nullopt) const;
 
   /// Write p-values of outcomes y (n) to out (n).
   void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
@@ -135,10 +150,16 @@ class Model {
   /// is NaN.
   void scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
+  /// Write the scores of n rows for a calibration, and on which side of the prediction their outcomes lie. Throws like
+  /// calibrate.
+  void score_rows(const ModelRows& rows, std::span<const double> outcomes, RowNumbers numbers, std::span<double> scores,
+                  std::span<bool> above) const;
+
   /// Add n rows, which nothing was fitted on, to a calibration: all of them or, if it throws, none. Throws kNotFinite,
   /// with the row, if there is no score; kBadData for outcomes outside the range; kInvalidArgument for rows with groups
-  /// and a calibration without groups, or the reverse. A table can be added in several calls. Row numbers are either
-  /// consecutive over these calls, or keys of the rows; with keys, neither order nor partition changes the calibration.
+  /// and a calibration or a model without groups, or the reverse. A table can be added in several calls. Row numbers
+  /// are either consecutive over these calls, or keys of the rows; with keys, neither order nor partition changes the
+  /// calibration.
   void calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
                  RowNumbers numbers) const;
 
@@ -151,6 +172,8 @@ class Model {
   void check(const ModelRows& rows) const;
   void check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
                     const MutableMatrixView& lower, const MutableMatrixView& upper) const;
+  void grouped_intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+                         const MutableMatrixView& lower, const MutableMatrixView& upper) const;
   void from_units(MutableMatrixView lower, MutableMatrixView upper) const;
   template <class Use>
   void for_each_block(const ModelRows& rows, const Use& use) const;

@@ -29,8 +29,12 @@ enum class NonFinite {
 inline constexpr double kSpreadConfidence = 0.95;
 
 /// "intervals of level 0.99 are infinite: the level needs 99 calibration rows, the model has 50". Empty when the model
-/// has enough calibration rows.
+/// has enough calibration rows. With groups, the message lists those with infinite intervals.
 [[nodiscard]] std::string infinite_warning(const Model& model, const Level& level);
+
+/// "cover 85.1% to 94.0% of new outcomes in the smallest group (112 rows), with 95% confidence", and which groups have
+/// infinite intervals.
+[[nodiscard]] std::string grouped_coverage(const Model& model, const Level& level);
 
 // ---- small values
 

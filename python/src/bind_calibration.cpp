@@ -8,11 +8,19 @@ namespace {
 
 void add(SharedCalibration& shared, const Doubles& scores, const std::optional<std::uint64_t>& first_row,
          const std::optional<Booleans>& above, const std::optional<Doubles>& weights,
-         const std::optional<Integers>& groups, const std::optional<Keys>& keys) {
+         const std::optional<Integers>& groups, const std::optional<Keys>& keys, const GroupLabels* labels) {
   locked(
       [&](Calibration& calibration) {
         const RowNumbers numbers = numbers_of(first_row.value_or(calibration.rows_seen()), keys);
-        calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
+        if (calibration.weighted() || labels == nullptr) {
+          calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
+          if (labels != nullptr) calibration.name_groups(*labels);
+          return;
+        }
+        Calibration added(calibration.options());
+        added.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
+        added.name_groups(*labels);
+        calibration.merge(std::move(added));
       },
       shared);
 }
@@ -54,6 +62,11 @@ Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t 
 }  // namespace
 
 void bind_calibration(nb::module_& module) {
+  nb::class_<GroupLabels>(module, "GroupLabels", "Labels of groups that are not integers, by number.")
+      .def(nb::init<>())
+      .def(
+          "add", [](GroupLabels& self, const std::vector<std::string>& labels) { return self.add(labels); },
+          nb::arg("labels"));
   nb::class_<SharedCalibration>(module, "Calibration")
       .def(
           "__init__",
@@ -62,18 +75,37 @@ void bind_calibration(nb::module_& module) {
           },
           nb::arg("capacity") = Calibration::Options().capacity, nb::arg("seed") = Calibration::Options().seed)
       .def("add", &add, nb::arg("scores"), nb::arg("first_row").none(), nb::arg("above").none(),
-           nb::arg("weights").none(), nb::arg("groups").none(), nb::arg("keys").none() = nb::none())
+           nb::arg("weights").none(), nb::arg("groups").none(), nb::arg("keys").none() = nb::none(),
+           nb::arg("labels").none() = nb::none())
       .def("merge", &merge<Calibration>, nb::arg("other"))
       .def("to_bytes", &bytes_of<Calibration>)
       .def_static("from_bytes", &guarded_from<Calibration>, nb::arg("data"))
       .def_prop_ro("rows_seen", &read<&Calibration::rows_seen, Calibration>)
       .def_prop_ro("rows_kept", &read<&Calibration::rows_kept, Calibration>)
       .def_prop_ro("groups", &read<&Calibration::groups, Calibration>)
+      .def_prop_ro("labels",
+                   [](const SharedCalibration& self) {
+                     return locked(
+                         [](const Calibration& calibration) {
+                           std::vector<std::string> labels;
+                           for (const std::int64_t group : calibration.groups())
+                             labels.push_back(calibration.label(group));
+                           return labels;
+                         },
+                         self);
+                   })
+      .def_prop_ro("labelled", &read<&Calibration::labelled, Calibration>)
       .def_prop_ro("grouped", &read<&Calibration::grouped, Calibration>)
       .def_prop_ro("capacity", [](const SharedCalibration& self) { return read<&Calibration::options>(self).capacity; })
       .def_prop_ro("seed", [](const SharedCalibration& self) { return read<&Calibration::options>(self).seed; })
       .def("duplicate", &read<&Calibration::duplicate, Calibration>)
       .def("scores", &scores, nb::arg("group") = 0)
+      .def(
+          "find_group",
+          [](const SharedCalibration& self, const std::string& label) {
+            return locked([&](const Calibration& calibration) { return calibration.find_group(label); }, self);
+          },
+          nb::arg("label"))
       .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().to_string());
   nb::class_<SharedSketch>(module, "RowSketch", "Content hashes of rows in bounded memory.")
       .def("__init__", [](SharedSketch* self) { new (self) SharedSketch(RowSketch()); })

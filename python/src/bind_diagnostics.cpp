@@ -23,9 +23,9 @@ nb::list to_list(const std::vector<Bin>& bins) { return nb::cast<nb::list>(value
 
 CalibrationRanks ranks_of(const Model* model, std::uint64_t calibration_rows, const std::optional<Integers>& groups,
                           double level, const std::string& guarantee) {
-  return model != nullptr
-             ? CalibrationRanks::of(model->parts().calibration, level, span_of(groups), model->parts().guarantee)
-             : CalibrationRanks::of_rows(level, calibration_rows, Guarantee::parse(guarantee));
+  return model != nullptr ? CalibrationRanks::of(model->parts().calibration, level, span_of(groups),
+                                                 model->parts().guarantee, model->parts().pool_groups)
+                          : CalibrationRanks::of_rows(level, calibration_rows, Guarantee::parse(guarantee));
 }
 
 nb::dict expected_coverage(const Model* model, std::uint64_t calibration_rows, const std::optional<Integers>& groups,

@@ -32,6 +32,7 @@ struct FitColumns {
   std::uint64_t first_row = 0;
   std::uint64_t calibrated_later = 0;                     ///< rows that the caller adds to the calibration set
   std::vector<std::vector<std::string>> categories = {};  ///< of the columns, none of numbers; or none at all
+  std::string group = {};                                 ///< name of the column of groups
 };
 
 FitOptions fit_options(const OptionValues& values) {
@@ -44,6 +45,7 @@ FitOptions fit_options(const OptionValues& values) {
 std::tuple<Model, std::string, std::string> fit_table(const Table& table, const Doubles& y,
                                                       const std::optional<Doubles>& predictions,
                                                       const std::optional<Doubles>& cv_predictions,
+                                                      const std::optional<Integers>& groups, const GroupLabels* labels,
                                                       const FitColumns& columns, const FitOptions& options,
                                                       const TrainerOptions& trainer_options,
                                                       const nb::object& progress) {
@@ -67,7 +69,10 @@ std::tuple<Model, std::string, std::string> fit_table(const Table& table, const 
                 .prediction = columns.prediction,
                 .first_row = columns.first_row,
                 .categories = {columns.categories.begin(), columns.categories.end()},
-                .cv_predictions = span_of(cv_predictions)},
+                .cv_predictions = span_of(cv_predictions),
+                .groups = span_of(groups),
+                .labels = labels,
+                .group = columns.group},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
   }();
   result.report.calibration_rows += columns.calibrated_later;
@@ -120,21 +125,24 @@ void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& ra
 void bind_fit(nb::module_& module) {
   register_xgboost();
   nb::class_<FitColumns>(module, "FitColumns")
-      .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t, std::vector<std::vector<std::string>>>(),
+      .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t, std::vector<std::vector<std::string>>,
+                    std::string>(),
            nb::kw_only(), nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"), nb::arg("calibrated_later"),
-           nb::arg("categories"));
+           nb::arg("categories"), nb::arg("group"));
   module.def(
       "fit",
       [](const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
-         const std::optional<Doubles>& cv_predictions, const FitColumns& columns, const OptionValues& options,
-         const OptionValues& trainers, const nb::object& progress) {
+         const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
+         const FitColumns& columns, const OptionValues& options, const OptionValues& trainers,
+         const nb::object& progress) {
         TrainerOptions trainer_options;
         TrainerOptions::table().set(trainer_options, trainers);
-        return fit_table(table, y, predictions, cv_predictions, columns, fit_options(options), trainer_options,
-                         progress);
+        return fit_table(table, y, predictions, cv_predictions, groups, labels, columns, fit_options(options),
+                         trainer_options, progress);
       },
       nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(), nb::arg("cv_predictions").none(),
-      nb::arg("columns"), nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
+      nb::arg("groups").none(), nb::arg("labels").none(), nb::arg("columns"), nb::arg("options"), nb::arg("trainers"),
+      nb::arg("progress").none());
   module.def("check_fit_options", [](const OptionValues& options) { (void)fit_options(options); }, nb::arg("options"));
   module.def("fit_option_list", [] { return to_list(FitOptions::table().infos()); });
   module.def("trainer_option_list", [] { return to_list(TrainerOptions::table().infos()); });

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <widthwise/group_rows.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
@@ -142,19 +143,56 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
 
 void calibrate(const Model& model, SharedCalibration& shared, const Table& table, const OptionalDoubles& predictions,
                const OptionalIntegers& groups, const Doubles& outcomes, std::uint64_t first_row,
-               const std::optional<Keys>& keys) {
+               const std::optional<Keys>& keys, const GroupLabels* labels) {
   check_outcomes(table, outcomes);
   const RowNumbers numbers = numbers_of(first_row, keys);
   numbers.check(table.rows(), "calibrate");
   // All of them at once, by their keys or positions, before any part is added.
   model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(0));
   // All rows or, when one is refused, none.
-  Calibration added(read<&Calibration::options>(shared));
+  const std::size_t n = table.rows();
+  std::vector<double> scores(n);
+  const auto above = std::make_unique<bool[]>(n);
   Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& part, std::size_t first) {
     const std::size_t count = part.x.rows();
-    model.calibrate(added, part, span_of(outcomes).subspan(first, count), numbers.part(first, count));
+    model.score_rows(part, span_of(outcomes).subspan(first, count), numbers.part(first, count),
+                     std::span(scores).subspan(first, count), {above.get() + first, count});
   });
-  locked([&](Calibration& calibration) { calibration.merge(added); }, shared);
+  Calibration added(read<&Calibration::options>(shared));
+  {
+    const nb::gil_scoped_release release;
+    added.add(numbers, scores, {above.get(), n}, {}, span_of(groups));
+    if (labels != nullptr) added.name_groups(*labels);
+  }
+  locked([&](Calibration& calibration) { calibration.merge(std::move(added)); }, shared);
+}
+
+/// The groups of rows with these integers as labels, and a warning of those without calibration rows.
+std::pair<Numbers, std::string> find_integers(const Model& model, const Integers& labels) {
+  auto numbers = std::make_unique_for_overwrite<std::int64_t[]>(labels.size());
+  GroupRows groups(model);
+  {
+    const nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < labels.size(); ++i) numbers[i] = groups.find(span_of(labels)[i]);
+  }
+  return {give<Numbers>(std::move(numbers), {labels.size()}), groups.warning()};
+}
+
+/// The same for distinct texts, each with its number of rows.
+std::pair<std::vector<std::int64_t>, std::string> find_labels(const Model& model,
+                                                              const std::vector<std::string>& labels,
+                                                              const std::vector<std::uint64_t>& rows) {
+  GroupRows groups(model);
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < labels.size(); ++i) numbers.push_back(groups.find(labels[i], rows.at(i)));
+  return {std::move(numbers), groups.warning()};
+}
+
+/// The groups whose quantiles rows of these groups take.
+Numbers quantile_groups(const Model& model, const Integers& groups) {
+  auto numbers = std::make_unique_for_overwrite<std::int64_t[]>(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) numbers[i] = model.quantile_group(span_of(groups)[i]);
+  return give<Numbers>(std::move(numbers), {groups.size()});
 }
 
 /// Without a sketch the rows of the calibration are not known.
@@ -313,6 +351,9 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("categories", &categories_of)
       .def_prop_ro("target", [](const Model& self) { return self.parts().target; })
       .def_prop_ro("prediction", [](const Model& self) { return self.parts().prediction; })
+      .def_prop_ro("group", [](const Model& self) { return self.parts().group; })
+      .def_prop_ro("pool_groups", [](const Model& self) { return self.parts().pool_groups; })
+      .def_prop_ro("grouped", &Model::grouped)
       .def_prop_ro("needs_predictions", &Model::needs_predictions)
       .def_prop_ro("transform", [](const Model& self) { return std::string(self.parts().rule.transform().name()); })
       .def_prop_ro("gamma", [](const Model& self) { return self.parts().rule.transform().options().gamma; })
@@ -370,7 +411,11 @@ void bind_model(nb::module_& module) {
       .def("half_widths", &half_widths, nb::arg("table"), nb::arg("predictions").none(), nb::arg("scores"))
       .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
       .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
-           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none())
+           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none(),
+           nb::arg("labels").none() = nb::none())
+      .def("find_integers", &find_integers, nb::arg("labels"))
+      .def("find_labels", &find_labels, nb::arg("labels"), nb::arg("rows"))
+      .def("quantile_groups", &quantile_groups, nb::arg("groups"))
       .def("uncalibrated", &Model::uncalibrated)
       .def(
           "infinite_warning", [](const Model& self, double level) { return infinite_warning(self, level); },

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables
+from ._groups import for_calibration, for_prediction
 from ._intervals import bound_names
 from ._localizer import Localizer
-from ._model import features_of, groups_of, not_fitted
+from ._model import features_of, not_fitted
 from ._options import Levels
 from ._predictor import Predictor
 from ._tables import Floats
@@ -103,8 +104,11 @@ def _predictions(model: _core.Model, batch: Any) -> Floats | None:
     return _number(batch, model.prediction) if model.needs_predictions else None
 
 
-def _groups(batch: Any, column: str | None, rows: int) -> NDArray[np.int64] | None:
-    return None if column is None else groups_of(np.asarray(batch[column]), rows)
+def group_column(model: _core.Model, groups: str | None) -> str | None:
+    """The column of groups: by default the one that the model was fitted with."""
+    if groups is None and not model.group and model.calibration.grouped:
+        raise ValueError("the calibration has groups; pass the name of the group column as groups=")
+    return groups or model.group or None
 
 
 def needed_columns(model: _core.Model, *more: str | None) -> list[str]:
@@ -133,10 +137,8 @@ class Intervals:
     def of(cls, predictor: Predictor, confidence_level: Levels | None, groups: str | None) -> Intervals:
         levels = list(dict.fromkeys(predictor._checked_levels(confidence_level)))
         model = predictor._model
-        if groups is None and model.calibration.grouped:
-            raise ValueError("the calibration has groups; pass the name of the group column as groups=")
         names = [] if model.needs_predictions else ["prediction"]
-        return cls(levels, names + bound_names(levels), groups)
+        return cls(levels, names + bound_names(levels), group_column(model, groups))
 
     def check(self, model: _core.Model, there: Sequence[str]) -> None:
         """Raise if a required column is missing or an output column exists."""
@@ -148,7 +150,8 @@ class Intervals:
     def columns(self, model: _core.Model, batch: Any) -> dict[str, Floats]:
         table = _features(model, batch)
         predictions = _predictions(model, batch)
-        made, bounds = model.intervals(table, predictions, _groups(batch, self.groups, table.rows), self.levels)
+        labels = None if self.groups is None else batch[self.groups]
+        made, bounds = model.intervals(table, predictions, for_prediction(model, labels, table.rows), self.levels)
         columns = [] if predictions is not None else [made]
         for j in range(len(self.levels)):
             columns += [bounds[:, 0, j], bounds[:, 1, j]]
@@ -201,7 +204,7 @@ class Calibrating:
             )
         if not (target or model.target):
             raise ValueError("the model has no target column; pass its name as target=")
-        return cls(key, target or model.target, groups)
+        return cls(key, target or model.target, groups or model.group or None)
 
     def needed(self, model: _core.Model) -> list[str]:
         return needed_columns(model, self.target, self.groups, self.key)
@@ -268,8 +271,9 @@ class Calibrating:
         _check_finite(keys, outcomes, self.target)
         _check_finite(keys, made, model.prediction or "the prediction")
         outcomes = np.ascontiguousarray(outcomes)
-        groups = _groups(batch, self.groups, table.rows)
-        model.calibrate(scored.scores, table, predictions, groups, outcomes, 0, keys)
+        groups = None if self.groups is None else for_calibration(batch[self.groups], table.rows)
+        numbers, labels = (None, None) if groups is None else groups
+        model.calibrate(scored.scores, table, predictions, numbers, outcomes, 0, keys, labels)
         scored.residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
         scored.rows.merge(model.sketch(table, outcomes))
 
@@ -336,7 +340,7 @@ class Cluster(ABC):
         confidence_level : float or list of floats, optional
             By default the levels of the model.
         groups : str, optional
-            Column with the group of each row. Required when the calibration has groups.
+            Column with the labels of groups, if the model has groups. By default the column of the fit.
 
         Returns
         -------
@@ -371,7 +375,8 @@ class Cluster(ABC):
         target : str, optional
             Column of outcomes. By default the target of the model.
         groups : str, optional
-            Column of integers. Each group is calibrated separately (Mondrian calibration).
+            Column of labels. Each group is calibrated separately (Mondrian calibration). By default the column of the
+            fit, if the model was fitted with groups.
         replace : bool, default=False
             Discard the existing calibration set.
 

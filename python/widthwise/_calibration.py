@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core, _tables
+from ._groups import for_calibration, label_of
 from ._options import Guarantee, guarantee_text, real, whole
 from ._tables import Floats
 
@@ -75,8 +76,8 @@ class Calibration:
             Likelihood ratios of the test to the calibration distribution under covariate shift, up to a constant
             factor. `quantile` and
             `p_values` then need `test_weight`, the ratio at the row to predict, with the same factor.
-        groups : array-like of int, optional
-            Calibrate each group separately (Mondrian). Either all rows of a calibration have a group or none.
+        groups : array-like, optional
+            Labels: text, integers or booleans. Calibrate each group separately (Mondrian). Either all rows of a calibration have a group or none.
         first_row : int, optional
             Number of the first row. Row numbers are unique among all calibrations that are merged; by default they
             continue from the rows added before.
@@ -92,13 +93,15 @@ class Calibration:
         n = len(values)
         if key is not None and first_row is not None:
             raise ValueError("pass either first_row or key, not both")
+        numbers, labels = for_calibration(groups, n) or (None, None)
         self._core.add(
             values,
             None if first_row is None else whole(first_row, "first_row"),
             None if above is None else _tables.booleans(above, "above", n),
             None if weights is None else _tables.numbers(weights, "weights", n),
-            None if groups is None else _tables.integers(groups, "groups", n),
+            numbers,
             None if key is None else _tables.keys(key, n),
+            labels,
         )
         return self
 
@@ -113,7 +116,7 @@ class Calibration:
         self,
         confidence_level: float,
         *,
-        group: int | None = None,
+        group: int | str | None = None,
         test_weight: float | None = None,
         guarantee: Guarantee = "marginal",
     ) -> float:
@@ -122,8 +125,8 @@ class Calibration:
         Parameters
         ----------
         confidence_level : float
-        group : int, optional
-            Group of the row to predict, if the calibration has groups.
+        group : int or str, optional
+            Label of the group of the row to predict, if the calibration has groups.
         test_weight : float, optional
             Likelihood ratio of the row to predict, on the scale of the calibration weights, if there are weights.
         guarantee : "marginal" or float, default="marginal"
@@ -133,14 +136,16 @@ class Calibration:
         weight = None if test_weight is None else real(test_weight, "test_weight")
         return sorted_scores.quantile(real(confidence_level, "confidence_level"), self._group(group), weight)
 
-    def p_values(self, scores: ArrayLike, *, group: int | None = None, test_weight: ArrayLike | None = None) -> Floats:
+    def p_values(
+        self, scores: ArrayLike, *, group: int | str | None = None, test_weight: ArrayLike | None = None
+    ) -> Floats:
         """Return the conformal p-values of scores; small for unusually large scores.
 
         Parameters
         ----------
         scores : array-like of shape (n,)
-        group : int, optional
-            Group of these rows, if the calibration has groups.
+        group : int or str, optional
+            Label of the group of these rows, if the calibration has groups.
         test_weight : float or array-like of shape (n,), optional
             Likelihood ratios of these rows, on the scale of the calibration weights, if there are weights.
         """
@@ -150,10 +155,10 @@ class Calibration:
             weights = np.ascontiguousarray(np.broadcast_to(_tables.floats(test_weight, "test_weight"), values.shape))
         return self._core.sorted().p_values(values, self._group(group), weights)
 
-    def _group(self, group: int | None) -> int:
+    def _group(self, group: int | str | None) -> int:
         if group is None and self._core.grouped:
             raise ValueError("the calibration has groups; pass the group of the row to predict as group=")
-        return 0 if group is None else whole(group, "group", minimum=-(2**63), maximum=2**63 - 1)
+        return 0 if group is None else self._core.find_group(label_of(group) or "")
 
     @property
     def rows_seen(self) -> int:
@@ -161,9 +166,12 @@ class Calibration:
         return self._core.rows_seen
 
     @property
-    def groups(self) -> list[int]:
-        """The groups in ascending order."""
-        return self._core.groups
+    def groups(self) -> list[int | str]:
+        """The labels of the groups: integers in ascending order, then text."""
+        labels: list[int | str] = []
+        for number, label in zip(self._core.groups, self._core.labels, strict=True):
+            labels.append(number if label == str(number) else label)
+        return sorted(labels, key=lambda label: (isinstance(label, str), label))
 
     def to_bytes(self) -> bytes:
         """Serialise the calibration; equal sets of rows give equal bytes."""

@@ -110,6 +110,8 @@ def evaluate(
     levels: list[float],
 ) -> Evaluation:
     """Evaluate a model; weak places are searched in the features that it was fitted with."""
+    if groups is not None:
+        groups = model.quantile_groups(groups)
     predictions, intervals = model.intervals(table, y_pred, groups, levels)
     return _evaluate(intervals, outcomes, levels, table, model=model, predictions=predictions, groups=groups)
 

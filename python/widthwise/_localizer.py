@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from . import _core, _tables
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
+from ._groups import Groups, column_of
 from ._model import HasModel, add_rows, first_row_of, inputs_of, load_model
 from ._options import (
     Goal,
@@ -76,6 +77,8 @@ class Localizer(HasModel):
         Also train the opposite goal, for the fit report; fitting is faster without it.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals of a `Predictor` with this localizer, see `WidthwiseRegressor`.
+    pool_groups : "none", "auto" or int, default="none"
+        Which groups a `Predictor` with this localizer pools, see `WidthwiseRegressor`.
     holdout_fraction : float, default=0.2
         Share of the rows held out for early stopping and the fit report.
     localizer_options : dict, optional
@@ -125,6 +128,7 @@ class Localizer(HasModel):
         verbose: int = 0,
         compare: bool = True,
         guarantee: Guarantee = "marginal",
+        pool_groups: int | str = "none",
         holdout_fraction: float = 0.2,
         localizer_options: dict[str, Any] | None = None,
         fit_options: dict[str, Any] | None = None,
@@ -139,6 +143,7 @@ class Localizer(HasModel):
             level_window=level_window,
             outcome_range=range_of(outcome_range),
             guarantee=guarantee,
+            pool_groups=pool_groups,
             compare=compare,
             holdout_fraction=holdout_fraction,
             seed=whole(random_state, "random_state"),
@@ -200,6 +205,8 @@ class Localizer(HasModel):
         may_be_exact: bool = False,
         cross_validated: bool = False,
         calibrated_later: int = 0,
+        groups: Groups | None = None,
+        group: str = "",
     ) -> None:
         table = features.table
         options = {
@@ -237,12 +244,15 @@ class Localizer(HasModel):
                 y=y,
                 predictions=None if cross_validated else y_pred,
                 cv_predictions=y_pred if cross_validated else None,
+                groups=None if groups is None else groups.numbers,
+                labels=None if groups is None else groups.labels,
                 columns=_core.FitColumns(
                     target=target,
                     prediction=prediction,
                     first_row=first_row_of(table, y),
                     calibrated_later=calibrated_later,
                     categories=features.categories,
+                    group=group,
                 ),
                 options=options,
                 trainers=trainers,
@@ -355,8 +365,8 @@ class Localizer(HasModel):
             Fresh rows, with outcomes and predictions by the deployed model; never cross-validated predictions, which
             other models made. Rows that fitted the localizer, or are already in `calibration`, are refused in any order
             and format.
-        groups : array-like of int, optional
-            Calibrate each group separately (Mondrian). Every row of a calibration has a group, or none has.
+        groups : array-like, optional
+            Labels of groups, to calibrate each separately (Mondrian): text, integers or booleans. Every row of a calibration has a group, or none has.
         key : array-like of int, optional
             A number for each row that no other row has, in this call or another: then the order of the rows and their
             partition into calls do not matter.
@@ -365,7 +375,8 @@ class Localizer(HasModel):
         """
         calibration = calibration if calibration is not None else Calibration()
         model = self._fitted_model()
-        add_rows(model, calibration, *inputs_of(model, X, y_pred), groups, y, key, "a new Calibration")
+        found = column_of(model, X, groups)
+        add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration")
         return calibration
 
     def __repr__(self) -> str:

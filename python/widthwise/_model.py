@@ -8,10 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from . import _core, _tables
+from . import _core, _groups, _tables
 from ._options import file_of
 from ._tables import Floats
 
@@ -124,10 +121,6 @@ def inputs_of(model: _core.Model, X: Any, y_pred: Any) -> tuple[_core.Table, Flo
     return table, _tables.numbers(y_pred, "y_pred", table.rows)
 
 
-def groups_of(groups: Any, rows: int) -> NDArray[np.int64] | None:
-    return None if groups is None else _tables.integers(groups, "groups", rows)
-
-
 def add_rows(
     model: _core.Model,
     calibration: Calibration,
@@ -146,10 +139,11 @@ def add_rows(
     rows = model.sketch(table, outcomes)
     first_row = first_row_of(table, outcomes)
     keys = None if key is None else _tables.keys(key, table.rows)
-    group_of_row = groups_of(groups, table.rows)
+    group_of_row = _groups.for_calibration(groups, table.rows)
+    numbers, labels = (None, None) if group_of_row is None else group_of_row
     with calibration._lock:
         model.require_new_rows(rows, calibration._rows, replace)
-        model.calibrate(calibration._core, table, y_pred, group_of_row, outcomes, first_row, keys)
+        model.calibrate(calibration._core, table, y_pred, numbers, outcomes, first_row, keys, labels)
         calibration._rows.merge(rows)
     residuals = outcomes - (model.predictions(table) if y_pred is None else y_pred)
     if warning := model.in_sample_warning(residuals):

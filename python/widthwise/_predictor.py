@@ -6,11 +6,15 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _core, _tables
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
+from ._groups import column_of, for_prediction
 from ._intervals import interval_frame
-from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, groups_of, load_model
+from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, load_model
 from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from ._tables import Floats
 
@@ -114,8 +118,10 @@ class Predictor(HasModel):
         y_pred : array-like of shape (n,), optional
             Predictions, if the model has no base model.
         confidence_level : float or list of k floats, optional
-        groups : array-like of int, optional
-            Groups of the rows, if the calibration has groups. A group that was not calibrated gets infinite intervals.
+        groups : array-like or str, optional
+            Labels of the groups of the rows, or the name of their column in X, if the calibration has groups. By
+            default the column of X that the model was fitted with. A group without calibration rows gets infinite
+            intervals, unless small groups are pooled.
         as_frame : bool, default=False
             Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
             so on, as ``widthwise predict`` names them.
@@ -128,7 +134,7 @@ class Predictor(HasModel):
         """
         levels = self._checked_levels(confidence_level)
         table, predictions = self._inputs(X, y_pred)
-        made, bounds = self._model.intervals(table, predictions, groups_of(groups, table.rows), levels)
+        made, bounds = self._model.intervals(table, predictions, self._groups(X, groups, table.rows), levels)
         return interval_frame(made, bounds, levels, X) if as_frame else (made, bounds)
 
     def predict_p(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None) -> Floats:
@@ -136,7 +142,7 @@ class Predictor(HasModel):
         table, predictions = self._inputs(X, y_pred)
         outcomes = _tables.numbers(y, "y", table.rows)
         self._warn_if_uncalibrated(stacklevel=3)
-        return self._model.p_values(table, predictions, groups_of(groups, table.rows), outcomes)
+        return self._model.p_values(table, predictions, self._groups(X, groups, table.rows), outcomes)
 
     def predict_quantile(self, X: Any, quantiles: Levels, y_pred: Any = None, *, groups: Any = None) -> Floats:
         """Quantiles of the outcome, of shape (n, k).
@@ -146,7 +152,8 @@ class Predictor(HasModel):
         """
         table, predictions = self._inputs(X, y_pred)
         self._warn_if_uncalibrated(stacklevel=3)
-        return self._model.quantiles(table, predictions, groups_of(groups, table.rows), levels_of(quantiles, []))
+        numbers = self._groups(X, groups, table.rows)
+        return self._model.quantiles(table, predictions, numbers, levels_of(quantiles, []))
 
     def evaluate(
         self, X: Any, y: Any, y_pred: Any = None, *, confidence_level: Levels | None = None, groups: Any = None
@@ -156,7 +163,7 @@ class Predictor(HasModel):
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.outcomes(y, table.rows)
         self._model.check_outcomes(outcomes)
-        evaluation = evaluate(self._model, table, predictions, groups_of(groups, table.rows), outcomes, levels)
+        evaluation = evaluate(self._model, table, predictions, self._groups(X, groups, table.rows), outcomes, levels)
         if seen := evaluation["seen"]:
             warnings.warn(seen["text"], UserWarning, stacklevel=2)
         return evaluation
@@ -171,8 +178,9 @@ class Predictor(HasModel):
         X, y, y_pred
             Rows that no model was fitted on, with outcomes and, if the model has no base model, predictions. Rows used
             to fit the model or already in its calibration set are rejected, in any order and format.
-        groups : array-like of int, optional
-            Calibrate each group separately (Mondrian). All rows of a calibration have groups or none; to start with
+        groups : array-like or str, optional
+            Labels of groups, or the name of their column in X, to calibrate each group separately (Mondrian). By
+            default the column of X that the model was fitted with. All rows of a calibration have groups or none; to start with
             groups, use ``replace=True``.
         key : array-like of int, optional
             Unique number of each row, across calls. The result is then identical to the byte whatever the order of the
@@ -182,7 +190,7 @@ class Predictor(HasModel):
             Discard the existing calibration set and use only these rows.
         """
         calibration = Calibration() if replace else self.calibration
-        add_rows(self._model, calibration, *self._inputs(X, y_pred), groups, y, key)
+        add_rows(self._model, calibration, *self._inputs(X, y_pred), column_of(self._model, X, groups), y, key)
         return Predictor._of(self._model.with_calibration(calibration._core, calibration._rows), self._origin)
 
     def _checked_levels(self, confidence_level: Levels | None) -> list[float]:
@@ -193,6 +201,10 @@ class Predictor(HasModel):
             if warning := self._model.infinite_warning(level):
                 warnings.warn(f"{warning}; add calibration rows", UserWarning, stacklevel=4)
         return levels
+
+    def _groups(self, X: Any, groups: Any, rows: int) -> NDArray[np.int64] | None:
+        """Groups of rows to predict; warn of those without a calibrated group."""
+        return for_prediction(self._model, column_of(self._model, X, groups), rows, stacklevel=3)
 
     def _warn_if_uncalibrated(self, stacklevel: int) -> bool:
         why = self._model.uncalibrated()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -27,6 +28,7 @@ except ImportError as error:
 from . import _core, _tables
 from ._engine import logger
 from ._evaluation import Evaluation
+from ._groups import Groups, column_of, for_calibration
 from ._localizer import Localizer, one_prediction
 from ._model import features_of, first_row_of, not_fitted
 from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, whole
@@ -93,6 +95,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         the confidence level, if calibration rows and new rows are independent draws of one distribution. Intervals are
         somewhat wider then, and need more calibration rows to be finite (29 instead of 9 at level 0.9 with confidence
         0.95); see `plan`. p-values stay marginal.
+    pool_groups : "none", "auto" or int, default="none"
+        Calibrate groups with fewer calibration rows than this together, as one rest. Coverage then holds on average over
+        the rows of small groups, if new rows have small groups as often as calibration rows. "auto" is the number of
+        rows that the highest confidence level needs. By default small groups get infinite intervals.
     compare : bool, default=True
         Also train the opposite goal, for the fit report; fitting is faster without it.
     holdout_fraction : float, default=0.2
@@ -154,6 +160,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         level_window: LevelWindow | None = None,
         outcome_range: tuple[float, float] | None = None,
         guarantee: Guarantee = "marginal",
+        pool_groups: int | str = "none",
         compare: bool = True,
         holdout_fraction: float = 0.2,
         base_options: dict[str, Any] | None = None,
@@ -174,6 +181,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.two_sided = two_sided
         self.outcome_range = outcome_range
         self.guarantee = guarantee
+        self.pool_groups = pool_groups
         self.level_window = level_window
         self.compare = compare
         self.holdout_fraction = holdout_fraction
@@ -184,7 +192,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     # ---- fitting
 
-    def fit(self, X: Any, y: Any, *, y_pred: Any = None, y_pred_cv: Any = None) -> WidthwiseRegressor:
+    def fit(
+        self, X: Any, y: Any, *, y_pred: Any = None, y_pred_cv: Any = None, groups: Any = None
+    ) -> WidthwiseRegressor:
         """Fit estimator, localizer and calibration.
 
         Parameters
@@ -202,6 +212,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Cross-validated predictions, such as those of ``cross_val_predict`` of scikit-learn. They train the
             localizer on all rows. They do not calibrate, because the models of the folds made them: intervals are infinite until
             `conformalize` adds rows predicted by the deployed model (a prefit `estimator`, or its ``y_pred``).
+        groups : array-like of shape (n,) or str, optional
+            Labels of groups, or the name of their column in X: text, integers or booleans. Each group is calibrated
+            separately (Mondrian), so coverage holds in every group. A group without enough calibration rows gets
+            infinite intervals and a warning, see `pool_groups`. A column of numbers in X stays a feature.
 
         Returns
         -------
@@ -209,45 +223,39 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             This one.
         """
         fitted = self._as_it_is()
-        fitted._fit(X, y, y_pred, y_pred_cv)
+        fitted._fit(X, y, y_pred, y_pred_cv, groups)
         with self._lock():
             parameters = {name: value for name, value in dict(vars(self)).items() if not name.endswith("_")}
             learnt = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
             self.__dict__ = parameters | learnt  # one assignment, so that no thread sees half of it
         return self
 
-    def _fit(self, X: Any, y: Any, y_pred: Any, y_pred_cv: Any) -> None:
+    def _fit(self, X: Any, y: Any, y_pred: Any, y_pred_cv: Any, groups: Any) -> None:
         target = _tables.name_of(y, "y")
+        group = groups if isinstance(groups, str) else _tables.name_of(groups, "")
+        if isinstance(groups, str):
+            groups = X[groups]
+        if groups is None and self.pool_groups != "none":
+            raise ValueError("pool_groups pools small groups; pass the labels of the rows as groups= to fit")
         X, y = self._validated(X, y)
         if self.outcome_range is not None:  # all rows at once, before any is set aside
             _core.check_outcomes(y, range_of(self.outcome_range))
         n = len(y)
+        labels = for_calibration(groups, n)
         share = self._calibration_share(n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         frozen = self._is_prefit()
         features = _tables.read_features(X, self.categorical_features)
         features.warn(stacklevel=3)
-        localizer = Localizer(
-            goal=self.goal,
-            score_transform=self.score_transform,
-            confidence_level=self.confidence_level,
-            two_sided=self.two_sided,
-            level_window=self.level_window,
-            outcome_range=self.outcome_range,
-            guarantee=self.guarantee,
-            compare=self.compare,
-            holdout_fraction=self.holdout_fraction,
-            localizer_options=self.localizer_options,
-            fit_options=self.fit_options,
-            random_state=seed,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        )
+        localizer = self._new_localizer(seed)
         base_options = option_texts(self.base_options, "base_options")
         options: dict[str, Any] = {"target": target, "prediction": "y_pred"}
+        if labels is not None:
+            options["group"] = group or _unused("group", features.table.names)
         self.estimator_ = None
 
         if y_pred is not None or y_pred_cv is not None or frozen:
+            options["groups"] = labels
             model = self._fit_to_predictions(X, features, y, share, localizer, options, y_pred, y_pred_cv)
         elif self.estimator is None:
             if not isinstance(self.cv, Integral):
@@ -262,15 +270,40 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 folds=folds,
                 calibration_size=share,
                 may_be_exact=True,
+                groups=labels,
                 **options,
             )
             model = localizer._model
         else:
-            model = self._fit_estimator(X, features, y, share, seed, localizer, options)
+            model = self._fit_estimator(X, features, y, share, seed, localizer, options, labels)
         if model.needs_predictions and hasattr(self, "n_features_in_"):
             model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
         self.predictor_ = Predictor._of(model)
         self.fit_report_ = localizer.fit_report_
+        if model.calibration_rows and labels is not None:
+            for level in model.levels:
+                if warning := model.infinite_warning(level):
+                    warnings.warn(f"{warning}; add calibration rows, or pool small groups", UserWarning, stacklevel=3)
+
+    def _new_localizer(self, seed: int) -> Localizer:
+        """A localizer with the options of this estimator."""
+        return Localizer(
+            goal=self.goal,
+            score_transform=self.score_transform,
+            confidence_level=self.confidence_level,
+            two_sided=self.two_sided,
+            level_window=self.level_window,
+            outcome_range=self.outcome_range,
+            guarantee=self.guarantee,
+            pool_groups=self.pool_groups,
+            compare=self.compare,
+            holdout_fraction=self.holdout_fraction,
+            localizer_options=self.localizer_options,
+            fit_options=self.fit_options,
+            random_state=seed,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
 
     def _fit_to_predictions(
         self,
@@ -315,6 +348,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         seed: int,
         localizer: Localizer,
         options: dict[str, Any],
+        groups: Groups | None,
     ) -> _core.Model:
         """Cross-fit the estimator, train on its out-of-sample errors and calibrate with the remaining rows."""
         n = len(y)
@@ -336,6 +370,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             may_be_exact=True,
             cross_validated=True,
             calibrated_later=len(held),
+            groups=None if groups is None else Groups(groups.numbers[rows][predicted], groups.labels),
             **options,
         )
         model = localizer._model
@@ -345,7 +380,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held_table = features_of(model, held_X)
         core = _core.Calibration()
         held_pred = self._predictions(self.estimator_, held_X)
-        model.calibrate(core, held_table, held_pred, None, y[held], first_row_of(features.table, y))
+        numbers = None if groups is None else groups.numbers[held]
+        labels = None if groups is None else groups.labels
+        model.calibrate(core, held_table, held_pred, numbers, y[held], first_row_of(features.table, y), None, labels)
         return model.with_calibration(core, model.sketch(held_table, y[held]))
 
     def _cross_fit(self, X: Any, y: Floats, cv: Any) -> tuple[Any, Floats]:
@@ -377,7 +414,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows = np.flatnonzero(predicted)
         return rows, predictions[rows]
 
-    def conformalize(self, X: Any, y: Any, *, y_pred: Any = None, replace: bool = False) -> WidthwiseRegressor:
+    def conformalize(
+        self, X: Any, y: Any, *, y_pred: Any = None, groups: Any = None, replace: bool = False
+    ) -> WidthwiseRegressor:
         """Add rows that no model was fitted on to the calibration set.
 
         Parameters
@@ -387,6 +426,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             in any order and format, because they would make intervals too narrow.
         y_pred : array-like of shape (n,), optional
             Predictions of these rows, if there is no estimator.
+        groups : array-like of shape (n,) or str, optional
+            Labels of their groups, or the name of their column in X, if the model was fitted with groups. By default
+            the column of the fit, if X has it. New labels become new groups.
         replace : bool, default=False
             Discard the existing calibration set.
 
@@ -397,8 +439,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock():
             now = self._as_it_is()
+            groups = column_of(now._fitted_predictor()._model, X, groups)
             X, predictions = now._inputs(X, y_pred)
-            self.predictor_ = now.predictor_.calibrated(X, y, predictions, replace=replace)
+            self.predictor_ = now.predictor_.calibrated(X, y, predictions, groups=groups, replace=replace)
         return self
 
     # ---- prediction
@@ -410,7 +453,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return now.predictor_.predict(X) if predictions is None else predictions
 
     def predict_interval(
-        self, X: Any, confidence_level: Levels | None = None, *, y_pred: Any = None, as_frame: bool = False
+        self,
+        X: Any,
+        confidence_level: Levels | None = None,
+        *,
+        y_pred: Any = None,
+        groups: Any = None,
+        as_frame: bool = False,
     ) -> Any:
         """Predictions and intervals.
 
@@ -421,6 +470,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             By default that of the model.
         y_pred : array-like of shape (n,), optional
             Predictions, if there is no estimator.
+        groups : array-like of shape (n,) or str, optional
+            Labels of the groups of the rows, or the name of their column in X, if the model was fitted with groups. By
+            default the column of the fit, if X has it.
         as_frame : bool, default=False
             Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
             so on, as ``widthwise predict`` names them.
@@ -433,26 +485,33 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             rows.
         """
         now = self._as_it_is()
+        groups = column_of(now._fitted_predictor()._model, X, groups)
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.predict_interval(X, predictions, confidence_level=confidence_level, as_frame=as_frame)
+        return now.predictor_.predict_interval(
+            X, predictions, confidence_level=confidence_level, groups=groups, as_frame=as_frame
+        )
 
-    def predict_p(self, X: Any, y: Any, *, y_pred: Any = None) -> Floats:
+    def predict_p(self, X: Any, y: Any, *, y_pred: Any = None, groups: Any = None) -> Floats:
         """The p-values of outcomes y: a p-value is at most t with probability at most t (marginal)."""
         now = self._as_it_is()
+        groups = column_of(now._fitted_predictor()._model, X, groups)
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.predict_p(X, y, predictions)
+        return now.predictor_.predict_p(X, y, predictions, groups=groups)
 
-    def predict_quantile(self, X: Any, quantiles: Levels, *, y_pred: Any = None) -> Floats:
+    def predict_quantile(self, X: Any, quantiles: Levels, *, y_pred: Any = None, groups: Any = None) -> Floats:
         """Quantiles of the outcome, of shape (n, k).
 
         An outcome lies below a quantile of t >= 0.5 with probability at least t, above one of t < 0.5 with probability
         at least 1 - t.
         """
         now = self._as_it_is()
+        groups = column_of(now._fitted_predictor()._model, X, groups)
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.predict_quantile(X, quantiles, predictions)
+        return now.predictor_.predict_quantile(X, quantiles, predictions, groups=groups)
 
-    def evaluate(self, X: Any, y: Any, *, confidence_level: Levels | None = None, y_pred: Any = None) -> Evaluation:
+    def evaluate(
+        self, X: Any, y: Any, *, confidence_level: Levels | None = None, y_pred: Any = None, groups: Any = None
+    ) -> Evaluation:
         """Measure coverage and width on rows the model was not fitted on, with a verdict.
 
         Returns
@@ -461,8 +520,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             A dict that prints as a table.
         """
         now = self._as_it_is()
+        groups = column_of(now._fitted_predictor()._model, X, groups)
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.evaluate(X, y, predictions, confidence_level=confidence_level)
+        return now.predictor_.evaluate(X, y, predictions, confidence_level=confidence_level, groups=groups)
 
     # ---- files
 
@@ -604,9 +664,20 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             f"calibration_size is {size!r}; expected a share of the rows below 1, or a number of rows below {n}"
         )
 
+    def _fitted_predictor(self) -> Predictor:
+        self._fitted()
+        return self.predictor_
+
     def _fitted(self) -> None:
         if not hasattr(self, "predictor_"):
             raise not_fitted("This WidthwiseRegressor is not fitted yet: call fit first")
+
+
+def _unused(name: str, names: list[str]) -> str:
+    """A name that no column has."""
+    while name in names:
+        name += "_"
+    return name
 
 
 def _is_frame(X: Any) -> bool:

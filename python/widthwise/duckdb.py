@@ -33,7 +33,7 @@ def register(
     name: str = "predict_interval",
     *,
     confidence_level: Levels | None = None,
-    grouped: bool = False,
+    grouped: bool | None = None,
 ) -> list[str]:
     """Register a model as a SQL function.
 
@@ -46,8 +46,9 @@ def register(
         Name of the function.
     confidence_level : float or list of floats, optional
         By default the levels of the model.
-    grouped : bool, default=False
-        Whether the function takes the group of the row, an integer, as its last argument.
+    grouped : bool, optional
+        Whether the function takes the label of the row's group as its last argument: a BIGINT if all labels are
+        integers, else a VARCHAR. By default if the model has groups.
 
     Returns
     -------
@@ -62,13 +63,15 @@ def register(
     batches.
     """
     predictor = _batches.predictor_of(model)
-    group = "group" if grouped else None
     core = predictor._model
-    if not grouped and core.calibration.grouped:
+    grouped = core.grouped if grouped is None else grouped
+    group = "group" if grouped else None
+    if not grouped and core.grouped:
         raise ValueError("the calibration has groups; register with grouped=True and pass the group of each row")
     names = _batches.needed_columns(core)
     while group in names:
         group = f"{group}_"
+    label_type = "VARCHAR" if core.calibration.labelled else "BIGINT"
     intervals = Intervals.of(predictor, confidence_level, group)
 
     takes = names if group is None else [*names, group]
@@ -84,7 +87,7 @@ def register(
     connection.create_function(
         name,
         scored,
-        ["DOUBLE"] * len(names) + (["BIGINT"] if grouped else []),
+        ["DOUBLE"] * len(names) + ([label_type] if grouped else []),
         duckdb.struct_type(dict.fromkeys(intervals.names, "DOUBLE")),
         type="arrow",
         null_handling="special",  # else a row with a missing feature would have no interval

@@ -4,9 +4,11 @@
 #include <utility>
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/labels.hpp>
 
 #include "calibration/checks.hpp"
 #include "message.hpp"
+#include "printable.hpp"
 #include "words.hpp"
 
 namespace widthwise {
@@ -14,15 +16,43 @@ namespace {
 
 using internal::bit_words;
 using internal::kMaxRows;
+using internal::kWordBytes;
 using internal::WordReader;
 using internal::WordWriter;
 
 constexpr std::uint64_t kMagic = 0x0042494c41435757U;  // "WWCALIB", zero-terminated
 constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::uint64_t kLabelledVersion = 2;
 constexpr std::uint64_t kWeightedFlag = 1;
 constexpr std::uint64_t kGroupedFlag = 2;
 constexpr std::size_t kHeaderWords = 5;
 constexpr std::size_t kGroupWords = 4;
+constexpr std::size_t kLabelWords = 2;
+
+std::size_t text_words(std::size_t bytes) { return bytes / kWordBytes + (bytes % kWordBytes == 0 ? 0 : 1); }
+
+void put_text(WordWriter& writer, std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); i += kWordBytes) {
+    std::uint64_t word = 0;
+    for (std::size_t j = i; j < std::min(i + kWordBytes, text.size()); ++j) {
+      word |= std::uint64_t{static_cast<unsigned char>(text[j])} << (8 * (j - i));
+    }
+    writer.put(word);
+  }
+}
+
+/// Read `bytes` bytes; false if a padding byte is not 0.
+[[nodiscard]] bool take_text(WordReader& words, std::size_t bytes, std::string& text) {
+  text.reserve(bytes);
+  for (std::size_t i = 0; i < bytes; i += kWordBytes) {
+    std::uint64_t word = words.get();
+    for (std::size_t j = i; j < std::min(i + kWordBytes, bytes); ++j, word >>= 8U) {
+      text.push_back(static_cast<char>(word & 0xffU));
+    }
+    if (word != 0) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -30,15 +60,25 @@ constexpr std::size_t kGroupWords = 4;
 // rows seen, rows kept, flags, then the priorities (ascending), the scores, one bit per row for `above` and, if
 // flagged, the weights; a checksum over all. Rows without groups are written as group 0. If rows have groups and group
 // 0 is the only one, a flag states this; older programs reject that flag.
+// Format 2 has group labels: after the groups, the number of labels and, for each, by ascending group, the group, its
+// length in bytes and its bytes, padded with zeros. Labels that are integers are not written, and a calibration without
+// others is written in format 1.
 std::vector<std::byte> Calibration::serialise() const {
   const auto all = kept();
-  std::size_t words = kHeaderWords;
+  const bool labelled = this->labelled();
+  std::size_t words = kHeaderWords + (labelled ? 1 : 0);
+  std::uint64_t labels = 0;
+  for (const auto& [group, sample] : samples_) {
+    if (sample.label.empty()) continue;
+    ++labels;
+    words += kLabelWords + text_words(sample.label.size());
+  }
   for (const auto& [group, entries] : all) {
     words += kGroupWords + (samples_.at(group).weighted ? 3 : 2) * entries.size() + bit_words(entries.size());
   }
   WordWriter writer(words);
   writer.put(kMagic);
-  writer.put(kFormatVersion);
+  writer.put(labelled ? kLabelledVersion : kFormatVersion);
   writer.put(options_.capacity);
   writer.put(options_.seed);
   writer.put(std::uint64_t{all.size()});
@@ -54,6 +94,13 @@ std::vector<std::byte> Calibration::serialise() const {
     if (sample.weighted) {
       for (const Entry& entry : entries) writer.put(entry.weight);
     }
+  }
+  if (labelled) writer.put(labels);
+  for (const auto& [group, sample] : samples_) {
+    if (sample.label.empty()) continue;
+    writer.put(static_cast<std::uint64_t>(group));
+    writer.put(std::uint64_t{sample.label.size()});
+    put_text(writer, sample.label);
   }
   return std::move(writer).finish();
 }
@@ -99,6 +146,24 @@ struct Calibration::Reader {
     calibration.samples_.emplace_hint(calibration.samples_.end(), group, std::move(sample));
   }
 
+  void read_labels(Calibration& calibration) {
+    const std::uint64_t labels = words.get();
+    if (labels == 0 || labels > calibration.samples_.size()) words.refuse("invalid number of group labels");
+    for (std::uint64_t i = 0; i < labels; ++i) {
+      const auto before = group;
+      group = static_cast<std::int64_t>(words.get());
+      check(i == 0 || group > before, "the labels are not in order");
+      const auto found = calibration.samples_.find(group);
+      check(calibration.grouped_ && found != calibration.samples_.end(), "a label without rows");
+      const std::uint64_t bytes = words.get();
+      check(bytes > 0 && bytes <= words.words_left() * kWordBytes, "invalid length of the label");
+      std::string& label = found->second.label;
+      check(take_text(words, bytes, label), "the label is longer than its length");
+      check(internal::is_utf8(label), "the label is not UTF-8");
+      check(group_number(label) == group && label != label_of(group), "the label is that of another group");
+    }
+  }
+
   void read_entries(Sample& sample) {
     std::vector<Entry>& entries = sample.entries;
     for (Entry& entry : entries) {
@@ -125,7 +190,8 @@ struct Calibration::Reader {
 Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
   Reader reader{.words = WordReader(bytes, "Calibration::deserialise")};
   WordReader& words = reader.words;
-  words.expect_header(kMagic, kFormatVersion, "a calibration");
+  const bool labelled = words.format() == kLabelledVersion;
+  words.expect_header(kMagic, labelled ? kLabelledVersion : kFormatVersion, "a calibration");
   words.verify_checksum();
   Calibration calibration(reader.read_options());
   reader.groups = words.get();
@@ -135,6 +201,7 @@ Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
     reader.group = group;
     reader.read_group(calibration);
   }
+  if (labelled) reader.read_labels(calibration);
   if (words.words_left() != 0) words.refuse("unexpected bytes after the last group");
   if (reader.groups > 1) {
     try {

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <ranges>
@@ -7,10 +7,13 @@
 #include <utility>
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/random.hpp>
 
 #include "calibration/checks.hpp"
+#include "calibration/group_index.hpp"
 #include "message.hpp"
+#include "printable.hpp"
 
 namespace widthwise {
 namespace {
@@ -48,6 +51,12 @@ static_assert(mix_bits(unmix_bits(0xfedcba9876543210U)) == 0xfedcba9876543210U);
                              "Calibration: row number {} was added twice, {}; add every row once, and continue the row "
                              "numbers from one batch to the next",
                              row_number, where);
+}
+
+[[noreturn]] void refuse_label(const std::string& first, const std::string& second) {
+  throw internal::make_error(ErrorCode::kBadData,
+                             "Calibration: the group labels '{}' and '{}' have the same number; rename one",
+                             internal::printable(first), internal::printable(second));
 }
 
 }  // namespace
@@ -94,6 +103,14 @@ void Calibration::take_groups(bool grouped) {
 
 namespace {
 
+void refuse_reserved(std::span<const std::int64_t> groups, const RowNumbers& numbers) {
+  const auto found = std::ranges::find_if(groups, is_reserved_group);
+  if (found == groups.end()) return;
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "Calibration::add: row {} has no group; drop rows without a label, or give them one",
+                             numbers[static_cast<std::size_t>(found - groups.begin())]);
+}
+
 /// `size` values that come with n scores, or none.
 void check_size(std::size_t size, std::size_t n, const char* name) {
   if (size == 0 || size == n) return;
@@ -105,6 +122,7 @@ void check_size(std::size_t size, std::size_t n, const char* name) {
 
 void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   if (std::isnan(row.score) || !internal::valid_weight(row.weight)) refuse_row(row_number, row);
+  if (row.group) refuse_reserved({&*row.group, 1}, row_number);
   take_groups(row.group.has_value());
   const std::int64_t group = row.group.value_or(0);
   const auto found = samples_.find(group);
@@ -136,6 +154,7 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
                 "Calibration::add: the calibration has weights, but these rows have none; pass the likelihood ratio of "
                 "each row, on the same scale");
   }
+  refuse_reserved(groups, numbers);
   take_groups(!groups.empty());
 
   const std::uint64_t key = this->key();
@@ -152,7 +171,7 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
       if (priority <= sample.limit) append_row(sample, i, priority);
       if (!weights.empty() && weights[i] != 1) sample.weighted = true;
     });
-    merge(added);
+    merge(std::move(added));
     return;
   }
   const auto found = samples_.find(0);
@@ -184,17 +203,19 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
 /// Add each row to the sample of its group with add_row(sample, i).
 template <class AddRow>
 void Calibration::add_groups(std::span<const std::int64_t> groups, const AddRow& add_row) {
-  // There are usually few groups: cache the locations of their samples, because a map is slower than a hash.
-  std::array<std::pair<std::int64_t, Sample*>, 64> recent{};
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    auto& [group, sample] = recent[static_cast<std::uint64_t>(groups[i]) % recent.size()];
-    if (sample == nullptr || group != groups[i]) {
-      group = groups[i];
-      sample = &samples_[group];
-    }
-    add_row(*sample, i);
-    ++sample->seen;
+  internal::GroupIndex index;
+  std::vector<std::uint32_t> place(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) place[i] = index.add(groups[i]);
+  std::vector<std::uint64_t> rows(index.size());
+  for (const std::uint32_t p : place) ++rows[p];
+  std::vector<Sample*> samples;
+  samples.reserve(index.size());
+  for (std::size_t p = 0; p < index.size(); ++p) {
+    samples.push_back(&samples_[index.groups()[p]]);
+    samples.back()->entries.reserve(std::min(rows[p], max_entries()));
+    samples.back()->seen += rows[p];
   }
+  for (std::size_t i = 0; i < groups.size(); ++i) add_row(*samples[place[i]], i);
 }
 
 /// The number of entries at which a sample is compacted: a quarter more than the capacity, so that the linear cost of a
@@ -243,10 +264,31 @@ std::vector<Calibration::Entry> Calibration::kept(std::int64_t group, const Samp
   return entries;
 }
 
+/// Whether no row was added twice, as far as a quick search finds out: false is not certain. Priorities are already
+/// hashes, so their high bits place them in a table.
+bool Calibration::has_no_duplicate() const {
+  constexpr std::size_t kMaxProbes = 64;
+  std::uint64_t entries = 0;
+  for (const auto& [group, sample] : samples_) entries += sample.entries.size();
+  const auto bits = static_cast<unsigned>(std::bit_width(2 * entries + 64));
+  std::vector<std::uint64_t> table((std::size_t{1} << bits) + kMaxProbes);  // 0 is an empty slot
+  for (const auto& [group, sample] : samples_) {
+    for (const Entry& entry : sample.entries) {
+      if (entry.priority == 0) return false;
+      const std::uint64_t* const last = table.data() + (entry.priority >> (64U - bits)) + kMaxProbes;
+      std::uint64_t* slot = table.data() + (entry.priority >> (64U - bits));
+      while (slot != last && *slot != 0 && *slot != entry.priority) ++slot;
+      if (slot == last || *slot == entry.priority) return false;
+      *slot = entry.priority;
+    }
+  }
+  return true;
+}
+
 std::map<std::int64_t, std::vector<Calibration::Entry>> Calibration::kept() const {
   std::map<std::int64_t, std::vector<Entry>> all;
   for (const auto& [group, sample] : samples_) all.emplace_hint(all.end(), group, kept(group, sample));
-  if (all.size() < 2) return all;
+  if (all.size() < 2 || has_no_duplicate()) return all;
   std::vector<std::pair<std::uint64_t, std::int64_t>> owners;
   owners.reserve(rows_kept());
   for (const auto& [group, entries] : all) {
@@ -261,7 +303,7 @@ std::map<std::int64_t, std::vector<Calibration::Entry>> Calibration::kept() cons
   return all;
 }
 
-void Calibration::merge(const Calibration& other) {
+void Calibration::check_merge(const Calibration& other) const {
   if (options_.capacity != other.options_.capacity || options_.seed != other.options_.seed) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
                                "Calibration::merge: expected capacity {} and seed {}, found capacity {} and seed {}",
@@ -270,26 +312,46 @@ void Calibration::merge(const Calibration& other) {
   if (rows_seen() > kMaxRows || other.rows_seen() > kMaxRows - rows_seen()) {
     throw Error(ErrorCode::kInvalidArgument, "Calibration::merge: the total exceeds 2^63 rows");
   }
+  for (const auto& [group, theirs] : other.samples_) {
+    const auto ours = samples_.find(group);
+    if (ours != samples_.end() && ours->second.label != theirs.label) refuse_label(label(group), other.label(group));
+  }
+}
+
+void Calibration::merge(Calibration&& other) {
+  if (!samples_.empty() || this == &other) {
+    merge(std::as_const(other));
+    return;
+  }
+  check_merge(other);
+  if (other.samples_.empty()) return;
+  samples_ = std::move(other.samples_);
+  grouped_ = other.grouped_;
+  other.samples_.clear();
+}
+
+void Calibration::merge(const Calibration& other) {
   if (this == &other) {
     merge(Calibration(other));
     return;
   }
+  check_merge(other);
   if (other.samples_.empty()) return;
   take_groups(other.grouped_);
   std::map<std::int64_t, Sample> fresh;
   for (const auto& [group, theirs] : other.samples_) {
     const auto ours = samples_.find(group);
     if (ours == samples_.end()) {
-      fresh.emplace(group, theirs);
+      fresh.emplace_hint(fresh.end(), group, theirs);
     } else {
       make_room(ours->second, theirs.entries.size());
     }
   }
   // No allocation from here on: either all rows are added or none.
-  for (auto& [group, ours] : samples_) {
-    const auto found = other.samples_.find(group);
-    if (found == other.samples_.end()) continue;
-    const Sample& theirs = found->second;
+  for (const auto& [group, theirs] : other.samples_) {
+    const auto found = samples_.find(group);
+    if (found == samples_.end()) continue;
+    Sample& ours = found->second;
     ours.seen += theirs.seen;
     ours.weighted = ours.weighted || theirs.weighted;
     ours.limit = std::min(ours.limit, theirs.limit);
@@ -298,6 +360,37 @@ void Calibration::merge(const Calibration& other) {
     }
   }
   samples_.merge(fresh);
+}
+
+void Calibration::name_groups(const GroupLabels& labels) {
+  for (auto& [group, sample] : samples_) {
+    const std::string* const text = labels.find(group);
+    if (text == nullptr || *text == label_of(group)) continue;
+    if (!sample.label.empty() && sample.label != *text) refuse_label(sample.label, *text);
+    sample.label = *text;
+  }
+}
+
+std::string Calibration::label(std::int64_t group) const {
+  const auto found = samples_.find(group);
+  return found == samples_.end() || found->second.label.empty() ? label_of(group) : found->second.label;
+}
+
+std::int64_t Calibration::find_group(std::string_view label) const {
+  if (label.empty()) return kNoGroup;
+  const std::int64_t number = group_number(label);
+  return samples_.contains(number) && this->label(number) == label ? number : kUnseenGroup;
+}
+
+std::int64_t Calibration::find_group(std::int64_t label) const { return find_group(label_of(label)); }
+
+bool Calibration::labelled() const {
+  return std::ranges::any_of(samples_, [](const auto& group) { return !group.second.label.empty(); });
+}
+
+std::uint64_t Calibration::rows_in(std::int64_t group) const {
+  const auto found = samples_.find(group);
+  return found == samples_.end() ? 0 : std::min<std::uint64_t>(found->second.seen, options_.capacity);
 }
 
 std::uint64_t Calibration::rows_seen() const {

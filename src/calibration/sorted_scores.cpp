@@ -9,6 +9,7 @@
 #include <widthwise/error.hpp>
 
 #include "calibration/checks.hpp"
+#include "calibration/group_index.hpp"
 #include "message.hpp"
 
 namespace widthwise {
@@ -62,6 +63,25 @@ void refuse_weights(const Guarantee& guarantee) {
                              "guarantee {} is not available for weighted calibration; use the guarantee 'marginal', or "
                              "calibrate without weights",
                              guarantee.to_string());
+}
+
+/// See SortedScores.
+void check_pool(const Calibration& calibration, const Guarantee& guarantee, std::uint64_t pool_below) {
+  if (pool_below == 0) return;
+  if (!guarantee.is_marginal()) {
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "guarantee {} is not available for pooled groups; use the guarantee 'marginal', or do "
+                               "not pool groups",
+                               guarantee.to_string());
+  }
+  if (calibration.weighted()) {
+    throw Error(ErrorCode::kInvalidArgument, "weighted calibration cannot pool groups; calibrate without weights");
+  }
+  if (pool_below > calibration.options().capacity) {
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "cannot pool groups of fewer than {} rows: a calibration keeps {} per group", pool_below,
+                               internal::rows_text(calibration.options().capacity));
+  }
 }
 
 /// Sort the scores of the rows above their prediction, of the others, and of both together.
@@ -148,7 +168,7 @@ void SortedScores::accumulate(Sum& sum, double weight) {
   sum.low = low - (sum.high - high);
 }
 
-SortedScores::Group SortedScores::rank_rows(const std::vector<Calibration::Entry>& entries) {
+SortedScores::Group SortedScores::rank_rows(std::span<const Calibration::Entry> entries) {
   using Entry = Calibration::Entry;
   Group group;
   if (std::ranges::all_of(entries, [](const Entry& entry) { return entry.weight == 1; })) {
@@ -187,17 +207,36 @@ SortedScores::Group SortedScores::rank_rows(const std::vector<Calibration::Entry
   return group;
 }
 
-SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guarantee)
+SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guarantee, std::uint64_t pool_below)
     : weighted_(calibration.weighted()), guarantee_(guarantee) {
   if (weighted_) refuse_weights(guarantee);
-  for (const auto& [group, entries] : calibration.kept()) {
-    groups_.emplace_hint(groups_.end(), group, rank_rows(entries));
+  check_pool(calibration, guarantee, pool_below);
+  if (!calibration.has_no_duplicate()) (void)calibration.kept();  // throws if a kept row occurs twice
+  auto index = std::make_shared<internal::GroupIndex>();
+  const bool pools = pool_below > 0 && calibration.grouped();
+  std::vector<Calibration::Entry> rest;
+  for (const auto& [group, sample] : calibration.samples_) {
+    if (pools && sample.seen <= pool_below) rest.insert(rest.end(), sample.entries.begin(), sample.entries.end());
+    if (pools && sample.seen < pool_below) continue;
+    (void)index->add(group);
+    const bool complete = sample.entries.size() <= calibration.options_.capacity;
+    groups_.push_back(complete ? rank_rows(sample.entries) : rank_rows(calibration.kept(group, sample)));
   }
+  index_ = std::move(index);
+  if (pools) rest_ = rank_rows(rest);
 }
 
 const SortedScores::Group* SortedScores::find(std::int64_t group) const {
-  const auto found = groups_.find(group);
-  return found == groups_.end() ? nullptr : &found->second;
+  if (index_ == nullptr || group == kNoGroup) return nullptr;
+  const std::uint32_t place = is_reserved_group(group) ? internal::GroupIndex::kNone : index_->find(group);
+  if (place != internal::GroupIndex::kNone) return &groups_[place];
+  return rest_ ? &*rest_ : nullptr;
+}
+
+std::int64_t SortedScores::quantile_group(std::int64_t group) const {
+  const Group* found = find(group);
+  if (found == nullptr) return group == kNoGroup ? kNoGroup : kUnseenGroup;
+  return rest_ && found == &*rest_ ? kRestGroup : group;
 }
 
 std::size_t SortedScores::rows(std::int64_t group) const {
@@ -208,8 +247,8 @@ std::size_t SortedScores::rows(std::int64_t group) const {
 bool SortedScores::has_group(std::int64_t group) const { return find(group) != nullptr; }
 
 std::vector<std::int64_t> SortedScores::groups() const {
-  const auto keys = std::views::keys(groups_);
-  return {keys.begin(), keys.end()};
+  if (index_ == nullptr) return {};
+  return {index_->groups().begin(), index_->groups().end()};
 }
 
 /// Without a test weight, 1 in a calibration without weights, and an error otherwise: weights are likelihood ratios up
@@ -247,6 +286,20 @@ double SortedScores::quantile(const Level& level, std::int64_t group, std::optio
                                             rows);
   }
   return kInfinity;
+}
+
+void SortedScores::quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels,
+                             MutableMatrixView out) const {
+  const std::size_t k = levels.size();
+  internal::GroupIndex seen;
+  std::vector<double> found;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::size_t place = seen.add(groups[i]);
+    if (place * k == found.size()) {
+      for (const Level& level : levels) found.push_back(quantile(level, groups[i]));
+    }
+    std::copy_n(found.data() + place * k, k, out.row(i).data());
+  }
 }
 
 double SortedScores::sided_quantile(const Level& level, bool below, std::int64_t group,

@@ -2,6 +2,7 @@
 
 #include "layout.hpp"
 #include "printable.hpp"
+#include "report/groups.hpp"
 #include "report/json.hpp"
 #include "text.hpp"
 
@@ -19,9 +20,32 @@ std::string infinite_warning(const Model& model, const Level& level) {
   const Guarantee& guarantee = model.parts().guarantee;
   const std::uint64_t rows = model.parts().calibration.rows_kept();
   const std::uint64_t needed = guarantee.min_rows(level);
+  if (model.parts().calibration.grouped()) {
+    const internal::QuantileSizes sizes(model, level);
+    if (sizes.too_small.empty()) return "";
+    return "intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite for " +
+           count(sizes.too_small.size()) + " of " + count_of(model.parts().calibration.groups().size(), "group") +
+           ", which " + (sizes.pooled_groups == sizes.too_small.size() && sizes.pooled_groups > 1 ? "together " : "") +
+           "have fewer than the " + count_of(needed, "calibration row") +
+           " that the level needs: " + internal::short_list(sizes.too_small);
+  }
   if (rows >= needed) return "";
   return "intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite: the level needs " +
          count_of(needed, "calibration row") + ", the model has " + count(rows);
+}
+
+std::string grouped_coverage(const Model& model, const Level& level) {
+  const Guarantee& guarantee = model.parts().guarantee;
+  const internal::QuantileSizes sizes(model, level);
+  std::string text;
+  if (sizes.quantiles > 0) {
+    const CoverageSpread spread = coverage_spread(level, sizes.min_rows, kSpreadConfidence, guarantee);
+    text = "cover " + internal::percent_range(spread.low, spread.high) + " of new outcomes in the smallest group (" +
+           count_of(sizes.min_rows, "row") + "), with 95% confidence";
+  }
+  if (sizes.too_small.empty()) return text;
+  return text + (text.empty() ? "are" : ", and are") + " infinite for " + count_of(sizes.too_small.size(), "group") +
+         " with too few rows: " + internal::short_list(sizes.too_small);
 }
 
 // ---- a calibrated model
@@ -31,9 +55,17 @@ std::string to_text(const CalibrationReport& report) {
   const Calibration& calibration = parts.calibration;
   std::string text = internal::printable(report.file) + ": calibrated with " + count_of(calibration.rows_seen(), "row");
   if (report.rows_added < calibration.rows_seen()) text += ", of which " + count(report.rows_added) + " are new";
+  if (calibration.grouped()) text += ", in " + count_of(calibration.groups().size(), "group");
   text += ".\n";
+  if (const std::string pooled = internal::pooled_text(report.model); !pooled.empty()) {
+    text += internal::wrapped(pooled + ".") + "\n";
+  }
   for (const Level& level : parts.levels) {
     const std::string intervals = "Intervals of level " + level.to_string() + with_guarantee(parts.guarantee);
+    if (calibration.grouped()) {
+      text += internal::wrapped(intervals + " " + grouped_coverage(report.model, level) + ".") + "\n";
+      continue;
+    }
     const std::uint64_t needed = parts.guarantee.min_rows(level);
     if (calibration.rows_kept() < needed) {
       text += intervals + " are infinite: the level needs " + count_of(needed, "calibration row") + ".\n";
@@ -56,6 +88,7 @@ std::string to_json(const CalibrationReport& report) {
   }
   return internal::dump({{"model", report.file},
                          {"rows_added", report.rows_added},
+                         {"groups", parts.calibration.grouped() ? internal::groups_json(report.model) : Json(nullptr)},
                          {"rows_seen", parts.calibration.rows_seen()},
                          {"rows_kept", parts.calibration.rows_kept()},
                          {"guarantee", json_of(parts.guarantee)},

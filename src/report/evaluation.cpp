@@ -60,7 +60,8 @@ std::string bins_text(const std::string& title, const std::vector<Bin>& bins) {
   internal::TextTable table;
   table.add({title, "rows", "mean width", "coverage", "95% confidence"});
   for (const Bin& bin : bins) {
-    const std::string name = std::isnan(bin.low)   ? "missing"
+    const std::string name = !bin.label.empty()    ? internal::printable(bin.label)
+                             : std::isnan(bin.low) ? "missing"
                              : bin.low == bin.high ? significant(bin.low)
                                                    : significant(bin.low) + " to " + significant(bin.high);
     std::vector<std::string> cells = {name, count(bin.coverage.trials), significant(bin.mean_width),

@@ -72,7 +72,9 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
                            : "Fitted with " + count_of(parts.features.size(), "feature");
   text += "\n\n  fitting rows      " + count(report.fit_rows) + ", of which " + count(report.holdout_rows) +
           " in the hold-out\n";
-  text += "  calibration rows  " + count(report.calibration_rows) + "\n";
+  text += "  calibration rows  " + count(report.calibration_rows);
+  if (parts.calibration.grouped()) text += ", in " + count_of(parts.calibration.groups().size(), "group");
+  text += "\n";
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
           " - prediction| out of sample\n\n";
   text += "On the hold-out, at level " + parts.levels.front().to_string() + ":\n\n";
@@ -85,6 +87,7 @@ std::string to_json(const FitResult& result, const std::optional<FitFiles>& file
   Json json = Json::object();
   if (files) json = {{"model", files->model}, {"table", files->table}, {"left_out", files->left_out}};
   json.update({{"target", parts.target},
+               {"group", internal::or_null(parts.group)},
                {"features", parts.features},
                {"fit_rows", report.fit_rows},
                {"holdout_rows", report.holdout_rows},

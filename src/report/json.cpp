@@ -66,6 +66,7 @@ Json json_of(const std::vector<Bin>& bins) {
                      {"coverage", json_of(bin.coverage)},
                      {"mean_width", bin.mean_width},
                      {"weak", bin.weak}});
+    if (!bin.label.empty()) array.back()["label"] = bin.label;
   }
   return array;
 }

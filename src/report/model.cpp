@@ -6,6 +6,7 @@
 #include "layout.hpp"
 #include "message.hpp"
 #include "printable.hpp"
+#include "report/groups.hpp"
 #include "report/json.hpp"
 #include "text.hpp"
 
@@ -90,15 +91,22 @@ void add_model(Lines& lines, const Model& model) {
   }
   lines.add("fitted on", count_of(parts.fit_rows, "row"));
   lines.add("calibration", calibration_text(model));
+  if (!parts.group.empty()) lines.add("groups", "column '" + printable(parts.group) + "'");
+  if (const std::string pooled = internal::pooled_text(model); !pooled.empty()) lines.add("pooled groups", pooled);
 }
 
-void add_coverage(Lines& lines, const ModelParts& parts) {
+void add_coverage(Lines& lines, const Model& model) {
+  const ModelParts& parts = model.parts();
   const std::optional<Level>& confidence = parts.guarantee.confidence();
   lines.add("guarantee", confidence ? "training-conditional: coverage of at least the level for " +
                                           percent(confidence->value()) + " of calibration sets"
                                     : "marginal: coverage of at least the level, on average over calibration sets");
   const std::uint64_t rows = parts.calibration.rows_kept();
   for (const Level& level : parts.levels) {
+    if (parts.calibration.grouped()) {
+      lines.add("level " + level.to_string(), grouped_coverage(model, level));
+      continue;
+    }
     const std::uint64_t needed = parts.guarantee.min_rows(level);
     const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
     lines.add("level " + level.to_string(), rows < needed
@@ -136,7 +144,7 @@ std::string to_text(const ModelReport& report) {
   const ModelParts& parts = report.model.parts();
   Lines lines;
   add_model(lines, report.model);
-  add_coverage(lines, parts);
+  add_coverage(lines, report.model);
   if (parts.online) add_stream(lines, *parts.online);
   if (!parts.notes.empty()) lines.add_blank();
   for (const auto& [name, value] : parts.notes) lines.add(name, value);
@@ -152,6 +160,8 @@ std::string to_json(const ModelReport& report) {
                          {"checksum", report.format >= kChecksumFormat},
                          {"target", parts.target},
                          {"prediction", internal::or_null(parts.prediction)},
+                         {"group", internal::or_null(parts.group)},
+                         {"pool_groups", parts.pool_groups},
                          {"features", parts.features},
                          {"categories", categories_json(report.model)},
                          {"base", function_json(parts.base.get())},
@@ -167,6 +177,7 @@ std::string to_json(const ModelReport& report) {
                            {"rows_kept", parts.calibration.rows_kept()},
                            {"groups", parts.calibration.groups().size()},
                            {"grouped", parts.calibration.grouped()},
+                           {"by_group", parts.calibration.grouped() ? internal::groups_json(report.model) : Json()},
                            {"weighted", parts.calibration.weighted()}}},
                          {"guarantee", json_of(parts.guarantee)},
                          {"levels", levels_json(parts)},

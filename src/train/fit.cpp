@@ -110,6 +110,8 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .categories = table.categories,
                                 .target = table.target,
                                 .prediction = rows.base != nullptr ? "" : table.prediction,
+                                .group = table.group,
+                                .pool_groups = options.pool_below(),
                                 .base = rows.base,
                                 .localizer = holdout.retrain(chosen),
                                 .rule = chosen.goal.rule,

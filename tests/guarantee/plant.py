@@ -38,9 +38,9 @@ FAULTS = [
     ),
     (
         "src/calibration/sorted_scores.cpp",
-        "const auto found = groups_.find(group);",
-        "const auto found = groups_.find("
-        'planted::is("group mix-up") && groups_.contains(group + 1) ? group + 1 : group);',
+        "if (place != internal::GroupIndex::kNone) return &groups_[place];",
+        "if (place != internal::GroupIndex::kNone) return &groups_["
+        'planted::is("group mix-up") && place + 1 < groups_.size() ? place + 1 : place];',
     ),
     (
         "src/calibration/sorted_scores.cpp",

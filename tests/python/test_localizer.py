@@ -65,8 +65,8 @@ def test_what_cannot_be_a_score_is_refused():
         Calibration().add([1.0, np.nan])
     with pytest.raises(ValueError):
         Calibration.from_bytes(b"hello")
-    with pytest.raises(ValueError, match="integers"):
-        Calibration().add([1.0], groups=["a"])
+    with pytest.raises(ValueError, match="expected text, booleans or integers"):
+        Calibration().add([1.0], groups=[2.5])
 
 
 # ---- localizer and predictor

@@ -41,7 +41,7 @@ namespace widthwise {
 /// Rows of every kind: ties, both zeros, infinities, sides, weights, groups.
 [[nodiscard]] inline std::vector<CalibrationRow> assorted_rows(std::size_t n, Random& random, bool weights = true) {
   constexpr std::array<double, 6> kScores = {0.0, -0.0, 1.5, -2.0, kInfinity, -kInfinity};
-  constexpr std::array<std::int64_t, 3> kGroups = {std::numeric_limits<std::int64_t>::min(), 0, 7};
+  constexpr std::array<std::int64_t, 3> kGroups = {kRestGroup + 1, 0, 7};
   std::vector<CalibrationRow> rows(n);
   for (CalibrationRow& row : rows) {
     row.score = random.uniform() < 0.5 ? kScores[random.below(kScores.size())] : random.normal();

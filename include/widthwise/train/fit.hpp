@@ -65,6 +65,9 @@ struct FitTable {
   std::span<const std::uint64_t> row_numbers = {};  ///< n, unique over all workers; empty: consecutive from first_row
   std::vector<Labels> categories = {};              ///< of the features, as in ModelParts; x holds their numbers
   std::span<const double> cv_predictions = {};      ///< n; all rows train, so call Model::calibrate afterwards
+  std::span<const std::int64_t> groups = {};        ///< n numbers of groups, each calibrated separately; or empty
+  const GroupLabels* labels = nullptr;              ///< labels of the groups; null if all are integers
+  std::string group = {};                           ///< name of the column of group labels
 };
 
 /// Width and coverage of one goal on the hold-out at the first of FitOptions::levels. Each half is measured after

@@ -62,6 +62,9 @@ struct FitOptions {
   /// Below 1: share of the rows, chosen at random, for the calibration set. From 1: number of rows, a whole number.
   /// 0: no calibration set. Rows with cv_predictions never calibrate.
   double calibration_size = 0.25;
+  /// Groups with fewer calibration rows are pooled (ModelParts); 0: none. Empty: as few as give infinite intervals at
+  /// one of the levels.
+  std::optional<std::uint64_t> pool_groups = 0;
   std::size_t folds = 5;            ///< of cross-fitting the base model
   double holdout_fraction = 0.2;    ///< of the fitting rows, for early stopping and the report
   OutcomeRange outcome_range = {};  ///< range that contains every outcome; an outcome outside is an error
@@ -73,6 +76,9 @@ struct FitOptions {
 
   /// Whether the score transform has parameters to train.
   [[nodiscard]] bool needs_localizer() const;
+
+  /// ModelParts::pool_groups for these levels.
+  [[nodiscard]] std::uint64_t pool_below() const;
 
   /// The checkpoint key: equal for equal options only.
   [[nodiscard]] std::string to_string() const { return table().to_string(*this); }

@@ -84,8 +84,8 @@ def report(
         Predictions, where the model makes none.
     confidence_level : float or list of floats, optional
         By default those of the model.
-    groups : array-like of int, optional
-        The rows' categories, when the calibration has them.
+    groups : array-like or str, optional
+        Labels of the groups of the rows, or the name of their column in X, if the model has groups.
     title : str, optional
         By default it names the outcome.
 

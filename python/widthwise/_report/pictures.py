@@ -105,7 +105,7 @@ class Pictures:
             # The marked groups first, so that none is left out of the picture.
             order = sorted(evaluated["by_group"], key=lambda bin_: (not bin_["weak"], float(bin_["coverage"]["share"])))
             bins = sorted(order[:_GROUPS_SHOWN], key=lambda bin_: float(bin_["coverage"]["share"]))
-            labels = [f"{bin_['low']:.0f}" for bin_ in bins]
+            labels = [bin_["label"] for bin_ in bins]
             groups = ConditionalCoverageDisplay(bins=bins, confidence_level=level, name="group", labels=labels)
             found.append(self._figure("Coverage by group, the lowest first", groups.plot))
         for feature, cut in zip(self.features, evaluated["by_feature"], strict=True):

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core, _tables
-from .._model import HOW_TO_CALIBRATE, groups_of, not_fitted
+from .._groups import column_of, for_prediction
+from .._model import HOW_TO_CALIBRATE, not_fitted
 from .._predictor import Predictor
 from .._tables import Floats
 
@@ -35,12 +36,17 @@ class ModelRows:
             if not hasattr(model, "conformalize"):
                 raise TypeError(f"expected a WidthwiseRegressor or a Predictor, got {type(model).__name__}")
             now = model._as_it_is()
+            groups = column_of(now._fitted_predictor()._model, X, groups)
             X, y_pred = now._inputs(X, y_pred)
             model = now.predictor_
         table, given = model._inputs(X, y_pred)
         if why := model._model.uncalibrated():
             raise not_fitted(f"{why}: {HOW_TO_CALIBRATE}")
-        return cls(model._model, table, given, groups_of(groups, table.rows), _tables.outcomes(y, table.rows))
+        core = model._model
+        numbers = for_prediction(core, column_of(core, X, groups), table.rows)
+        if numbers is not None:  # pooled groups are one
+            numbers = core.quantile_groups(numbers)
+        return cls(core, table, given, numbers, _tables.outcomes(y, table.rows))
 
     def level(self, confidence_level: float | None) -> float:
         """The level asked for, or the first of the model."""

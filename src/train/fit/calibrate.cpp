@@ -36,9 +36,12 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
   Calibration own(Calibration::Options{.seed = seed});
   std::vector<double> residuals;
   for (std::size_t i = 0; i < rows.scores.size(); ++i) {
-    own.add(part.splitter.numbers()[i], {.score = rows.scores[i], .above = rows.y[i] > rows.predictions[i]});
+    CalibrationRow row{.score = rows.scores[i], .above = rows.y[i] > rows.predictions[i]};
+    if (!table.groups.empty()) row.group = table.groups[part.rows[i]];
+    own.add(part.splitter.numbers()[i], row);
     residuals.push_back(rows.y[i] - rows.predictions[i]);
   }
+  if (table.labels != nullptr) own.name_groups(*table.labels);
   const Calibration::Options calibration_options = own.options();
   Calibration calibration = workers.merged(std::move(own), Calibration(calibration_options));
   if (check_in_sample(fitted, sampled_residuals(residuals, part, workers)).suspicious()) {

@@ -45,6 +45,7 @@ void check_names(const FitTable& table) {
   for (const std::string& name : table.features) check(name);
   check(table.target);
   check(table.prediction);
+  check(table.group);
 }
 
 /// Likewise.
@@ -119,6 +120,26 @@ void check_categories(const FitTable& table, const BaseTrainer* base, const Loca
   }
 }
 
+void check_groups(const FitTable& table, const FitOptions& options) {
+  const std::size_t n = table.x.rows();
+  const bool grouped = !table.groups.empty() || !table.group.empty();
+  if (grouped && (table.groups.size() != n || table.group.empty())) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} groups in the column '{}'", n,
+                     table.groups.size(), printable(table.group));
+  }
+  const auto missing = std::ranges::find_if(table.groups, is_reserved_group);
+  if (missing != table.groups.end()) {
+    throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' has no label; drop such rows, or give them a label",
+                     missing - table.groups.begin(), printable(table.group));
+  }
+  if (options.pool_groups != 0 && !options.guarantee.is_marginal()) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: guarantee {} is not available for pooled groups; use the guarantee 'marginal', or do not "
+                     "pool groups",
+                     options.guarantee.to_string());
+  }
+}
+
 /// All that was chosen, as text.
 std::string settings_of(std::string text, const BaseTrainer* base, const LocalizerTrainer* localizer) {
   if (base != nullptr) text.append(", base ").append(base->name()).append(" ").append(base->settings());
@@ -157,6 +178,7 @@ std::string columns_of(const FitTable& table) {
   if (!table.prediction.empty()) {
     columns += (table.cv_predictions.empty() ? ", prediction " : ", cross-validated prediction ") + table.prediction;
   }
+  if (!table.group.empty()) columns += ", group " + table.group;
   return columns;
 }
 
@@ -179,6 +201,7 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
       throw Error(ErrorCode::kInvalidArgument, "fit: expected predictions or a base model, found neither");
     }
     settings = FitOptions::table().checked_to_string(options);
+    check_groups(table, options);
     check_values(table, options.outcome_range, base != nullptr || trains_localizer);
     check_categories(table, base, trains_localizer ? localizer : nullptr);
   });

@@ -166,6 +166,26 @@ Field guarantee_field() {
           [](const FitOptions& options) { return options.guarantee.to_string(); }};
 }
 
+Field pool_field() {
+  return {
+      {.name = "pool_groups",
+       .form = "none|auto|ROWS",
+       .expected = "none, auto or a whole number of rows of at least 1",
+       .help = "calibrate groups with fewer calibration rows than this together, as one rest with marginal coverage; "
+               "`auto` is the number of rows that the highest confidence level needs; `none` gives small groups "
+               "infinite intervals"},
+      [](FitOptions& options, std::string_view text) {
+        options.pool_groups = text == kAuto ? std::nullopt : std::optional<std::uint64_t>(0);
+        if (text == kAuto || text == "none") return true;
+        options.pool_groups = read_whole<std::uint64_t>(text);
+        return options.pool_groups && *options.pool_groups > 0;
+      },
+      [](const FitOptions& options) {
+        if (!options.pool_groups) return std::string(kAuto);
+        return *options.pool_groups == 0 ? "none" : std::to_string(*options.pool_groups);
+      }};
+}
+
 Field calibration_field() {
   return {{.name = "calibration_size",
            .form = "SHARE|ROWS",
@@ -214,6 +234,13 @@ bool FitOptions::needs_localizer() const {
   return score_transform == kAuto || make_transform(score_transform)->parameter_count() > 0;
 }
 
+std::uint64_t FitOptions::pool_below() const {
+  if (pool_groups) return *pool_groups;
+  std::uint64_t rows = 1;
+  for (const Level& level : levels) rows = std::max(rows, guarantee.min_rows(level));
+  return rows;
+}
+
 const OptionTable<FitOptions>& FitOptions::table() {
   static const OptionTable<FitOptions> kAll = [] {
     std::vector<Field> fields;
@@ -236,6 +263,7 @@ const OptionTable<FitOptions>& FitOptions::table() {
         fields, "Training",
         {
             calibration_field(),
+            pool_field(),
             number_field("holdout_fraction", &FitOptions::holdout_fraction, NumberRange::fraction(),
                          "share of the fitting rows held out for early stopping and the fit report"),
             count_field("folds", &FitOptions::folds, 2, "folds for cross-fitting the base model"),

@@ -1,0 +1,103 @@
+"""Groups of rows: labels of any kind as the numbers that the C++ library calibrates by."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core, _tables
+
+_MISSING = -1
+
+
+class Groups(NamedTuple):
+    """Numbers of the groups of rows, and their labels; None if all labels are integers."""
+
+    numbers: NDArray[np.int64]
+    labels: _core.GroupLabels | None
+
+
+class _Texts(NamedTuple):
+    """Distinct labels as text, and the position of each row's label, or -1 if it is missing."""
+
+    labels: list[str]
+    codes: NDArray[np.int64]
+
+
+def column_of(model: _core.Model, X: Any, groups: Any) -> Any:
+    """The groups given, as labels or as the name of a column of X. By default the column that the model was fitted
+    with, if X has it."""
+    if isinstance(groups, str):
+        return X[groups]
+    if groups is None and model.group and model.group in _names(X):
+        return X[model.group]
+    return groups
+
+
+def for_calibration(groups: Any, rows: int) -> Groups | None:
+    """Groups of rows to calibrate with, each of which needs a label."""
+    if groups is None:
+        return None
+    found = _read(groups, rows)
+    if not isinstance(found, _Texts):
+        return Groups(found, None)
+    missing = np.flatnonzero(found.codes == _MISSING)
+    if len(missing):
+        raise ValueError(f"groups[{missing[0]}] is missing; drop such rows, or give them a label")
+    labels = _core.GroupLabels()
+    return Groups(np.array(labels.add(found.labels), dtype=np.int64)[found.codes], labels)
+
+
+def for_prediction(
+    model: _core.Model, groups: Any, rows: int, stacklevel: int | None = None
+) -> NDArray[np.int64] | None:
+    """Groups of rows to predict. With a `stacklevel`, warn of rows whose group was not calibrated."""
+    if groups is None:
+        if model.group:
+            raise ValueError(
+                f"the model has groups; pass the labels of the rows, the column {model.group!r}, as groups="
+            )
+        return None
+    found = _read(groups, rows)
+    if isinstance(found, _Texts):
+        used = np.bincount(found.codes + 1, minlength=len(found.labels) + 1)
+        numbers, warning = model.find_labels(["", *found.labels], used.tolist())
+        array = np.array(numbers, dtype=np.int64)[found.codes + 1]
+    else:
+        array, warning = model.find_integers(found)
+    if warning and stacklevel is not None:
+        warnings.warn(warning, UserWarning, stacklevel=stacklevel + 1)
+    return array
+
+
+def label_of(value: Any) -> str:
+    """The label of a group; empty if the value is missing."""
+    _, labels = _tables.labels([value], "group", 1)
+    return labels[0] if labels else ""
+
+
+def _read(groups: Any, rows: int) -> NDArray[np.int64] | _Texts:
+    """Integers of 64 bits as they are, other labels as text."""
+    if isinstance(groups, np.ndarray) and groups.ndim != 1:
+        raise ValueError(f"X has {rows} rows, groups has shape {groups.shape}")
+    dtype = getattr(groups, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu" and not np.ma.is_masked(groups):
+        array = np.asarray(groups)
+        if array.shape != (rows,):
+            raise ValueError(f"X has {rows} rows, groups has shape {array.shape}")
+        # The smallest and largest integers are labels like texts: 64 bits hold no others, or mean something else.
+        if dtype.itemsize < 8 or not len(array) or (array.min() > -(2**63) + 2 and array.max() < 2**63):
+            return np.ascontiguousarray(array, dtype=np.int64)
+    codes, labels = _tables.labels(groups, "groups", rows)
+    return _Texts(labels, codes)
+
+
+def _names(X: Any) -> list[Any]:
+    """The names of the columns of a table, if it has names."""
+    for names in (getattr(X, "columns", None), getattr(X, "column_names", None)):
+        if names is not None:
+            return [name for name in names if isinstance(name, str)]
+    return []

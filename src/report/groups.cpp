@@ -1,0 +1,59 @@
+#include "report/groups.hpp"
+
+#include <algorithm>
+
+#include "layout.hpp"
+#include "text.hpp"
+
+namespace widthwise::internal {
+
+QuantileSizes::QuantileSizes(const Model& model, const Level& level) {
+  const Calibration& calibration = model.parts().calibration;
+  const std::uint64_t needed = model.parts().guarantee.min_rows(level);
+  const auto add = [&](std::uint64_t rows) {
+    min_rows = quantiles == 0 ? rows : std::min(min_rows, rows);
+    ++quantiles;
+  };
+  for (const std::int64_t group : calibration.groups()) {
+    const bool pooled = model.quantile_group(group) == kRestGroup;
+    const std::uint64_t rows = model.quantile_rows(group);
+    if (pooled) {
+      ++pooled_groups;
+      pooled_rows = rows;
+    } else if (rows >= needed) {
+      add(rows);
+    }
+    if (rows < needed) too_small.push_back(calibration.label(group));
+  }
+  if (pooled_rows >= needed) add(pooled_rows);
+  std::ranges::sort(too_small);
+}
+
+std::string short_list(const std::vector<std::string>& labels) {
+  constexpr std::size_t kShown = 10;
+  if (labels.size() <= kShown) return list(labels);
+  std::vector<std::string> shown(labels.begin(), labels.begin() + kShown - 1);
+  shown.push_back(count(labels.size() - shown.size()) + " more");
+  return list(shown);
+}
+
+std::string pooled_text(const Model& model) {
+  const QuantileSizes sizes(model, model.parts().levels.front());
+  if (sizes.pooled_groups == 0) return "";
+  return count_of(sizes.pooled_groups, "group") + " with fewer than " + count_of(model.parts().pool_groups, "row") +
+         (sizes.pooled_groups == 1 ? " is" : " are") + " pooled, with a quantile of " +
+         count_of(sizes.pooled_rows, "row");
+}
+
+Json groups_json(const Model& model) {
+  const Calibration& calibration = model.parts().calibration;
+  Json json = Json::array();
+  for (const std::int64_t group : calibration.groups()) {
+    json.push_back({{"label", calibration.label(group)},
+                    {"rows", calibration.rows_in(group)},
+                    {"pooled", model.quantile_group(group) == kRestGroup}});
+  }
+  return json;
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,97 @@
+"""Groups on the command line: labels of any kind, in every command."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import Program, read, write
+
+SPREAD = {"Nord": 0.2, "Süd": 1.0, "7": 3.0, "klein": 5.0}
+FIT = ["--target", "y", "--prediction", "forecast", "--group", "station", "--exclude", "id"]
+FIT += ["--score-transform", "identity"]
+
+
+def make_rows(n, seed):
+    random = np.random.default_rng(seed)
+    station = random.choice(list(SPREAD), n, p=[0.5, 0.3, 0.185, 0.015])
+    x = random.uniform(0, 4, n)
+    y = x + np.array([SPREAD[name] for name in station]) * random.standard_normal(n)
+    return {"x": x, "station": station.tolist(), "y": y, "forecast": x, "id": np.arange(n) + 10_000 * seed}
+
+
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory):
+    """A folder with tables and a model with groups."""
+    program = Program(tmp_path_factory.mktemp("groups"))
+    for name, n, seed in [("fit", 1500, 1), ("more", 500, 2), ("new", 1000, 3)]:
+        rows = make_rows(n, seed)
+        if name == "new":
+            rows["station"][:2] = ["West", None]
+        for kind in ("csv", "parquet"):
+            write(pa.table(rows), program.folder / f"{name}.{kind}")
+    done = program("fit", "fit.csv", *FIT, "-o", "model.safetensors")
+    assert done.code == 0, done.err
+    assert "in 4 groups" in done.out
+    assert "infinite for 1 of 4 groups, which have fewer than the 9 calibration rows that the level needs: klein" in (
+        done.err
+    )
+    return program
+
+
+def test_predictions_are_the_same_from_every_file(grouped):
+    bounds = []
+    for kind in ("csv", "parquet"):
+        done = grouped("predict", "model.safetensors", f"new.{kind}", "-o", f"out.{kind}")
+        assert (
+            "1 row has a group without calibration rows (West), so the intervals are infinite; 1 row has no group"
+            in (done.err)
+        )
+        out = read(grouped.folder / f"out.{kind}")
+        bounds.append(np.column_stack([out["lower_0.9"], out["upper_0.9"]]))
+    assert np.array_equal(*bounds)
+    assert np.isinf(bounds[0][:2]).all()
+    station = np.array(read(grouped.folder / "new.parquet")["station"].to_pylist(), dtype=object)
+    widths = bounds[0][:, 1] - bounds[0][:, 0]
+    assert [len(set(np.round(widths[station == name], 9))) for name in ("Nord", "Süd", "7")] == [1, 1, 1]
+    assert np.isinf(widths[station == "klein"]).all()
+
+
+def test_shards_and_tables_calibrate_alike(grouped):
+    grouped.ok("calibrate", "model.safetensors", "more.parquet", "--key", "id", "--emit", "more.shard")
+    grouped.ok("merge", "model.safetensors", "more.shard", "-o", "merged.safetensors")
+    done = grouped.ok("calibrate", "model.safetensors", "more.csv", "--key", "id", "-o", "added.safetensors")
+    assert "in 4 groups" in done.out
+    files = [(grouped.folder / f"{name}.safetensors").read_bytes() for name in ("merged", "added")]
+    assert files[0] == files[1]
+
+
+def test_evaluation_shows_labels(grouped):
+    found = grouped("evaluate", "model.safetensors", "new.csv", "--json").json
+    labels = [place["label"] for place in found["levels"][0]["by_group"]]
+    assert labels == ["7", "Nord", "Süd", "klein", "(no label)", "(not calibrated)"]
+
+
+def test_inspect_names_the_column(grouped):
+    assert "column 'station'" in grouped.ok("inspect", "model.safetensors").out
+    found = grouped.ok("inspect", "model.safetensors", "--json").json
+    assert found["group"] == "station"
+    assert {place["label"] for place in found["calibration"]["by_group"]} == set(SPREAD)
+
+
+def test_errors(grouped):
+    other = [*FIT[:5], "place", *FIT[6:], "-o", "x"]
+    assert "no column 'place'" in grouped.fails(2, "fit", "fit.csv", *other)
+    ungrouped = [*FIT[:4], "--pool-groups", "auto", "-o", "x"]
+    assert "give their column with --group" in grouped.fails(2, "fit", "fit.csv", *ungrouped)
+    conditional = [*FIT, "--pool-groups", "auto", "--guarantee", "0.95", "-o", "x"]
+    assert "guarantee 0.95 is not available for pooled groups" in grouped.fails(2, "fit", "fit.csv", *conditional)
+    assert "this model has groups" in grouped.fails(2, "track", "model.safetensors", "new.csv", "-o", "x.csv")
+    missing = grouped.fails(1, "calibrate", "model.safetensors", "new.csv")
+    assert "new.csv: row 2: 'station' is missing; remove the rows without a group" in missing
+
+
+def test_pooled_groups(grouped):
+    grouped.ok("fit", "fit.csv", *FIT, "--pool-groups", "90", "-o", "pooled.safetensors")
+    found = grouped.ok("inspect", "pooled.safetensors", "--json").json
+    assert found["pool_groups"] == 90
+    assert {place["label"] for place in found["calibration"]["by_group"] if place["pooled"]} == {"7", "klein"}
+    assert "2 groups with fewer than 90 rows are pooled" in grouped.ok("inspect", "pooled.safetensors").out

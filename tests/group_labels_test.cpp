@@ -1,0 +1,46 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/group_labels.hpp>
+
+#include "support/errors.hpp"
+
+namespace widthwise {
+namespace {
+
+TEST(GroupLabels, AnIntegerIsItsOwnNumber) {
+  EXPECT_EQ(group_number("0"), 0);
+  EXPECT_EQ(group_number("-12"), -12);
+  EXPECT_EQ(group_number("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
+}
+
+TEST(GroupLabels, OtherTextHasANumberThatNeverChanges) {
+  for (const char* label : {"007", "+7", "7.0", " 7", "9223372036854775808", "-9223372036854775808", "a", "ä"}) {
+    EXPECT_NE(group_number(label), 7) << label;
+    EXPECT_FALSE(is_reserved_group(group_number(label))) << label;
+  }
+  // Files contain it.
+  EXPECT_EQ(group_number("Nord"), -3473135444713622516);
+}
+
+TEST(GroupLabels, KeepTheTextOfEveryNumber) {
+  GroupLabels labels;
+  const std::vector<std::string> texts = {"b", "7", "b", ""};
+  const std::vector<std::int64_t> numbers = labels.add(texts);
+  EXPECT_EQ(numbers, (std::vector<std::int64_t>{group_number("b"), 7, group_number("b"), kNoGroup}));
+  EXPECT_EQ(*labels.find(numbers[0]), "b");
+  EXPECT_EQ(*labels.find(7), "7");
+  EXPECT_EQ(labels.find(8), nullptr);
+}
+
+TEST(GroupLabels, AreUtf8) {
+  GroupLabels labels;
+  expect_error(ErrorCode::kBadData, "is not UTF-8", [&] { (void)labels.add("\xff"); });
+  EXPECT_EQ(labels.find(group_number("\xff")), nullptr);
+}
+
+}  // namespace
+}  // namespace widthwise
