@@ -234,7 +234,7 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
       "adds rows predicted by the deployed model in the same column");
   add("--group", columns.group,
       "column of group labels: text, integers or booleans; each group is calibrated separately (Mondrian), so coverage "
-      "holds in every group. A column of numbers is also a feature, unless excluded");
+      "holds in every group. The column is also a feature, unless excluded");
   CLI::Option* features = add_list(command, "--features", columns.features, "A,B,...",
                                    "columns of x; default: all columns of numbers, and of text as categories")
                               ->group("Data");

@@ -215,7 +215,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups : array-like of shape (n,) or str, optional
             Labels of groups, or the name of their column in X: text, integers or booleans. Each group is calibrated
             separately (Mondrian), so coverage holds in every group. A group without enough calibration rows gets
-            infinite intervals and a warning, see `pool_groups`. A column of numbers in X stays a feature.
+            infinite intervals and a warning, see `pool_groups`. A column of X stays a feature.
 
         Returns
         -------
