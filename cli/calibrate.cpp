@@ -39,7 +39,7 @@ struct CalibrateArguments {
   bool json = false;
 };
 
-/// |y - f(x)| of a sample of the rows, whatever their number.
+/// |y - f(x)| of a sample of the rows, in constant memory.
 class ResidualSample {
  public:
   explicit ResidualSample(const Model& model) : model_(model) {}
@@ -72,7 +72,7 @@ class ResidualSample {
   const Model& model_;
   internal::RowSample sample_{kRows, 0};
   std::vector<double> residuals_;
-  // The rows of one batch that the sample takes.
+  // The rows of one batch that enter the sample.
   std::vector<std::size_t> places_;
   std::vector<double> x_;
   std::vector<double> predictions_;
@@ -92,7 +92,7 @@ Model with_new_rows(const Model& model, CalibrationShard shard, const std::files
   }
 }
 
-/// Throw when a key came twice. `alone`: the calibration holds rows of this table alone.
+/// Throw if a key occurs twice. `alone`: the calibration contains only rows of this table.
 void check_keys(const Calibration& calibration, const CalibrateArguments& arguments, bool alone) {
   const std::optional<std::uint64_t> twice = calibration.duplicate();
   if (!twice) return;
@@ -105,7 +105,7 @@ void check_keys(const Calibration& calibration, const CalibrateArguments& argume
                           key));
 }
 
-/// Add the table's rows to a shard, and look at a sample of their errors.
+/// Add the rows of the table to a shard, and a sample of their errors to `sample`.
 void read_rows(const Model& model, ModelTable& table, const std::string& target, CalibrationShard& shard,
                ResidualSample& sample) {
   const std::uint64_t first_row = first_row_number(table.reader());
@@ -120,7 +120,7 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
       require_finite(rows.predictions, table.file(), model.parts().prediction, row, kRemoveRows);
     }
     outside.add(outcomes, row + 1);
-    if (outside.any()) continue;  // to count the others
+    if (outside.any()) continue;  // only count further outcomes outside the range
     const auto keys = table.batch().keys();
     model.calibrate(shard.calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
     model.sketch(shard.sketch, rows, outcomes);

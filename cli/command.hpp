@@ -2,30 +2,30 @@
 
 #include <functional>
 
-namespace CLI {  // NOLINT(readability-identifier-naming): as CLI11 calls itself
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's name
 class App;
 }
 
 namespace widthwise::cli {
 
-/// One command of the program: where its options were declared, and what to do once they are read.
+/// One command of the program: its declared options, and the function that runs it after parsing.
 struct Command {
   CLI::App* options = nullptr;
   std::function<void()> run;
 };
 
-/// Thrown to end the program with this code when all has been said.
+/// Thrown to end the program with this exit code after all messages have been printed.
 struct ExitWith {
   int code;
 };
 
-/// The exit code when one of several workers is gone: worth another try.
+/// Exit code if a worker was lost; rerunning the command may succeed.
 inline constexpr int kLostWorkerExit = 3;
 
-/// The exit code when the reader of standard output has closed it: what a shell makes of SIGPIPE.
+/// Exit code if the reader of standard output has closed it; shells report SIGPIPE with this code.
 inline constexpr int kClosedPipeExit = 141;
 
-// Each declares one command's options and returns it. They stand in files of the same names.
+// Each function declares the options of one command and returns the command. It is defined in the file of that command.
 [[nodiscard]] Command add_fit(CLI::App& program);
 [[nodiscard]] Command add_calibrate(CLI::App& program);
 [[nodiscard]] Command add_merge(CLI::App& program);

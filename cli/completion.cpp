@@ -6,7 +6,7 @@
 #include "options.hpp"
 #include "output.hpp"
 
-// Scripts are written from the options that are declared, so they cannot be out of date.
+// Scripts are generated from the declared options, so they are always up to date.
 
 namespace widthwise::cli {
 namespace {
@@ -47,7 +47,7 @@ std::string bash_options(const CLI::App& app) {
   return joined(all);
 }
 
-// A case for the values of each option that takes one, then the words that may stand where no value is due.
+// One case per option that takes a value, which completes the value.
 std::string bash_case(const CLI::App& app) {
   std::string text;
   for (const CLI::Option* option : named_options(app)) {

@@ -12,12 +12,12 @@ namespace {
 
 using SetText = std::function<void(const std::string&)>;
 
-/// Options that may come several times, once for each part of their value.
+/// Whether an option can be repeated, once per part of its value.
 bool is_list(const OptionInfo& info) { return info.form.ends_with(",..."); }
 
 bool is_flag(const OptionInfo& info) { return info.form.ends_with("true|false"); }
 
-/// What sets an option to false: --no-compare.
+/// The flag that sets an option to false: --no-compare.
 std::string negative_flag(const OptionInfo& info) {
   return info.name == "two_sided" ? "--one-sided" : "--no-" + flag_of(info).substr(2);
 }

@@ -14,8 +14,8 @@ namespace widthwise::cli {
 /// The name of an option on the command line: --calibration-size.
 [[nodiscard]] std::string flag_of(const OptionInfo& info);
 
-/// Declare an option from its description. `set` sets it from text; it throws kInvalidArgument for an invalid one, and
-/// is called for that before parsing has ended.
+/// Declare an option from its description. `set` assigns its value from text. `check` throws kInvalidArgument for
+/// invalid text; it is called during parsing.
 void add_described_option(CLI::App& command, const OptionInfo& info,
                           const std::function<void(const std::string& text)>& set,
                           const std::function<void(const std::string& text)>& check);

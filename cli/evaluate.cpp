@@ -36,18 +36,18 @@ struct EvaluateArguments {
   bool json = false;
 };
 
-constexpr std::size_t kMaxGroups = 20;  // integers of more values are numbers, not groups
+constexpr std::size_t kMaxGroups = 20;  // a column of integers with more distinct values is split into ranges
 
-/// What a whole table gave.
+/// Outcomes, intervals and samples of a whole table.
 struct Evaluated {
   std::vector<double> outcomes;
-  std::vector<std::vector<double>> lower;  // for each level
+  std::vector<std::vector<double>> lower;  // per level
   std::vector<std::vector<double>> upper;
   std::vector<double> by;
   std::vector<std::int64_t> groups;  // whose quantiles the rows take; empty without groups
   RowSketch sketch;
   std::vector<double> predictions;
-  // A sample of the rows for the search for weak places, and their features.
+  // A sample of the rows to search for weak places, and the features of these rows.
   std::vector<std::size_t> sampled;
   std::vector<double> sampled_features;
 
@@ -105,11 +105,11 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
   return all;
 }
 
-/// Bins by the values of a column: one for each when it holds a few integers, else ten of equal size.
+/// Bins by the values of a column: one bin per value for a few integers, else ten bins of equal size.
 std::vector<Bin> coverage_by(const IntervalRows& rows, std::span<const double> values) {
   std::set<double> distinct;
   for (const double value : values) {
-    // 2^53: integers up to here are exact.
+    // Integers up to 2^53 are exact.
     const bool integer = std::trunc(value) == value && std::abs(value) <= 0x1p53;
     if (integer) distinct.insert(value);
     if (!integer || distinct.size() > kMaxGroups) return coverage_by_feature(rows, values);

@@ -38,14 +38,14 @@ struct FitArguments {
   bool threads_given = false;
   bool calibration_size_given = false;
 
-  /// The tables as words for messages.
+  /// The tables as text for messages.
   [[nodiscard]] std::string tables() const {
     const auto& names = columns.tables;
     return names.size() == 1 ? names.front() : names.front() + " and " + count_of(names.size() - 1, "other table");
   }
 };
 
-/// What was read, by whomever: the fingerprints of all tables, with blanks between.
+/// The fingerprints of the tables of all workers, separated by spaces.
 std::string origin_of(const FitData& data, const Communicator& communicator) {
   std::string own;
   for (const auto& text : data.fingerprints) own += text + " ";
@@ -59,7 +59,8 @@ std::string origin_of(const FitData& data, const Communicator& communicator) {
   return text;
 }
 
-/// A number that tells fits apart, for a checkpoint: what is fitted, on what, how, by how many.
+/// The number that identifies a fit in a checkpoint: a hash of the tables, the columns, the options, the engine and the
+/// number of workers.
 std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& columns, const std::string& origin,
                          const std::string& engine) {
   std::string text;
@@ -93,7 +94,7 @@ void warn_of_small_calibration(const Model& model) {
   }
 }
 
-/// Several workers train only what can be distributed.
+/// Throw unless this trainer supports several workers.
 void check_distributed(TrainerKind kind, const std::string& name) {
   if (name.empty() || find_trainer(kind, name).distributed) return;
   std::string distributed;

@@ -60,7 +60,7 @@ std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowSh
   return pieces;
 }
 
-/// Engines compute in single precision: throw kBadData, naming file and row, for a feature that does not fit.
+/// Throw kBadData with file and row for a feature outside the range of single precision, which engines use.
 void require_single_precision(MatrixView numbers, const std::vector<FitFeature>& features, const std::string& table,
                               std::uint64_t first_row) {
   for (std::size_t i = 0; i < numbers.rows(); ++i) {

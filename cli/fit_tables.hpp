@@ -15,7 +15,7 @@
 
 namespace widthwise::cli {
 
-/// What the user said about the tables to fit and their columns.
+/// Tables and columns to fit, as given on the command line.
 struct FitColumnChoice {
   std::vector<std::string> tables;
   std::string target;
@@ -29,13 +29,13 @@ struct FitColumnChoice {
   OutcomeRange outcome_range = {};
   TableOptions reading;
 
-  /// The column of predictions of either kind; empty when there is none.
+  /// The column of predictions of either kind; empty if there is none.
   [[nodiscard]] const std::string& prediction_column() const {
     return cv_prediction.empty() ? prediction : cv_prediction;
   }
 };
 
-/// Which rows of the tables to read: this worker's.
+/// The share of the rows that this worker reads.
 struct RowShare {
   std::size_t rank = 0;
   std::size_t workers = 1;
@@ -75,11 +75,11 @@ struct FitData {
   std::vector<std::string> fingerprints;  ///< of the tables
 };
 
-/// Throws kInvalidArgument when there are not row groups enough for so many workers.
+/// Throw kInvalidArgument if there are fewer row groups than workers.
 void check_row_groups(const std::vector<std::string>& tables, std::size_t workers);
 
-/// Read all rows, or of Parquet files the row groups that fall to this worker: runs of row groups that follow each
-/// other, of about equal numbers of them.
+/// Read all rows or, from Parquet files, the row groups of this worker: consecutive row groups, about equally many per
+/// worker.
 [[nodiscard]] FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, const RowShare& share);
 
 /// Number the categories in ascending order over all workers, and leave out columns that are no categorical features.

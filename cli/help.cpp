@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kNameColumn = 28;
 constexpr std::size_t kWidth = 100;
 
-// A name, and its description beside it or, when the name is long, below it.
+// A name with its description on the same line, or below if the name is long.
 std::string entry(const std::string& name, const std::string& description) {
   std::string text = "  " + name;
   if (text.size() + 2 > kNameColumn) text += "\n";
@@ -86,7 +86,7 @@ Command add_help(CLI::App& program) {
   for (const CLI::App* known : program.get_subcommands({})) names.push_back(known->get_name());
   add_choice(command, "COMMAND", *name, names, "command to explain; default: the program");
   return {&command, [&program, name] {
-            // App::help of the program would print that of the command that was parsed, which is this one.
+            // App::help of the program would print the help of the parsed command, which is `help`.
             print(name->empty()
                       ? program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal)
                       : program.get_subcommand(*name)->help(program.get_name()));
@@ -98,7 +98,7 @@ std::string usage_error(const CLI::App& program, const CLI::App& command, const 
   const std::string see =
       fmt::format("; see '{}{} --help'", program.get_name(), at_top ? "" : " " + command.get_name());
   const std::vector<std::string> unknown = program.remaining(true);
-  // An unknown option explains most other errors: the one it was to be is then missing.
+  // Report an unknown option first: most other errors follow from it, such as a missing required option.
   for (const std::string& word : unknown) {
     if (!is_option(word)) continue;
     const std::string name = word.substr(0, word.find('='));

@@ -7,10 +7,10 @@
 
 namespace widthwise::cli {
 
-/// How help is laid out: purpose, usage, arguments, options by group, example.
+/// Layout of help: purpose, usage, arguments, options by group, example.
 [[nodiscard]] std::shared_ptr<CLI::FormatterBase> help_formatter();
 
-/// What to say of arguments that were not understood: one line, with the nearest name where there is one.
+/// The message for invalid arguments: one line, with the nearest name if there is one.
 [[nodiscard]] std::string usage_error(const CLI::App& program, const CLI::App& command, const CLI::ParseError& error);
 
 }  // namespace widthwise::cli

@@ -18,11 +18,11 @@ extern "C" void note_signal(int signal) { signal_seen = signal; }
 void catch_interrupts() {
   struct sigaction action = {};
   action.sa_handler = note_signal;
-  // The handler is gone after one signal. Calls to the system go on, so that reading and writing need not know of it.
+  // The handler is removed after one signal. System calls are restarted, so reads and writes need not handle EINTR.
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // A closed pipe is an error of the write, so that the program ends in order.
+  // Writing to a closed pipe is an error instead, so that the program ends normally.
   action.sa_handler = SIG_IGN;
   action.sa_flags = 0;
   sigaction(SIGPIPE, &action, nullptr);

@@ -2,14 +2,14 @@
 
 namespace widthwise::cli {
 
-/// Let Ctrl-C (SIGINT) and SIGTERM raise a flag instead of ending the program at once, so that no temporary file is
-/// left behind. A second one ends it at once. A write to a closed pipe fails with EPIPE instead of raising SIGPIPE.
+/// Make Ctrl-C (SIGINT) and SIGTERM set a flag instead of ending the program, so that temporary files are removed. A
+/// second signal ends the program immediately. A write to a closed pipe fails with EPIPE instead of raising SIGPIPE.
 void catch_interrupts();
 
-/// The signal that came, or 0.
+/// The signal received, or 0.
 [[nodiscard]] int interrupt();
 
-/// Throw kCancelled when a signal came.
+/// Throw kCancelled if a signal was received.
 void throw_if_interrupted();
 
 }  // namespace widthwise::cli

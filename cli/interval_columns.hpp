@@ -15,11 +15,11 @@
 
 namespace widthwise::cli {
 
-/// The column with the number of the batch that a row was issued in, for `track --observe`.
+/// Column with the number of the batch in which a row was issued, for `track --observe`.
 inline constexpr const char* kBatchColumn = "batch";
 
-/// The columns that a table of intervals has more: f(x) when the model makes it, then the bounds of each level, then
-/// the batch when the rows are issued as one that outcomes are awaited of.
+/// The columns that prediction adds to a table: f(x) if the model computes it, then the bounds of each level, then the
+/// number of the batch if the rows are issued as a batch with pending outcomes.
 /// Thread safety: none.
 class IntervalColumns {
  public:
@@ -28,12 +28,12 @@ class IntervalColumns {
 
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
-  /// Rows of infinite intervals so far, for each level.
+  /// Number of infinite intervals so far, per level.
   [[nodiscard]] const std::vector<std::uint64_t>& infinite() const { return infinite_; }
 
   using Write = std::function<void(std::span<double> predictions, MutableMatrixView lower, MutableMatrixView upper)>;
 
-  /// The columns of n rows, whose predictions (n) and bounds (n x levels) `write` makes; valid until the next call.
+  /// The columns of n rows; `write` computes predictions (n) and bounds (n x levels). Valid until the next call.
   [[nodiscard]] MatrixView of(std::size_t n, const Write& write);
 
  private:

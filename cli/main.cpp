@@ -7,7 +7,7 @@
 int main(int argc, char** argv) {
   widthwise::cli::register_engines();
   const int code = widthwise::cli::run_program(argc, argv);
-  // Everything is written and every thread of ours has ended. Destructors of LibTorch and Arrow would only take time.
+  // All output is written and all threads of this program have ended. Skip the slow destructors of LibTorch and Arrow.
   std::fflush(nullptr);
   std::_Exit(code);
 }

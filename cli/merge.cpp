@@ -26,8 +26,8 @@ struct MergeArguments {
   bool json = false;
 };
 
-/// The rows that calibrate the model, or none, with the shards. `name_twice`: throw at the first shard of which rows
-/// came before, which takes a sort for each shard.
+/// Merge the shards into the calibration of the model, or into an empty one with --replace. `name_twice`: throw at the
+/// first shard with duplicate rows, which takes a sort per shard.
 CalibrationShard merged(const Model& model, const MergeArguments& arguments, bool name_twice) {
   CalibrationShard all = arguments.replace ? CalibrationShard::of(model) : CalibrationShard::in(model);
   const RowSketch before = all.sketch;
@@ -48,7 +48,7 @@ CalibrationShard merged(const Model& model, const MergeArguments& arguments, boo
         "every row once, or use --replace to calibrate with these shards only",
         file, arguments.shards.size() > 1 ? " or in an earlier shard" : "");
   }
-  // Copies that are too few in each shard may be many in all of them.
+  // Known rows may be too few to detect in each shard but enough in all shards together.
   require_new_rows(model, added, before, "--replace");
   return all;
 }

@@ -12,7 +12,7 @@
 
 namespace widthwise::cli {
 
-// ---- texts
+// ---- text
 
 using internal::count;
 using internal::count_of;
@@ -23,31 +23,31 @@ using internal::printable;
 using internal::significant;
 using internal::wrapped;
 
-/// "; did you mean 'price'?", or nothing when no name is near.
+/// "; did you mean 'price'?", or empty if no name is similar.
 [[nodiscard]] std::string suggestion(std::string_view name, const std::vector<std::string>& names);
 
 // ---- stdout and stderr
 
-/// Print a result to stdout. Names from files are part of it: what a terminal would obey is replaced, see
-/// internal::printable. A newline is kept; a name needs printable() before it is put into a line.
+/// Print a result to stdout. The text may contain names from files, so terminal control characters are replaced
+/// (internal::printable). Newlines are kept; apply printable() to a name before inserting it into a line.
 void print(std::string_view text);
 
-/// Print all further results to stderr: standard output gets a table.
+/// Print all further results to stderr, because a table is written to standard output.
 void print_to_stderr();
 
 /// Whether standard output gets a table and is a terminal, where a progress bar would be in the way.
 [[nodiscard]] bool shows_rows();
 
-/// Print a result that is printable already.
+/// Print a result that is already printable.
 void print_raw(std::string_view text);
 
-/// The number of the system's error when a result could not be printed; 0 if all were.
+/// The errno of a result that could not be printed; 0 if all results were printed.
 [[nodiscard]] int output_error();
 
-/// Print "widthwise COMMAND: text" to stderr, on one line: see internal::printable.
+/// Print "widthwise COMMAND: text" to stderr, on one line (internal::printable).
 void complain(std::string_view text);
 
-/// What complain and warn begin with: "widthwise", or "widthwise fit" once the command is known.
+/// Set the prefix of complain and warn: "widthwise", or "widthwise fit" after the command has been parsed.
 void set_speaker(std::string name);
 
 /// Print "widthwise COMMAND: warning: text" to stderr.
@@ -55,14 +55,14 @@ void warn(std::string_view text);
 
 // ---- JSON
 
-/// Keys stay in the order they were added.
+/// Keys keep the order in which they were added.
 using Json = nlohmann::ordered_json;
 
-/// Print one JSON object to stdout, in full precision; what is not finite is null. Characters that print would replace
-/// are escaped, so that every value is exact.
+/// Print one JSON object to stdout, in full precision; non-finite numbers are null. Characters that print would replace
+/// are escaped, so every value is exact.
 void print_json(const Json& json);
 
-/// Print a report of the library: as JSON, which is printable already, or as text.
+/// Print a report of the library, as JSON, which is already printable, or as text.
 template <class... Report>
 void print_report(bool json, const Report&... report) {
   if (json) {

@@ -30,14 +30,14 @@ namespace {
       step, std::generic_category().message(error));
 }
 
-/// What the process that creates the namespaces tells its parent.
+/// Sent to the parent by the process that creates the namespaces.
 struct Outcome {
-  const char* failed = nullptr;  ///< the step, a literal of the program that both run
+  const char* failed = nullptr;  ///< the step that failed, a string literal of this program
   int error = 0;
   bool own_user = false;  ///< a user namespace was created as well
 };
 
-/// The lines that map the user and the group to themselves in a user namespace.
+/// Lines that map the user and the group to themselves in a user namespace.
 struct Identity {
   std::string user;
   std::string group;
@@ -53,7 +53,7 @@ bool write_file(const char* file, std::string_view text) {
   return written;
 }
 
-/// A new namespace has a loopback interface that is down.
+/// Start the loopback interface, which is down in a new namespace.
 bool start_loopback() {
   const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (any < 0) return false;
@@ -66,7 +66,7 @@ bool start_loopback() {
   return started;
 }
 
-/// In a child that has one thread and calls nothing but the system.
+/// Runs in a child with one thread; makes only system calls.
 Outcome create_namespaces(const Identity& identity) {
   Outcome outcome;
   const auto fail = [&](const char* step) {
@@ -85,7 +85,7 @@ Outcome create_namespaces(const Identity& identity) {
   return outcome;
 }
 
-/// Let the parent know, and keep the namespaces until it closes its end.
+/// Report to the parent, and keep the namespaces alive until it closes its end.
 [[noreturn]] void hold_namespaces(const Identity& identity, int end) {
   const Outcome outcome = create_namespaces(identity);
   char nothing = 0;
@@ -105,8 +105,8 @@ void Handle::close() {
 }
 
 PrivateNetwork::PrivateNetwork() {
-  // A process with threads, and Arrow starts one when it is loaded, cannot create a user namespace: a child does, and
-  // lives until its namespaces are held here.
+  // A process with several threads cannot create a user namespace, and Arrow starts a thread when it is loaded. A child
+  // creates the namespaces and lives until they are opened here.
   std::array<int, 2> ends = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) refuse("socketpair", errno);
   Handle ours(ends[0]);

@@ -4,7 +4,7 @@
 
 namespace widthwise::cli {
 
-/// An open file, or none. Invariant: closed once.
+/// Owns an open file descriptor, or none. Invariant: closed exactly once.
 class Handle {
  public:
   explicit Handle(int number = -1) : number_(number) {}
@@ -23,20 +23,20 @@ class Handle {
   int number_;
 };
 
-/// A network that only the processes which enter it share: they reach each other at 127.0.0.1, and nobody else reaches
-/// them, other users of this machine included. It is a network namespace of Linux, inside a user namespace where
-/// this process may not create one otherwise. There, too, users and groups of files stay what they are.
+/// A network for the processes that enter it: they reach each other at 127.0.0.1, and no other process can reach them,
+/// including those of other users of this machine. It is a Linux network namespace, inside a user namespace if this
+/// process may not create one directly. File owners and groups are unchanged there.
 class PrivateNetwork {
  public:
-  /// Throws kInvalidArgument, naming --private-network, where the system does not allow it.
+  /// Throws kInvalidArgument, which suggests --private-network, if the system does not allow it.
   PrivateNetwork();
 
-  /// Enter it, in a process that has one thread, such as a child between fork and exec: nothing is called but the
-  /// system. False, and errno, when that fails.
+  /// Enter the network. Call it in a process with one thread, such as a child between fork and exec; it makes only
+  /// system calls. On failure, returns false and sets errno.
   [[nodiscard]] bool enter() const noexcept;
 
  private:
-  Handle user_;  ///< the user namespace; none where this process may do without
+  Handle user_;  ///< the user namespace; none if it was not needed
   Handle network_;
 };
 

@@ -57,7 +57,7 @@ int exit_code(const Error& error) {
   }
 }
 
-// What the library says of a function called as the command, "fit: ...", without saying it twice.
+// The message without the prefix "fit: " if the library function has the name of the command.
 std::string message_of(const std::exception& error, const std::string& command) {
   const std::string message = error.what();
   const std::string twice = command + ": ";
@@ -124,7 +124,7 @@ int run_program(int argc, const char* const* argv) {
     const int code = ended ? *ended : program.run();
     const int error = output_error();
     if (error == 0) return code;
-    // The reader has what it wanted, as in 'widthwise inspect m.safetensors | head -1'.
+    // The reader closed the pipe, as in 'widthwise inspect m.safetensors | head -1'.
     if (error == EPIPE) return kClosedPipeExit;
     complain("standard output: cannot be written: " + std::system_category().message(error));
   } catch (const std::bad_alloc&) {

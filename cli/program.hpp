@@ -15,14 +15,14 @@ class Program {
  public:
   Program();
 
-  /// Read the arguments. Returns the exit code when help, the version or an error about the arguments has been printed
-  /// and nothing is left to do.
+  /// Parse the arguments. Returns the exit code if help, the version or an error was printed and there is nothing to
+  /// run.
   [[nodiscard]] std::optional<int> parse(int argc, const char* const* argv);
 
-  /// The name of the command that was parsed.
+  /// The name of the parsed command.
   [[nodiscard]] std::string command() const;
 
-  /// Run it; errors of the library are printed. Returns the exit code.
+  /// Run the command and print errors of the library. Returns the exit code.
   [[nodiscard]] int run() const;
 
  private:
@@ -32,7 +32,7 @@ class Program {
   std::vector<Command> commands_;
 };
 
-/// All of the program: parse the arguments, run the command, print errors. Returns the exit code.
+/// Run the program: parse the arguments, run the command, print errors. Returns the exit code.
 [[nodiscard]] int run_program(int argc, const char* const* argv);
 
 }  // namespace widthwise::cli

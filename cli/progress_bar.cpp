@@ -17,12 +17,12 @@ namespace widthwise::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenDrawings{100};
-constexpr double kSecondsBeforeGuessing = 0.5;  // a rate measured over less time says nothing
+constexpr double kSecondsBeforeGuessing = 0.5;  // a rate measured over less time is unreliable
 constexpr std::size_t kBarCells = 24;
 constexpr std::string_view kClearLine = "\r\x1b[K";
 
 bool stderr_is_terminal() {
-  const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): nothing here sets variables
+  const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): no thread sets variables
   return isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
 }
 

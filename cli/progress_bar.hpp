@@ -9,21 +9,21 @@
 
 namespace widthwise::cli {
 
-/// One line on stderr that says what is being done, how far it is, how fast and how long it will take. Draws only on a
-/// terminal, at most ten times a second, and leaves nothing behind. Also where long work notices Ctrl-C.
+/// One line on stderr with the stage, the progress, the rate and the remaining time. It is drawn only on a terminal, at
+/// most ten times per second, and erased at the end. It also checks for Ctrl-C during long operations.
 /// Thread safety: none; one bar at a time.
 class ProgressBar {
  public:
-  /// `unit` is what is counted, as in "rows" or "rounds".
+  /// `unit` is the unit of the count: "rows", "rounds".
   explicit ProgressBar(std::string_view unit);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// `done` units are through, which is this share, in [0, 1], of the stage. Throws kCancelled after Ctrl-C.
+  /// Show that `done` units are finished, which is this share, in [0, 1], of the stage. Throws kCancelled after Ctrl-C.
   void show(std::string_view stage, std::uint64_t done, double share);
 
-  /// The same for the training functions; borrows the bar.
+  /// A progress callback for training; borrows the bar.
   [[nodiscard]] ProgressCallback callback();
 
  private:

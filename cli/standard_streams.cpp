@@ -23,7 +23,7 @@ namespace widthwise::cli {
 namespace {
 
 constexpr std::size_t kPieceBytes = 1 << 20;
-constexpr int kMillisecondsBetweenLooks = 200;  // for Ctrl-C, while the writer of a pipe is slow
+constexpr int kMillisecondsBetweenLooks = 200;  // interval of checks for Ctrl-C while waiting for input
 
 std::string reason(int error) { return std::system_category().message(error); }
 
@@ -39,7 +39,7 @@ CLI::Option* accept_as(CLI::Option* option, const char* name) {
   return option->transform(CLI::Validator(rename, ""));
 }
 
-/// Write everything; a closed pipe ends the program without a message.
+/// Write all bytes; a closed pipe ends the program without a message.
 void write_all(int file, std::span<const std::byte> bytes, const std::string& name) {
   while (!bytes.empty()) {
     const ssize_t written = write(file, bytes.data(), bytes.size());
@@ -50,7 +50,7 @@ void write_all(int file, std::span<const std::byte> bytes, const std::string& na
   }
 }
 
-/// A copy of standard input, in a file that ends with the process.
+/// A copy of standard input in a file that is deleted when the process ends.
 class SpooledInput {
  public:
   SpooledInput() : file_(open_unnamed()) { copy(); }
@@ -58,7 +58,7 @@ class SpooledInput {
   SpooledInput& operator=(const SpooledInput&) = delete;
   ~SpooledInput() { close(file_); }
 
-  /// A name that opens the file at its beginning.
+  /// A path that opens the file at its beginning.
   [[nodiscard]] std::string path() const { return fmt::format("/proc/self/fd/{}", file_); }
 
   [[nodiscard]] TableFormat format() const {
@@ -71,7 +71,7 @@ class SpooledInput {
 
  private:
   static int open_unnamed() {
-    const char* folder = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): nothing here sets variables
+    const char* folder = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): no thread sets variables
     std::string name = fmt::format("{}/widthwise-XXXXXX", folder == nullptr || *folder == '\0' ? "/tmp" : folder);
     const int file = mkostemp(name.data(), O_CLOEXEC);
     if (file < 0) refuse(kStandardInput, fmt::format("cannot be copied to {}: {}", name, reason(errno)));

@@ -130,7 +130,7 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
 
 namespace {
 
-/// By device and inode; by path where the files are yet to be written.
+/// Compare by device and inode, or by path if the files do not exist yet.
 bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
   std::error_code ignored;
   return std::filesystem::equivalent(a, b, ignored) ||

@@ -44,7 +44,7 @@ struct TrackArguments {
   bool json = false;
 };
 
-/// The note of a model that tells which table it observed last, by fingerprint_text.
+/// The note of a model with the fingerprint_text of the last observed table.
 constexpr const char* kTrackedLast = "tracked_last";
 
 struct GivenOptions {
@@ -63,7 +63,7 @@ GivenOptions parse(const TrackArguments& arguments) {
   return given;
 }
 
-/// Refuse an option that is against the state to go on from.
+/// Throw if an option contradicts the online state to resume.
 void expect_same(const OnlineCalibration& online, const GivenOptions& given) {
   const auto expect = [](bool same, const std::string& option) {
     if (same) return;
@@ -80,7 +80,7 @@ void expect_same(const OnlineCalibration& online, const GivenOptions& given) {
   }
 }
 
-/// Go on where the model is in its stream, or begin one with its calibration.
+/// Resume the stream of the model, or start one from its calibration.
 OnlineCalibration begin(const TrackArguments& arguments, const Model& model) {
   const GivenOptions given = parse(arguments);
   const ModelParts& parts = model.parts();
@@ -104,7 +104,7 @@ void refuse_known_rows(const TrackArguments& arguments, const Model& model, cons
   }
 }
 
-/// Outcomes may be missing, but not infinite.
+/// Throw if an outcome is infinite; missing outcomes are allowed.
 void check_outcomes(std::span<const double> outcomes, const ModelTable& table, const std::string& target) {
   const auto bad = std::find_if(outcomes.begin(), outcomes.end(), [](double y) { return std::isinf(y); });
   if (bad == outcomes.end()) return;
@@ -114,7 +114,7 @@ void check_outcomes(std::span<const double> outcomes, const ModelTable& table, c
                              table.file().string(), row + 1, target);
 }
 
-/// Which outcomes an interval of the output was made with.
+/// Description of the outcomes known when an interval was issued.
 std::string mode_of(const TrackArguments& arguments) {
   const std::string late = arguments.delay == 0 ? ""
                                                 : fmt::format(", {}{} late", count(arguments.delay),
@@ -124,12 +124,12 @@ std::string mode_of(const TrackArguments& arguments) {
   return late.empty() ? "row by row, each outcome known before the next row" : "row by row" + late;
 }
 
-/// Rows that are followed by another value of a column than their own end a batch.
+/// Splits rows into batches: a batch ends where the value of a column changes.
 class BatchesBy {
  public:
   explicit BatchesBy(std::string column) : column_(std::move(column)) {}
 
-  /// Call use(first, count) for the parts of the rows that are in one batch, and `end` where another batch begins.
+  /// Call use(first, count) for each run of rows of one batch, and `end` before the first row of another batch.
   template <class Use, class End>
   void split(const ModelTable& table, std::size_t rows, const Use& use, const End& end) {
     if (column_.empty()) {
@@ -153,7 +153,8 @@ class BatchesBy {
   std::optional<double> last_;
 };
 
-/// Write intervals of rows with outcomes at hand, and observe these as the options say.
+/// Write intervals of rows whose outcomes are known, and observe the outcomes in batches and with the delay of the
+/// options.
 void track_outcomes(const TrackArguments& arguments, const Model& model, OnlineCalibration& online, ModelTable& table,
                     IntervalColumns& added, TableWriter& writer) {
   const std::string& target = target_of(model);
@@ -183,7 +184,7 @@ void track_outcomes(const TrackArguments& arguments, const Model& model, OnlineC
   tracker.finish();
 }
 
-/// Write intervals of rows to come, all as one batch.
+/// Write intervals of new rows, issued as one batch.
 void issue_rows(const Model& model, OnlineCalibration& online, ModelTable& table, IntervalColumns& added,
                 TableWriter& writer) {
   const std::size_t k = online.levels().size();
@@ -201,7 +202,7 @@ void issue_rows(const Model& model, OnlineCalibration& online, ModelTable& table
   if (table.rows_read() > 0) (void)online.issue(table.rows_read());
 }
 
-/// Observe outcomes of rows that were issued before, by their column of batches.
+/// Observe outcomes of rows issued earlier; the batch column identifies their batches.
 void observe_rows(const Model& model, OnlineCalibration& online, ModelTable& table) {
   const std::string& target = target_of(model);
   BatchesBy batches(kBatchColumn);

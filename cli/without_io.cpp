@@ -1,4 +1,4 @@
-// Stands in for widthwise::io where it is not built: the program says what is missing.
+// Replaces widthwise::io in builds without it: opening a table throws an error that names the CMake option.
 
 #include <string>
 

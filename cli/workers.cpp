@@ -34,9 +34,9 @@ namespace widthwise::cli {
 namespace {
 
 constexpr const char* kHere = "127.0.0.1";
-constexpr std::uint16_t kAnyPort = 9091;  // of a network where nobody listens yet
+constexpr std::uint16_t kAnyPort = 9091;  // free, because a new private network has no listeners
 
-/// A port of this machine that nobody listens at.
+/// A free port of this machine.
 std::uint16_t free_port() {
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
@@ -64,10 +64,10 @@ std::vector<std::string> own_arguments() {
   return arguments;
 }
 
-/// Several processes of this program. Those that are left at the end are killed.
+/// Several processes of this program. The destructor kills those that are still running.
 class Workers {
  public:
-  /// In this network, or in that of this process when there is none.
+  /// Start the workers in `network`, or in the network of this process if it is null.
   Workers(const std::vector<std::string>& arguments, std::size_t count, const PrivateNetwork* network) {
     for (std::size_t rank = 0; rank < count; ++rank) {
       auto with_rank = arguments;
@@ -85,7 +85,7 @@ class Workers {
     }
   }
 
-  /// Note who has ended since; the rank of the first that has failed, when there is one.
+  /// Record the workers that have ended. Returns the rank of the first that failed, if any.
   std::optional<std::size_t> look() {
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
       Worker& worker = workers_[rank];
@@ -112,7 +112,7 @@ class Workers {
     }
   }
 
-  /// Say what the first worker has not said already, and return the exit code.
+  /// Print the reason for the failure, unless the first worker has printed it, and return the exit code.
   [[nodiscard]] int conclude() const {
     for (const std::size_t rank : failed_) {
       const int status = workers_[rank].status.value_or(0);
@@ -124,7 +124,7 @@ class Workers {
         return kLostWorkerExit;
       }
     }
-    // The reason is with the worker that did not fail just because another was gone.
+    // The cause is a worker that failed for a reason other than a lost worker.
     const auto code_of = [&](std::size_t rank) {
       const int status = workers_[rank].status.value_or(0);
       return WIFEXITED(status) ? WEXITSTATUS(status) : kLostWorkerExit;
@@ -139,10 +139,10 @@ class Workers {
  private:
   struct Worker {
     pid_t process = 0;
-    int messages = -1;  ///< what it writes to stderr, but for the first, which writes to ours
+    int messages = -1;  ///< pipe from its stderr; -1 for the first worker, which inherits stderr
     std::string text;
     std::optional<int> status;
-    bool signalled = false;  ///< by us
+    bool signalled = false;  ///< by this process
   };
 
   void start(const std::vector<std::string>& arguments, bool first, const PrivateNetwork* network) {
@@ -162,7 +162,7 @@ class Workers {
     workers_.push_back(std::move(worker));
   }
 
-  /// In a child of a process that may have threads: nothing is called but the system.
+  /// Runs in a child of a process that may have threads, so it makes only system calls.
   [[noreturn]] static void become(char* const* arguments, int messages, const PrivateNetwork* network) {
     if (messages >= 0) {
       dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
@@ -183,7 +183,7 @@ class Workers {
   }
 
   std::vector<Worker> workers_;
-  std::vector<std::size_t> failed_;  // in the order of their end
+  std::vector<std::size_t> failed_;  // in the order in which they ended
 };
 
 }  // namespace
@@ -272,13 +272,13 @@ void run_workers(const WorkerChoice& choice, bool threads_given) {
   }
   Workers workers(arguments, choice.start, network ? &*network : nullptr);
   using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> deadline;  // once one has failed, for the others
+  std::optional<Clock::time_point> deadline;  // of the other workers after one has failed
   bool told = false;
   while (!workers.all_ended()) {
     constexpr auto kLastWords = std::chrono::seconds(5);
     if (workers.look() && !deadline) deadline = Clock::now() + kLastWords;
     if (deadline && Clock::now() > *deadline) workers.signal_all(SIGKILL);
-    // Ctrl-C reaches all processes of a terminal, another signal this one alone.
+    // Ctrl-C reaches all processes of a terminal; other signals reach only this one.
     if (interrupt() != 0 && !told) {
       workers.signal_all(SIGTERM);
       told = true;

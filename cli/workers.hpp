@@ -10,14 +10,14 @@
 
 namespace widthwise::cli {
 
-/// What the user said about the processes that share a fit.
+/// Options of the processes that share a fit.
 struct WorkerChoice {
   std::size_t start = 0;  ///< processes to start here; 0: none
   std::string tracker;    ///< HOST:PORT of the first worker; empty: no workers
   std::size_t rank = 0;
   std::size_t world = 0;
   bool own_tables = false;
-  bool private_network = false;  ///< the user vouches for the network of the workers
+  bool private_network = false;  ///< the user confirms that the network is private
   std::size_t timeout = 300;     ///< seconds
 
   [[nodiscard]] bool any() const { return !tracker.empty(); }
@@ -26,12 +26,12 @@ struct WorkerChoice {
 /// Declare --workers, --tracker, --rank, --world, --own-tables, --private-network, --timeout in this group.
 void add_worker_options(CLI::App& command, WorkerChoice& choice, const std::string& group);
 
-/// Throws kInvalidArgument for options that do not go together.
+/// Throws kInvalidArgument for invalid options.
 [[nodiscard]] CommunicatorOptions worker_options(const WorkerChoice& choice);
 
-/// Run the command of this process as several workers on this machine; return when all have ended.
-/// Unless the user vouches for the network, they are in one that only they share.
-/// Ends the program with the code of the one that failed first, which has said why, or says which was killed.
+/// Run the command of this process as several workers on this machine, and return after all have ended.
+/// They run in a PrivateNetwork unless the user confirms that the network is private.
+/// If a worker fails, ends the program with its exit code and prints its message or, if it was killed, its rank.
 void run_workers(const WorkerChoice& choice, bool threads_given);
 
 }  // namespace widthwise::cli

@@ -71,7 +71,7 @@ GOOD_NUMBERS = (0.5, 0.9, [0.8, 0.9])
 
 
 class Bytes:
-    """Choices derived from bytes; zeros when the bytes are used up."""
+    """Choices derived from bytes; zeros after the last byte."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// The Arrow C data interface: three structures that every Arrow implementation agrees on, byte for byte. Names, order
-/// and types of the members are those of its specification.
+/// The Arrow C data interface: three structures with the same layout in every Arrow implementation. Names, order and
+/// types of the members follow its specification.
 struct ArrowSchema {
   const char* format;
   const char* name;

@@ -25,7 +25,7 @@ void add(SharedCalibration& shared, const Doubles& scores, const std::optional<s
       shared);
 }
 
-/// The scores kept of a group, in an order that tells nothing.
+/// The stored scores of a group, in no particular order.
 Vector scores(const SharedCalibration& shared, std::int64_t group) {
   const auto rows = locked([&](const Calibration& calibration) { return calibration.rows(group); }, shared);
   auto out = room_for(rows.size());
@@ -33,7 +33,7 @@ Vector scores(const SharedCalibration& shared, std::int64_t group) {
   return give<Vector>(std::move(out), {rows.size()});
 }
 
-/// Take in the content of another object, or of the same.
+/// Merge another object, which may be the same one.
 template <class Value>
 void merge(Guarded<Value>& guarded, const Guarded<Value>& other) {
   locked([](Value& value, const Value& more) { value.merge(more); }, guarded, other);
@@ -44,7 +44,7 @@ SortedScores sorted(const SharedCalibration& shared, const std::string& guarante
   return locked([&](const Calibration& calibration) { return SortedScores(calibration, kind); }, shared);
 }
 
-/// `test_weights` has one for each score, or none.
+/// `test_weights` has one weight per score or is empty.
 Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t group,
                 const std::optional<Doubles>& test_weights) {
   auto out = room_for(scores.size());

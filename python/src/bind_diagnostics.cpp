@@ -52,7 +52,7 @@ struct LevelBounds {
   }
 };
 
-/// Rows to search for weak places, chosen as `widthwise evaluate` chooses them.
+/// Rows to search for weak places: the same sample as in `widthwise evaluate`.
 Numbers search_rows(std::size_t rows) {
   internal::RowSample sample(kMaxSearchRows, 0);
   auto chosen = std::make_unique_for_overwrite<std::int64_t[]>(std::min(rows, kMaxSearchRows));
@@ -101,14 +101,14 @@ std::pair<std::string, std::string> evaluate_rows(
   return {to_json(report, NonFinite::kName), to_text(report)};
 }
 
-/// Bins with their marks; without calibration rows, coverage is compared with the level itself.
+/// Bins with weak ones marked; without calibration rows, coverage is compared with the level itself.
 nb::list marked(std::vector<Bin> bins, const std::optional<double>& level,
                 const std::optional<std::uint64_t>& calibration_rows) {
   if (level) mark_weak(bins, *level, calibration_rows);
   return to_list(bins);
 }
 
-/// Coverage of some rows, alone and by bins.
+/// Functions for the coverage of rows, overall and by bins.
 void bind_bins(nb::module_& module) {
   module.def(
       "proportion",
@@ -142,7 +142,7 @@ void bind_bins(nb::module_& module) {
       nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("groups"));
 }
 
-/// Coverage to expect, and levels and numbers as text.
+/// Functions for expected coverage, and for levels and numbers as text.
 void bind_plans(nb::module_& module) {
   const std::string marginal = Guarantee().to_string();
   module.def(

@@ -13,7 +13,7 @@
 namespace widthwise::python {
 namespace {
 
-/// Tell a Python function of progress, and let Ctrl-C stop the work.
+/// A progress callback that calls a Python function and cancels on Ctrl-C.
 ProgressCallback progress_of(const nb::object& callback) {
   return [&callback](const Progress& progress) {
     const nb::gil_scoped_acquire acquire;
@@ -25,7 +25,7 @@ ProgressCallback progress_of(const nb::object& callback) {
   };
 }
 
-/// Where the rows of a fit are.
+/// The column names and row numbers of a fit.
 struct FitColumns {
   std::string target;
   std::string prediction;
@@ -113,7 +113,7 @@ nb::list trainer_list() {
   return list;
 }
 
-/// Throw, counting and naming rows, when outcomes lie outside the range.
+/// Throw if outcomes lie outside the range; the message counts and names rows.
 void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& range) {
   internal::OutcomesOutside outside({range.first, range.second});
   outside.add(span_of(outcomes), 0);

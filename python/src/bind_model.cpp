@@ -38,7 +38,7 @@ std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const 
   return {give<Vector>(std::move(f), {n}), give<Cube>(std::move(bounds), {n, 2, k})};
 }
 
-/// A vector with a number a row.
+/// A vector with one number per row.
 template <class Fill>
 Vector a_number_each(const Rows& rows, const Fill& fill) {
   auto out = room_for(rows.table.rows());
@@ -48,7 +48,7 @@ Vector a_number_each(const Rows& rows, const Fill& fill) {
   return give<Vector>(std::move(out), {rows.table.rows()});
 }
 
-/// A matrix with k numbers a row.
+/// A matrix with k numbers per row.
 template <class Fill>
 Matrix numbers_each(const Rows& rows, std::size_t k, const Fill& fill) {
   auto out = room_for(rows.table.rows() * k);
@@ -93,7 +93,7 @@ Matrix parameters(const Model& model, const Table& table, const OptionalDoubles&
                       [&](const ModelRows& part, MutableMatrixView out) { model.parameters(part, out); });
 }
 
-/// The distances from f(x) to the bounds that a score q of each row would give (n x m each): lower, upper.
+/// The distances from f(x) to the lower and upper bounds at the scores of each row (n x m each).
 std::pair<Matrix, Matrix> half_widths(const Model& model, const Table& table, const OptionalDoubles& predictions,
                                       const DoubleMatrix& scores) {
   const ConformalRule& rule = model.parts().rule;
@@ -120,7 +120,8 @@ std::pair<Matrix, Matrix> half_widths(const Model& model, const Table& table, co
   return {give<Matrix>(std::move(lower), {n, m}), give<Matrix>(std::move(upper), {n, m})};
 }
 
-/// s(x) of rows, in the units of y, where intervals are f(x) +- s(x) times one number; transforms without offset only.
+/// s(x) in units of y for intervals of the form f(x) +- c s(x) with one c for all rows; only for transforms without
+/// offset.
 Vector scales(const Model& model, const Table& table, const OptionalDoubles& predictions) {
   const ConformalRule& rule = model.parts().rule;
   const AffineForm* const form = rule.transform().affine_form();
@@ -147,9 +148,9 @@ void calibrate(const Model& model, SharedCalibration& shared, const Table& table
   check_outcomes(table, outcomes);
   const RowNumbers numbers = numbers_of(first_row, keys);
   numbers.check(table.rows(), "calibrate");
-  // All of them at once, by their keys or positions, before any part is added.
+  // Check all outcomes first, so that the message can name all rows, by key or position.
   model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(0));
-  // All rows or, when one is refused, none.
+  // If one row is rejected, none is added.
   const std::size_t n = table.rows();
   std::vector<double> scores(n);
   const auto above = std::make_unique<bool[]>(n);
@@ -195,7 +196,7 @@ Numbers quantile_groups(const Model& model, const Integers& groups) {
   return give<Numbers>(std::move(numbers), {groups.size()});
 }
 
-/// Without a sketch the rows of the calibration are not known.
+/// Without a sketch, the rows of the calibration cannot be recognised later.
 Model with_calibration(const Model& model, const SharedCalibration& calibration, const SharedSketch* rows) {
   const RowSketch sketch = rows == nullptr ? RowSketch() : locked([](const RowSketch& all) { return all; }, *rows);
   return locked([&](const Calibration& scores) { return model.with_calibration(scores, sketch); }, calibration);
@@ -229,8 +230,8 @@ void check_new_rows(const Model& model, const SharedSketch& rows, const SharedSk
          calibrated);
 }
 
-/// What to tell of residuals of rows that are to calibrate, when they are larger or smaller than those of the fit by
-/// more than chance allows; else nothing.
+/// A warning if the residuals of calibration rows are larger or smaller than those of the fit by more than chance; else
+/// empty.
 std::string in_sample_warning(const Model& model, const Doubles& fresh_residuals) {
   return check_in_sample(model, span_of(fresh_residuals)).warning();
 }
@@ -252,8 +253,7 @@ nb::bytes to_bytes(const Model& model) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-/// The name of a file as the system has it, which need not be UTF-8.
-/// A file's version as Python keeps it: device, inode, size and time.
+/// The version of a file in Python: device, inode, size and time.
 using Version = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
 
 Version to_tuple(const internal::FileVersion& version) {
@@ -270,8 +270,8 @@ void throw_if_signalled() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// Save the model and return the file's version. Where it was loaded from this file, as `loaded` was then, an update
-/// that somebody else has made since is not overwritten.
+/// Save the model and return the version of the file. `loaded` is the version that the model was loaded from, if it was
+/// loaded from this file. Throws if the file has changed since, because the update of another process would be lost.
 Version save_model(const Model& model, const nb::bytes& file, const std::optional<Version>& loaded) {
   const std::string name = file_name_of(file);
   const nb::gil_scoped_release release;
@@ -299,7 +299,7 @@ Model from_bytes(const nb::bytes& bytes) {
 
 // ---- row functions as arrays, for exporters
 
-/// The kind, and numbers and arrays by name; None for no function.
+/// A dict with the kind, and numbers and arrays by name; None without a function.
 nb::object arrays_of(const RowFunction* function) {
   if (function == nullptr) return nb::none();
   const RowFunctionDescription description = function->describe();
@@ -316,7 +316,7 @@ nb::object arrays_of(const RowFunction* function) {
   return dict;
 }
 
-/// A model whose localizer XGBoost trained in somebody's own loop, from what it was trained on.
+/// A model whose localizer was trained with XGBoost by the user, with the residuals it was trained on.
 Model from_xgboost(const nb::bytes& saved, const std::string& transform, const std::string& goal, bool two_sided,
                    std::vector<std::string> features, const std::string& target, const std::string& prediction,
                    const Doubles& residuals, double unit, const std::vector<double>& levels) {
@@ -345,7 +345,7 @@ std::vector<std::vector<std::string>> categories_of(const Model& model) {
   return categories;
 }
 
-/// What a model holds.
+/// Properties for the contents of a model.
 void bind_parts(nb::class_<Model>& model) {
   model.def_prop_ro("features", [](const Model& self) { return self.parts().features; })
       .def_prop_ro("categories", &categories_of)

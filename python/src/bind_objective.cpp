@@ -6,7 +6,7 @@
 namespace widthwise::python {
 namespace {
 
-/// Sums over workers by a Python function that takes an array and returns the sum of all workers' arrays.
+/// Sums over workers with a Python function that takes an array and returns the sum of the arrays of all workers.
 class PythonReducer final : public Reducer {
  public:
   PythonReducer(const nb::object& sum, std::size_t rank, std::size_t workers)
@@ -30,7 +30,7 @@ class PythonReducer final : public Reducer {
   std::size_t workers_;
 };
 
-/// What to train a localizer with, for a goal.
+/// The objective that trains a localizer for a goal.
 struct WidthObjective {
   ResolvedGoal resolved;
 
@@ -43,7 +43,7 @@ struct WidthObjective {
   }
 };
 
-/// Loss, gradient and diagonal Hessian (n x P each, or empty where not wanted).
+/// Loss, gradient and diagonal Hessian (n x P each, or empty if not requested).
 std::tuple<double, Matrix, Matrix> evaluate(const WidthObjective& self, const Doubles& residuals,
                                             const DoubleMatrix& parameters, const std::optional<Doubles>& weights,
                                             bool with_gradient, bool with_hessian, const nb::object& sum,

@@ -23,12 +23,12 @@ void construct(SharedOnline* self, const SharedCalibration& shared, const std::v
              shared));
 }
 
-/// Room for predictions and intervals of n rows at k levels.
+/// Memory for predictions and intervals of n rows at k levels.
 class IntervalRoom {
  public:
   IntervalRoom(std::size_t n, std::size_t k) : n_(n), k_(k), f_(room_for(n)), bounds_(room_for(n * 2 * k)) {}
 
-  /// Call write(rows, their first, predictions, lower, upper) part by part.
+  /// Call write(rows, index of the first, predictions, lower, upper) for consecutive parts.
   template <class Write>
   void fill(const Rows& rows, const Write& write) {
     rows.for_each_part_when_released([&](const ModelRows& part, std::size_t first) {
@@ -61,7 +61,7 @@ std::tuple<std::uint64_t, Vector, Cube> issue(SharedOnline& shared, const Model&
   const Rows rows{table, span_of(predictions), {}};
   const std::size_t k = level_count(shared);
   IntervalRoom room(table.rows(), k);
-  // One lock around both, so that the batch is recorded with the quantiles its intervals have.
+  // One lock for both steps, so that the batch is recorded with the quantiles of its intervals.
   const std::uint64_t batch = locked(
       [&](OnlineCalibration& online) {
         std::vector<double> q(k);
@@ -76,7 +76,7 @@ std::tuple<std::uint64_t, Vector, Cube> issue(SharedOnline& shared, const Model&
   return {batch, std::move(f), std::move(bounds)};
 }
 
-/// Observe outcomes of rows of one batch. All rows are learnt or, when one is refused, none.
+/// Observe outcomes of rows of one batch. If one row is rejected, none is observed.
 void observe(SharedOnline& shared, std::uint64_t batch, const Model& model, const Table& table,
              const std::optional<Doubles>& predictions, const Doubles& outcomes) {
   check_outcomes(table, outcomes);
@@ -92,8 +92,8 @@ void observe(SharedOnline& shared, std::uint64_t batch, const Model& model, cons
       shared);
 }
 
-/// Of rows with outcomes, each interval from the outcomes known when its batch is issued. All rows are learnt or, when
-/// one is refused, none.
+/// Issue and observe rows with outcomes; each interval uses the outcomes known when its batch is issued. If one row is
+/// rejected, none is observed.
 std::pair<Vector, Cube> track(SharedOnline& shared, const Model& model, const Table& table,
                               const std::optional<Doubles>& predictions, const Doubles& outcomes,
                               std::uint64_t batch_size, std::uint64_t delay) {

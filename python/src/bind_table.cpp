@@ -44,7 +44,7 @@ NumberKind kind_of(nb::dlpack::dtype type) {
                              "table: unsupported number type of {} bits; convert the column to float64", type.bits);
 }
 
-/// A table's owner that lets go of a Python object; tables are only freed by Python, which holds the lock then.
+/// Shared ownership of a Python object. Only Python frees tables, and it holds its lock (GIL) then.
 std::shared_ptr<void> owner_of(nb::object object) { return std::make_shared<nb::object>(std::move(object)); }
 
 Column column_of(const void* data, std::int64_t stride, nb::dlpack::dtype type) {
@@ -76,8 +76,8 @@ std::shared_ptr<const Dictionary> dictionary_of(const std::vector<std::optional<
 
 using Texts = std::vector<std::optional<std::string>>;
 
-/// `places` says where the columns stand among the names; those in `dictionaries` are integers that refer to texts. Of
-/// what stands elsewhere, `times` are dates.
+/// `places` are the indices of the columns among the names. Columns in `dictionaries` are indices into texts. Of the
+/// names without a column, those in `times` are dates.
 Table from_columns(const std::vector<AnyVector>& columns, std::vector<std::string> names,
                    const std::vector<std::size_t>& places, std::size_t rows,
                    const std::map<std::size_t, Texts>& dictionaries, const std::vector<std::size_t>& times) {
@@ -101,7 +101,7 @@ Table from_stream(const nb::object& capsule) {
   return Table::from_stream(*static_cast<ArrowArrayStream*>(stream));
 }
 
-/// In ascending order.
+/// The distinct labels in ascending order.
 std::vector<std::string> sorted_labels(const Table& table, std::size_t column, std::size_t maximum) {
   const Labels labels = [&] {
     const nb::gil_scoped_release release;
@@ -110,7 +110,7 @@ std::vector<std::string> sorted_labels(const Table& table, std::size_t column, s
   return {labels.all().begin(), labels.all().end()};
 }
 
-/// `labels` of each column, none for numbers; or none at all.
+/// `labels` has an entry per column, empty for numbers, or is empty.
 Table select_columns(const Table& table, const std::vector<std::size_t>& columns,
                      const std::vector<std::vector<std::string>>& labels) {
   if (!labels.empty() && labels.size() != columns.size()) {
@@ -142,7 +142,7 @@ Matrix take(const Table& table, const Integers& rows) {
   return give<Matrix>(std::move(numbers), {rows.size(), table.columns()});
 }
 
-/// A number that tells tables of other content apart, as far as 64 bits can.
+/// A 64-bit hash of the contents of a table.
 std::uint64_t fingerprint(const Table& table) {
   const nb::gil_scoped_release release;
   std::uint64_t hash = mix_bits(table.rows() + 1);

@@ -30,7 +30,7 @@
 
 #include "guarded.hpp"
 
-/// What the bins of the module share: arrays in and out.
+/// Shared by all parts of the module: conversion of arrays from and to Python.
 namespace widthwise::python {
 
 namespace nb = nanobind;
@@ -46,22 +46,22 @@ using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 using Cube = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
 
-/// The name of a file, which Python gives as the system has it.
+/// The name of a file from the bytes of os.fsencode, which need not be UTF-8.
 inline std::string file_name_of(const nb::bytes& file) { return {file.c_str(), file.size()}; }
 
-/// What changes, as Python has it: threads may share it.
+/// Mutable objects as Python sees them; threads may share them.
 using SharedCalibration = Guarded<Calibration>;
 using SharedOnline = Guarded<OnlineCalibration>;
 using SharedSketch = Guarded<RowSketch>;
 
-/// Call use(values...) without Python's lock and with all guards locked: const ones for reading, the others for
+/// Release Python's lock (GIL) and call use(values...) with all guards locked: const guards for reading, others for
 /// writing.
 template <class Use, class... Guards>
 auto locked(const Use& use, Guards&... guards) {
   return locked_without<nb::gil_scoped_release>(use, guards...);
 }
 
-/// What a const method of a guarded object returns.
+/// The result of a const method of a guarded object.
 template <auto method, class Value>
 auto read(const Guarded<Value>& guarded) {
   return locked([](const Value& value) { return (value.*method)(); }, guarded);
@@ -92,7 +92,7 @@ template <class Array>
   return array ? span_of(*array) : Span();
 }
 
-/// Keys where there are some, else numbers from first_row on.
+/// The keys if given, else consecutive numbers from first_row.
 [[nodiscard]] inline RowNumbers numbers_of(std::uint64_t first_row, const std::optional<Keys>& keys) {
   return keys ? RowNumbers(span_of(*keys)) : RowNumbers(first_row);
 }
@@ -101,7 +101,7 @@ template <class Array>
   return {matrix.data(), matrix.shape(0), matrix.shape(1)};
 }
 
-/// Ends of a window of levels, and what the levels outside count.
+/// A window of levels from its ends and the weight of the levels outside.
 [[nodiscard]] inline std::optional<LevelWindow> level_window_of(
     const std::optional<std::tuple<double, double, double>>& level_window) {
   if (!level_window) return std::nullopt;
@@ -109,7 +109,7 @@ template <class Array>
   return LevelWindow{lower, upper, outside};
 }
 
-/// Hand numbers over to Python without a copy.
+/// Give numbers to Python as an array, without a copy.
 template <class Array, class Number>
 [[nodiscard]] Array give(std::unique_ptr<Number[]> numbers, std::initializer_list<std::size_t> shape) {
   Number* const data = numbers.get();
@@ -117,7 +117,7 @@ template <class Array, class Number>
   return Array(data, shape, owner);
 }
 
-/// n numbers of any value.
+/// n uninitialised numbers.
 [[nodiscard]] inline std::unique_ptr<double[]> room_for(std::size_t n) {
   return std::make_unique_for_overwrite<double[]>(n);
 }

@@ -11,8 +11,8 @@
 namespace widthwise::python {
 
 /// A value that Python threads share, with the lock that protects it. `locked` is the only access to the value, so a
-/// binding cannot forget the lock. Classes without mutable state (Model, SortedScores, Table) are bound as they are.
-/// Thread safety: full; moving is for values that no other thread has yet.
+/// binding cannot omit the lock. Classes without mutable state (Model, SortedScores, Table) are bound directly. Thread
+/// safety: full; move only values that are not shared yet.
 template <class Value>
 class Guarded {
  public:
@@ -36,8 +36,8 @@ struct WantedLock {
   bool exclusive;
 };
 
-/// Locks of n objects. They are taken in the order of their addresses, and an object that is there twice is locked
-/// once, so that two threads that combine the same objects never wait for each other.
+/// Locks of n objects. They are acquired in the order of their addresses, and an object that occurs twice is locked
+/// once, so that threads which combine the same objects cannot deadlock.
 template <std::size_t n>
 class OrderedLocks {
  public:
@@ -65,9 +65,9 @@ class OrderedLocks {
   std::size_t count_ = 0;
 };
 
-/// Call use(values...) with all guards locked: const ones for reading, the others for writing. A `Released` lives
-/// around the locks: it gives up Python's lock before they are waited for and takes it again after they are released,
-/// so that nobody waits for one while holding the other. `use` must therefore neither touch Python nor call this
+/// Call use(values...) with all guards locked: const guards for reading, others for writing. A `Released` object
+/// releases Python's lock (GIL) before the guards are locked and acquires it again after they are unlocked, so that no
+/// thread waits for one lock while it holds the other. `use` must therefore neither access Python nor call this
 /// function.
 template <class Released, class Use, class... Guards>
 auto locked_without(const Use& use, Guards&... guards) {

@@ -1,4 +1,4 @@
-// The module widthwise._core: arrays in and out of the C++ library. What people see is in python/widthwise.
+// The module widthwise._core: passes arrays to and from the C++ library. The public package is python/widthwise.
 
 #include <string>
 #include <string_view>
@@ -29,7 +29,7 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
-    // Names of files and columns in a message need not be UTF-8.
+    // File and column names in a message may be invalid UTF-8.
     const std::string_view what = error.what();
     const std::string text = internal::is_utf8(what) ? internal::printable(what) : std::string(what);
     PyObject* const message =

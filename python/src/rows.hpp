@@ -14,7 +14,7 @@
 
 namespace widthwise::python {
 
-/// A table beside what a model also wants to know of its rows.
+/// A table with the predictions and groups of its rows; both may be empty.
 struct Rows {
   const Table& table;
   std::span<const double> predictions;
@@ -29,14 +29,14 @@ struct Rows {
     fits(groups.size(), "groups");
   }
 
-  /// Call use(rows, number of the first) part by part, in order, without Python's lock.
+  /// Release Python's lock and call use(rows, index of the first) for consecutive parts of the rows.
   template <class Use>
   void for_each_part(const Use& use) const {
     const nb::gil_scoped_release release;
     for_each_part_when_released(use);
   }
 
-  /// The same where Python's lock is released already, as inside `locked`.
+  /// Like for_each_part, for callers that have already released Python's lock, as inside `locked`.
   template <class Use>
   void for_each_part_when_released(const Use& use) const {
     check();

@@ -40,11 +40,11 @@ void copy_missing(const Column& /*column*/, std::size_t /*first*/, std::size_t c
   for (std::size_t i = 0; i < count; ++i) out[i * step] = kMissing;
 }
 
-/// A kind of number that columns are made of.
+/// A type of column values.
 struct NumberType {
   NumberKind kind;
-  char letter;       // in Arrow's specification
-  std::size_t size;  // bytes of a number
+  char letter;       // format character of Arrow
+  std::size_t size;  // bytes per number
   void (*copy)(const Column&, std::size_t, std::size_t, double*, std::size_t);
 };
 
@@ -99,7 +99,7 @@ std::string_view text_between(const Column& column, std::size_t row) {
   return {static_cast<const char*>(column.text[0]) + begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// A view has the length; then short text itself, or a prefix, the number of a buffer and the place in it.
+/// A view contains the length, then a short text itself or a prefix, a buffer index and an offset into this buffer.
 std::string_view text_of_view(const Column& column, std::size_t row) {
   constexpr std::int32_t kMaxInside = 12;
   const std::byte* const view = column.data + 16 * row;
@@ -116,7 +116,7 @@ std::string_view text_at(const Column& column, std::size_t row) {
                                           : text_between<std::int64_t>(column, row);
 }
 
-/// The label of a number in a column that is not of text; the label of a number that is not an integer is its text.
+/// The label of a value in a numeric column; for a number that is not an integer, its text.
 std::string label_of_number(const Column& column, std::size_t row) {
   if (column.kind == NumberKind::kInt64 || column.kind == NumberKind::kUInt64) {
     const std::byte* const at = column.data + static_cast<std::ptrdiff_t>(row) * column.stride;
@@ -130,7 +130,7 @@ std::string label_of_number(const Column& column, std::size_t row) {
   return label ? *label : internal::text_of(number);
 }
 
-/// The place in the dictionary that a row refers to; empty if the value is missing.
+/// The index into the dictionary for a row; empty if the value is missing.
 std::optional<std::size_t> place_in_dictionary(const Column& column, std::size_t row) {
   double place = kMissing;
   copy_column(column, row, 1, &place, 1);
@@ -138,7 +138,7 @@ std::optional<std::size_t> place_in_dictionary(const Column& column, std::size_t
   return static_cast<std::size_t>(place);
 }
 
-/// The label of a row, which may be written to `buffer`; empty if the value is missing.
+/// The label of a row, which may be stored in `buffer`; empty if the value is missing.
 std::optional<std::string_view> label_at(const Column& column, std::size_t row, std::string& buffer) {
   if (column.dictionary != nullptr) {
     const std::optional<std::size_t> place = place_in_dictionary(column, row);
@@ -165,7 +165,7 @@ const NumberType& type_named(const char* format) {
   return found == kNumberTypes.end() ? kNumberTypes.back() : *found;
 }
 
-/// A type of Arrow: that of the values, or of the integers that refer to a dictionary.
+/// An Arrow type: of the values, or of the indices into a dictionary.
 struct ArrowType {
   NumberType type;
   std::optional<NumberType> values;  // of the dictionary
@@ -207,7 +207,7 @@ Column column_of(const ArrowArray& array, const ArrowType& type, std::size_t par
   return column;
 }
 
-/// Something of Arrow's that is released when the last user goes.
+/// An Arrow structure with shared ownership; the last owner releases it.
 template <class Thing>
 std::shared_ptr<Thing> owned() {
   return {new Thing{}, [](Thing* thing) {
@@ -261,7 +261,7 @@ Table Table::from_stream(ArrowArrayStream& stream) {
     chunks.push_back(std::move(chunk));
     owners.push_back(array);
   }
-  // A table without rows still has columns of a kind.
+  // Keep the column types of a table without rows.
   if (chunks.empty()) {
     Chunk chunk;
     for (const ArrowType& type : types) {
@@ -340,7 +340,7 @@ Table Table::select(std::span<const std::size_t> columns, std::span<const Labels
 
 void Table::add_codes(std::size_t column, const Labels& labels, std::vector<Chunk>& chunks,
                       std::vector<std::shared_ptr<void>>& owners) const {
-  std::vector<float*> codes;  // of the chunks; exact up to 2^24 labels
+  std::vector<float*> codes;  // per chunk; exact up to 2^24 labels
   for (Chunk& chunk : chunks) {
     auto memory = std::make_shared<std::vector<float>>(chunk.rows);
     codes.push_back(memory->data());

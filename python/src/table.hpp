@@ -15,7 +15,7 @@ struct ArrowArrayStream;
 
 namespace widthwise::python {
 
-/// What the values of a column are in memory.
+/// The type of the values of a column in memory.
 enum class NumberKind {
   kDouble,
   kFloat,
@@ -27,35 +27,35 @@ enum class NumberKind {
   kUInt16,
   kUInt32,
   kUInt64,
-  kBool,  ///< a byte each
+  kBool,  ///< one byte per value
   kBits,
   kNull,
-  kText,       ///< with offsets of 32 bits
-  kLargeText,  ///< of 64 bits
-  kTextView,   ///< views of 16 bytes
+  kText,       ///< with 32-bit offsets
+  kLargeText,  ///< with 64-bit offsets
+  kTextView,   ///< 16-byte views
   kTime,       ///< dates, times and durations
   kOther
 };
 
-/// The labels that the integers of a column stand for; empty where the value is missing.
+/// The labels of the integers of a column; empty for a missing value.
 using Dictionary = std::vector<std::optional<std::string>>;
 
 /// Borrowed values of one column: numbers, text, or integers that refer to a dictionary.
 struct Column {
   NumberKind kind = NumberKind::kOther;
   const std::byte* data = nullptr;         ///< numbers, offsets or views
-  std::ptrdiff_t stride = 0;               ///< bytes from one number to the next; of kBits none
-  const std::uint8_t* validity = nullptr;  ///< a bit a number, 0 where it is missing; null when none is
-  std::size_t offset = 0;                  ///< the first number's place among the bits
-  const void* const* text = nullptr;       ///< of kText and kLargeText the bytes, of kTextView the buffers
+  std::ptrdiff_t stride = 0;               ///< bytes from one number to the next; unused for kBits
+  const std::uint8_t* validity = nullptr;  ///< one bit per value, 0 if it is missing; null if none is
+  std::size_t offset = 0;                  ///< position of the first value among the bits
+  const void* const* text = nullptr;       ///< the bytes of kText and kLargeText, or the buffers of kTextView
   std::shared_ptr<const Dictionary> dictionary = nullptr;
 
-  /// True when the column holds numbers.
+  /// Whether the column holds numbers.
   [[nodiscard]] bool numeric() const;
 };
 
-/// A table as Python has it: columns or a matrix of any kind of number, whole or in chunks. Nothing is copied until
-/// rows are asked for, so a table takes no memory of its own.
+/// A table borrowed from Python: columns or a matrix of any number type, contiguous or in chunks. Rows are copied only
+/// on access.
 class Table {
  public:
   struct Chunk {
@@ -63,10 +63,10 @@ class Table {
     std::vector<Column> columns;
   };
 
-  /// `owners` keep the memory of the chunks.
+  /// `owners` keep the memory of the chunks alive.
   Table(std::vector<std::string> names, std::vector<Chunk> chunks, std::vector<std::shared_ptr<void>> owners);
 
-  /// Take all chunks of a stream of records, and release it.
+  /// Read all chunks of a stream of record batches.
   [[nodiscard]] static Table from_stream(ArrowArrayStream& stream);
 
   [[nodiscard]] std::size_t rows() const { return starts_.back(); }
@@ -77,21 +77,21 @@ class Table {
   [[nodiscard]] std::string_view kind(std::size_t column) const;
   [[nodiscard]] bool numeric(std::size_t column) const { return kind(column) == "number"; }
 
-  /// The distinct labels of a column of text, booleans or integers, in the order of the rows: all, or max + 1 of them.
-  /// Throws kInvalidArgument for other columns.
+  /// The distinct labels of a column of text, booleans or integers, in order of appearance; at most max + 1. Throws
+  /// kInvalidArgument for other columns.
   [[nodiscard]] Labels labels(std::size_t column, std::size_t max) const;
 
-  /// Some of the columns. Those with labels (one per column, or none) become the numbers of these labels, NaN where a
-  /// value is missing or has another label; the others have to hold numbers. Throws kInvalidArgument.
+  /// Select columns. `labels` is empty or has an entry per column. A column with labels is encoded as their indices,
+  /// NaN for missing values and other labels. A column without labels must be numeric. Throws kInvalidArgument.
   [[nodiscard]] Table select(std::span<const std::size_t> columns, std::span<const Labels> labels = {}) const;
 
-  /// The table itself when it lies in memory as a row-major matrix of doubles.
+  /// The table as a matrix, if it is a row-major matrix of doubles in memory.
   [[nodiscard]] std::optional<MatrixView> as_matrix() const;
 
-  /// Write the rows from `first` on.
+  /// Copy rows to `out`, starting at `first`.
   void copy(std::size_t first, MutableMatrixView out) const;
 
-  /// Call use(rows, number of the first) for all rows, part by part: little memory whatever the size.
+  /// Call use(rows, index of the first) for consecutive parts of all rows, in constant memory.
   template <class Use>
   void for_each_part(const Use& use) const {
     if (const auto matrix = as_matrix()) {
@@ -111,17 +111,17 @@ class Table {
  private:
   static constexpr std::size_t kPartRows = 8192;
 
-  /// Call use(chunk, row in the chunk, label or nothing) for the rows of a column.
+  /// Call use(chunk, row in the chunk, optional label) for each row of a column.
   template <class Use>
   void for_each_label(std::size_t column, const Use& use) const;
 
-  /// Append a column to the chunks: the numbers of the labels of one of ours.
+  /// Append a column to the chunks: the indices of the labels of a column of this table.
   void add_codes(std::size_t column, const Labels& labels, std::vector<Chunk>& chunks,
                  std::vector<std::shared_ptr<void>>& owners) const;
 
   std::vector<std::string> names_;
   std::vector<Chunk> chunks_;
-  std::vector<std::size_t> starts_;  // of the chunks, and the number of rows
+  std::vector<std::size_t> starts_;  // first row of each chunk, then the number of rows
   std::vector<std::shared_ptr<void>> owners_;
 };
 

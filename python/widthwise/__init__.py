@@ -11,12 +11,10 @@ measure that.
 
 Use `WidthwiseRegressor` with a scikit-learn estimator, and `Localizer`, `Calibration` and `Predictor` with predictions
 of any other model. `OnlinePredictor` handles rows that arrive in time order and drift. `report` writes a page on the
-coverage and width of intervals, `evaluate_intervals` measures intervals
-from anywhere, `plan` computes how many calibration rows a tolerance on coverage needs. `widthwise.xgboost`,
-`widthwise.torch`,
-`widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` connect to those packages; `widthwise.spark`,
-`widthwise.dask`, `widthwise.ray` and `widthwise.duckdb` predict and calibrate on those engines; `widthwise.plot` draws
-intervals and coverage.
+coverage and width of intervals, `evaluate_intervals` measures intervals of any origin, and `plan` computes how many
+calibration rows a tolerance on coverage needs. `widthwise.xgboost`, `widthwise.torch`, `widthwise.mapie`,
+`widthwise.crepes` and `widthwise.onnx` connect to those packages; `widthwise.spark`, `widthwise.dask`, `widthwise.ray`
+and `widthwise.duckdb` predict and calibrate on those engines; `widthwise.plot` draws intervals and coverage.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from ._regressor import WidthwiseRegressor as WidthwiseRegressor
     from ._report import report as report
 
-# Where each name is, so that `import widthwise` brings in neither scikit-learn nor matplotlib.
+# The module of each name, so that `import widthwise` imports neither scikit-learn nor matplotlib.
 _HOME = {
     "Calibration": "_calibration",
     "Evaluation": "_evaluation",
@@ -94,8 +92,8 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.import_module("._core", __name__).VERSION
     if name in _MODULES:
-        # `import widthwise.name` raises the ImportError itself; an attribute that is not there is an AttributeError,
-        # which hasattr, help and inspect expect.
+        # `import widthwise.name` raises the ImportError itself. For a missing attribute, hasattr, help and inspect
+        # expect an AttributeError.
         try:
             return importlib.import_module("." + name, __name__)
         except ImportError as error:

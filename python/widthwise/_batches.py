@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     AnyModel = WidthwiseRegressor | Predictor | str | os.PathLike[str] | bytes
 
 
-# ---- models that travel
+# ---- models sent to other processes
 
 
-# The models that this process has read, by digest: a worker has one or two at a time.
+# The models read by this process, by digest; a worker uses one or two at a time.
 _READ: dict[str, _core.Model] = {}
 _MOST_READ = 4
 
@@ -75,7 +75,7 @@ def predictor_of(model: AnyModel) -> Predictor:
     raise TypeError(f"expected a fitted model, the path of a model file or its bytes, found {kind}{hint}")
 
 
-# ---- columns of a batch, which is anything with columns by name: Arrow's or pandas'
+# ---- columns of a batch: an Arrow batch or table, or a pandas frame
 
 
 def _borrowed(batch: Any, names: Sequence[str]) -> Any:
@@ -180,10 +180,10 @@ class Shard:
     problem: str = ""
 
 
-# Of as many rows the model's errors are compared with those of its fit.
+# Number of rows whose errors are compared with those of the fit.
 _RESIDUALS = 10_000
 
-# Shards that are merged at once: each may hold a sample of a million rows.
+# Number of shards merged at a time; each may contain a sample of a million rows.
 MERGED_AT_ONCE = 8
 
 
@@ -225,7 +225,7 @@ class Calibrating:
         for shard in shards:
             if shard.problem:
                 return shard
-            if not shard.scores:  # of a task that had nothing to merge
+            if not shard.scores:  # the result of a task without shards
                 continue
             more = _Scored.of(shard)
             if scored is None:
@@ -345,7 +345,7 @@ class Cluster(ABC):
         Returns
         -------
         A frame of the same kind
-            Lazy, with the columns ``lower_0.9`` and ``upper_0.9`` for each level, and ``prediction`` when the model
+            Lazy, with the columns ``lower_0.9`` and ``upper_0.9`` for each level, and ``prediction`` if the model
             contains the base model. In Spark, quote names that contain a dot with backticks.
         """
         predictor = predictor_of(model)

@@ -24,7 +24,7 @@ class Calibration:
     Parameters
     ----------
     capacity : int, default=1_000_000
-        Rows kept per group. A uniform sample is kept of more rows; the guarantee stays exact.
+        Rows kept per group. From more rows, a uniform sample is kept; the guarantee stays exact.
     random_state : int, default=0
         Random seed of the sample. Calibrations can be merged if they have the same seed.
 
@@ -45,8 +45,8 @@ class Calibration:
 
     def _set(self, core: _core.Calibration, rows: _core.RowSketch) -> None:
         self._core = core
-        self._rows = rows  # a sketch of those that a localizer or predictor scored
-        self._lock = threading.RLock()  # of both; each has a lock of its own for what concerns it alone
+        self._rows = rows  # a sketch of the rows scored by a localizer or predictor
+        self._lock = threading.RLock()  # for operations on both; each also has its own lock
 
     @classmethod
     def _of(cls, core: _core.Calibration, rows: _core.RowSketch | None = None) -> Calibration:
@@ -74,8 +74,8 @@ class Calibration:
             Whether the outcome is above the prediction; required for one-sided quantiles.
         weights : array-like of float, optional
             Likelihood ratios of the test to the calibration distribution under covariate shift, up to a constant
-            factor. `quantile` and
-            `p_values` then need `test_weight`, the ratio at the row to predict, with the same factor.
+            factor. `quantile` and `p_values` then need `test_weight`, the ratio at the row to predict, with the same
+            factor.
         groups : array-like, optional
             Labels: text, integers or booleans. Calibrate each group separately (Mondrian). Either all rows of a calibration have a group or none.
         first_row : int, optional
@@ -87,7 +87,7 @@ class Calibration:
         Returns
         -------
         Calibration
-            This one.
+            This calibration.
         """
         values = _tables.numbers(scores, "scores")
         n = len(values)

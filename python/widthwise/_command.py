@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-ARROW = "libarrow.so.2600"  # what the program was linked with
+ARROW = "libarrow.so.2600"  # the library that the program is linked with
 
 
 def _folder_of(package: str) -> Path | None:

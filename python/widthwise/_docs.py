@@ -34,7 +34,7 @@ _SHARED = {
 
 
 def with_shared(function: _T) -> _T:
-    """Replace the lines ``{name}`` of a docstring by the shared descriptions; none is left when Python runs with -OO."""
+    """Replace the lines ``{name}`` of a docstring with the shared descriptions; python -OO has no docstrings."""
     lines = []
     for line in (function.__doc__ or "").splitlines():
         text = line.strip()

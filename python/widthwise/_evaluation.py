@@ -52,14 +52,14 @@ def evaluate_intervals(
     Parameters
     ----------
     intervals : array-like of shape (n, 2, k)
-        Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``, as `predict_interval` of this package or of MAPIE gives
-        them. (n, 2) for one level.
+        Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``, as returned by `predict_interval` of this package or
+        of MAPIE. The shape may be (n, 2) for one level.
     y : array-like of shape (n,)
         Outcomes.
     confidence_level : float or list of k floats
         Confidence levels of the intervals.
     calibration_rows : int
-        Number of rows that calibrated them; determines how far coverage may be from the level.
+        Number of calibration rows; determines how far coverage may be from the level.
     X : table of shape (n, d), optional
         Features to search for places where coverage is weak.
     guarantee : "marginal" or float, default="marginal"
@@ -68,7 +68,7 @@ def evaluate_intervals(
     Returns
     -------
     Evaluation
-        A dict with everything, which prints as a table.
+        A dict of all results, which prints as a table.
 
     Examples
     --------

@@ -55,8 +55,7 @@ class OnlinePredictor(HasModel):
     outcomes.
 
     `predict_interval` issues a batch of intervals and records it. `observe` takes outcomes later, in any order, and
-    scores them against the issued intervals. `track` does both for rows whose outcomes are known, as in a
-    backtest.
+    scores them against the issued intervals. `track` does both for rows whose outcomes are known, as in a backtest.
 
     Parameters
     ----------
@@ -108,7 +107,7 @@ class OnlinePredictor(HasModel):
         model = predictor._fitted_model()
         if model.calibration_rows == 0:
             raise not_fitted("the model is not calibrated; calibrate it with rows that no model was fitted on")
-        self._model = model.with_online(None)  # the place in the stream is in _online alone
+        self._model = model.with_online(None)  # only _online stores the online state
         self._origin = predictor._origin
         levels = levels_of(confidence_level, model.levels)
         rows = None if window_rows is None else whole(window_rows, "window_rows", minimum=1)
@@ -141,7 +140,7 @@ class OnlinePredictor(HasModel):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file with the online state, including pending batches. `Predictor.load` also reads it.
 
-        Raises `OSError` when the stream was loaded from that file and another process has changed it since.
+        Raises `OSError` if the stream was loaded from that file and another process has changed the file since.
         """
         self._save_model(self._model.with_online(self._online), path)
 
@@ -177,7 +176,7 @@ class OnlinePredictor(HasModel):
     def pending(self) -> dict[int, int]:
         """Pending batches, oldest first: batch number to number of pending rows.
 
-        At most 100,000; the oldest batch is dropped when there are more.
+        At most 100,000; the oldest batch is dropped if there are more.
         """
         return self._online.pending()
 

@@ -1,4 +1,4 @@
-"""Goals and levels as people write them, and as C++ reads them."""
+"""Convert parameters of the Python interface to values that C++ reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Guarantee = str | float
 
 
 def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[float]:
-    """One level or many as a list."""
+    """One or more levels as a list."""
     if confidence_level is None:
         return by_default
     levels = np.atleast_1d(_tables.floats(confidence_level, "confidence_level"))
@@ -30,7 +30,7 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
 
 
 def distinct_levels_of(confidence_level: Levels) -> list[float]:
-    """The default levels of a model, each once."""
+    """The default levels of a model; raise for duplicates."""
     levels = levels_of(confidence_level, [])
     if len(set(levels)) < len(levels):
         raise ValueError(f"confidence_level contains a level twice: {levels}")
@@ -38,21 +38,21 @@ def distinct_levels_of(confidence_level: Levels) -> list[float]:
 
 
 def whole(value: Any, name: str, minimum: int = 0, maximum: int = 2**64 - 1) -> int:
-    """A whole number of a parameter; nothing is rounded, wrapped or cut."""
+    """The value of a parameter as an int; raise unless it is a whole number in range."""
     if isinstance(value, Integral) and not isinstance(value, bool) and minimum <= int(value) <= maximum:
         return int(value)
     raise ValueError(f"{name} is {value!r}; expected a whole number from {minimum} to {maximum}")
 
 
 def real(value: Any, name: str) -> float:
-    """A number of a parameter."""
+    """The value of a parameter as a float; raise unless it is a number."""
     if isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
     raise ValueError(f"{name} is {value!r}; expected a number")
 
 
 def word(value: Any, name: str) -> str:
-    """A word of a parameter; C++ says which there are."""
+    """The value of a parameter as text; C++ checks which words are valid."""
     if isinstance(value, str) and _tables.is_utf8(value):
         return value
     raise ValueError(f"{name} is {value!r}; expected a word")
@@ -69,7 +69,7 @@ def range_of(outcome_range: Any) -> tuple[float, float]:
 
 
 def file_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> bytes:
-    """The name of a file as the system has it."""
+    """The name of a file in the encoding of the file system."""
     file = os.fsencode(path)
     if b"\0" in file:
         raise ValueError(f"{os.fspath(path)!r}: the name of a file cannot contain a NUL character")
@@ -77,7 +77,7 @@ def file_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> bytes:
 
 
 def guarantee_text(guarantee: Guarantee) -> str:
-    """A guarantee as C++ reads it."""
+    """The text of a guarantee for C++."""
     if isinstance(guarantee, str) and guarantee == "marginal":
         return guarantee
     if isinstance(guarantee, Real) and 0 < guarantee < 1:
@@ -88,12 +88,12 @@ def guarantee_text(guarantee: Guarantee) -> str:
 
 
 def guarantee_of(text: str) -> Guarantee:
-    """The guarantee that C++ wrote: "marginal" or a confidence."""
+    """The guarantee from the text of C++: "marginal" or a confidence."""
     return text if text == "marginal" else float(text)
 
 
 def level_window_of(level_window: LevelWindow | None) -> tuple[float, float, float] | None:
-    """A window of levels as C++ takes it: its ends, and the weight of the levels outside."""
+    """A window of levels for C++: its ends, and the weight of the levels outside."""
     if level_window is None:
         return None
     if isinstance(level_window, str):
@@ -107,7 +107,7 @@ def level_window_of(level_window: LevelWindow | None) -> tuple[float, float, flo
 
 
 def goal_text(goal: Goal | None) -> str:
-    """A goal as C++ reads it."""
+    """The text of a goal for C++."""
     if goal is None:
         return ""
     if isinstance(goal, str) and _tables.is_utf8(goal):
@@ -118,7 +118,7 @@ def goal_text(goal: Goal | None) -> str:
 
 
 def option_text(value: Any, name: str) -> str:
-    """The value of an option as C++ reads it; C++ checks it (FitOptions::table)."""
+    """The text of an option for C++, which checks it (FitOptions::table)."""
     if value is None:
         return "auto"
     if isinstance(value, (bool, np.bool_)):
@@ -146,7 +146,7 @@ def is_number(text: str) -> bool:
 
 
 def option_texts(options: Mapping[str, Any] | None, name: str) -> dict[str, str]:
-    """Options by name, as C++ reads them."""
+    """The texts of options for C++, by name."""
     if options is None:
         return {}
     if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
@@ -157,7 +157,7 @@ def option_texts(options: Mapping[str, Any] | None, name: str) -> dict[str, str]
 def fit_options_of(
     further: Mapping[str, Any] | None, goal: Goal | None, guarantee: Guarantee, **options: Any
 ) -> dict[str, str]:
-    """All options of a fit by name, checked by C++; `further` are those without a parameter of their own."""
+    """All options of a fit by name, checked by C++; `further` are options without a separate parameter."""
     texts = {"goal": goal_text(goal) or "auto", "guarantee": guarantee_text(guarantee)}
     texts |= {name: option_text(value, name) for name, value in options.items()}
     for name, text in option_texts(further, "fit_options").items():

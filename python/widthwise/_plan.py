@@ -16,7 +16,7 @@ class Plan:
     ----------
     confidence_level : float
     rows : int
-        Calibration rows.
+        Number of calibration rows.
     mean, low, high : float
         Mean coverage over calibration sets, and the range that coverage lies in with the given confidence.
     summary : str
@@ -47,7 +47,7 @@ def plan(
     Parameters
     ----------
     confidence_level : float, default=0.9
-        The level of the intervals.
+        Confidence level of the intervals.
     tolerance : float, optional
         Largest distance of coverage from the level, on either side.
     rows : int, optional
@@ -55,7 +55,7 @@ def plan(
     confidence : float, default=0.95
         Confidence of the coverage range.
     guarantee : "marginal" or float, default="marginal"
-        Guarantee of the intervals, see `WidthwiseRegressor`. Without enough rows for it intervals are infinite, and
+        Guarantee of the intervals, see `WidthwiseRegressor`. With too few rows for it, intervals are infinite, and
         mean, low and high are 1.
 
     Returns

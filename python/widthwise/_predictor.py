@@ -183,9 +183,8 @@ class Predictor(HasModel):
             default the column of X that the model was fitted with. All rows of a calibration have groups or none; to start with
             groups, use ``replace=True``.
         key : array-like of int, optional
-            Unique number of each row, across calls. The result is then identical to the byte whatever the order of the
-            rows and their split into calls. By default rows are identified by the content of the table and their
-            position.
+            Unique number of each row, across calls. The result is then identical to the byte for any order of the rows
+            and any split into calls. By default rows are identified by the content of the table and their position.
         replace : bool, default=False
             Discard the existing calibration set and use only these rows.
         """

@@ -1,4 +1,4 @@
-"""Reports of the core: dicts of their JSON that print as their text."""
+"""Reports of the C++ library as dicts that print as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class PrintedReport(dict[str, Any]):
-    """A dict that prints as the text the command line prints."""
+    """A dict that prints as the text of the command line."""
 
     _text: str
 

@@ -143,8 +143,8 @@ def select_names(
 
 
 def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.int64], list[str]]:
-    """The labels of a column of text, booleans or integers, ascending, and the number of each row's label in that list;
-    -1 where the value is missing."""
+    """The index of each row's label, -1 if the value is missing, and the labels in ascending order. The column holds
+    text, booleans or integers."""
     if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
@@ -250,7 +250,7 @@ def floats(values: Any, name: str) -> Floats:
     array = np.asarray(unmasked(values, name))
     if array.dtype.kind in _NUMBERS:
         return array.astype(np.float64, copy=False)
-    unmasked(array, name)  # says what else it is, unless these are objects
+    unmasked(array, name)  # raises for other types, unless these are objects
     return np.array([_float(value, name) for value in array.ravel()]).reshape(array.shape)
 
 
@@ -355,7 +355,7 @@ def _read_pandas(frame: Any, text: Collection[str] | None) -> _core.Table:
         if kind in _NUMBERS:
             if isinstance(dtype, np.dtype):
                 array = column.to_numpy()
-            else:  # pandas' own kinds of numbers, which know missing ones
+            else:  # pandas' nullable number types
                 array = column.to_numpy(dtype=np.float64, na_value=np.nan)
             columns.append(_plain(array))
         elif text is None or names[j] in text:
@@ -371,7 +371,7 @@ def _read_pandas(frame: Any, text: Collection[str] | None) -> _core.Table:
 
 
 def _factorized(column: Any) -> tuple[NDArray[Any], list[str | None] | None]:
-    """A column of pandas as integers and the texts that they refer to; None if the values are no labels."""
+    """A column of pandas as integers and the texts that they refer to; None if the values are not labels."""
     if hasattr(column, "cat"):
         codes, values, is_category = column.cat.codes.to_numpy(), list(column.cat.categories), True
     else:
@@ -381,7 +381,7 @@ def _factorized(column: Any) -> tuple[NDArray[Any], list[str | None] | None]:
             return np.empty(0), None
         values, is_category = list(unique), False
     texts = [_text_of_label(value) for value in values]
-    # Objects that are all numbers may be numbers of any kind, such as Decimal: not a column of labels.
+    # A column of objects that are all numbers, such as Decimal, is not a column of labels.
     if None in texts or not (is_category or not values or any(isinstance(value, (str, bool)) for value in values)):
         return np.empty(0), None
     return np.ascontiguousarray(codes), texts

@@ -23,10 +23,10 @@ It makes the intervals of crepes wider where the model has larger errors:
 True
 
 The intervals are those of a `widthwise.Predictor` that is calibrated with the same rows, up to rounding, with one
-difference. Of n scores both leave floor((1 - level) (n + 1)) - 1 above the one they take. crepes computes that in
-floating point, widthwise with exact decimals: where the product is a whole number, crepes may take the next larger
-score. At level 0.9 with 99 rows, for example, (1 - 0.9) * 100 is 9.999999999999998 and crepes takes the 91st score,
-not the 90th; with 9 rows its intervals are infinite, where 9 rows suffice. They are a little wider, never narrower.
+difference. Both use the score with floor((1 - level) (n + 1)) - 1 larger scores among n. crepes computes this number in
+floating point, widthwise with exact decimals: if the product is a whole number, crepes may use the next larger score.
+At level 0.9 with 99 rows, for example, (1 - 0.9) * 100 is 9.999999999999998, and crepes uses the 91st score instead of
+the 90th. With 9 rows its intervals are infinite, although 9 rows suffice. Its intervals are never narrower.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
 
     def __init__(self, localizer: Localizer, estimator: Any) -> None:
         super().__init__()
-        localizer._fitted_model()  # or an error that says what to do
+        localizer._fitted_model()  # raises if it is not fitted
         self.localizer = localizer
-        localizer.difficulty(np.empty((0, len(localizer.features))), np.empty(0))  # says so when it has no difficulty
+        localizer.difficulty(np.empty((0, len(localizer.features))), np.empty(0))  # raises if it has no difficulty
         self.estimator = estimator
         self.fitted = self.fitted_ = True
 

@@ -41,7 +41,7 @@ def register(
     ----------
     connection : duckdb.DuckDBPyConnection
     model : Predictor, fitted WidthwiseRegressor, path-like or bytes
-        Calibrated.
+        Calibrated model.
     name : str
         Name of the function.
     confidence_level : float or list of floats, optional
@@ -81,7 +81,7 @@ def register(
         made = intervals.columns(core, batch)
         return pa.StructArray.from_arrays([pa.array(values) for values in made.values()], names=list(made))
 
-    # DuckDB counts the parameters.
+    # DuckDB reads the number of arguments from the signature.
     parameters = [Parameter(f"p{j}", Parameter.POSITIONAL_ONLY) for j in range(len(takes))]
     scored.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     connection.create_function(

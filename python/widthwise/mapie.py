@@ -22,10 +22,10 @@ It makes the intervals of MAPIE wider where the model has larger errors:
 True
 
 The intervals are those of a `widthwise.Predictor` that is calibrated with the same rows, up to rounding, with one
-difference. Both take the ceil(level (n + 1))-th smallest score of n. MAPIE computes level (n + 1) in floating point,
-widthwise with exact decimals: where the product is a whole number, MAPIE may take the next score. At level 0.55 with
-99 rows, for example, 0.55 * 100 is 55.00000000000001 and MAPIE takes the 56th score of 99. Its intervals are then a
-little wider, never narrower.
+difference. Both use the ceil(level (n + 1))-th smallest score of n. MAPIE computes level (n + 1) in floating point,
+widthwise with exact decimals: if the product is a whole number, MAPIE may use the next score. At level 0.55 with 99
+rows, for example, 0.55 * 100 is 55.00000000000001, and MAPIE uses the 56th score of 99. Its intervals are then slightly
+wider, never narrower.
 """
 
 from __future__ import annotations
@@ -74,26 +74,26 @@ class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
     """
 
     def __init__(self, localizer: Localizer) -> None:
-        # MAPIE would check that scores turn back into outcomes exactly; half-widths are rounded up on purpose.
+        # Disable MAPIE's check that scores convert back to outcomes exactly, because half-widths are rounded up.
         super().__init__(sym=True, consistency_check=False)
-        localizer._fitted_model()  # or an error that says what to do
+        localizer._fitted_model()  # raises if it is not fitted
         self.localizer = localizer
 
     def get_signed_conformity_scores(self, y: Any, y_pred: Any, X: Any = None, **kwargs: Any) -> Floats:
-        """The scores of rows with outcomes, negative where the outcome lies below the prediction.
+        """Return the scores of rows with outcomes, negative if the outcome is below the prediction.
 
         Parameters
         ----------
         y, y_pred : array-like of shape (n,)
         X : table of shape (n, d)
         """
-        # MAPIE would silently leave out rows without a score. This names them, and refuses rows that trained.
+        # MAPIE silently drops rows without a score. This call names them in an error and rejects training rows.
         self.localizer.calibrate(_given(X), y, y_pred)
         scores = _positive(self.localizer.scores(X, y, y_pred))
         return np.where(np.less(y, y_pred), -scores, scores)
 
     def get_estimation_distribution(self, y_pred: Any, conformity_scores: Any, X: Any = None, **kwargs: Any) -> Floats:
-        """The outcomes that have these scores: lower bounds for negative ones, upper bounds for positive ones.
+        """Return the outcomes with these scores: lower bounds for negative scores, upper bounds for positive scores.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
         )
         below = np.signbit(scores)
         bounds = f + np.where(below, -lower, upper)
-        # NaN has no finite bound.
+        # A NaN bound becomes infinite.
         bounds = np.where(np.isnan(bounds), np.where(below, -np.inf, np.inf), bounds)
         bounds = np.clip(bounds, *self.localizer._model.range)
         return bounds[:, 0] if one_each else bounds

@@ -42,14 +42,14 @@ __all__ = ["export"]
 _IR_VERSION = 8
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 
-# Half-widths are rounded up by this share. The scores were computed with the library's exponential, half-widths are
-# with that of a runtime: rounded up by more than the two can differ, no outcome at the very bound is lost.
+# Half-widths are rounded up by this share. Scores are computed with the exponential of the library, half-widths with
+# that of the runtime. The share exceeds their difference, so that an outcome exactly at a bound stays inside.
 _SLACK = 2.0**-46
 
-# The library's exponential is held at e^+-700: positive and finite.
+# The library limits exponents to +-700, so that exponentials are positive and finite.
 _EXPONENT_BOUND = 700.0
 
-# Trees that are added at once: a row needs room for a few times as many numbers.
+# Number of trees added at a time; a row needs memory for a few times as many numbers.
 _TREES_AT_ONCE = 64
 
 
@@ -87,21 +87,20 @@ def export(
       all that trees see of a number; double when the model has a network, which subtracts the centre first. A category
       is its place in the list of ``categories``, from 0; NaN if it is not in the list.
     - ``prediction`` of shape (N,), double: only if the model has no base model. The estimator of
-    ``WidthwiseRegressor(estimator)`` is not in the graph: convert it with its own tools, such as skl2onnx, and pass
-    its predictions.
+      ``WidthwiseRegressor(estimator)`` is not in the graph: convert it separately, for example with skl2onnx, and pass
+      its predictions.
 
-    Outputs, all of them double:
+    Outputs, all double:
 
     - ``prediction`` of shape (N,): only if the model has a base model.
-    - ``lower`` and ``upper`` of shape (N, k), a column for each level. Infinite, or the ends of the range of outcomes,
-      where no finite bound exists: too few calibration rows, or a prediction of NaN.
+    - ``lower`` and ``upper`` of shape (N, k), one column per level. Infinite, or the ends of the outcome range, if
+      there is no finite bound: with too few calibration rows or a prediction of NaN.
 
-    An interval of the graph contains that of the library. Trees and networks give the library's bits, because they add
-    in its order; half-widths are then rounded up by a relative 2^-46 (1.4e-14), more than the exponentials of a runtime
-    and of the library differ. This holds for runtimes that compute each operator in single and double precision as
-    IEEE 754 says, as ONNX Runtime does on CPUs. For networks that order takes 20 to 60 times as long as matrix
-    products:
-    1.2 s instead of 0.03 s for 10,000 rows and five layers of 64 units.
+    An interval of the graph contains that of the library. Trees and networks give bit-identical results, because the
+    graph adds in the order of the library. Half-widths are then rounded up by a relative 2^-46 (1.4e-14), more than the
+    exponentials of a runtime and of the library differ. This holds for runtimes that follow IEEE 754 in single and
+    double precision for each operator, as ONNX Runtime does on CPUs. For networks, this order takes 20 to 60 times as
+    long as matrix products: 1.2 s instead of 0.03 s for 10,000 rows and five layers of 64 units.
 
     The metadata of the graph name ``features``, ``categories`` (by feature) and ``levels`` (as JSON), ``guarantee``,
     ``target``, ``transform``, ``goal`` and ``widthwise_version``. Export again after adding calibration rows.
@@ -163,15 +162,15 @@ class _Graph:
         return names
 
     def where(self, condition: str, value: Any, otherwise: str) -> str:
-        """`value` where the condition holds. No runtime is asked what it makes of NaN in Max, Min or Clip."""
+        """`value` where the condition holds. Does not rely on how a runtime handles NaN in Max, Min or Clip."""
         return self.add("Where", condition, self.constant(value), otherwise)
 
     def at_least(self, value: str, bound: float) -> str:
-        """The larger of the two; NaN stays."""
+        """The larger of the two; NaN stays NaN."""
         return self.where(self.add("Less", value, self.constant(bound)), bound, value)
 
     def at_most(self, value: str, bound: float) -> str:
-        """The smaller of the two; NaN stays."""
+        """The smaller of the two; NaN stays NaN."""
         return self.where(self.add("Greater", value, self.constant(bound)), bound, value)
 
     def exp(self, value: str) -> str:
@@ -266,7 +265,7 @@ def _refuse(model: _core.Model, base: Any, localizer: Any) -> None:
 
 
 def _evaluate(graph: _Graph, function: Any, columns: list[str]) -> str:
-    """A row function of matrices side by side; float32 of shape (N, outputs)."""
+    """Evaluate a row function on the concatenated columns; float32 of shape (N, outputs)."""
     seen_as, evaluate = _ROW_FUNCTIONS[function["kind"]]
     return evaluate(graph, function, _side_by_side(graph, [graph.cast(part, seen_as) for part in columns]))
 
@@ -276,11 +275,11 @@ def _side_by_side(graph: _Graph, parts: list[str]) -> str:
 
 
 def _trees(graph: _Graph, arrays: Any, x: str) -> str:
-    """The sums of trees in single precision and in the library's order: base first, then tree by tree.
+    """The sums of trees in single precision and in the order of the library: base first, then tree by tree.
 
-    Only that gives the library's bits. A prediction needs them, because the localizer compares it with thresholds: one
-    that is off by its last bit can get another width. A runtime with several threads adds the trees of one operator in
-    an order of its own, so each tree is an output, and CumSum adds; some trees at a time, for the sake of memory.
+    Predictions must be bit-identical to the library, because the localizer compares them with thresholds: a difference
+    in the last bit can change the width. A runtime with several threads adds the trees of one operator in any order.
+    Each tree is therefore an output, and CumSum adds the outputs, a limited number at a time to save memory.
     """
     if "set_nodes" in arrays:
         arrays, x = _with_sets(graph, arrays, x)
@@ -335,7 +334,7 @@ def _total(graph: _Graph, terms: list[str]) -> str:
 
 
 def _tree_block(graph: _Graph, arrays: Any, trees: NDArray[Any], x: str, before: Sequence[float] = ()) -> str:
-    """What each of some trees adds, a column each; `before` are trees of a single leaf that come first."""
+    """The values of some trees, one column per tree; `before` are constant columns that come first."""
     count = len(before)
     starts = arrays["roots"].astype(np.int64)
     sizes = np.diff(starts, append=len(arrays["feature"]))[trees]
@@ -377,11 +376,11 @@ def _tree_block(graph: _Graph, arrays: Any, trees: NDArray[Any], x: str, before:
 
 
 def _net(graph: _Graph, arrays: Any, x: str) -> str:
-    """Standardise in double precision, a missing value being the centre; then layers in single precision.
+    """Standardise in double precision, with missing values at the centre; then layers in single precision.
 
-    A layer adds in the library's order: the bias, then one input after the other, each product and each sum rounded.
-    Only that gives the library's bits; a matrix product adds in an order of the runtime's own. Inputs that ReLU made 0,
-    which the library skips, add 0 here.
+    A layer adds in the order of the library, which makes results bit-identical: the bias, then one input after the
+    other, each product and each sum rounded. A matrix product adds in an order that depends on the runtime. Inputs that
+    ReLU made 0, which the library skips, add 0 here.
     """
     bound = float(arrays["bound"])
     centred = graph.add("Sub", x, graph.constant(arrays["centre"]))
@@ -400,14 +399,14 @@ def _net(graph: _Graph, arrays: Any, x: str) -> str:
     return out
 
 
-# Each kind of row function that ONNX can express: the type in which it takes x, and its nodes.
+# The kinds of row functions that ONNX can express, with the type of x and the function that adds the nodes.
 _ROW_FUNCTIONS: dict[str, tuple[int, Callable[[_Graph, Any, str], str]]] = {
     "trees": (TensorProto.FLOAT, _trees),
     "net": (TensorProto.DOUBLE, _net),
 }
 
 
-# ---- from quantiles of scores to bounds
+# ---- bounds from quantiles of scores
 
 
 def _identity(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
@@ -427,7 +426,7 @@ def _exp(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
 
 
 def _log(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
-    """phi = log A + g. The larger q and g, the more of A may be lost by rounding."""
+    """phi = log A + g. The rounding error of A grows with q and g."""
     finite = np.isfinite(q)
     finite_q = np.where(finite, q, 0.0)
     a = graph.exp(graph.add("Sub", graph.constant(finite_q), p[0]))
@@ -443,7 +442,7 @@ def _offset(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
     return graph.add("Mul", graph.exp(p[0]), graph.add("Sub", graph.constant(q), p[-1]))
 
 
-# phi^-1 of every transform that has a formula: of the parameters of a side, each of shape (N, 1), and of the quantiles,
+# phi^-1 of every transform with a closed form, given the parameters of a side, each of shape (N, 1), and the quantiles,
 # of shape (1, k).
 _INVERSES: dict[str, Callable[[_Graph, _core.Model, list[str], Floats], str]] = {
     "identity": _identity,
@@ -457,24 +456,24 @@ _INVERSES: dict[str, Callable[[_Graph, _core.Model, list[str], Floats], str]] = 
 
 
 def _residual(graph: _Graph, score: str, a: str) -> str:
-    """The greatest residual whose score is at most a, rounded up; 0 when there is none, NaN when a is NaN."""
-    if score == "log":  # A = log r^2; the larger it is, the more of r may be lost by rounding
+    """The largest residual whose score is at most a, rounded up; 0 if there is none, NaN if a is NaN."""
+    if score == "log":  # A = log r^2; the rounding error of r grows with A
         r = graph.add("Exp", graph.add("Mul", a, graph.constant(0.5)))
         slack = graph.add("Mul", graph.add("Add", graph.add("Abs", a), graph.constant(1.0)), graph.constant(_SLACK))
         r = graph.add("Add", r, graph.add("Mul", r, slack))
-        # 0 times infinity otherwise
+        # avoid 0 times infinity
         return graph.where(graph.add("Equal", a, graph.constant(-math.inf)), 0.0, r)
     r = graph.at_least(a, 0.0)
     if score == "squared":
         r = graph.add("Sqrt", r)
-    # Not r times 1 + slack: ONNX Runtime leaves out a factor that is 1 in single precision.
+    # Not r times 1 + slack, because ONNX Runtime removes a factor that is 1 in single precision.
     return graph.add("Add", r, graph.add("Mul", r, graph.constant(_SLACK)))
 
 
 def _add_bounds(graph: _Graph, model: _core.Model, f: str, parameters: list[str], quantiles: Floats) -> None:
-    """The outputs lower and upper, from f(x) of shape (N, 1) and the localizer's outputs.
+    """Add the outputs lower and upper, from f(x) of shape (N, 1) and the outputs of the localizer.
 
-    The rule works in units. What cannot be computed, as a number is NaN or the prediction infinite, is not bounded.
+    The rule works in units of the model. A bound is infinite if it is NaN or the prediction is not finite.
     """
     unit = graph.constant(model.unit)
     low, high = model.range

@@ -32,7 +32,7 @@ class _Ray(Cluster):
 
         def scored(batch: Any) -> Any:
             model = shipment.model()
-            # The columns of a dataset are known only here: asking it for them would read it.
+            # Check the columns here, because asking the dataset for its columns would read it.
             intervals.check(model, batch.column_names)
             return intervals.add_to(model, batch)
 

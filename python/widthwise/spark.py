@@ -6,7 +6,7 @@
 >>> april = spark.read.parquet("april.parquet")                                          # doctest: +SKIP
 >>> widthwise.spark.calibrate(april, "homes.safetensors", key="id").save("new.safetensors")  # doctest: +SKIP
 
-Rows are scored by Spark's Python workers, which need widthwise, numpy and pyarrow, in Arrow batches.
+Spark's Python workers process the rows in Arrow batches. They need widthwise, numpy and pyarrow.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Spark(Cluster):
             yield _to_arrow(calibrating.merged(shard for batch in batches for shard in _from_arrow(batch)))
 
         selected = frame.select(*["`" + name.replace("`", "``") + "`" for name in needed])
-        # Cached, so that rows are scored once although the shards are counted before they are merged.
+        # Cached, because the shards are counted and then merged: rows are scored once.
         shards = made = _numbered(selected).mapInArrow(scored, _SHARD).persist()
         try:
             count = made.count()
@@ -88,7 +88,7 @@ def _ship(frame: Any, predictor: Predictor) -> Shipment:
     digest = digest_of(data)
     try:
         broadcast = frame.sparkSession.sparkContext.broadcast(data)
-    except AttributeError:  # Spark Connect has no context; there the bytes travel with the function
+    except AttributeError:  # Spark Connect has no context; the bytes are sent with the function
         return Shipment(digest, lambda: data)
     return Shipment(digest, lambda: broadcast.value)
 

@@ -61,8 +61,8 @@ class WidthLoss(HasObjective, torch.nn.Module):
     """Log of the mean half-width of the intervals, as a loss for a network that outputs transform parameters.
 
     The loss depends on all rows of a batch together, as calibration does: use batches of at least some hundred rows.
-    Gradients are computed in double precision on the CPU, whatever the dtype and device of the
-    parameters, and cannot be differentiated again.
+    Gradients are computed in double precision on the CPU for parameters of any dtype and device, and cannot be
+    differentiated again.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
     >>> parameters = torch.zeros(5, loss.parameter_count, requires_grad=True)
     >>> value = loss(parameters, torch.tensor([-2.0, -1.0, 0.5, 1.0, 3.0]))
     >>> value.backward()
-    >>> f"{value:.4f}", tuple(parameters.grad.shape)            # log of the mean residual: one width for all so far
+    >>> f"{value:.4f}", tuple(parameters.grad.shape)            # log of the mean residual: constant width so far
     ('0.4055', (5, 2))
     """
 
@@ -138,7 +138,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
         Returns
         -------
         tensor or array of shape (n,)
-            In double precision; a tensor, on the same device, when `parameters` is one.
+            In double precision; a tensor on the same device if `parameters` is a tensor.
         """
         p = _array(self._checked(parameters))
         return _like(parameters, self._objective.core.scores(_column(residuals, "residuals", len(p)) / self.unit, p))
@@ -155,8 +155,8 @@ class WidthLoss(HasObjective, torch.nn.Module):
         Returns
         -------
         lower, upper : tensors or arrays of shape (n,), or (n, m) for more than one score
-            In double precision; tensors, on the same device, when `parameters` is one. Not negative; equal when the
-            loss is one-sided. Infinite where a parameter is NaN.
+            In double precision; tensors on the same device if `parameters` is a tensor. Non-negative; equal if the loss
+            is one-sided; infinite for rows with a NaN parameter.
         """
         p = _array(self._checked(parameters))
         q = _array(scores)

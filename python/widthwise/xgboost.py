@@ -64,7 +64,7 @@ try:
     from xgboost import collective
 except ImportError as error:
     raise ImportError("widthwise.xgboost needs XGBoost 3.1 or later: pip install xgboost-cpu (or xgboost)") from error
-if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_score for each output
+if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_score per output
     raise ImportError(f"widthwise.xgboost needs XGBoost 3.1 or later, found {xgboost.__version__}; upgrade it")
 
 from . import _core, _tables
@@ -74,7 +74,7 @@ from ._tables import Floats
 
 __all__ = ["WidthObjective", "training_matrix"]
 
-# Leaves divide by sums of Hessians: tiny ones would make extreme leaves.
+# Leaves divide by sums of Hessians, so tiny Hessians would make extreme leaves.
 _MIN_HESSIAN = 1e-3
 
 
@@ -82,9 +82,8 @@ _MIN_HESSIAN = 1e-3
 class WidthObjective(HasObjective):
     """Width objective for ``xgboost.train``.
 
-    The labels are residuals y - f(x) of a model that was not trained on the rows. Weights of the DMatrix count: a row
-    of
-    weight 2 is the row twice.
+    The labels are residuals y - f(x) of a model that was not trained on the rows. Weights of the DMatrix are used: a
+    row of weight 2 counts as two rows.
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ class WidthObjective(HasObjective):
         Names, "auto" resolved.
     two_sided : bool
     parameter_count : int
-        Outputs of the booster.
+        Number of outputs of the booster.
     unit : float or None
         Scale of the residuals; None before training and on the client of a cluster.
     params : dict
@@ -137,7 +136,7 @@ class WidthObjective(HasObjective):
         unit = self._given_unit or rows.unit
         _, gradient, hessian = self._evaluate(rows, unit, predt, derivatives=True)
         self.unit = unit
-        # XGBoost's settings are meant for losses that are a sum over rows; ours is a mean.
+        # XGBoost's settings assume a loss that is a sum over rows; this one is a mean.
         minimum = _MIN_HESSIAN * (1.0 if rows.weights is None else rows.weights[:, None])
         return (
             (rows.total_weight * gradient).astype(np.float32),
@@ -147,7 +146,7 @@ class WidthObjective(HasObjective):
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Log of the width that the goal optimises, for ``custom_metric``; smaller is better, and 0.01 is about 1%."""
         rows = _Rows(dmatrix)
-        # Parameters mean what they mean in the unit of the rows that trained.
+        # Parameters refer to the unit of the training rows.
         unit = self.unit or rows.unit
         loss, _, _ = self._evaluate(rows, unit, predt, derivatives=False)
         return "width", loss + math.log(unit)

@@ -27,7 +27,7 @@ using internal::Workers;
 
 namespace {
 
-/// The mean error is 0: throw, or train nothing when predictions may be exact.
+/// Handle a mean error of 0: throw, or train nothing if predictions may be exact.
 void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bool may_be_exact, const Workers& workers,
                               Goals& goals, FitReport& report) {
   internal::check_rounded_to_zero(rows.residuals, workers);
@@ -36,8 +36,8 @@ void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bo
   report.warnings.emplace_back("every prediction equals the outcome, so there is no error to learn from");
 }
 
-/// By how much the loss over the hold-out must fall for two sides to be worth their parameters: what differs by chance
-/// falls with the root of the rows.
+/// The decrease of the hold-out loss that justifies the parameters of two sides. Chance differences decrease with the
+/// square root of the number of rows.
 double min_gain(std::uint64_t holdout_rows) { return 0.35 / std::sqrt(static_cast<double>(holdout_rows)); }
 
 /// Train the chosen goal, with one side or two.

@@ -14,7 +14,7 @@
 #include "text.hpp"
 #include "word_list.hpp"
 
-/// Fields of option tables by the type of their member.
+/// Makers of option table fields, one per member type.
 namespace widthwise::internal {
 
 /// The numbers an option accepts.
@@ -97,7 +97,7 @@ void add_group(std::vector<Field>& all, const std::string& group, std::vector<Fi
   }
 }
 
-/// Training threads: they change only how fast a fit is.
+/// The number of training threads, which does not change the result of a fit.
 template <class Options>
 auto threads_field(std::size_t Options::* member) {
   auto field = count_field("threads", member, 0, "training threads; 0 is automatic", 4096);

@@ -22,7 +22,7 @@ using Field = OptionTable<TrainerOptions>::Field;
 constexpr const char* kXgboost = "WIDTHWISE_XGBOOST";
 constexpr const char* kTorch = "WIDTHWISE_TORCH";
 
-/// An entry of a trainer with these options by default.
+/// The entry of a trainer with these default options.
 template <class Options>
 TrainerEntry entry(TrainerKind kind, std::string name, std::string help, std::string engine,
                    const Options& defaults = {}) {
@@ -83,7 +83,7 @@ TrainerEntry& mutable_trainer(TrainerKind kind, std::string_view name) {
                                                (near.empty() ? "" : "; did you mean '" + near + "'?"));
 }
 
-/// Trainers of this kind that are there, to use instead.
+/// Available trainers of this kind, as advice for an error.
 std::string alternatives(TrainerKind kind) {
   std::vector<std::string> names;
   for (const TrainerEntry& entry : entries()) {

@@ -5,7 +5,7 @@
 
 namespace widthwise {
 
-/// False under the sanitizers that bring their own allocator.
+/// False under the address and thread sanitizers, which have their own allocators.
 bool counts_allocations();
 
 /// Number of calls of operator new so far.
@@ -14,7 +14,7 @@ std::size_t allocation_count();
 /// Number of allocations that have not been freed.
 std::size_t allocations_alive();
 
-/// Make the n-th call of operator new from now on and all later ones throw std::bad_alloc; 0 for none.
+/// Make the n-th call of operator new from now on, and all later calls, throw std::bad_alloc; 0 for none.
 void fail_allocations_from(std::size_t n);
 
 /// Run `act` with all allocations failing from the first, the second, ... on, until it succeeds. It must throw

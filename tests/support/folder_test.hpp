@@ -19,7 +19,7 @@ class FolderTest : public testing::Test {
     folder_ = pattern;
   }
   void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);  // empty when the test was skipped
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);  // empty if the test was skipped
   }
 
   [[nodiscard]] std::filesystem::path at(const std::string& name) const { return folder_ / name; }

@@ -7,7 +7,7 @@
 
 namespace widthwise {
 
-/// Intervals that own their numbers.
+/// Intervals with their own memory.
 struct Intervals {
   std::vector<double> lower;
   std::vector<double> upper;

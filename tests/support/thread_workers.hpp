@@ -12,7 +12,7 @@
 
 namespace widthwise {
 
-/// Workers as threads of one process; sums in the order of the ranks, and counts the bytes sent.
+/// Workers as threads of one process. Sums in the order of the ranks and counts the bytes sent.
 class ThreadWorkers {
  public:
   explicit ThreadWorkers(std::size_t workers)

@@ -52,7 +52,7 @@ class Checkpoint {
   Clock::duration cost_{};
 };
 
-/// What trainers need to train as one of several, or to go on with what was begun. Borrowed.
+/// What a trainer needs to train with other workers and to resume from a checkpoint. Both are borrowed and may be null.
 struct TrainingContext {
   const Communicator* communicator = nullptr;
   Checkpoint* checkpoint = nullptr;

@@ -28,17 +28,17 @@ class Communicator : public Reducer {
   [[nodiscard]] virtual std::uint64_t bytes_shared() const = 0;
 };
 
-/// Where workers meet.
+/// How workers connect.
 struct CommunicatorOptions {
   std::string host = "127.0.0.1";  ///< address of the first worker, which introduces the others to each other
   std::uint16_t port = 0;
   std::size_t rank = 0;  ///< of this worker, from 0
   std::size_t workers = 1;
-  /// How long to wait for workers: to come, and then for each other, longer than any of them takes to read its rows or
-  /// to train a round.
+  /// How long to wait for workers to connect, and later for each other. Must exceed the time of any worker to read its
+  /// rows or to train a round.
   std::chrono::seconds timeout{300};
-  /// Called with a complaint, on another thread, when XGBoost itself does not notice that a worker is gone and goes on
-  /// waiting after the timeout: nothing but the end of the process ends that wait. None: it waits on.
+  /// Called with a message, on another thread, if XGBoost does not notice that a worker was lost and still waits after
+  /// the timeout. Only the end of the process ends that wait. If empty, the wait continues.
   std::function<void(const std::string&)> stuck;
 };
 

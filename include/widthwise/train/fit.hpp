@@ -24,12 +24,12 @@
 
 namespace widthwise {
 
-/// A goal with the rule and the objective that serve it.
+/// A goal with its conformal rule and training objective.
 struct ResolvedGoal {
   Goal goal;
   ConformalRule rule;
-  std::shared_ptr<const Objective> objective;    ///< null when the transform has no parameters to train
-  std::optional<LevelWindow> level_window = {};  ///< levels that training focuses on; empty: all alike
+  std::shared_ptr<const Objective> objective;    ///< null if the transform has no parameters
+  std::optional<LevelWindow> level_window = {};  ///< levels that training focuses on; empty: all
 };
 
 /// The conformity score and the constants of its transform.
@@ -38,15 +38,15 @@ struct ScoreOptions {
   TransformOptions transform = {};
 };
 
-/// No goal: Goal::by_default(), or narrow with a transform that has no evenness. The transform auto is exp, or affine
-/// for the goal narrow. Throws kInvalidArgument for a goal that the transform cannot serve.
+/// Without a goal: Goal::by_default(), or narrow for a transform without evenness. The transform auto is exp, or affine
+/// for the goal narrow. Throws kInvalidArgument for a goal that the transform does not support.
 [[nodiscard]] ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& transform,
                                         Sides sides = Sides::kOne,
                                         const std::optional<LevelWindow>& window = std::nullopt,
                                         const ScoreOptions& score = {});
 
-/// The unit for residuals of this typical size, the mean |y - f(x)|: the power of two nearest to it, so that dividing
-/// by it rounds nothing.
+/// The unit for residuals of this typical size, the mean |y - f(x)|: the nearest power of two, so that division by it
+/// is exact.
 [[nodiscard]] double unit_near(double typical_residual);
 
 /// A table to fit. A base model is trained unless one of the two kinds of predictions is given.

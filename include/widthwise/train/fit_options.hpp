@@ -20,13 +20,13 @@ namespace widthwise {
 
 /// What a fit optimises: even coverage over x, a small mean width, or a trade-off.
 /// - even: the same coverage everywhere (evenness 1 of the scale family)
-/// - narrow: the smallest mean width; spends its misses where intervals are expensive (transform `affine`)
+/// - narrow: the smallest mean width; under-covers where intervals would be widest (transform `affine`)
 /// - a number in [0, 1]: the evenness of the scale family (docs/mathematics.md)
 class Goal {
  public:
   [[nodiscard]] static Goal even() { return Goal(1, "even"); }
-  /// Nearly even: on the fitting parts of real data most of the width that evenness costs came back, and the worst
-  /// slabs were covered as well (experiments/NOTES.md).
+  /// Nearly even. On the fitting parts of real data, this recovered most of the width that evenness costs, and the
+  /// worst slabs were covered as well as with even (experiments/NOTES.md).
   [[nodiscard]] static Goal by_default() { return evenness(0.85); }
   [[nodiscard]] static Goal narrow() { return Goal(0, "narrow"); }
   /// Throws kInvalidArgument outside [0, 1].

@@ -15,8 +15,8 @@ struct NetOptions {
   std::size_t batch_size = 1024;
   double learning_rate = 2e-3;
   double weight_decay = 1;  ///< decoupled from the gradient
-  double clip = 1;          ///< greatest norm of a gradient; infinity for none
-  bool cosine = true;       ///< let the learning rate fall to 0 along a half cosine over max_epochs
+  double clip = 1;          ///< maximum norm of a gradient; infinity for none
+  bool cosine = true;       ///< decrease the learning rate to 0 along a half cosine over max_epochs
   std::size_t max_epochs = 60;
   std::size_t patience = 20;  ///< epochs without a better hold-out loss before it stops
   std::size_t threads = 1;    ///< 0: automatic, by the rows of a batch; see training_threads

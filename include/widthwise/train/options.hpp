@@ -15,7 +15,7 @@ namespace widthwise {
 struct OptionInfo {
   std::string name;        ///< "learning_rate"; the command line writes --learning-rate
   std::string form;        ///< how a value is written, as --help shows it: "N", "even|narrow|0..1"
-  std::string expected;    ///< the values accepted, as errors say it: "a number above 0 and at most 1"
+  std::string expected;    ///< accepted values, for errors: "a number above 0 and at most 1"
   std::string help;        ///< a noun phrase or an imperative
   std::string group = {};  ///< heading of --help and docs/options.md
   std::string default_value = {};
@@ -33,12 +33,12 @@ using OptionValues = std::map<std::string, std::string>;
 
 /// Throw kInvalidArgument: "folds is '1'; expected a whole number of at least 2".
 [[noreturn]] void throw_invalid_option(std::string_view shown_name, std::string_view text, const OptionInfo& info);
-/// Throw kInvalidArgument, naming the option that is likely meant, or all of them.
+/// Throw kInvalidArgument with the nearest option name, or with all names.
 [[noreturn]] void throw_unknown_option(std::string_view name, std::span<const OptionInfo> known);
 /// Whether `read` succeeds; an Error of kInvalidArgument counts as false.
 [[nodiscard]] bool succeeds(const std::function<bool()>& read);
 
-/// The options of a struct, described once: each field is read from text and written to text, exactly.
+/// The options of a struct, described once. Each field can be read from text and written to text exactly.
 /// Invariant: reading what was written gives the same value.
 /// Thread safety: immutable.
 template <class Options>

@@ -22,7 +22,7 @@ enum class TrainerKind : std::uint8_t { kBase, kLocalizer };
 /// "base", "localizer".
 [[nodiscard]] std::string_view name_of(TrainerKind kind);
 
-/// What a trainer is made with.
+/// The arguments of a trainer.
 struct TrainerRequest {
   OptionValues options = {};  ///< of the trainer, by name; others keep their defaults
   std::size_t threads = 0;    ///< 0: automatic, see training_threads
@@ -42,20 +42,20 @@ struct TrainerEntry {
   std::vector<OptionInfo> options = {};  ///< but threads and seed, which are the same for all trainers
   /// All options in text form, with those given; throws kInvalidArgument for invalid ones.
   std::function<std::string(const OptionValues&)> settings = {};
-  /// One of the two, by kind; empty when the engine is not built.
+  /// One of the two, by kind; empty if the engine is not built.
   std::function<std::unique_ptr<const BaseTrainer>(const TrainerRequest&)> make_base = {};
   std::function<std::unique_ptr<const LocalizerTrainer>(const TrainerRequest&)> make_localizer = {};
 };
 
-/// All trainers, those of engines that are not built among them. A new trainer is one source and one entry of the list
-/// in src/train/registry.cpp; the command line and Python take it from there.
+/// All trainers, including those of engines that are not built. A new trainer is one source file and one entry in
+/// src/train/registry.cpp, from which the command line and Python take it.
 [[nodiscard]] std::span<const TrainerEntry> trainers();
 [[nodiscard]] std::vector<std::string> trainer_names(TrainerKind kind);
 
-/// Throws kInvalidArgument, naming what is likely meant, for an unknown name.
+/// Throws kInvalidArgument for an unknown name, with the nearest known name.
 [[nodiscard]] const TrainerEntry& find_trainer(TrainerKind kind, std::string_view name);
 
-/// Throws kMissingEngine when the engine is not built (or registered), or not on this machine.
+/// Throws kMissingEngine if the engine is not built, not registered or not installed.
 [[nodiscard]] std::unique_ptr<const BaseTrainer> make_base_trainer(std::string_view name,
                                                                    const TrainerRequest& request = {});
 [[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_localizer_trainer(std::string_view name,
@@ -63,7 +63,7 @@ struct TrainerEntry {
 
 // ---- engines
 
-/// The options of a trainer as a request asks for them, over these defaults.
+/// The options of a trainer: these defaults with the values of a request.
 template <class Options>
 [[nodiscard]] Options requested(const TrainerRequest& request, Options options = {}) {
   Options::table().set(options, request.options);
@@ -72,8 +72,8 @@ template <class Options>
   return options;
 }
 
-/// How an engine makes the trainers it provides. Engines are registered by an explicit call at the start of a program
-/// (register_xgboost, register_torch): static libraries drop registrations that nothing refers to.
+/// Register the function that makes a trainer. Engines are registered by an explicit call at the start of a program
+/// (register_xgboost, register_torch), because linkers drop unreferenced registrations in static libraries.
 /// Thread safety: none; register before other threads train.
 void provide_base_trainer(std::string_view name,
                           std::function<std::unique_ptr<const BaseTrainer>(const TrainerRequest&)> make);
@@ -88,12 +88,12 @@ struct WorkerEngine {
       join;
 };
 void provide_worker_engine(WorkerEngine engine);
-/// Throws kMissingEngine when none is built.
+/// Throws kMissingEngine if none is built.
 [[nodiscard]] const WorkerEngine& worker_engine();
 
 // ---- the trainers of a fit
 
-/// The choice of trainers, and how they train. A new field is described in table().
+/// The trainers and their settings. A new field is described in table().
 struct TrainerOptions {
   std::string base = {};  ///< a base trainer, or empty: predictions are given
   OptionValues base_options = {};
@@ -109,7 +109,7 @@ struct TrainerOptions {
 
 struct Trainers {
   std::unique_ptr<const BaseTrainer> base;            ///< null: predictions are given
-  std::unique_ptr<const LocalizerTrainer> localizer;  ///< null when not wanted
+  std::unique_ptr<const LocalizerTrainer> localizer;  ///< null if not requested
 };
 
 /// Throws kInvalidArgument for options that the trainers do not take, and kMissingEngine.

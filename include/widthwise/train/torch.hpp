@@ -10,7 +10,7 @@ namespace widthwise {
 /// Train networks with any objective of this library.
 [[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_net_trainer(const NetOptions& options = {});
 
-/// Provide the trainers `net` and `paper-net` to the registry (train/registry.hpp).
+/// Register the trainers `net` and `paper-net` (train/registry.hpp).
 void register_torch();
 
 }  // namespace widthwise

@@ -38,7 +38,7 @@ struct Trained {
   double loss = 0;             ///< hold-out loss after these iterations; NaN without a hold-out
 };
 
-/// Fits g such that an objective is minimal. This is the interface of training engines.
+/// Fits g by minimising an objective. This is the interface of training engines.
 /// Thread safety: const methods may run concurrently.
 class LocalizerTrainer : public Interface {
  public:

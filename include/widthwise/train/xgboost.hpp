@@ -42,11 +42,11 @@ class XgboostLibrary {
   std::unique_ptr<Functions> functions_;
 };
 
-/// Join the communicator of all processes that call this with the same options but their rank; return when all are
-/// there. While the communicator lives, all that XGBoost does in this process is done by all workers together. One
-/// communicator per process. SIGPIPE is ignored from then on, unless the process handles it. Workers listen on every
-/// network interface and accept anyone: use it in a private network only (SECURITY.md). Throws kLostWorker, saying who
-/// was waited for where, after the timeout.
+/// Connect to all processes that call this with the same options except for the rank; return after all have connected.
+/// While the communicator exists, XGBoost operations in this process are collective over all workers. One communicator
+/// per process. SIGPIPE is ignored from then on, unless the process handles it. Workers listen on every network
+/// interface and accept any connection: use it only in a private network (SECURITY.md). Throws kLostWorker with the
+/// address after the timeout.
 [[nodiscard]] std::unique_ptr<const Communicator> join_workers(std::shared_ptr<const XgboostLibrary> library,
                                                                const CommunicatorOptions& options);
 
@@ -60,7 +60,7 @@ class XgboostLibrary {
                                                                         const TreeBaseOptions& options = {},
                                                                         const TrainingContext& context = {});
 
-/// Provide the trainers `trees` and the engine of workers to the registry (train/registry.hpp).
+/// Register the trainers `trees` and the engine of workers (train/registry.hpp).
 void register_xgboost();
 
 /// Read the trees of a model that XGBoost saved as UBJSON (Booster.save_raw in Python), for localizers from the user's

@@ -1,10 +1,10 @@
-"""A page that says whether intervals are valid, where coverage is weak, and what to do.
+"""An HTML page on the validity of intervals, places of weak coverage, and remedies.
 
 >>> from widthwise import report                                    # doctest: +SKIP
 >>> report(model, X_test, y_test, "intervals.html").verdict         # doctest: +SKIP
 'The intervals are valid; coverage is low, 81%, where sqft_living is at least 4,000.'
 
-The page is one HTML file that asks for nothing else: no script, no font, no picture from elsewhere.
+The page is one self-contained HTML file without scripts, fonts or pictures from other files.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .verdict import verdict_of
 
 
 class Report:
-    """What `report` found, as a page.
+    """The result of `report`.
 
     Attributes
     ----------
     html : str
-        The whole page.
+        The page.
     verdict : str
-        Its headline: whether intervals are valid, and where they are weak.
+        Headline of the page: whether intervals are valid, and where coverage is weak.
     advice : list of str
-        What to do about it.
+        Recommended actions.
     evaluation : Evaluation
-        The numbers.
+        The measured coverage and widths.
     """
 
     def __init__(self, html: str, verdict: str, advice: list[str], evaluation: Evaluation) -> None:
@@ -43,14 +43,14 @@ class Report:
         self.evaluation = evaluation
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, whole or not at all."""
+        """Write the page to a file atomically."""
         _core.write_file(file_of(path), self.html.encode())
 
     def __repr__(self) -> str:
         return f"Report: {self.verdict}"
 
     def _repr_html_(self) -> str:
-        """A frame of its own, so that the page and the notebook leave each other's looks alone."""
+        """The page in an iframe, so that its style and that of the notebook do not affect each other."""
         return (
             f'<iframe title="{escape(self.verdict)}" srcdoc="{escape(self.html)}" sandbox'
             ' style="width: 100%; height: 48rem; border: 0"></iframe>'
@@ -68,31 +68,31 @@ def report(
     groups: Any = None,
     title: str | None = None,
 ) -> Report:
-    """Write a page that says whether intervals are valid on new rows, where coverage is weak, and what to do.
+    """Write a page on the validity of intervals on new rows, places of weak coverage, and remedies.
 
-    Every claim about weak places on the page, in its headline, table and pictures, is the result of one test. Where
-    coverage is the same everywhere, the page calls any place weak with a probability of at most 1%.
+    All weak places on the page, in its headline, table and plots, come from one test: if coverage is the same
+    everywhere, the probability that any place is called weak is at most 1%.
 
     Parameters
     ----------
     model : WidthwiseRegressor or Predictor
     X, y
-        Rows with outcomes that neither fitted nor calibrated the model.
+        Rows with outcomes that the model was not fitted or calibrated on.
     path : path-like, optional
-        Where to write the page.
+        File to write the page to.
     y_pred : array-like of shape (n,), optional
-        Predictions, where the model makes none.
+        Predictions, if the model has no base model.
     confidence_level : float or list of floats, optional
-        By default those of the model.
+        By default the levels of the model.
     groups : array-like or str, optional
         Labels of the groups of the rows, or the name of their column in X, if the model has groups.
     title : str, optional
-        By default it names the outcome.
+        Title of the page; by default it contains the name of the outcome.
 
     Returns
     -------
     Report
-        With ``html``, ``verdict``, ``advice`` and ``evaluation``; a notebook shows the page.
+        With ``html``, ``verdict``, ``advice`` and ``evaluation``; notebooks display the page.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The page: HTML around verdict, numbers and pictures."""
+"""The HTML page with the verdict, numbers and plots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .verdict import Verdict, counted
 
 
 def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, model: Any) -> str:
-    """The whole page, which needs nothing else."""
+    """The page as self-contained HTML."""
     pictures = Pictures(rows, verdict.level, evaluation)
     overview = pictures.of_all_rows(model)
     by_bins = pictures.by_bins()
@@ -40,7 +40,7 @@ def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, 
     ]
     main.append(f"<footer>widthwise {html.escape(__version__)}</footer>")
     css = resources.files(__package__).joinpath("page.css").read_text("utf-8")
-    policy = "default-src 'none'; style-src 'unsafe-inline'"  # the page may fetch nothing
+    policy = "default-src 'none'; style-src 'unsafe-inline'"  # the page loads no other resources
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -211,7 +211,7 @@ def _bullets(sentences: Sequence[str]) -> str:
 
 
 def _coded(sentence: str) -> str:
-    """Escaped text; what stands between backquotes is code."""
+    """Escaped text, with the parts in backquotes as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(sentence, quote=False))
 
 

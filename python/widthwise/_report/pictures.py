@@ -1,4 +1,4 @@
-"""The pictures of the page, each with what there is to see in it."""
+"""The plots of the page, each with a caption."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from ..plot._rows import PREDICTION, ModelRows
 from ..plot._style import bad, good
 from ..plot._widths import WidthDisplay
 
-_INK = "#010203"  # drawn with this, so that the page can put the colour of its text there
+_INK = "#010203"  # placeholder that is replaced with the text colour of the page
 _FEATURES_SHOWN = 4
 _GROUPS_SHOWN = 15
 
 
 class Pictures:
-    """Pictures of the intervals of one level, as elements of a page.
+    """Plots of the intervals of one level, as elements of a page.
 
     Parameters
     ----------
     rows : ModelRows
     level : dict
-        Of the evaluation, whose bins and marks are drawn.
+        Level of the evaluation, with the bins and marks to draw.
     evaluation : Evaluation
-        With the verdict on every level.
+        Evaluation with the verdict on every level.
     """
 
     def __init__(self, rows: ModelRows, level: dict[str, Any], evaluation: Evaluation) -> None:
@@ -50,7 +50,7 @@ class Pictures:
         self.features = [PREDICTION if one["feature"] is None else one["feature"] for one in level["by_feature"]]
 
     def of_all_rows(self, model: Any) -> list[str]:
-        """Intervals, coverage at every level, widths, coverage by width, and what other goals would give."""
+        """Intervals, coverage at every level, widths, coverage by width, and the trade-off of the goals."""
         rows, target = self._rows, self._rows.model.target
         bounds = np.stack([self._lower, self._upper], axis=1)
         found = []
@@ -102,7 +102,7 @@ class Pictures:
         if self._infinite or not evaluated["weak_places"]["tested"]:
             return []
         if evaluated["by_group"]:
-            # The marked groups first, so that none is left out of the picture.
+            # Select marked groups first, so that all of them are shown.
             order = sorted(evaluated["by_group"], key=lambda bin_: (not bin_["weak"], float(bin_["coverage"]["share"])))
             bins = sorted(order[:_GROUPS_SHOWN], key=lambda bin_: float(bin_["coverage"]["share"]))
             labels = [bin_["label"] for bin_ in bins]
@@ -118,7 +118,7 @@ class Pictures:
         return "the prediction" if feature is None else feature
 
     def _figure(self, heading: str, draw: Callable[[Axes], Any]) -> str:
-        """Draw as SVG, with a heading and a caption that says what there is to see."""
+        """Draw a display as SVG, with a heading and its summary as the caption."""
         self._drawn += 1
         name = f"picture{self._drawn}"
         ink = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
@@ -126,8 +126,8 @@ class Pictures:
             **dict.fromkeys(ink, _INK),
             "axes.linewidth": 0.7,
             "font.size": 10.0,
-            "svg.fonttype": "none",  # text stays text: to read aloud, to find, in the font of the page
-            "svg.hashsalt": "widthwise",  # the same page for the same rows
+            "svg.fonttype": "none",  # keep text searchable, accessible and in the font of the page
+            "svg.hashsalt": "widthwise",  # reproducible ids
         }
         with matplotlib.style.context(["default", style]):
             figure = Figure(figsize=(4.8, 3.4), layout="constrained")
@@ -142,7 +142,7 @@ class Pictures:
 
 
 def _inline(svg: str, name: str, colours: dict[str, str]) -> str:
-    """An SVG file as an element of a page: without prologue, with names of its own, in the colours of the page."""
+    """An SVG file as an element of a page: without prologue, with unique ids, in the colours of the page."""
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     viewbox = svg[svg.index('viewBox="') :].split('"')[1]
     described = f'role="img" aria-labelledby="{name}-heading" aria-describedby="{name}-caption"'

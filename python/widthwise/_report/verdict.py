@@ -1,4 +1,4 @@
-"""The verdict of an evaluation as the page shows it: with the Python code for each piece of advice."""
+"""The verdict of an evaluation for the page, with Python code in the advice."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _CALIBRATE_GROUPS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """The head of the page."""
+    """The content of the page header."""
 
     mood: str  # "valid", "weak" or "broken"
     word: str
     headline: str
     evidence: str
     advice: list[str]
-    level: dict[str, Any]  # of the evaluation: the level of the headline and the pictures
+    level: dict[str, Any]  # level of the evaluation shown in the headline and the plots
 
 
 def verdict_of(evaluation: Evaluation, model: Any) -> Verdict:
-    """The overall verdict of an evaluation, its advice with code."""
+    """The overall verdict of an evaluation, with code in the advice."""
     found = evaluation["verdict"]
     advice = [_with_code(one["kind"], one["text"], model) for one in found["advice"]]
     level = evaluation["levels"][found["level"]]
@@ -51,5 +51,5 @@ def _with_code(kind: str, text: str, model: Any) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """3 rows."""
+    """A count with its noun: "3 rows"."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"

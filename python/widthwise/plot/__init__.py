@@ -1,8 +1,7 @@
 """Plots of intervals with matplotlib, as display objects in the style of scikit-learn.
 
-Each display is made from a model and rows it has not seen (``from_estimator``), or from plain arrays
-(``from_predictions``) of any intervals. It stores the plotted data, can be drawn again (``plot(ax)``), and
-describes the plot in sentences (``summary``).
+Create a display from a model and new rows (``from_estimator``), or from arrays of any intervals (``from_predictions``).
+A display stores the plotted data, can be drawn again (``plot(ax)``), and describes the plot in sentences (``summary``).
 
 >>> from widthwise.plot import IntervalDisplay                                               # doctest: +SKIP
 >>> IntervalDisplay.from_estimator(model, X_test, y_test, feature="sqft_living")             # doctest: +SKIP
@@ -15,8 +14,8 @@ ConditionalCoverageDisplay coverage by width or by ranges of a feature
 FrontierDisplay            mean width against coverage where it is worst, from narrow to even
 ========================== ==============================================================================
 
-`widthwise.report` puts them on a page. Colours are distinguishable with any colour vision and follow the current
-matplotlib style, dark or light. Settings of matplotlib are not changed.
+`widthwise.report` combines the displays on one page. Colours are distinguishable with any colour vision and follow the
+current matplotlib style, dark or light. Settings of matplotlib are not changed.
 """
 
 from __future__ import annotations

@@ -17,27 +17,27 @@ from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, range_labels
 
 LEVELS = [*(round(0.05 + 0.025 * i, 3) for i in range(37)), 0.97, 0.98, 0.99]
-AT_MOST_BARS = 8  # so few levels make no band, but bars
+AT_MOST_BARS = 8  # up to this number of levels, bars are drawn instead of a band
 
 
 class CoverageDisplay(Display):
-    """Measured coverage against the confidence level, with the band that exchangeable rows would stay in.
+    """Measured coverage against the confidence level, with the band expected for exchangeable rows.
 
-    Make it with `from_estimator` or `from_predictions`. The band allows for the chance in calibration rows and test
-    rows, and for the number of levels: coverage lies inside at all levels in at least 99% of cases.
+    Create it with `from_estimator` or `from_predictions`. The band accounts for chance in calibration and test rows and
+    for the number of levels: coverage lies inside at all levels in at least 99% of cases.
 
     Attributes
     ----------
     levels, coverage : arrays of shape (k,)
     expected_low, expected_high : arrays of shape (k,), or None
-        The ends of the band. None without calibration rows.
+        Ends of the band; None without calibration rows.
     below : array of bool
-        Levels where coverage is too low: below the band.
+        Levels with coverage below the band.
     rows : int
-        Test rows.
+        Number of test rows.
     calibration_rows : int or None
     greatest_level : float
-        Above this the calibration rows are too few: intervals are infinite. Such levels are left out of `levels`.
+        Intervals of higher levels are infinite, because there are too few calibration rows. `levels` omits them.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -95,7 +95,7 @@ class CoverageDisplay(Display):
         self.levels, self.coverage = self.levels[finite], self.coverage[finite]
         self.expected_low = np.array([spread["low"] for spread in spreads])
         self.expected_high = np.array([spread["high"] for spread in spreads])
-        # What an evaluation of fewer levels found to be too low stays so among many.
+        # Levels that an evaluation of fewer levels found too low are also too low here.
         self.below = (self.coverage < self.expected_low) | np.isin(self.levels, list(too_low))
 
     @classmethod
@@ -120,7 +120,7 @@ class CoverageDisplay(Display):
         confidence_level : list of floats, optional
             By default 40 levels from 0.05 to 0.99.
         difference : bool, default=False
-            Draw how far coverage is from the level, which shows more.
+            Draw the difference between coverage and level, which shows more detail.
         """
         rows = ModelRows.of(model, X, y, y_pred, groups)
         levels = levels_of(confidence_level, LEVELS)
@@ -156,7 +156,7 @@ class CoverageDisplay(Display):
         intervals : array-like of shape (n, 2, k)
         confidence_level : k floats
         calibration_rows : int, optional
-            How many rows calibrated the intervals; without, there is no band.
+            Number of calibration rows; without it, no band is drawn.
         guarantee : "marginal" or float, default="marginal"
             Guarantee of the intervals, see `WidthwiseRegressor`.
         difference : bool, default=False
@@ -178,7 +178,7 @@ class CoverageDisplay(Display):
         return display.plot(ax, difference=difference)
 
     def plot(self, ax: Axes | None = None, *, difference: bool = False) -> CoverageDisplay:
-        """Draw it, or how far it is from the level, and return this display."""
+        """Draw coverage, or its difference from the level, and return this display."""
         ax = self._begin(ax)
         base = self.levels if difference else np.zeros(len(self.levels))
         if self.expected_low is not None and self.expected_high is not None:
@@ -255,9 +255,9 @@ class CoverageDisplay(Display):
 class ConditionalCoverageDisplay(Display):
     """Coverage by bins of the rows, by width or by ranges of a feature, with 95% confidence bars.
 
-    Make it with `from_estimator`, `from_predictions` or `from_evaluation`. The level is a line: even coverage keeps it
-    in every bin. Bins below the level by more than chance are marked, by a test that allows for the number of bins:
-    with even coverage, any mark appears with a probability of at most 1%.
+    Create it with `from_estimator`, `from_predictions` or `from_evaluation`. The level is drawn as a line. Bins below
+    the level by more than chance are marked, by a test that accounts for the number of bins: if coverage is even, the
+    probability of any mark is at most 1%.
 
     Attributes
     ----------
@@ -265,9 +265,9 @@ class ConditionalCoverageDisplay(Display):
         As in ``Evaluation["levels"][j]["by_width"]``: ``low``, ``high``, ``coverage`` (``share``, ``low``, ``high``,
         ``trials``) and ``mean_width``.
     labels : list of str
-        The ranges as shown.
+        Labels of the ranges.
     below : array of bool
-        Bins that are marked.
+        Marked bins.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -314,11 +314,11 @@ class ConditionalCoverageDisplay(Display):
         ----------
         {model_rows}
         by : str or int, optional
-            Name or place of a feature that widths depend on, or ``"prediction"``; by default the width of the interval.
+            Name or index of a feature of the model, or ``"prediction"``; by default the width of the interval.
         {confidence_level}
         bins : int, default=10
-            Ranges of a feature, of as many rows each; equal values stay together, so there may be fewer. Of widths
-            there are ten.
+            Number of ranges of a feature, with equally many rows each. Equal values stay together, so there may be
+            fewer. Widths always have ten ranges.
         """
         rows = ModelRows.of(model, X, y, y_pred, groups)
         level = rows.level(confidence_level)
@@ -359,12 +359,12 @@ class ConditionalCoverageDisplay(Display):
         intervals : array-like of shape (n, 2) or (n, 2, 1)
         confidence_level : float
         by : array-like of shape (n,), optional
-            Values of a feature, NaN where missing; by default the width of the interval.
+            Values of a feature, NaN if missing; by default the width of the interval.
         name, target_name : str, optional
-            What `by` and `y` are called.
+            Names of `by` and `y`.
         bins : int, default=10
         calibration_rows : int, optional
-            How many rows calibrated the intervals; without, coverage is compared with the level itself.
+            Number of calibration rows; without it, coverage is compared with the level itself.
         ax : matplotlib axes, optional
         """
         outcomes = _tables.outcomes(y)
@@ -382,7 +382,7 @@ class ConditionalCoverageDisplay(Display):
     def from_evaluation(
         cls, evaluation: Any, *, confidence_level: float | None = None, target_name: str = "y", ax: Axes | None = None
     ) -> ConditionalCoverageDisplay:
-        """Draw the coverage by width of an `Evaluation`, of its first level or the one asked for."""
+        """Draw the coverage by width of an `Evaluation`, at its first level or at the given one."""
         levels = {level["level"]: level for level in evaluation["levels"]}
         wanted = next(iter(levels)) if confidence_level is None else confidence_level
         if wanted not in levels:
@@ -391,7 +391,7 @@ class ConditionalCoverageDisplay(Display):
         return cls(bins=bins, confidence_level=wanted, name=width_name(target_name)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ConditionalCoverageDisplay:
-        """Draw it, the first bin at the top, and return this display."""
+        """Draw the plot, with the first bin at the top, and return this display."""
         ax = self._begin(ax, grid="x")
         share = np.array([bin_["coverage"]["share"] for bin_ in self.bins])
         low = np.array([bin_["coverage"]["low"] for bin_ in self.bins])
@@ -422,7 +422,7 @@ class ConditionalCoverageDisplay(Display):
         ax.set_xlim(max(left - margin, 0.0), right + (margin if high.max() > 1 - margin else 0))
         percentages(ax.xaxis)
         name_axes(ax, "coverage", self.name)
-        legend_above(ax, "right")  # there is room over the labels
+        legend_above(ax, "right")  # so that it can extend over the labels
         return self
 
     @property

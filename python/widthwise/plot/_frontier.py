@@ -34,17 +34,17 @@ class FrontierPoint:
 
 
 class FrontierDisplay(Display):
-    """Mean width against coverage in the worst slab, for goals from narrow to even and for one width for all.
+    """Mean width against coverage in the worst slab, for goals from narrow to even and for a constant width.
 
-    Up is more even, left is narrower. A slab is a tenth or more of the rows between two parallel planes in the space of
-    the features; the worst is found on one half of the rows and measured on the other.
+    Higher points are more even, points further left are narrower. A slab contains at least a tenth of the rows, between
+    two parallel planes in feature space. The worst slab is found on one half of the rows and measured on the other.
 
-    Make it with `from_report`, `from_fits` or `from_goals`.
+    Create it with `from_report`, `from_fits` or `from_goals`.
 
     Attributes
     ----------
     points : list of FrontierPoint
-        In the order of the line; the point ``one width`` is drawn separately.
+        Points in the order of the line; the point ``one width`` is drawn separately.
     ax_, figure_ : matplotlib axes and figure
     """
 
@@ -60,7 +60,7 @@ class FrontierDisplay(Display):
         Parameters
         ----------
         model : WidthwiseRegressor or Localizer
-            With its ``fit_report_``.
+            Fitted, with a ``fit_report_``.
         ax : matplotlib axes, optional
         """
         report = getattr(model, "fit_report_", None)
@@ -99,14 +99,14 @@ class FrontierDisplay(Display):
         Parameters
         ----------
         models : dict or list of WidthwiseRegressor or Predictor
-            By name, in the order of the line; a list is named by the goals. The model ``one width`` is drawn
-            separately.
+            Models by name, in the order of the line. Models of a list are named by their goals. The model ``one width``
+            is drawn separately.
         X, y
-            Rows with outcomes: 1,000 or more, so that the worst slab is measured by 50.
+            Rows with outcomes: at least 1,000, so that 50 rows measure the worst slab.
         y_pred : array-like, optional
-            Predictions, where the models make none.
+            Predictions, if the models have no base model.
         confidence_level : float, optional
-            By default the first of the first model.
+            By default the first level of the first model.
         ax : matplotlib axes, optional
         """
         fitted = list(models.values()) if isinstance(models, Mapping) else list(models)
@@ -141,14 +141,14 @@ class FrontierDisplay(Display):
         Parameters
         ----------
         X, y, y_pred
-            Rows with outcomes and out-of-sample predictions of one kind, by the deployed model or cross-validated:
-            goals are compared with each other on them, and nothing is deployed.
+            Rows with outcomes and out-of-sample predictions of one kind, by the deployed model or cross-validated. Both
+            suffice here, because the goals are only compared with each other.
         goals : list, default=("narrow", 0.25, 0.5, 0.75, "even")
         confidence_level : float, default=0.9
         random_state : int, default=0
-            Shuffles the rows and trains.
+            Random seed of the split and of training.
         n_jobs : int, optional
-            Threads of XGBoost; by default all processors.
+            Number of threads of XGBoost; by default all processors.
         ax : matplotlib axes, optional
         """
         table, _ = _tables.read_numbers(X)
@@ -247,7 +247,7 @@ def _goal_of(model: _core.Model) -> str:
 
 
 def _evenness(name: str) -> float:
-    """The order of goals on the line."""
+    """Position of a goal on the line, for sorting."""
     return {"narrow": -1.0, "even": 1.0, ONE_WIDTH: 2.0}.get(name, 0.0 if not is_number(name) else float(name))
 
 
@@ -259,5 +259,5 @@ def _measured(name: str, rows: ModelRows, level: float) -> FrontierPoint:
 
 
 def _slab_of(coverage: dict[str, Any] | None) -> tuple[float, float, float]:
-    """Coverage and its confidence interval; NaN where rows were too few."""
+    """Coverage and its confidence interval; NaN if there were too few rows."""
     return (np.nan, np.nan, np.nan) if coverage is None else (coverage["share"], coverage["low"], coverage["high"])

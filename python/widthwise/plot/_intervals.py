@@ -29,22 +29,22 @@ from ._style import (
 
 
 class IntervalDisplay(Display):
-    """Intervals over a feature or in the order of the predictions, with what happened; outcomes outside are marked.
+    """Intervals and outcomes over a feature or in the order of the predictions; outcomes outside are marked.
 
-    Make it with `from_estimator` or `from_predictions`. Of many rows a sample is drawn that is spread evenly over them.
+    Create it with `from_estimator` or `from_predictions`. If there are many rows, an evenly spaced sample is drawn.
 
     Attributes
     ----------
     y, y_pred, lower, upper : arrays of shape (n,)
-        All rows, drawn or not.
+        All rows, including those that are not drawn.
     x : array of shape (n,), or None
-        The feature; None: rows stand in the order of their predictions.
+        Values of the feature; None if rows are in the order of their predictions.
     outside : array of bool
         Outcomes outside their interval.
     shown_ : array of int
-        The rows drawn.
+        Indices of the drawn rows.
     intervals_, inside_, outside_ : matplotlib artists
-        Lines and points, to restyle.
+        Lines and points.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -102,11 +102,11 @@ class IntervalDisplay(Display):
         ----------
         {model_rows}
         feature : str or int, optional
-            Name or place of a feature that widths depend on, or ``"prediction"``; by default rows stand side by side in
-            the order of their predictions.
+            Name or index of a feature of the model, or ``"prediction"``; by default rows are side by side in the order
+            of their predictions.
         {confidence_level}
         rows : int, default=250
-            How many to draw at most.
+            Maximum number of rows to draw.
         """
         shown = ModelRows.of(model, X, y, y_pred, groups)
         level = shown.level(confidence_level)
@@ -145,13 +145,13 @@ class IntervalDisplay(Display):
         y, y_pred : array-likes of shape (n,)
         intervals : array-like of shape (n, 2) or (n, 2, 1)
         x : array-like of shape (n,), optional
-            Values of a feature, NaN where missing; by default rows stand in the order of their predictions.
+            Values of a feature, NaN if missing; by default rows are in the order of their predictions.
         confidence_level : float, optional
             Confidence level shown in the legend.
         x_name, target_name : str, optional
-            By default those of `x` and `y`, where they have one.
+            Axis labels; by default the names of `x` and `y`, if they have names.
         rows : int, default=250
-            How many to draw at most.
+            Maximum number of rows to draw.
         ax : matplotlib axes, optional
         """
         outcomes = _tables.outcomes(y)
@@ -170,7 +170,7 @@ class IntervalDisplay(Display):
         return display.plot(ax, rows=rows)
 
     def plot(self, ax: Axes | None = None, *, rows: int = 250) -> IntervalDisplay:
-        """Draw at most so many rows, and return this display."""
+        """Draw at most `rows` rows and return this display."""
         ax = self._begin(ax)
         self.shown_ = self._sample(rows)
         place = self._places(ax)
@@ -229,7 +229,7 @@ class IntervalDisplay(Display):
         return ~(np.isfinite(self.lower) & np.isfinite(self.upper))
 
     def _order(self) -> Floats:
-        """What rows are ordered by."""
+        """The values by which rows are ordered."""
         return self.y_pred if self.x is None else self.x
 
     def _widths_at_the_ends(self) -> tuple[float, float] | None:
@@ -244,16 +244,16 @@ class IntervalDisplay(Display):
         return float(width[x <= first].mean()), float(width[x >= last].mean())
 
     def _sample(self, rows: int) -> NDArray[np.int64]:
-        """Every so many of the rows in their order: the sample has the spread of all, and their share outside."""
+        """Evenly spaced rows in their order, so that the sample represents the spread and the coverage of all rows."""
         n = len(self.y)
-        shuffled = np.random.default_rng(0).permutation(n)  # rows of one value are in no order
+        shuffled = np.random.default_rng(0).permutation(n)  # random order among equal values
         order = shuffled[np.argsort(self._order()[shuffled], kind="stable")]
         if n <= rows:
             return order
         return order[((np.arange(rows) + 0.5) * n / rows).astype(np.int64)]
 
     def _places(self, ax: Axes) -> Floats:
-        """Where on the x axis each row shown is: values side by side if there are few of them, missing ones last."""
+        """Positions of the drawn rows on the x axis. Few distinct values get a slot each; missing values come last."""
         if self.x is None:
             percentages(ax.xaxis)
             return (np.arange(len(self.shown_)) + 0.5) / len(self.shown_)
@@ -279,7 +279,7 @@ class IntervalDisplay(Display):
 
     @staticmethod
     def _side_by_side(slot: Floats, width: float) -> Floats:
-        """Rows of one slot spread over its width."""
+        """Spread the rows of each slot over its width."""
         place = slot.copy()
         maximum = max(np.unique(slot, return_counts=True)[1])
         for value in np.unique(slot):
@@ -289,7 +289,7 @@ class IntervalDisplay(Display):
 
     @staticmethod
     def _limits(*values: Floats) -> tuple[float, float]:
-        """Limits that hold everything finite."""
+        """Axis limits that contain all finite values."""
         together = np.concatenate(values)
         together = together[np.isfinite(together)]
         minimum, maximum = float(together.min()), float(together.max())

@@ -1,4 +1,4 @@
-"""Rows of a model, whoever made it, as the arrays that displays draw."""
+"""Rows of any model of the package as arrays for displays."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .._model import HOW_TO_CALIBRATE, not_fitted
 from .._predictor import Predictor
 from .._tables import Floats
 
-PREDICTION = "prediction"  # in place of a feature's name
-_CHUNK = 20_000  # rows at a time when there are many levels: 100 of them need 32 MB
+PREDICTION = "prediction"  # used instead of the name of a feature
+_CHUNK = 20_000  # rows at a time; 100 levels need 32 MB
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class ModelRows:
 
     model: _core.Model
     table: _core.Table
-    given: Floats | None  # predictions that came with the rows; None where the model makes its own
+    given: Floats | None  # given predictions; None if the model has a base model
     groups: NDArray[np.int64] | None
     y: Floats
 
     @classmethod
     def of(cls, model: Any, X: Any, y: Any, y_pred: Any = None, groups: Any = None) -> ModelRows:
-        """Take the rows as the model's own methods do."""
+        """Convert the rows as the methods of the model do."""
         if not isinstance(model, Predictor):
             if not hasattr(model, "conformalize"):
                 raise TypeError(f"expected a WidthwiseRegressor or a Predictor, got {type(model).__name__}")
@@ -49,7 +49,7 @@ class ModelRows:
         return cls(core, table, given, numbers, _tables.outcomes(y, table.rows))
 
     def level(self, confidence_level: float | None) -> float:
-        """The level asked for, or the first of the model."""
+        """The given level, or the first level of the model."""
         return float(self.model.levels[0] if confidence_level is None else confidence_level)
 
     def intervals(self, level: float) -> tuple[Floats, Floats, Floats]:
@@ -58,7 +58,7 @@ class ModelRows:
         return y_pred, np.ascontiguousarray(intervals[:, 0, 0]), np.ascontiguousarray(intervals[:, 1, 0])
 
     def covered(self, levels: list[float]) -> NDArray[np.int64]:
-        """How many outcomes lie in their intervals, for each level."""
+        """Number of outcomes inside their intervals, per level."""
         counts = np.zeros(len(levels), dtype=np.int64)
         for start in range(0, self.table.rows, _CHUNK):
             rows = np.arange(start, min(start + _CHUNK, self.table.rows))
@@ -87,7 +87,7 @@ class ModelRows:
 
 
 def bounds_of(intervals: Any, rows: int) -> tuple[Floats, Floats]:
-    """The bounds of one level: of an array of shape (n, 2), or of (n, 2, 1) as `predict_interval` gives it."""
+    """The bounds of one level, from an array of shape (n, 2), or (n, 2, 1) as returned by `predict_interval`."""
     array = all_bounds_of(intervals, rows)
     if array.shape[2] != 1:
         raise ValueError(f"intervals has {array.shape[2]} levels; pass one of them: intervals[:, :, j]")
@@ -107,6 +107,6 @@ def all_bounds_of(intervals: Any, rows: int) -> Floats:
 
 
 def count_covered(y: Floats, intervals: Floats) -> NDArray[np.int64]:
-    """For each level of intervals (n, 2, k), the number of outcomes inside."""
+    """Number of outcomes inside their intervals (n, 2, k), per level."""
     inside = (intervals[:, 0, :] <= y[:, np.newaxis]) & (y[:, np.newaxis] <= intervals[:, 1, :])
     return np.asarray(inside.sum(axis=0), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""How the pictures look: colours, axes, numbers. Nothing here changes matplotlib's own settings."""
+"""Style of the plots: colours, axes, numbers. Settings of matplotlib are not changed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ try:
 except ImportError as error:
     raise ImportError("pictures and reports need matplotlib: pip install 'widthwise[plot]'") from error
 
-# Blues and oranges of the palette of Okabe and Ito, which people with any colour vision can tell apart; the lighter
-# ones are for dark backgrounds. Shape tells the same everywhere.
+# Blue and orange of the Okabe-Ito palette, which are distinguishable with any colour vision; the lighter ones are for
+# dark backgrounds. Shapes carry the same information everywhere.
 _GOOD = "#0072b2", "#56b4e9"
 _BAD = "#d55e00", "#e69f00"
 
 _LONGEST_NAME = 48
-AT_MOST_CATEGORIES = 12  # a feature of no more values is drawn value by value
+AT_MOST_CATEGORIES = 12  # a feature with at most this many distinct values is drawn as categories
 
 
 class Display:
@@ -48,7 +48,7 @@ class Display:
 
 
 def ink() -> str:
-    """The colour of text in the style that is in force, dark or light."""
+    """The text colour of the current style, dark or light."""
     return str(matplotlib.rcParams["text.color"])
 
 
@@ -63,25 +63,25 @@ def bad() -> str:
 
 
 def _is_dark() -> bool:
-    """Whether the style in force writes light on dark."""
+    """Whether the current style is light on dark."""
     return sum(to_rgb(ink())) > 1.5
 
 
 def name_axes(ax: Axes, x: str, y: str) -> None:
-    """Label the axes. Names of columns are text: a dollar in them begins no formula."""
+    """Label the axes with plain text: a dollar sign in a column name does not start a formula."""
     for label, name in ((ax.xaxis.label, x), (ax.yaxis.label, y)):
         label.set_parse_math(False)
         label.set_text(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
 
 
 def plain_numbers(axis: Any) -> None:
-    """Ticks as people write numbers, 200,000 and 0.5, and no more of them than fit."""
+    """Format ticks as plain numbers, such as 200,000 and 0.5, and limit their number to what fits."""
     axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.6g}"))
 
 
 def percentages(axis: Any, signed: bool = False) -> None:
-    """Ticks of shares as percentages, or of differences between them as points."""
+    """Format ticks as percentages, or as percentage points if `signed`."""
     if signed:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:+.4g}" if abs(value) > 1e-12 else "0"))
     else:
@@ -89,7 +89,7 @@ def percentages(axis: Any, signed: bool = False) -> None:
 
 
 def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
-    """A legend over the axes, where it covers nothing, from their left or up to their right end."""
+    """Place the legend above the axes, aligned left or right."""
     ax.legend(
         loc="lower left" if side == "left" else "lower right",
         bbox_to_anchor=(0 if side == "left" else 1, 1),
@@ -105,18 +105,18 @@ def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
 
 
 def note(ax: Axes, text: str, *, x: float = 0.98, y: float = 0.96, **options: Any) -> None:
-    """A remark inside the axes."""
+    """Add a text inside the axes."""
     options = {"transform": ax.transAxes, "ha": "right", "va": "top", "fontsize": "small", "color": ink(), **options}
     ax.text(x, y, text, **options)
 
 
 def level_text(level: float) -> str:
-    """0.9 as 90%."""
+    """A level as a percentage: "90%"."""
     return f"{100 * level:.6g}%"
 
 
 def range_labels(lows: Sequence[float], highs: Sequence[float]) -> list[str]:
-    """Ranges with as many decimals as tell them apart: "47.51 to 47.57"."""
+    """Labels of ranges with enough decimals to distinguish them: "47.51 to 47.57"."""
     low, high = np.asarray(lows, dtype=float), np.asarray(highs, dtype=float)
     known = np.isfinite(low) & np.isfinite(high)
     decimals = next((d for d in range(7) if _tells_apart(low[known], high[known], d)), None)
@@ -138,6 +138,6 @@ def _tells_apart(low: Floats, high: Floats, decimals: int) -> bool:
 
 
 def categories(x: Floats) -> Floats | None:
-    """The values of a feature that has few of them."""
+    """The distinct values of a feature if there are few; else None."""
     values = np.unique(x[np.isfinite(x)])
     return values if 0 < len(values) <= AT_MOST_CATEGORIES else None

@@ -1,4 +1,4 @@
-"""How wide intervals are."""
+"""Widths of intervals."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from ._coverage import width_name
 from ._rows import ModelRows, bounds_of
 from ._style import Axes, Display, bad, good, ink, legend_above, name_axes, note, percentages, plain_numbers
 
-_TAIL = 0.995  # the widest rows beyond share the last bar
+_TAIL = 0.995  # widths above this quantile are counted in the last bar
 
 
 class WidthDisplay(Display):
     """Distribution of widths, compared with the constant width of equal coverage.
 
-    Make it with `from_estimator` or `from_predictions`. Infinite widths are not in the picture, but counted in it.
+    Create it with `from_estimator` or `from_predictions`. Infinite widths are not drawn; a note counts them.
 
     Attributes
     ----------
     widths : array
-        The finite ones.
+        Finite widths.
     infinite : int
-        The number of the others.
+        Number of infinite widths.
     one_width : float or None
-        The width that, the same for all rows, covers as many of these outcomes; None without outcomes or if it would
-        be infinite.
+        The constant width that covers as many of these outcomes; None without outcomes or if intervals are infinite.
     ax_, figure_ : matplotlib axes and figure
 
     Examples
@@ -92,7 +91,7 @@ class WidthDisplay(Display):
         ----------
         intervals : array-like of shape (n, 2) or (n, 2, 1)
         y, y_pred : array-likes of shape (n,), optional
-            Outcomes and predictions: with both there is one width for all to compare with.
+            Outcomes and predictions; with both, a constant width is drawn for comparison.
         target_name : str, optional
         ax : matplotlib axes, optional
         """
@@ -164,7 +163,7 @@ class WidthDisplay(Display):
         return text
 
     def _edges(self) -> Floats:
-        """The ends of the bars: one bar for one width, which rounding may blur."""
+        """Edges of the bars; a single bar if all widths are equal up to rounding."""
         shown = np.minimum(self.widths, self._end())
         minimum, maximum = float(shown.min()), float(shown.max())
         if maximum - minimum <= 1e-9 * maximum:
@@ -173,13 +172,13 @@ class WidthDisplay(Display):
         return np.linspace(minimum, maximum, 1 + min(40, max(8, round(len(shown) ** 0.5))))
 
     def _end(self) -> float:
-        """Where the last bar ends: at the widest row, unless few rows are much wider than all others."""
+        """End of the last bar: the largest width, unless a few rows are much wider than all others."""
         tail, widest = float(np.quantile(self.widths, _TAIL)), float(self.widths.max())
         return tail if widest > 1.5 * tail > 0 else widest
 
 
 def _one_width(y: Floats, y_pred: Floats, lower: Floats, upper: Floats) -> float | None:
-    """The narrowest width around the predictions that covers as many outcomes as the intervals do."""
+    """The smallest constant width around the predictions that covers as many outcomes as the intervals."""
     errors = np.sort(np.abs(y - y_pred))
     covered = int(((lower <= y) & (y <= upper)).sum())
     if covered == 0 or not np.isfinite(upper - lower).all():

@@ -32,7 +32,7 @@ class TrainingThreads {
 
   [[nodiscard]] std::size_t count() const { return count_; }
 
-  /// The parameters of a booster that uses them.
+  /// Add the threads to the parameters of a booster.
   [[nodiscard]] Parameters added_to(Parameters parameters) const {
     parameters.emplace_back("nthread", std::to_string(count_));
     return parameters;
@@ -119,7 +119,7 @@ class Course {
     end_round();
   }
 
-  /// After the last round.
+  /// Store the state after the last round.
   void end() {
     if (checkpoint_ != nullptr) keep(booster_.save());
   }
@@ -175,7 +175,7 @@ class ObjectiveRows {
     hessian_.resize(n * outputs_);
     objective.evaluate(rows_, {parameters_.data(), n, outputs_}, {gradient_.data(), n, outputs_},
                        {hessian_.data(), n, outputs_}, workspace_, reducer_);
-    // XGBoost's settings assume a loss that is a sum over rows; ours is a mean.
+    // XGBoost's settings assume a loss that is a sum over rows; this one is a mean.
     float_gradient_.resize(n * outputs_);
     float_hessian_.resize(n * outputs_);
     for (std::size_t i = 0; i < gradient_.size(); ++i) {

@@ -15,7 +15,7 @@ struct FittingRows {
   Rows x;                                   ///< features, then the prediction
   std::vector<double> y;                    ///< n
   std::vector<double> residuals;            ///< y - f(x) (n)
-  std::shared_ptr<const RowFunction> base;  ///< trained on all of them; null when the table has predictions
+  std::shared_ptr<const RowFunction> base;  ///< trained on all fitting rows; null if the table has predictions
   std::vector<std::uint8_t> categorical;    ///< of the columns of x: 1 if it holds categories
 
   /// Of the features alone.
@@ -24,7 +24,7 @@ struct FittingRows {
   }
 };
 
-/// Cross-fit the base model, or take the predictions of the table.
+/// Cross-fit the base model, or use the predictions of the table.
 [[nodiscard]] FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base,
                                          const ProgressCallback& progress);
 

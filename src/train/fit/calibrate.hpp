@@ -10,8 +10,8 @@
 
 namespace widthwise::internal {
 
-/// Calibrate a fitted model with the calibration rows. Adds a warning when the residuals that trained are smaller than
-/// the residuals of these rows by more than chance allows.
+/// Calibrate a fitted model with the calibration rows. Adds a warning if the training residuals are smaller than the
+/// residuals of these rows by more than chance.
 [[nodiscard]] Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits, const Workers& workers,
                               std::uint64_t seed, std::vector<std::string>& warnings);
 

@@ -34,7 +34,7 @@ void check_sizes(std::span<const double> values, const std::string& name) {
   }
 }
 
-/// Model files hold names as UTF-8.
+/// Throw unless all names are UTF-8, as model files require.
 void check_names(const FitTable& table) {
   const auto check = [](const std::string& name) {
     if (is_utf8(name)) return;
@@ -60,7 +60,7 @@ void check_labels(const FitTable& table) {
   }
 }
 
-/// NaN is a missing value.
+/// Throw unless all features fit in single precision; NaN is a missing value.
 void check_features(const FitTable& table) {
   for (std::size_t i = 0; i < table.x.rows(); ++i) {
     for (std::size_t j = 0; j < table.x.columns(); ++j) {
@@ -140,7 +140,7 @@ void check_groups(const FitTable& table, const FitOptions& options) {
   }
 }
 
-/// All that was chosen, as text.
+/// All options and trainers as text.
 std::string settings_of(std::string text, const BaseTrainer* base, const LocalizerTrainer* localizer) {
   if (base != nullptr) text.append(", base ").append(base->name()).append(" ").append(base->settings());
   if (localizer != nullptr) {
@@ -149,7 +149,7 @@ std::string settings_of(std::string text, const BaseTrainer* base, const Localiz
   return text;
 }
 
-/// `trains`: an engine sees the outcomes or predictions.
+/// `trains`: an engine trains on the outcomes or predictions.
 void check_values(const FitTable& table, const OutcomeRange& range, bool trains) {
   const std::span<const double> predictions = given_predictions(table);
   check_names(table);
@@ -166,7 +166,7 @@ void check_values(const FitTable& table, const OutcomeRange& range, bool trains)
   outside.require_none("fit");
 }
 
-/// The columns of a table in words: equal for tables that are rows of one.
+/// The columns of a table as text, equal for the tables of all workers.
 std::string columns_of(const FitTable& table) {
   std::string columns;
   for (std::size_t j = 0; j < table.features.size(); ++j) {

@@ -9,14 +9,14 @@
 
 namespace widthwise::internal {
 
-/// Check the input of a fit on all workers before anything is done with it. Returns the options as text.
+/// Check the input of a fit on all workers before training. Returns the options as text.
 [[nodiscard]] std::string validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                                    const FitOptions& options, const ResolvedGoal& goal, const Workers& workers);
 
-/// The mean error is 0: throw unless every residual (n) is.
+/// Called if the mean error is 0: throw unless every residual (n) is 0.
 void check_rounded_to_zero(std::span<const double> residuals, const Workers& workers);
 
-/// Every prediction equals its outcome: throw, naming the likely reason.
+/// Throw because every prediction equals its outcome, with the likely reason.
 [[noreturn]] void refuse_exact_predictions(const FitTable& table);
 
 }  // namespace widthwise::internal

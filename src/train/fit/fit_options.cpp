@@ -120,7 +120,7 @@ Field window_field() {
           }};
 }
 
-/// Of the first level that looks like a percentage.
+/// The suggestion for the first level that looks like a percentage.
 std::string first_suggestion(std::string_view levels) {
   for (const std::string_view part : split(levels)) {
     if (std::string text = Level::suggestion(part); !text.empty()) return text;

@@ -15,8 +15,7 @@ namespace widthwise {
 
 using internal::text_of;
 
-// --- Goal
-// ------------------------------------------------------------------------------------------------------------------
+// ---- Goal
 
 Goal Goal::evenness(double value) {
   if (!(value >= 0 && value <= 1)) {
@@ -36,8 +35,7 @@ Goal Goal::parse(std::string_view text) {
   return evenness(*value);
 }
 
-// --- ResolvedGoal
-// --------------------------------------------------------------------------------------------------------------
+// ---- ResolvedGoal
 
 ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& transform, Sides sides,
                           const std::optional<LevelWindow>& level_window, const ScoreOptions& score) {
@@ -68,8 +66,7 @@ double unit_near(double typical_residual) {
   return std::exp2(std::clamp(std::round(std::log2(typical_residual)), -500.0, 500.0));
 }
 
-// --- Goals of one fit
-// ------------------------------------------------------------------------------------------------------
+// ---- Goals of one fit
 
 namespace {
 
@@ -77,7 +74,7 @@ ResolvedGoal resolve_with(const FitOptions& options, const std::optional<Goal>& 
                           Sides sides, const ScoreOptions& score = {}) {
   ResolvedGoal resolved = resolve_goal(goal, transform, sides, options.level_window, score);
   if (options.level_window || !resolved.goal.is_narrow() || options.levels.empty()) return resolved;
-  // Which goal is served shows only now: a transform may have no other than narrow.
+  // The goal is known only now, because some transforms support only narrow.
   return resolve_goal(goal, transform, sides, LevelWindow::around(options.levels), score);
 }
 
@@ -92,7 +89,7 @@ internal::Goals internal::resolve_goals(const FitOptions& options) {
               .other = std::nullopt};
   const ResolvedGoal& chosen = goals.chosen;
   if (chosen.objective == nullptr) return goals;
-  // A root-finder for every row (mixture) is too slow to train twice.
+  // The transform mixture needs a root-finder per row, which is too slow to train twice.
   if (!options.sides && chosen.goal.is_narrow() && chosen.rule.transform().affine_form() != nullptr) {
     goals.two_sided = resolve_with(options, options.goal, options.score_transform, Sides::kTwo, score);
   }

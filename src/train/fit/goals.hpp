@@ -14,7 +14,7 @@ struct Goals {
   std::optional<ResolvedGoal> other;      ///< the opposite goal, if it is compared
 };
 
-/// Throws kInvalidArgument for a goal that the transform cannot serve.
+/// Throws kInvalidArgument for a goal that the transform does not support.
 [[nodiscard]] Goals resolve_goals(const FitOptions& options);
 
 }  // namespace widthwise::internal

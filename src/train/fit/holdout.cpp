@@ -42,7 +42,7 @@ TrainingRows Holdout::rows_of(const Part& part) const {
 }
 
 void Holdout::sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers) {
-  constexpr std::size_t kMaxRows = 20'000;  // of several workers
+  constexpr std::size_t kMaxRows = 20'000;  // limit with several workers
   const std::size_t columns = all_x_.columns();
   std::vector<double> own;  // the columns of x, then the outcome
   own.reserve(splits.holdout().size() * (columns + 1));

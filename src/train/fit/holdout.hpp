@@ -12,7 +12,7 @@
 
 namespace widthwise::internal {
 
-/// A localizer trained without the hold-out, and what its intervals are like there.
+/// A localizer trained without the hold-out, with the report of its intervals there.
 struct Candidate {
   ResolvedGoal goal;
   GoalReport report;
@@ -20,21 +20,22 @@ struct Candidate {
 };
 
 /// Trains localizers on the fitting rows without the hold-out and measures them there. All numbers are in units of the
-/// typical error. What is measured is the same on all workers.
+/// typical error. Reports are the same on all workers.
 class Holdout {
  public:
-  /// The rows, options, trainer and progress callback have to outlive this. `trainer` may be null when no goal trains.
+  /// The rows, options, trainer and progress callback must outlive this object. `trainer` may be null if no goal
+  /// trains.
   Holdout(const FittingRows& rows, double unit, const Splits& splits, const Workers& workers, const FitOptions& options,
           const LocalizerTrainer* trainer, const ProgressCallback& progress);
 
   /// Train for a goal without the hold-out, and measure the result on the hold-out.
   [[nodiscard]] Candidate try_out(const ResolvedGoal& goal) const;
 
-  /// Train the candidate's goal on all fitting rows, for as many iterations; null when the goal trains nothing.
+  /// Train the goal of the candidate on all fitting rows, for as many iterations; null if the goal trains nothing.
   [[nodiscard]] std::shared_ptr<const RowFunction> retrain(const Candidate& candidate) const;
 
  private:
-  /// Rows of a localizer's training, as owned numbers.
+  /// Training rows of a localizer, with their own memory.
   struct Part {
     std::vector<double> x;
     std::vector<double> residuals;
@@ -48,16 +49,16 @@ class Holdout {
 
   const LocalizerTrainer* trainer_;
   const ProgressCallback& progress_;
-  Level level_;         // that reports are made for
+  Level level_;         // level of reports
   OutcomeRange range_;  // in units
   double unit_;
-  std::uint64_t seed_;  // of reports
+  std::uint64_t seed_;  // seed of reports
   MatrixView all_x_;
   std::span<const std::uint8_t> categorical_;
   std::vector<double> all_residuals_;
   Part training_;
   Part holdout_;
-  // Rows that reports are made from: the hold-out, or a sample of all workers' hold-outs.
+  // Rows of reports: the hold-out, or a sample of the hold-outs of all workers.
   std::vector<double> report_rows_;  // the columns of x, then the outcome
   std::vector<double> report_predictions_;
   std::vector<double> report_outcomes_;

@@ -48,8 +48,8 @@ InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_
   fresh.reserve(fresh_residuals.size());
   for (const double residual : fresh_residuals) fresh.push_back(std::abs(residual));
   std::sort(fresh.begin(), fresh.end());
-  // At least i / size of the residuals that trained are at most the i-th quantile, and at most its place among them is
-  // below it, so no distance is overstated.
+  // At least a share of i / size of the training residuals are at most the i-th quantile, and at most `place` of them
+  // are below it, so no distance is overstated.
   const auto m = static_cast<double>(fresh.size());
   const auto n = static_cast<double>(model.parts().fit_rows);
   const bool by_folds = model.trained_by_folds();
@@ -64,7 +64,7 @@ InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_
     result.distance_below = std::max(result.distance_below, static_cast<double>(smaller) / m - place / n);
   }
   // Smirnov's limit, exp(-2 d^2 n m / (n + m)), with the factor 2 that makes it a bound for finite n and m, and half of
-  // the failures for either direction.
+  // the failure probability per direction.
   result.bound = std::sqrt(std::log(4 / failure) * (1 / n + 1 / m) / 2);
   return result;
 }

@@ -5,7 +5,7 @@
 
 namespace widthwise::internal {
 
-/// |r| of all rows, ascending, or 1024 quantiles of them: what a model remembers of the rows that trained it.
+/// |r| of all rows, ascending, or 1024 quantiles of them, stored in the model to check calibration rows.
 [[nodiscard]] std::vector<double> residual_quantiles(std::span<const double> residuals);
 
 }  // namespace widthwise::internal

@@ -9,7 +9,7 @@
 
 namespace widthwise::internal {
 
-/// Rows taken from a matrix, with room for one more column.
+/// Rows copied from a matrix, with space for one more column.
 class Rows {
  public:
   Rows(MatrixView x, std::span<const std::size_t> rows)

@@ -28,7 +28,7 @@ RowSplitter splitter_of(const FitTable& table, const Workers& workers) {
   return {std::move(numbers), workers};
 }
 
-/// The share of the rows that calibrates. Cross-validated predictions calibrate nothing.
+/// The share of the calibration rows; 0 with cross-validated predictions, which do not calibrate.
 double calibration_share(const FitTable& table, const FitOptions& options, const Workers& workers) {
   if (!table.cv_predictions.empty()) return 0;
   const double size = options.calibration_size;

@@ -13,11 +13,11 @@
 
 namespace widthwise::internal {
 
-/// Splits the rows of a table at random. A process alone makes splits of exact sizes. With several workers, the split
-/// of a row follows from its number alone, so that it does not depend on which worker holds the row.
+/// Splits the rows of a table at random. A single process makes splits of exact sizes. With several workers, the split
+/// of a row depends only on its number, so that it does not depend on which worker holds the row.
 class RowSplitter {
  public:
-  /// `numbers` (n) are the numbers of the rows; a process alone does not look at them. `workers` has to outlive this.
+  /// `numbers` (n) are the numbers of the rows; a single process ignores them. `workers` must outlive this object.
   RowSplitter(std::vector<std::uint64_t> numbers, const Workers& workers)
       : numbers_(std::move(numbers)), workers_(&workers) {}
 
@@ -26,14 +26,14 @@ class RowSplitter {
     std::vector<std::size_t> share;
     std::vector<std::size_t> rest;
   };
-  /// A process alone puts at least `min_rows` rows into the share and leaves as many.
+  /// A single process puts at least `min_rows` rows into the share and leaves at least as many.
   [[nodiscard]] Split split(double share, std::size_t min_rows, std::uint64_t seed) const;
 
-  /// Assign each row to one of `count` folds. Throws kInvalidArgument for fewer than 2 folds, and kTooFewRows in a
-  /// process alone when there are more folds than rows.
+  /// Assign each row to one of `count` folds. Throws kInvalidArgument for fewer than 2 folds and, in a single process,
+  /// kTooFewRows for more folds than rows.
   [[nodiscard]] Folds folds(std::size_t count, std::uint64_t seed) const;
 
-  /// The splitter of some of the rows.
+  /// A splitter for some of the rows.
   [[nodiscard]] RowSplitter of(std::span<const std::size_t> rows) const;
 
   [[nodiscard]] std::span<const std::uint64_t> numbers() const { return numbers_; }
@@ -52,12 +52,12 @@ struct TablePart {
   RowSplitter splitter;           ///< with the numbers of these rows
 };
 
-/// How the rows of one fit are split. Calibration rows are set aside before anything is fitted; there are none when the
+/// How the rows of one fit are split. Calibration rows are set aside before anything is fitted; there are none if the
 /// deployed model did not predict the rows (cv_predictions).
 class Splits {
  public:
-  /// Throws kTooFewRows when no row is left to hold out, kInvalidArgument when none is left to fit, and as
-  /// RowSplitter::folds does.
+  /// Throws kTooFewRows if no row is left for the hold-out, kInvalidArgument if none is left to fit, and the errors of
+  /// RowSplitter::folds.
   Splits(const FitTable& table, const FitOptions& options, const Workers& workers);
 
   [[nodiscard]] const TablePart& calibration() const { return calibration_; }
@@ -65,7 +65,7 @@ class Splits {
   /// Positions among the fitting rows of the hold-out and of the other rows.
   [[nodiscard]] const std::vector<std::size_t>& holdout() const { return holdout_.share; }
   [[nodiscard]] const std::vector<std::size_t>& training() const { return holdout_.rest; }
-  /// Folds of the fitting rows; none when the table has predictions.
+  /// Folds of the fitting rows; none if the table has predictions.
   [[nodiscard]] const Folds& folds() const { return folds_; }
 
   /// Rows over all workers.
@@ -88,7 +88,7 @@ class Splits {
   std::uint64_t holdout_rows_ = 0;
 };
 
-/// Predictions of the table that train: those of the deployed model, cross-validated ones, or none.
+/// Predictions of the table for training: of the deployed model, cross-validated, or none.
 [[nodiscard]] inline std::span<const double> given_predictions(const FitTable& table) {
   return table.cv_predictions.empty() ? table.predictions : table.cv_predictions;
 }

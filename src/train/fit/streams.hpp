@@ -6,7 +6,7 @@
 
 namespace widthwise::internal {
 
-/// Random choices of one fit are independent of each other: each has its own stream of the seed.
+/// Each random choice of a fit has a separate stream of the seed, so that the choices are independent.
 enum class Stream : std::uint64_t { kSplit = 1, kFolds, kHoldout, kReport };
 
 [[nodiscard]] inline std::uint64_t stream_seed(std::uint64_t seed, Stream stream) {

@@ -10,7 +10,7 @@ namespace {
 using internal::percent;
 using internal::percent_range;
 
-/// Whether both have a mean width, and the first is not 0.
+/// Whether the ratio of the mean widths is finite.
 bool comparable(const GoalReport& report, const GoalReport& other) {
   return std::isfinite(report.mean_width / other.mean_width);
 }

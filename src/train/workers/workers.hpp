@@ -15,7 +15,7 @@
 
 namespace widthwise::internal {
 
-/// What becomes of a row with several workers follows from a hash of its number: it does not depend on which worker
+/// With several workers, splits and samples use a hash of the row number, so that they do not depend on which worker
 /// holds the row.
 [[nodiscard]] inline std::uint64_t hash_of_number(std::uint64_t number, std::uint64_t seed) {
   return mix_bits(number ^ mix_bits(seed));
@@ -26,12 +26,12 @@ namespace widthwise::internal {
   return static_cast<double>(hash_of_number(number, seed) >> 11U) * 0x1p-53;
 }
 
-/// The processes of one fit. A process without a communicator fits alone: sums are its own numbers, samples its own
+/// The processes of one fit. A process without a communicator is the only worker: sums and samples are those of its own
 /// rows. With a communicator, all processes call the same methods in the same order and get the same results.
 /// Thread safety: none; one thread of each process.
 class Workers {
  public:
-  /// Without a communicator (null) this process fits alone.
+  /// `communicator` is null for a single process.
   explicit Workers(const Communicator* communicator) : communicator_(communicator) {}
 
   [[nodiscard]] bool alone() const { return communicator_ == nullptr; }
@@ -46,14 +46,14 @@ class Workers {
   /// Throw unless all workers have rows, and the same columns and settings.
   void check_alike(std::size_t rows, std::string_view columns, std::string_view settings) const;
 
-  /// Sample rows of all workers, in the order of their numbers: all rows, or about `max_rows` that their numbers
-  /// choose. A process alone returns its rows as they are. `rows` (n x columns) are this worker's rows, the result is m
-  /// x columns.
+  /// Sample rows of all workers, in the order of their numbers: all rows, or about `max_rows` chosen by their numbers.
+  /// A single process returns its rows unchanged. `rows` (n x columns) are this worker's rows, the result is m x
+  /// columns.
   [[nodiscard]] std::vector<double> sample(std::vector<double> rows, std::size_t columns,
                                            std::span<const std::uint64_t> numbers, std::size_t max_rows) const;
 
-  /// Standardise the features of sampled rows. A process alone sampled `rows` of `all` and standardises them with the
-  /// mean and deviation of `all`; several workers use those of the sample, the only rows that each of them has.
+  /// Standardise the features of sampled rows. A single process, which sampled `rows` of `all`, uses the mean and
+  /// deviation of `all`. Several workers use those of the sample, because no worker has all rows.
   [[nodiscard]] std::vector<double> standardised_sample(MatrixView all, std::span<const std::size_t> rows,
                                                         MatrixView sample) const;
 

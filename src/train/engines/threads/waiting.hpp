@@ -16,8 +16,7 @@ namespace widthwise::internal {
 /// when the runtime is loaded: before main in a program that links LibTorch, at the first `import` of some package in
 /// Python. Each runtime in the process is therefore configured in its own way:
 ///
-/// - libgomp spins 100 times instead of 300,000 while it manages more threads than there are processors (documented
-/// with
+/// - libgomp spins 100 times instead of 300,000 while it manages more threads than there are processors (see
 ///   GOMP_SPINCOUNT). A helper thread holds enough idle libgomp threads to exceed that number.
 /// - libomp and libiomp5 have the function kmp_set_blocktime.
 ///

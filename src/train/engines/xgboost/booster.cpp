@@ -28,8 +28,7 @@ std::string borrow(const T* data, const std::vector<std::size_t>& shape) {
 
 }  // namespace
 
-// --- TrainingMatrix
-// --------------------------------------------------------------------------------------------------------
+// ---- TrainingMatrix
 
 TrainingMatrix::TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, const InputRows& rows,
                                std::size_t threads)
@@ -71,8 +70,7 @@ void TrainingMatrix::set_labels(std::span<const double> y) {
                               "labels");
 }
 
-// --- Booster
-// ---------------------------------------------------------------------------------------------------------------
+// ---- Booster
 
 Booster::Booster(std::shared_ptr<const XgboostLibrary> library, std::span<const TrainingMatrix* const> matrices,
                  const Parameters& parameters)

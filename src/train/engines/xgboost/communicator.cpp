@@ -46,10 +46,10 @@ std::string complaint(const CommunicatorOptions& options, const std::string& why
   throw Error(ErrorCode::kLostWorker, complaint(options, why));
 }
 
-// XGBoost's own timeouts are shorter.
+// Wait longer than XGBoost's own timeouts.
 constexpr std::chrono::seconds kGrace(2);
 
-/// Advice for when they do not apply.
+/// The function to call if these timeouts do not apply.
 std::function<void()> alarm_of(const CommunicatorOptions& options) {
   if (!options.stuck) return {};
   return [options] {
@@ -100,7 +100,7 @@ class Tracker {
 
  private:
   const Functions& f_;
-  std::string patience_;  // in XGBoost's words
+  std::string patience_;  // timeout as JSON for XGBoost
   Functions::Handle handle_ = nullptr;
 };
 
