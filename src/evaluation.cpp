@@ -465,7 +465,7 @@ std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation, s
     case PlaceKind::kFeature:
       return summary(range, internal::printable(features[place.feature]));
     case PlaceKind::kGroup:
-      return "group is " + internal::printable(place.label);
+      return place.label.empty() ? summary(range, "group") : "group is " + internal::printable(place.label);
     case PlaceKind::kPrediction:
       return summary(range, "the prediction");
     case PlaceKind::kWidth:

@@ -256,8 +256,9 @@ def _refuse(model: _core.Model, base: Any, localizer: Any) -> None:
             )
     if model.calibration.grouped:
         raise ValueError(
-            "the calibration has groups, but a graph has one quantile for all rows; export a predictor that was fitted "
-            "and calibrated without groups, or one per group"
+            "the calibration has groups, but a graph has one quantile for all rows; export a predictor calibrated "
+            "without groups, predictor.calibrated(X, y, y_pred, replace=True) if it was fitted without groups, or one "
+            "graph per group"
         )
 
 

@@ -81,8 +81,10 @@ def test_the_column_of_the_fit_is_found_in_a_table():
     assert model.predictor_._model.group == "station"
     by_name = model.predict_interval(table)[1]
     assert np.array_equal(by_name, model.predict_interval(table, groups=rows["station"])[1])
+    other = WidthwiseRegressor(random_state=0, n_jobs=1, compare=False, base_options={"rounds": 5})
+    other.fit(rows[["x"]], rows["y"], groups=rows["station"])
     with pytest.raises(ValueError, match="the model has groups; pass the labels of the rows, the column 'station'"):
-        model.predictor_.predict_interval(rows[["x"]])
+        other.predict_interval(rows[["x"]])
 
 
 def test_integers_of_any_size_are_labels():
