@@ -199,7 +199,7 @@ def test_a_pipeline_on_a_frame_with_text(rows, fresh):
         make_column_transformer((OneHotEncoder(), ["colour"]), (SimpleImputer(), ["size", "age"])), LinearRegression()
     )
     model = regressor(pipeline).fit(frame(rows), rows.y)
-    assert model.predictor_.features == ["size", "age", "noise"]
+    assert model.predictor_.features == ["size", "age", "noise", "colour"]
     assert list(model.feature_names_in_) == ["size", "age", "noise", "colour"]
     assert model.evaluate(frame(fresh), fresh.y).valid
 
