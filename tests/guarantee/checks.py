@@ -277,6 +277,8 @@ def _command_line():
     yield Check("command line merge, heavy, n = 10", merged, "heavy", 10, 100, 20, scale=5)
     fitted = CommandLine("fit", "identity", calibration_size=20)
     yield Check("command line fit, heavy, n = 20", fitted, "heavy", 20, 100, 20, extra=60, scale=5)
+    grouped = CommandLine(transform="identity")
+    yield Check("command line groups, heavy", grouped, "heavy", 0, 150, 40, groups=(10, 19, 40), scale=5)
     large = CommandLine()
     yield Check("command line calibrate, heavy, n = 100,000", large, "heavy", 100_000, 20_000, 1)
 

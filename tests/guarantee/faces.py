@@ -13,7 +13,7 @@ import sys
 import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -272,6 +272,8 @@ def write_table(rows, file, **columns):
     from pyarrow import csv, table
 
     named = {f"x{j}": rows.X[:, j] for j in range(rows.X.shape[1])}
+    if rows.groups is not None:
+        named["station"] = [f"station {group}" for group in rows.groups]
     csv.write_csv(table({**named, "forecast": rows.prediction, "y": rows.y, **columns}), file)
 
 
@@ -296,8 +298,11 @@ class CommandLine:
     def covered(self, fit, calibration, test, levels):
         with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
             model = Path(folder, "model.safetensors")
+            if calibration.groups is not None:
+                fit = replace(fit, groups=np.arange(len(fit)) % 3)
             if self.path != "fit":
-                self.fit(fit, model, "--calibration-size", "0")
+                grouped = [] if calibration.groups is None else ["--group", "station", "--exclude", "station"]
+                self.fit(fit, model, "--calibration-size", "0", *grouped)
             work = [
                 pool.submit(self.one, Path(folder, str(r)), model, calibration[r], test[r], levels)
                 for r in range(len(test))
