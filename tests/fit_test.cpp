@@ -253,6 +253,35 @@ TEST(Fit, LeavesTheCalibrationEmptyWhenAskedTo) {
   EXPECT_TRUE(std::isinf(interval.lower) && std::isinf(interval.upper));
 }
 
+TEST(Fit, KeepsOnlyCategoriesOfFittingRows) {
+  const Table table(200);
+  FitTable given = table.with_predictions();
+  std::vector<double> x;
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < 200; ++i) {  // every row has its own category
+    x.insert(x.end(), {static_cast<double>(i), table.x[2 * i + 1]});
+    labels.push_back(std::to_string(1000 + i));
+  }
+  given.x = {x.data(), 200, 2};
+  given.categories = {Labels(labels), Labels()};
+  const FitResult result = fit(given, nullptr, nullptr, {.score_transform = "identity", .calibration_size = 50});
+  const Labels& kept = result.model.categories_of(0);
+  EXPECT_EQ(kept.size(), 150U);
+  EXPECT_TRUE(std::ranges::is_sorted(kept.all()));
+  // The sketch of the fitting rows is that of rows with kept categories, as the model numbers them.
+  std::vector<double> fitting;
+  std::vector<double> y;
+  for (std::size_t i = 0; i < 200; ++i) {
+    const auto number = kept.find(labels[i]);
+    if (!number) continue;
+    fitting.insert(fitting.end(), {static_cast<double>(*number), x[2 * i + 1]});
+    y.push_back(table.y[i]);
+  }
+  RowSketch rows;
+  rows.add(RowHasher(given.features), {fitting.data(), 150, 2}, y);
+  EXPECT_EQ(rows, result.model.parts().fit_sketch);
+}
+
 TEST(Fit, TakesANumberOfCalibrationRows) {
   const Table table(200);
   const auto calibrated = [&](double size) {

@@ -8,6 +8,7 @@
 #include "text.hpp"
 #include "train/fit/base_model.hpp"
 #include "train/fit/calibrate.hpp"
+#include "train/fit/categories.hpp"
 #include "train/fit/checks.hpp"
 #include "train/fit/goals.hpp"
 #include "train/fit/holdout.hpp"
@@ -18,6 +19,7 @@
 namespace widthwise {
 
 using internal::Candidate;
+using internal::FittingCategories;
 using internal::FittingRows;
 using internal::Goals;
 using internal::Holdout;
@@ -90,7 +92,9 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
 
   const Splits splits(table, options, workers);
-  const FittingRows rows = internal::fit_base_model(table, splits, base, progress);
+  const FittingCategories categories(table, splits, workers);
+  const FitTable& encoded = categories.table();
+  const FittingRows rows = internal::fit_base_model(encoded, splits, base, progress);
   FitReport report;
   report.fit_rows = splits.fitting_rows();
   report.holdout_rows = splits.holdout_rows();
@@ -107,7 +111,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
 
   const auto residuals = internal::sampled_residuals(rows.residuals, splits.fitting(), workers);
   const Model fitted(ModelParts{.features = table.features,
-                                .categories = table.categories,
+                                .categories = encoded.categories,
                                 .target = table.target,
                                 .prediction = rows.base != nullptr ? "" : table.prediction,
                                 .group = table.group,
@@ -124,7 +128,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .fit_rows = splits.fitting_rows(),
                                 .fit_sketch = internal::sketch_of(table, rows.x.features(), rows.y, workers),
                                 .notes = notes_of(chosen.goal, table, base, localizer, options, settings, workers)});
-  Model model = internal::calibrate(fitted, table, splits, workers, options.seed, report.warnings);
+  Model model = internal::calibrate(fitted, encoded, splits, workers, options.seed, report.warnings);
   return {std::move(model), std::move(report)};
 }
 

@@ -27,8 +27,12 @@ std::vector<double> gathered(const Communicator& communicator, std::span<const d
 }  // namespace
 
 double Workers::total(double own) const {
-  if (!alone()) communicator_->sum({&own, 1});
+  add_up({&own, 1});
   return own;
+}
+
+void Workers::add_up(std::span<double> numbers) const {
+  if (!alone()) communicator_->sum(numbers);
 }
 
 std::uint64_t Workers::total_count(std::size_t own) const {

@@ -39,6 +39,8 @@ class Workers {
   /// Sum of a number over all workers.
   [[nodiscard]] double total(double own) const;
   [[nodiscard]] std::uint64_t total_count(std::size_t own) const;
+  /// Replace numbers by their sums over all workers.
+  void add_up(std::span<double> numbers) const;
 
   /// Run `work`, which may fail on some workers only: it then fails on all.
   void all_or_none(const std::function<void()>& work) const;

@@ -1,0 +1,57 @@
+#include "train/fit/categories.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace widthwise::internal {
+namespace {
+
+/// The number of fitting rows of all workers with each category of a feature.
+std::vector<double> counts_of(const FitTable& table, std::size_t feature, const Splits& splits,
+                              const Workers& workers) {
+  std::vector<double> counts(table.categories[feature].size());
+  for (const std::size_t row : splits.fitting().rows) {
+    const double number = table.x(row, feature);
+    if (!std::isnan(number)) counts[static_cast<std::size_t>(number)] += 1;
+  }
+  workers.add_up(counts);
+  return counts;
+}
+
+}  // namespace
+
+FittingCategories::FittingCategories(const FitTable& table, const Splits& splits, const Workers& workers)
+    : table_(table) {
+  for (std::size_t j = 0; j < table.categories.size(); ++j) {
+    if (table.categories[j].size() == 0) continue;
+    std::vector<double> counts = counts_of(table, j, splits, workers);
+    // A feature that is missing in all fitting rows stays categorical; no tree can split it.
+    if (std::ranges::all_of(counts, [](double count) { return count == 0; })) counts.front() = 1;
+    if (std::ranges::find(counts, 0) != counts.end()) keep(j, counts);
+  }
+}
+
+void FittingCategories::keep(std::size_t feature, const std::vector<double>& counts) {
+  const std::size_t columns = table_.x.columns();
+  if (x_.empty()) {
+    for (std::size_t i = 0; i < table_.x.rows(); ++i) {
+      x_.insert(x_.end(), table_.x.row(i).begin(), table_.x.row(i).end());
+    }
+    table_.x = {x_.data(), table_.x.rows(), columns};
+  }
+  std::vector<double> numbers(counts.size(), std::numeric_limits<double>::quiet_NaN());
+  std::vector<std::string> labels;
+  for (std::size_t number = 0; number < counts.size(); ++number) {
+    if (counts[number] == 0) continue;
+    numbers[number] = static_cast<double>(labels.size());
+    labels.push_back(table_.categories[feature][number]);
+  }
+  for (std::size_t at = feature; at < x_.size(); at += columns) {
+    if (!std::isnan(x_[at])) x_[at] = numbers[static_cast<std::size_t>(x_[at])];
+  }
+  table_.categories[feature] = Labels(labels);
+}
+
+}  // namespace widthwise::internal
