@@ -1,5 +1,6 @@
 #include <widthwise/train/fit.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -55,6 +56,14 @@ void compare(const Candidate& chosen, const Goals& goals, const Holdout& holdout
   report.chosen = chosen.report;
   report.fixed = holdout.try_out(goals.fixed).report;
   if (goals.other) report.other = holdout.try_out(*goals.other).report;
+}
+
+/// ModelParts::pool_groups. By default, as many rows as the levels need.
+std::uint64_t pool_below(const FitOptions& options) {
+  if (options.pool_groups) return *options.pool_groups;
+  std::uint64_t rows = 1;
+  for (const Level& level : options.levels) rows = std::max(rows, options.guarantee.min_rows(level));
+  return rows;
 }
 
 /// How the model was made, for its file.
@@ -115,7 +124,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .target = table.target,
                                 .prediction = rows.base != nullptr ? "" : table.prediction,
                                 .group = table.group,
-                                .pool_groups = options.pool_below(),
+                                .pool_groups = pool_below(options),
                                 .base = rows.base,
                                 .localizer = holdout.retrain(chosen),
                                 .rule = chosen.goal.rule,

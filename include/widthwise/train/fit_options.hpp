@@ -77,9 +77,6 @@ struct FitOptions {
   /// Whether the score transform has parameters to train.
   [[nodiscard]] bool needs_localizer() const;
 
-  /// ModelParts::pool_groups for these levels.
-  [[nodiscard]] std::uint64_t pool_below() const;
-
   /// The checkpoint key: equal for equal options only.
   [[nodiscard]] std::string to_string() const { return table().to_string(*this); }
 };

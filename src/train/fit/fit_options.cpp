@@ -234,13 +234,6 @@ bool FitOptions::needs_localizer() const {
   return score_transform == kAuto || make_transform(score_transform)->parameter_count() > 0;
 }
 
-std::uint64_t FitOptions::pool_below() const {
-  if (pool_groups) return *pool_groups;
-  std::uint64_t rows = 1;
-  for (const Level& level : levels) rows = std::max(rows, guarantee.min_rows(level));
-  return rows;
-}
-
 const OptionTable<FitOptions>& FitOptions::table() {
   static const OptionTable<FitOptions> kAll = [] {
     std::vector<Field> fields;
