@@ -59,6 +59,21 @@ Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t 
   return give<Vector>(std::move(out), {scores.size()});
 }
 
+/// The labels of the groups, in the order of their numbers.
+std::vector<std::string> labels(const SharedCalibration& self) {
+  return locked(
+      [](const Calibration& calibration) {
+        std::vector<std::string> all;
+        for (const std::int64_t group : calibration.groups()) all.push_back(calibration.label(group));
+        return all;
+      },
+      self);
+}
+
+std::int64_t find_group(const SharedCalibration& self, const std::string& label) {
+  return locked([&](const Calibration& calibration) { return calibration.find_group(label); }, self);
+}
+
 }  // namespace
 
 void bind_calibration(nb::module_& module) {
@@ -83,29 +98,14 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("rows_seen", &read<&Calibration::rows_seen, Calibration>)
       .def_prop_ro("rows_kept", &read<&Calibration::rows_kept, Calibration>)
       .def_prop_ro("groups", &read<&Calibration::groups, Calibration>)
-      .def_prop_ro("labels",
-                   [](const SharedCalibration& self) {
-                     return locked(
-                         [](const Calibration& calibration) {
-                           std::vector<std::string> labels;
-                           for (const std::int64_t group : calibration.groups())
-                             labels.push_back(calibration.label(group));
-                           return labels;
-                         },
-                         self);
-                   })
+      .def_prop_ro("labels", &labels)
       .def_prop_ro("labelled", &read<&Calibration::labelled, Calibration>)
       .def_prop_ro("grouped", &read<&Calibration::grouped, Calibration>)
       .def_prop_ro("capacity", [](const SharedCalibration& self) { return read<&Calibration::options>(self).capacity; })
       .def_prop_ro("seed", [](const SharedCalibration& self) { return read<&Calibration::options>(self).seed; })
       .def("duplicate", &read<&Calibration::duplicate, Calibration>)
       .def("scores", &scores, nb::arg("group") = 0)
-      .def(
-          "find_group",
-          [](const SharedCalibration& self, const std::string& label) {
-            return locked([&](const Calibration& calibration) { return calibration.find_group(label); }, self);
-          },
-          nb::arg("label"))
+      .def("find_group", &find_group, nb::arg("label"))
       .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().to_string());
   nb::class_<SharedSketch>(module, "RowSketch", "Content hashes of rows in bounded memory.")
       .def("__init__", [](SharedSketch* self) { new (self) SharedSketch(RowSketch()); })

@@ -111,6 +111,12 @@ void refuse_reserved(std::span<const std::int64_t> groups, const RowNumbers& num
                              numbers[static_cast<std::size_t>(found - groups.begin())]);
 }
 
+[[noreturn]] void refuse_missing_weights() {
+  throw Error(ErrorCode::kInvalidArgument,
+              "Calibration::add: the calibration has weights, but these rows have none; pass the likelihood ratio of "
+              "each row, on the same scale");
+}
+
 /// `size` values that come with n scores, or none.
 void check_size(std::size_t size, std::size_t n, const char* name) {
   if (size == 0 || size == n) return;
@@ -149,11 +155,7 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   if (const auto found = std::ranges::find_if_not(weights, internal::valid_weight); found != weights.end()) {
     refuse_row(numbers[static_cast<std::size_t>(found - weights.begin())], {.weight = *found});
   }
-  if (weights.empty() && weighted()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "Calibration::add: the calibration has weights, but these rows have none; pass the likelihood ratio of "
-                "each row, on the same scale");
-  }
+  if (weights.empty() && weighted()) refuse_missing_weights();
   refuse_reserved(groups, numbers);
   take_groups(!groups.empty());
 

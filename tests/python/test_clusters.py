@@ -393,4 +393,4 @@ def test_duckdb_functions_have_names_of_their_own(predictors, table):
         ).fetchall()
         assert found == [(True,)]
         with pytest.raises(ValueError, match="grouped=True"):
-            duckdb_module.register(connection, predictors["grouped"], "grouped")
+            duckdb_module.register(connection, predictors["grouped"], "grouped", grouped=False)

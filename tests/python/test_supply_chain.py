@@ -14,7 +14,9 @@ import widthwise
 
 ROOT = Path(__file__).parents[2]
 OWN = re.compile(r"widthwise/")
-SYSTEM = re.compile(r"[a-z_0-9]+$|(sys|net|netinet|arpa)/|(unistd|fcntl|dirent|sched|link|dlfcn|pthread|emmintrin)\.h$")
+SYSTEM = re.compile(
+    r"[a-z_0-9]+$|(sys|net|netinet|arpa)/|(unistd|fcntl|poll|dirent|sched|link|dlfcn|pthread|emmintrin)\.h$"
+)
 SYSTEM_LIBRARY = re.compile(r"lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s)\.so|ld-linux")
 
 
