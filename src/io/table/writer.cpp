@@ -14,8 +14,7 @@ namespace widthwise::internal {
 namespace {
 
 /// Before anything is created.
-const WriteTarget& checked(const WriteTarget& target, const arrow::Schema& carried,
-                           const std::vector<std::string>& added) {
+WriteTarget checked(WriteTarget target, const arrow::Schema& carried, const std::vector<std::string>& added) {
   const std::filesystem::path& file = target.file;
   std::vector<std::string> names = carried.field_names();
   names.insert(names.end(), added.begin(), added.end());
