@@ -244,18 +244,6 @@ Labels all_labels(const Labels& own, const Communicator* communicator) {
   return all.sorted();
 }
 
-/// Replace the numbers of the old labels by those of the new ones.
-void renumber(FitData& data, std::size_t feature, std::size_t features, const Labels& labels) {
-  std::vector<double> numbers;
-  for (const std::string& label : data.categories[feature].all()) {
-    numbers.push_back(*labels.find(label));  // NOLINT(bugprone-unchecked-optional-access): labels has all of them
-  }
-  for (std::size_t at = feature; at < data.x.size(); at += features) {
-    if (!std::isnan(data.x[at])) data.x[at] = numbers[static_cast<std::size_t>(data.x[at])];
-  }
-  data.categories[feature] = labels;
-}
-
 /// Remove the columns of x that are not kept.
 void keep_columns(FitColumns& columns, FitData& data, const std::vector<bool>& kept) {
   std::size_t to = 0;
@@ -290,7 +278,8 @@ void agree_on_categories(FitColumns& columns, FitData& data, const std::string& 
     }
     kept[j] = why.empty();
     if (kept[j]) {
-      renumber(data, j, features, labels);
+      renumber(data.x, j, features, data.categories[j], labels);
+      data.categories[j] = labels;
     } else {
       columns.left_out.push_back({feature.name, why});
     }

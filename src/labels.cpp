@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <widthwise/error.hpp>
 
@@ -64,10 +65,24 @@ std::optional<std::uint32_t> Labels::find(std::string_view label) const {
   return found->second;
 }
 
+double Labels::number_of(std::string_view label) const {
+  const auto number = find(label);
+  return number ? static_cast<double>(*number) : std::numeric_limits<double>::quiet_NaN();
+}
+
 Labels Labels::sorted() const {
   std::vector<std::string> labels = labels_;
   std::ranges::sort(labels);
   return Labels(labels);
+}
+
+void renumber(std::span<double> x, std::size_t column, std::size_t columns, const Labels& from, const Labels& to) {
+  std::vector<double> numbers;
+  numbers.reserve(from.size());
+  for (const std::string& label : from.all()) numbers.push_back(to.number_of(label));
+  for (std::size_t at = column; at < x.size(); at += columns) {
+    if (!std::isnan(x[at])) x[at] = numbers[static_cast<std::size_t>(x[at])];
+  }
 }
 
 std::optional<std::string_view> label_of_text(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -31,6 +32,18 @@ TEST(Labels, SortedDoNotDependOnTheOrderOfTheRows) {
   EXPECT_EQ(one.sorted(), other.sorted());
   EXPECT_EQ(one.sorted(), Labels(std::vector<std::string>{"", "a", "b", "ä"}));
   EXPECT_EQ(one.sorted().find("b"), 2U);
+}
+
+TEST(Labels, RenumberAColumn) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Labels from(std::vector<std::string>{"b", "c", "a"});
+  std::vector<double> x{0, 7, 1, 8, nan, 9, 2, 0};  // the first of two columns
+  renumber(x, 0, 2, from, Labels(std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(x[0], 1);
+  EXPECT_TRUE(std::isnan(x[2])) << "no c";
+  EXPECT_TRUE(std::isnan(x[4]));
+  EXPECT_EQ(x[6], 0);
+  EXPECT_EQ((std::vector<double>{x[1], x[3], x[5], x[7]}), (std::vector<double>{7, 8, 9, 0}));
 }
 
 TEST(Labels, MayNotRepeat) {

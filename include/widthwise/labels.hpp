@@ -29,6 +29,9 @@ class Labels {
   /// The number of a label; empty if it is unknown.
   [[nodiscard]] std::optional<std::uint32_t> find(std::string_view label) const;
 
+  /// The number of a label as a column of features holds it; NaN if it is unknown.
+  [[nodiscard]] double number_of(std::string_view label) const;
+
   [[nodiscard]] std::size_t size() const { return labels_.size(); }
   [[nodiscard]] const std::string& operator[](std::size_t number) const { return labels_[number]; }
   [[nodiscard]] std::span<const std::string> all() const { return labels_; }
@@ -53,6 +56,10 @@ class Labels {
 /// every kind of table: empty text, NA, NaN and null (in upper or lower case) are missing; True is true and False is
 /// false; an integer has no blanks around it, and no ".0" at its end. The label is part of `text`, or a constant.
 [[nodiscard]] std::optional<std::string_view> label_of_text(std::string_view text);
+
+/// Replace the numbers of the labels `from` in one of the columns of x (row-major) by the numbers of the same labels in
+/// `to`, or NaN.
+void renumber(std::span<double> x, std::size_t column, std::size_t columns, const Labels& from, const Labels& to);
 
 /// The label of an integer.
 [[nodiscard]] std::string label_of(std::int64_t value);

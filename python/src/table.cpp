@@ -350,8 +350,7 @@ void Table::add_codes(std::size_t column, const Labels& labels, std::vector<Chun
     owners.push_back(std::move(memory));
   }
   for_each_label(column, [&](std::size_t chunk, std::size_t row, std::optional<std::string_view> label) {
-    const auto code = label ? labels.find(*label) : std::nullopt;
-    codes[chunk][row] = code ? static_cast<float>(*code) : std::numeric_limits<float>::quiet_NaN();
+    codes[chunk][row] = label ? static_cast<float>(labels.number_of(*label)) : std::numeric_limits<float>::quiet_NaN();
   });
 }
 

@@ -22,15 +22,9 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// The number of a label, which is added if labels are collected.
 double number_of(std::string_view label, const SelectedColumn& selected) {
-  if (selected.known != nullptr) {
-    const auto number = selected.known->find(label);
-    return number ? static_cast<double>(*number) : kNaN;
-  }
+  if (selected.known != nullptr) return selected.known->number_of(label);
   Labels& labels = *selected.collected;
-  if (labels.size() > selected.max_labels) {
-    const auto number = labels.find(label);
-    return number ? static_cast<double>(*number) : kNaN;
-  }
+  if (labels.size() > selected.max_labels) return labels.number_of(label);
   return static_cast<double>(labels.add(label));
 }
 

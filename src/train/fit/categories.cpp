@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <string>
+#include <utility>
 
 namespace widthwise::internal {
 namespace {
@@ -41,17 +40,13 @@ void FittingCategories::keep(std::size_t feature, const std::vector<double>& cou
     }
     table_.x = {x_.data(), table_.x.rows(), columns};
   }
-  std::vector<double> numbers(counts.size(), std::numeric_limits<double>::quiet_NaN());
-  std::vector<std::string> labels;
+  Labels& all = table_.categories[feature];
+  Labels kept;
   for (std::size_t number = 0; number < counts.size(); ++number) {
-    if (counts[number] == 0) continue;
-    numbers[number] = static_cast<double>(labels.size());
-    labels.push_back(table_.categories[feature][number]);
+    if (counts[number] > 0) kept.add(all[number]);
   }
-  for (std::size_t at = feature; at < x_.size(); at += columns) {
-    if (!std::isnan(x_[at])) x_[at] = numbers[static_cast<std::size_t>(x_[at])];
-  }
-  table_.categories[feature] = Labels(labels);
+  renumber(x_, feature, columns, all, kept);
+  all = std::move(kept);
 }
 
 }  // namespace widthwise::internal
