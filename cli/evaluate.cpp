@@ -136,7 +136,7 @@ EvaluationReport report_of(const Model& model, const std::vector<Level>& levels,
     IntervalRows rows{all.lower[j], all.upper[j], all.outcomes};
     if (!arguments.by.empty()) {
       report.by_column.push_back(coverage_by(rows, all.by));
-      mark_weak(report.by_column.back(), levels[j], parts.calibration.rows_kept());
+      mark_weak(report.by_column.back(), levels[j], parts.calibration.effective_rows());
     }
     if (parts.rule.may_be_empty()) rows.predictions = all.predictions;
     report.levels.push_back(

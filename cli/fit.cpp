@@ -68,7 +68,7 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& column
   for (const std::string& word :
        {std::string(kVersion), engine, origin, arguments.options.to_string(), arguments.trainers.to_string(),
         std::to_string(arguments.workers.world), arguments.columns.target, arguments.columns.prediction,
-        arguments.columns.cv_prediction, arguments.columns.group}) {
+        arguments.columns.cv_prediction, arguments.columns.group, arguments.columns.weight}) {
     add(word);
   }
   for (const FitFeature& feature : columns.features) add(feature.name + (feature.categorical ? " categorical" : ""));
@@ -155,7 +155,9 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
           .cv_predictions = cross_validated ? data.predictions : std::span<const double>(),
           .groups = data.groups,
           .labels = &data.labels,
-          .group = arguments.columns.group};
+          .group = arguments.columns.group,
+          .weights = data.weights,
+          .weight = arguments.columns.weight};
 }
 
 FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
@@ -236,6 +238,10 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
   add("--group", columns.group,
       "column of group labels: text, integers or booleans; each group is calibrated separately (Mondrian), so coverage "
       "holds in every group. The column is also a feature, unless excluded");
+  add("--weight", columns.weight,
+      "column of likelihood ratios, for rows to predict from another population (covariate shift): how much more often "
+      "a row like this occurs there, up to a factor; calibration rows count by it, and tables to predict have the "
+      "column as well. Not a feature, unless named with --features");
   CLI::Option* features = add_list(command, "--features", columns.features, "A,B,...",
                                    "columns of x; default: all columns of numbers, and of text as categories")
                               ->group("Data");

@@ -75,7 +75,7 @@ void require_single_precision(MatrixView numbers, const std::vector<FitFeature>&
   }
 }
 
-/// Select the features, the target, the predictions and the groups, which come last; the labels of categories are added
+/// Select the features, the target, the predictions, the weights and the groups, which come last; the labels of categories are added
 /// to those of the data.
 void select(TableReader& reader, const FitColumnChoice& choice, const std::vector<FitFeature>& features,
             const std::string& table, FitData& data, GroupColumn& groups) {
@@ -86,6 +86,7 @@ void select(TableReader& reader, const FitColumnChoice& choice, const std::vecto
   }
   selected.push_back({.name = choice.target});
   if (!choice.prediction_column().empty()) selected.push_back({.name = choice.prediction_column()});
+  if (!choice.weight.empty()) selected.push_back({.name = choice.weight});
   if (!choice.group.empty()) selected.push_back(groups.select(choice.group));
   std::vector<std::string> names;
   for (const SelectedColumn& column : selected) names.push_back(column.name);
@@ -116,6 +117,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
       data.x.insert(data.x.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(features.size()));
       data.y.push_back(row[features.size()]);
       if (!predictions_in.empty()) data.predictions.push_back(row[features.size() + 1]);
+      if (!choice.weight.empty()) data.weights.push_back(row[features.size() + (predictions_in.empty() ? 1 : 2)]);
       data.row_numbers.push_back(first_number + batch.first_row() + i);
     }
     if (!choice.group.empty()) {
@@ -128,6 +130,9 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
     if (!predictions_in.empty()) {
       require_finite(std::span(data.predictions).subspan(before), piece.table, predictions_in, batch.first_row(),
                      "remove the rows without a prediction");
+    }
+    if (!choice.weight.empty()) {
+      require_weights(std::span(data.weights).subspan(before), piece.table, choice.weight, batch.first_row());
     }
     bar.show("reading", data.y.size(), reader->progress());
   }
@@ -145,10 +150,14 @@ void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
   std::vector<std::string> named = {choice.target};
   if (!prediction.empty()) named.push_back(prediction);
   if (!choice.group.empty()) named.push_back(choice.group);
+  if (!choice.weight.empty()) named.push_back(choice.weight);
   require_columns(reader, choice.tables.front(), named, ErrorCode::kInvalidArgument);
   if (prediction == choice.target) {
     refuse_columns(choice, std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
                                " and --target name the same column");
+  }
+  if (!choice.weight.empty() && (choice.weight == choice.target || choice.weight == prediction)) {
+    refuse_columns(choice, "--weight names the column of outcomes or predictions");
   }
   if (choice.group == choice.target) refuse_columns(choice, "--group and --target name the same column");
 }
@@ -205,7 +214,7 @@ FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
                        std::span<const std::string> categorical) {
   const std::vector<std::string> unwanted = parse_columns(reader, choice.tables.front(), choice.exclude);
   std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
-  excluded.insert({choice.target, choice.prediction_column()});
+  excluded.insert({choice.target, choice.prediction_column(), choice.weight});
   FitColumns chosen;
   for (const ColumnInfo& column : reader.columns()) {
     const std::string& name = column.name;

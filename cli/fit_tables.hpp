@@ -22,6 +22,7 @@ struct FitColumnChoice {
   std::string prediction;
   std::string cv_prediction;
   std::string group;
+  std::string weight;
   std::vector<std::string> features;
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  ///< integers or booleans to read as categories
@@ -71,6 +72,7 @@ struct FitData {
   std::vector<double> predictions;   ///< of either kind
   std::vector<std::int64_t> groups;  ///< empty without a column of groups
   GroupLabels labels;
+  std::vector<double> weights;  ///< likelihood ratios; empty without a column of them
   std::vector<std::uint64_t> row_numbers;
   std::vector<std::string> fingerprints;  ///< of the tables
 };

@@ -67,6 +67,7 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
   for (const std::string& name : parts.features) needed.push_back({name, kNeeded});
   if (model.needs_predictions()) needed.push_back({parts.prediction, ", which holds the predictions"});
   if (!parts.group.empty()) needed.push_back({parts.group, ", which holds the groups"});
+  if (model.needs_weights()) needed.push_back({parts.weight, ", which holds the weights"});
   needed.insert(needed.end(), others.begin(), others.end());
   std::erase_if(needed, [&](const NeededColumn& column) { return reader.has_column(column.name); });
   if (needed.size() == 1) require_column(reader, file, needed[0].name, ErrorCode::kBadData, needed[0].purpose);
@@ -128,6 +129,16 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
                              std::isnan(*bad) ? "missing" : "infinite", advice);
 }
 
+void require_weights(std::span<const double> weights, const std::filesystem::path& file, const std::string& column,
+                     std::uint64_t first_row) {
+  const auto bad = std::find_if(weights.begin(), weights.end(),
+                                [](double weight) { return !(weight > 0) || std::isinf(weight); });
+  if (bad == weights.end()) return;
+  const auto row = first_row + static_cast<std::uint64_t>(bad - weights.begin());
+  throw internal::make_error(ErrorCode::kBadData, "{}: row {}: the weight '{}' is {}; expected a positive number",
+                             file.string(), row + 1, column, std::isnan(*bad) ? "missing" : fmt::format("{}", *bad));
+}
+
 namespace {
 
 /// Compare by device and inode, or by path if the files do not exist yet.
@@ -181,6 +192,7 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     if (found == selected.end()) selected.push_back(name);
   };
   if (model.needs_predictions()) want(parts.prediction);
+  if (model.needs_weights()) want(parts.weight);
   for (const auto& name : numbers) want(name);
   std::vector<SelectedColumn> columns;
   for (std::size_t j = 0; j < selected.size(); ++j) {
@@ -208,6 +220,9 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
     column.values.resize(numbers.rows());
     for (std::size_t i = 0; i < numbers.rows(); ++i) column.values[i] = numbers(i, column.place);
   }
+  if (model_.needs_weights()) {
+    require_weights(column(model_.parts().weight), file_, model_.parts().weight, batch_.first_row());
+  }
   if (!model_.grouped()) return true;
   groups_.clear();
   group_column_.append(numbers, numbers.columns() - 1, groups_);
@@ -226,6 +241,7 @@ ModelRows ModelTable::rows() const {
   if (model_.needs_predictions()) rows.predictions = columns_.front().values;
   rows.groups = groups_;
   if (use_ == RowUse::kCalibrate) rows.labels = &labels_;
+  if (model_.needs_weights()) rows.weights = column(model_.parts().weight);
   return rows;
 }
 

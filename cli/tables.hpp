@@ -67,6 +67,10 @@ void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& 
 void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,
                     std::uint64_t first_row, const std::string& advice);
 
+/// Throw kBadData with the file and the row if a likelihood ratio is not positive and finite.
+void require_weights(std::span<const double> weights, const std::filesystem::path& file, const std::string& column,
+                     std::uint64_t first_row);
+
 /// Throw kInvalidArgument if the file to write, given by `option`, is one of the inputs of the command. Files are
 /// compared by device and inode, so symbolic and hard links are detected.
 void require_other_file(const std::string& option, const std::filesystem::path& output,

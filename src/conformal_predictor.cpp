@@ -323,12 +323,14 @@ void ConformalPredictor::group_quantiles(std::span<const std::int64_t> groups, s
 }
 
 Interval ConformalPredictor::interval(double prediction, std::span<const double> parameters, const Level& level,
-                                      const OutcomeRange& range, std::optional<std::int64_t> group) const {
+                                      const OutcomeRange& range, std::optional<std::int64_t> group,
+                                      std::optional<double> test_weight) const {
   PredictionRows row{{&prediction, 1}, {parameters.data(), 1, parameters.size()}};
   if (group) row.groups = {&*group, 1};
+  if (test_weight) row.test_weights = {&*test_weight, 1};
   check(row);
   check_range(range);
-  const double q = sorted_.quantile(level, group.value_or(0));
+  const double q = sorted_.quantile(level, group.value_or(0), test_weight);
   double inverse[2] = {0, 0};
   for (const bool above : {false, true}) {
     rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, row, above, 0, 1),

@@ -53,8 +53,17 @@ std::string groups_text(const CalibrationRanks& calibration) {
   return calibration.row_groups.empty() ? "" : " in " + count_of(calibration.groups.size(), "group");
 }
 
+std::string calibration_text(std::uint64_t rows, const CalibrationRanks& calibration) {
+  return calibration.weighted ? "an effective sample size of " + count_of(rows, "calibration row")
+                              : count_of(rows, "calibration row");
+}
+
 std::string say(const LevelEvaluation& found, const CalibrationRanks& calibration) {
   const Proportion& coverage = found.intervals.coverage;
+  if (found.verdict == Verdict::kInfinite && calibration.weighted) {
+    return "No verdict: intervals are infinite because the weights of these rows are too large compared with those of "
+           "the calibration rows.";
+  }
   if (found.verdict == Verdict::kInfinite) {
     const bool grouped = !calibration.row_groups.empty();
     return "No verdict: intervals are infinite because the level needs " +
@@ -62,7 +71,8 @@ std::string say(const LevelEvaluation& found, const CalibrationRanks& calibratio
            count(found.expected.rows) + groups_text(calibration) + ".";
   }
   const std::string measured = "Coverage of " + percent(coverage.share);
-  const std::string expected = "the range expected for " + count_of(found.expected.rows, "calibration row") +
+  const std::string expected = (calibration.weighted ? "the approximate range" : "the range") +
+                               std::string(" expected for ") + calibration_text(found.expected.rows, calibration) +
                                groups_text(calibration) + " and " + count_of(coverage.trials, "test row") + " (" +
                                percent_range(found.expected.low, found.expected.high) + ", in " +
                                significant(100 * found.confidence) + "% of cases)";
@@ -355,6 +365,7 @@ CalibrationRanks CalibrationRanks::of_rows(const Level& level, std::uint64_t row
 CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Level& level,
                                       std::span<const std::int64_t> row_groups, const Guarantee& guarantee,
                                       std::uint64_t pool_below) {
+  if (calibration.weighted()) return of_weighted(calibration, level, row_groups, guarantee);
   if (row_groups.empty()) return of_rows(level, calibration.rows_kept(), guarantee);
   CalibrationRanks ranks{.row_groups = row_groups, .min_rows = guarantee.min_rows(level)};
   const std::unordered_set<std::int64_t> wanted(row_groups.begin(), row_groups.end());
@@ -370,6 +381,18 @@ CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Leve
     if (rows >= pool_below) add(group, rows, calibration.label(group));
   }
   if (pool_below > 0) add(kRestGroup, rest, kRestName);
+  return ranks;
+}
+
+CalibrationRanks CalibrationRanks::of_weighted(const Calibration& calibration, const Level& level,
+                                               std::span<const std::int64_t> row_groups, const Guarantee& guarantee) {
+  CalibrationRanks ranks{.row_groups = row_groups, .min_rows = guarantee.min_rows(level), .weighted = true};
+  for (const std::int64_t group : calibration.groups()) {
+    // Intervals of rows with small weights are finite even if the effective sample size is below the minimum.
+    const std::uint64_t rows = std::max(calibration.effective_rows(group), ranks.min_rows);
+    ranks.groups.push_back(
+        {.group = group, .rows = rows, .rank = guarantee.rank(level, rows), .label = calibration.label(group)});
+  }
   return ranks;
 }
 
@@ -390,8 +413,10 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
                          .weakest = {}};
   const internal::RowRanks ranks(calibration, rows.outcomes.size());
   const std::vector<RankedRows> ranked = ranks.count();
-  const bool all_infinite = std::ranges::all_of(
-      ranked, [](const RankedRows& group) { return group.test_rows == 0 || group.rank > group.rows; });
+  const bool all_infinite =
+      std::ranges::all_of(ranked,
+                          [](const RankedRows& group) { return group.test_rows == 0 || group.rank > group.rows; }) ||
+      (calibration.weighted && result.intervals.infinite == result.intervals.coverage.trials);
   result.expected = measured_coverage_spread(ranked, result.confidence);
   result.verdict = judge(result.intervals, result.expected, all_infinite);
   result.summary = say(result, calibration);

@@ -34,6 +34,9 @@ constexpr std::size_t kBlockNumbers = std::size_t{1} << 15U;
 /// How many quantiles of rows with groups are stored at a time.
 constexpr std::size_t kPartNumbers = std::size_t{1} << 16U;
 
+constexpr const char* kNoWeightedStreams =
+    "a stream has no weights, but this model has; track a model without weights";
+
 [[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "Model: " + what); }
 
 void expect_count(std::string_view what, std::size_t found, std::size_t expected) {
@@ -128,6 +131,7 @@ void check_categories(const ModelParts& parts) {
   };
   check("base", parts.base.get());
   check("localizer", parts.localizer.get());
+  check("shift", parts.shift.get());
 }
 
 void check_numbers(const ModelParts& parts) {
@@ -159,9 +163,33 @@ void check_numbers(const ModelParts& parts) {
                        "pass a group for every row",
                        internal::printable(parts.group)));
   }
-  if (parts.calibration.weighted()) {
-    refuse(ErrorCode::kInvalidArgument, "the calibration has weights; expected one without weights");
+}
+
+void check_weights(const ModelParts& parts) {
+  const bool learnt = parts.shift != nullptr;
+  if (learnt && !parts.weight.empty()) {
+    refuse(ErrorCode::kInvalidArgument, "found both learnt weights and the name of a column of weights");
   }
+  if (learnt) {
+    expect_count("inputs of the learnt weights, one per feature", parts.shift->inputs(), parts.features.size());
+    expect_count("output of the learnt weights", parts.shift->outputs(), 1);
+  }
+  if (!learnt && parts.weight.empty()) {
+    if (!parts.calibration.weighted()) return;
+    refuse(ErrorCode::kInvalidArgument,
+           "the calibration has weights, but the model has none; fit with weights, or calibrate without");
+  }
+  if (!parts.guarantee.is_marginal()) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("guarantee {} is not available for weighted calibration; use the guarantee 'marginal', or "
+                       "calibrate without weights",
+                       parts.guarantee.to_string()));
+  }
+  if (parts.pool_groups > 0) {
+    refuse(ErrorCode::kInvalidArgument,
+           "weighted calibration cannot pool groups; calibrate without weights, or do not pool groups");
+  }
+  if (parts.online) refuse(ErrorCode::kInvalidArgument, kNoWeightedStreams);
 }
 
 ModelParts checked(ModelParts parts) {
@@ -169,6 +197,7 @@ ModelParts checked(ModelParts parts) {
   check_functions(parts);
   check_categories(parts);
   check_numbers(parts);
+  check_weights(parts);
   return parts;
 }
 
@@ -195,7 +224,11 @@ struct Model::Block {
 
 ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
   const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, count); };
-  return {.x = x.slice(first, count), .predictions = part(predictions), .groups = part(groups), .labels = labels};
+  return {.x = x.slice(first, count),
+          .predictions = part(predictions),
+          .groups = part(groups),
+          .labels = labels,
+          .weights = part(weights)};
 }
 
 Model::Model(ModelParts parts)
@@ -253,6 +286,32 @@ void Model::check(const ModelRows& rows) const {
   expect_count(needs_predictions() ? "predictions, one per row" : "predictions, because the model has a base model",
                rows.predictions.size(), needs_predictions() ? n : 0);
   if (!rows.groups.empty()) expect_count("groups, one per row", rows.groups.size(), n);
+  if (rows.weights.empty()) return;
+  expect_count(needs_weights() ? "weights, one per row" : "weights, because the model has no column of weights",
+               rows.weights.size(), needs_weights() ? n : 0);
+  const auto bad = std::ranges::find_if_not(rows.weights, [](double weight) { return weight > 0; });
+  if (bad != rows.weights.end()) {
+    throw internal::make_error(ErrorCode::kBadData, "Model: the weight of row {} is {}; expected a positive number",
+                               bad - rows.weights.begin(), *bad);
+  }
+}
+
+void Model::require_weights(const ModelRows& rows) const {
+  if (!needs_weights() || !rows.weights.empty() || rows.x.rows() == 0) return;
+  refuse(ErrorCode::kInvalidArgument,
+         fmt::format("the model has weights; pass the likelihood ratio of every row, the column '{}'",
+                     internal::printable(parts_.weight)));
+}
+
+/// The weights of some rows, or none for models without weights; `learnt` is memory for them.
+std::span<const double> Model::weights_of(const ModelRows& rows, std::size_t first, std::size_t count,
+                                          std::vector<double>& learnt) const {
+  if (!rows.weights.empty()) return rows.weights.subspan(first, count);
+  if (parts_.shift == nullptr) return {};
+  learnt.resize(count);
+  parts_.shift->evaluate(rows.x.slice(first, count), {learnt.data(), count, 1});
+  for (double& value : learnt) value = learnt_weight(value);
+  return learnt;
 }
 
 template <class Use>
@@ -267,6 +326,7 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
   std::vector<double> scaled(block);
   std::vector<double> wide(columns == 0 ? 0 : block * wide_columns);
   std::vector<double> parameters(block * columns);
+  std::vector<double> learnt;
   for (std::size_t first = 0; first < n; first += block) {
     const std::size_t count = std::min(block, n - first);
     const MatrixView x = rows.x.slice(first, count);
@@ -288,7 +348,8 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
     use(Block{first, f,
               PredictionRows{.predictions = {scaled.data(), count},
                              .parameters = {parameters.data(), count, columns},
-                             .groups = rows.groups.empty() ? rows.groups : rows.groups.subspan(first, count)}});
+                             .groups = rows.groups.empty() ? rows.groups : rows.groups.subspan(first, count),
+                             .test_weights = weights_of(rows, first, count, learnt)}});
   }
 }
 
@@ -338,7 +399,8 @@ void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions
 void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
                       MutableMatrixView lower, MutableMatrixView upper) const {
   check_bounds(rows, levels.size(), predictions, lower, upper);
-  if (!rows.groups.empty()) {
+  require_weights(rows);
+  if (!rows.groups.empty() && !weighted()) {
     grouped_intervals(rows, levels, predictions, lower, upper);
     return;
   }
@@ -380,6 +442,7 @@ std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std
     refuse(ErrorCode::kInvalidArgument,
            "a stream has one quantile for all rows, but this model has groups; track a model without groups");
   }
+  if (weighted()) refuse(ErrorCode::kInvalidArgument, kNoWeightedStreams);
   std::vector<double> quantiles(online.levels().size());
   online.quantiles(quantiles);
   intervals_at(rows, {quantiles.data(), rows.x.rows(), quantiles.size(), 0}, predictions, lower, upper);
@@ -406,13 +469,18 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
 }
 
 Interval Model::interval(std::span<const double> x, const Level& level, std::optional<double> prediction,
-                         std::optional<std::int64_t> group) const {
+                         std::optional<std::int64_t> group, std::optional<double> weight) const {
   const std::size_t features = parts_.features.size();
   expect_count("numbers in x, one per feature", x.size(), features);
   if (prediction.has_value() != needs_predictions()) {
     refuse(ErrorCode::kInvalidArgument, needs_predictions()
                                             ? "the model has no base model; pass the prediction of the row"
                                             : "the model has a base model; do not pass a prediction");
+  }
+  if (weight.has_value() != needs_weights()) {
+    refuse(ErrorCode::kInvalidArgument, needs_weights()
+                                            ? "the model has weights; pass the likelihood ratio of the row"
+                                            : "the model has no column of weights; do not pass a weight");
   }
   double f = prediction.value_or(kNaN);
   if (!needs_predictions()) parts_.base->evaluate({x.data(), 1, features}, {&f, 1, 1});
@@ -425,7 +493,12 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
     wide[features] = f;
     parts_.localizer->evaluate({wide.data(), 1, features + 1}, {parameters.data(), 1, columns});
   }
-  const Interval interval = predictor_.interval(in_units(f, parts_.unit), parameters.span(), level, {}, group);
+  if (parts_.shift != nullptr) {
+    double log_weight = 0;
+    parts_.shift->evaluate({x.data(), 1, features}, {&log_weight, 1, 1});
+    weight = learnt_weight(log_weight);
+  }
+  const Interval interval = predictor_.interval(in_units(f, parts_.unit), parameters.span(), level, {}, group, weight);
   return in_range(interval.lower, interval.upper, parts_.unit, parts_.outcome_range);
 }
 
@@ -443,6 +516,7 @@ void Model::for_each_outcome_block(const ModelRows& rows, std::span<const double
 }
 
 void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+  require_weights(rows);
   for_each_outcome_block(rows, outcomes, out, "output p-values, one per row",
                          [&](const auto& block, auto y, auto found) { predictor_.p_values(block, y, found); });
 }
@@ -450,6 +524,7 @@ void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, st
 void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
   expect_count("rows of quantiles", out.rows(), rows.x.rows());
   expect_count("columns of quantiles, one per probability", out.columns(), probabilities.size());
+  require_weights(rows);
   for_each_block(rows, [&](const Block& block) {
     const MutableMatrixView part = out.slice(block.first, block.predictions.size());
     predictor_.quantiles(block.rows, probabilities, part);
@@ -457,6 +532,19 @@ void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilitie
       for (double& value : part.row(i)) value = in_range(value, value, parts_.unit, parts_.outcome_range).lower;
     }
   });
+}
+
+void Model::weights(const ModelRows& rows, std::span<double> out) const {
+  check(rows);
+  require_weights(rows);
+  expect_count("output weights, one per row", out.size(), rows.x.rows());
+  std::vector<double> learnt;
+  const std::span<const double> found = weights_of(rows, 0, out.size(), learnt);
+  if (found.empty()) {
+    std::ranges::fill(out, 1.0);
+  } else {
+    std::ranges::copy(found, out.begin());
+  }
 }
 
 void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
@@ -486,6 +574,7 @@ void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, 
            fmt::format("the model calibrates each group in '{}' separately; pass a group for every row",
                        internal::printable(parts_.group)));
   }
+  require_weights(rows);
   check_outcomes(outcomes, numbers);
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
@@ -512,8 +601,10 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
   std::vector<double> scores(n);
   const auto above = std::make_unique<bool[]>(n);
   score_rows(rows, outcomes, numbers, scores, {above.get(), n});
+  std::vector<double> likelihood_ratios(weighted() ? n : 0);
+  if (weighted()) weights(rows, likelihood_ratios);
   Calibration added(calibration.options());
-  added.add(numbers, scores, {above.get(), n}, {}, rows.groups);
+  added.add(numbers, scores, {above.get(), n}, likelihood_ratios, rows.groups);
   if (rows.labels != nullptr) added.name_groups(*rows.labels);
   calibration.merge(std::move(added));
 }

@@ -25,6 +25,8 @@
 // Format 3 is either of them with further fields, each of which may be absent: the arrays "online", "fit_sketch" and
 // "calibration_sketch", and the text "guarantee", the confidence of a training-conditional guarantee.
 // Format 4 is format 3 with the text "checksum" (safetensors.hpp).
+// Format 6 is format 5 with fields that may be absent: the text "weight", the column of likelihood ratios, or the
+// function "shift" that gives their logarithms. "calibration" has weights only if one of them is there.
 // Format 5 is format 4 with categorical features: a text "categories.<feature>" of each, by its number, and the arrays
 // "set_nodes", "set_ends" and "set_words" of trees; and with the texts "group", the column of group labels, and
 // "pool_groups", below how many calibration rows groups are pooled, each of which may be absent. "calibration" may have
@@ -43,6 +45,7 @@ constexpr int kFormatWithOnline = 2;
 constexpr int kFormatWithOptions = 3;
 constexpr int kFormatWithCategories = 5;
 constexpr int kFormatWithGroups = 5;
+constexpr int kFormatWithWeights = 6;
 constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
@@ -99,7 +102,7 @@ std::vector<Labels> take_categories(SafetensorsReader& reader, std::size_t featu
   return any ? categories : std::vector<Labels>();
 }
 
-/// Exactly the fields on which the scores of rows depend.
+/// Exactly the fields on which the scores of rows and their weights depend.
 void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
   put_rule(writer, parts.rule);
   writer.put_text("features", internal::text_of_names(parts.features));
@@ -112,6 +115,8 @@ void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
   internal::put_function(writer, "base", parts.base.get());
   internal::put_function(writer, "localizer", parts.localizer.get());
   writer.put_text("unit", text_of(parts.unit));
+  if (!parts.weight.empty()) writer.put_text("weight", parts.weight);
+  if (parts.shift != nullptr) internal::put_function(writer, "shift", parts.shift.get());
 }
 
 int format_of(std::span<const std::byte> bytes) {
@@ -163,6 +168,11 @@ void take_optional(SafetensorsReader& reader, int format, ModelParts& parts) {
   if (format < kFormatWithGroups) return;
   if (auto text = reader.take_text_if_any("group")) parts.group = nonempty(std::move(*text), "group");
   if (const auto text = reader.take_text_if_any("pool_groups")) parts.pool_groups = positive(*text, "pool_groups");
+  if (format < kFormatWithWeights) return;
+  if (auto text = reader.take_text_if_any("weight")) parts.weight = nonempty(std::move(*text), "weight");
+  if (!reader.has_text("shift")) return;
+  parts.shift = internal::take_function(reader, "shift");
+  if (parts.shift == nullptr) refuse("shift: expected a function, found none");
 }
 
 Model read_model(std::span<const std::byte> bytes) {

@@ -117,6 +117,9 @@ class SafetensorsReader {
     return take<T>(name, 1).values;
   }
 
+  /// Whether a text of this name has not been taken.
+  [[nodiscard]] bool has_text(const std::string& name) const { return texts_.contains(name); }
+
   /// Whether an array of this name has not been taken.
   [[nodiscard]] bool has(const std::string& name) const { return tensors_.contains(name); }
 

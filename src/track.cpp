@@ -26,6 +26,10 @@ struct Tracker::Batches {
 
 Tracker::Tracker(const Model& model, OnlineCalibration& online, const TrackOptions& options)
     : model_(model), online_(online), options_(options), batches_(std::make_unique<Batches>()) {
+  if (model.weighted()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "Tracker: a stream has no weights, but this model has; track a model without weights");
+  }
   if (options.batch_size >= 1) return;
   throw Error(ErrorCode::kInvalidArgument, "Tracker: expected a batch_size of at least 1, found 0");
 }

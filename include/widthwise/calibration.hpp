@@ -151,6 +151,13 @@ class Calibration {
   /// Whether any added row has a weight other than 1, including rows not kept.
   [[nodiscard]] bool weighted() const;
 
+  /// Effective sample size (sum w)^2 / sum w^2 of the kept rows: how many rows without weights vary as little as these
+  /// (Kish 1965). The number of kept rows if all weights are equal. Rounded down.
+  [[nodiscard]] std::uint64_t effective_rows() const;
+
+  /// The same for one group.
+  [[nodiscard]] std::uint64_t effective_rows(std::int64_t group) const;
+
   /// The number of a row that was added twice, if one is detected; always set if reading the sample would throw.
   [[nodiscard]] std::optional<std::uint64_t> duplicate() const;
 

@@ -102,10 +102,11 @@ class ConformalPredictor {
   void group_quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels,
                        MutableMatrixView out) const;
 
-  /// The interval of one row at one level, without weights; no allocation.
+  /// The interval of one row at one level; no allocation. `test_weight` is the likelihood ratio of the row if the
+  /// calibration has weights.
   [[nodiscard]] Interval interval(double prediction, std::span<const double> parameters, const Level& level,
-                                  const OutcomeRange& range = {},
-                                  std::optional<std::int64_t> group = std::nullopt) const;
+                                  const OutcomeRange& range = {}, std::optional<std::int64_t> group = std::nullopt,
+                                  std::optional<double> test_weight = std::nullopt) const;
 
   /// Write p-values of outcomes y (n) to out (n). 1 if the score is NaN. p-values are always marginal.
   void p_values(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const;

@@ -61,6 +61,7 @@ struct CalibrationRanks {
   std::vector<GroupRank> groups = {};             ///< distinct; rows of any other group have infinite intervals
   std::span<const std::int64_t> row_groups = {};  ///< n, or empty if all rows belong to groups.front()
   std::uint64_t min_rows = 0;                     ///< calibration rows per group needed for finite intervals
+  bool weighted = false;  ///< whether `rows` are effective sample sizes of weighted rows, so ranks are approximate
 
   /// One quantile of this many scores for all rows.
   [[nodiscard]] static CalibrationRanks of_rows(const Level& level, std::uint64_t rows,
@@ -71,6 +72,11 @@ struct CalibrationRanks {
   [[nodiscard]] static CalibrationRanks of(const Calibration& calibration, const Level& level,
                                            std::span<const std::int64_t> row_groups = {},
                                            const Guarantee& guarantee = {}, std::uint64_t pool_below = 0);
+
+ private:
+  [[nodiscard]] static CalibrationRanks of_weighted(const Calibration& calibration, const Level& level,
+                                                    std::span<const std::int64_t> row_groups,
+                                                    const Guarantee& guarantee);
 };
 
 /// The expected coverage of n exchangeable rows with these quantiles.

@@ -18,6 +18,7 @@
 #include <widthwise/online.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/row_sketch.hpp>
+#include <widthwise/weights.hpp>
 
 namespace widthwise {
 
@@ -34,13 +35,15 @@ struct ModelParts {
   std::string prediction = {};                        ///< name of the column of f(x); empty if `base` predicts
   std::string group = {};                             ///< name of the column of group labels; may be empty
   std::uint64_t pool_groups = 0;                      ///< groups with fewer calibration rows are pooled; 0: none
+  std::string weight = {};                            ///< name of the column of likelihood ratios; may be empty
+  std::shared_ptr<const RowFunction> shift = {};      ///< x -> log of the likelihood ratio; null if it is not learnt
   std::shared_ptr<const RowFunction> base = {};       ///< x -> f(x), or null if predictions are given with the rows
   std::shared_ptr<const RowFunction> localizer = {};  ///< (x, f(x)) -> parameters, or null if the rule has none
   ConformalRule rule;
   double unit = 1;                    ///< divisor of y and f(x) before the rule is applied; a power of two
   OutcomeRange outcome_range = {};    ///< known range of y; intervals are clipped to it
   std::vector<Level> levels = {0.9};  ///< default levels of predictions; at least one, distinct
-  Calibration calibration = {};       ///< scores in units, without weights
+  Calibration calibration = {};       ///< scores in units; with weights if there is `weight` or `shift`
   Guarantee guarantee = {};           ///< guarantee of intervals and quantiles; p-values and streams have their own
   std::optional<OnlineCalibration> online = {};   ///< state of the tracked stream, scores in units
   std::vector<double> fit_residuals = {};         ///< quantiles of |y - f(x)| over the training rows, ascending
@@ -56,6 +59,7 @@ struct ModelRows {
   std::span<const double> predictions = {};   ///< n if the model has no base model, else empty
   std::span<const std::int64_t> groups = {};  ///< n numbers of groups, or empty if the calibration has no groups
   const GroupLabels* labels = nullptr;        ///< labels of groups, for calibrate; null if all are integers
+  std::span<const double> weights = {};       ///< n likelihood ratios if the model needs weights, else empty
 
   /// A range of consecutive rows.
   [[nodiscard]] ModelRows slice(std::size_t first, std::size_t count) const;
@@ -87,6 +91,12 @@ class Model {
 
   /// Whether rows need groups: the calibration has them, or will have them.
   [[nodiscard]] bool grouped() const { return !parts_.group.empty() || parts_.calibration.grouped(); }
+
+  /// Whether rows need weights, the likelihood ratios of the population to predict to that of the calibration rows.
+  [[nodiscard]] bool needs_weights() const { return !parts_.weight.empty(); }
+
+  /// Whether calibration rows have weights: given (needs_weights) or learnt (ModelParts::shift).
+  [[nodiscard]] bool weighted() const { return needs_weights() || parts_.shift != nullptr; }
 
   /// The group whose quantile the rows of a group take, see SortedScores.
   [[nodiscard]] std::int64_t quantile_group(std::int64_t group) const {
@@ -132,16 +142,21 @@ class Model {
                std::span<const double> outcomes) const;
 
   /// The interval of one row; `prediction` is required for models without a base model and not allowed otherwise, and
-  /// so is the number of its group for models with groups. No allocation up to 512 features.
+  /// so are the number of its group for models with groups, and its weight for models that need weights. No allocation
+  /// up to 512 features.
   [[nodiscard]] Interval interval(std::span<const double> x, const Level& level,
                                   std::optional<double> prediction = std::nullopt,
-                                  std::optional<std::int64_t> group = std::nullopt) const;
+                                  std::optional<std::int64_t> group = std::nullopt,
+                                  std::optional<double> weight = std::nullopt) const;
 
   /// Write p-values of outcomes y (n) to out (n).
   void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
   /// Write quantiles of the outcome at k probabilities (n x k), see ConformalPredictor::quantiles.
   void quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const;
+
+  /// Write the weights of n rows (n): the given ones, those learnt, or 1 for models without weights.
+  void weights(const ModelRows& rows, std::span<double> out) const;
 
   /// Write the parameters g(x) of n rows (n x rule.parameter_count()).
   void parameters(const ModelRows& rows, MutableMatrixView out) const;
@@ -170,6 +185,9 @@ class Model {
   struct Block;
 
   void check(const ModelRows& rows) const;
+  void require_weights(const ModelRows& rows) const;
+  [[nodiscard]] std::span<const double> weights_of(const ModelRows& rows, std::size_t first, std::size_t count,
+                                                   std::vector<double>& learnt) const;
   void check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
                     const MutableMatrixView& lower, const MutableMatrixView& upper) const;
   void grouped_intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,

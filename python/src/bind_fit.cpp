@@ -33,6 +33,7 @@ struct FitColumns {
   std::uint64_t calibrated_later = 0;                     ///< rows that the caller adds to the calibration set
   std::vector<std::vector<std::string>> categories = {};  ///< of the columns, none of numbers; or none at all
   std::string group = {};                                 ///< name of the column of groups
+  std::string weight = {};                                ///< name of the column of weights
 };
 
 FitOptions fit_options(const OptionValues& values) {
@@ -46,8 +47,8 @@ std::tuple<Model, std::string, std::string> fit_table(const Table& table, const 
                                                       const std::optional<Doubles>& predictions,
                                                       const std::optional<Doubles>& cv_predictions,
                                                       const std::optional<Integers>& groups, const GroupLabels* labels,
-                                                      const FitColumns& columns, const FitOptions& options,
-                                                      const TrainerOptions& trainer_options,
+                                                      const std::optional<Doubles>& weights, const FitColumns& columns,
+                                                      const FitOptions& options, const TrainerOptions& trainer_options,
                                                       const nb::object& progress) {
   const Trainers trainers = make_trainers(trainer_options, options.seed, options.needs_localizer());
   FitResult result = [&] {
@@ -72,7 +73,9 @@ std::tuple<Model, std::string, std::string> fit_table(const Table& table, const 
                 .cv_predictions = span_of(cv_predictions),
                 .groups = span_of(groups),
                 .labels = labels,
-                .group = columns.group},
+                .group = columns.group,
+                .weights = span_of(weights),
+                .weight = columns.weight},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
   }();
   result.report.calibration_rows += columns.calibrated_later;
@@ -126,23 +129,23 @@ void bind_fit(nb::module_& module) {
   register_xgboost();
   nb::class_<FitColumns>(module, "FitColumns")
       .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t, std::vector<std::vector<std::string>>,
-                    std::string>(),
+                    std::string, std::string>(),
            nb::kw_only(), nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"), nb::arg("calibrated_later"),
-           nb::arg("categories"), nb::arg("group"));
+           nb::arg("categories"), nb::arg("group"), nb::arg("weight"));
   module.def(
       "fit",
       [](const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
          const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
-         const FitColumns& columns, const OptionValues& options, const OptionValues& trainers,
-         const nb::object& progress) {
+         const std::optional<Doubles>& weights, const FitColumns& columns, const OptionValues& options,
+         const OptionValues& trainers, const nb::object& progress) {
         TrainerOptions trainer_options;
         TrainerOptions::table().set(trainer_options, trainers);
-        return fit_table(table, y, predictions, cv_predictions, groups, labels, columns, fit_options(options),
+        return fit_table(table, y, predictions, cv_predictions, groups, labels, weights, columns, fit_options(options),
                          trainer_options, progress);
       },
       nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(), nb::arg("cv_predictions").none(),
-      nb::arg("groups").none(), nb::arg("labels").none(), nb::arg("columns"), nb::arg("options"), nb::arg("trainers"),
-      nb::arg("progress").none());
+      nb::arg("groups").none(), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("columns"),
+      nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
   module.def("check_fit_options", [](const OptionValues& options) { (void)fit_options(options); }, nb::arg("options"));
   module.def("fit_option_list", [] { return to_list(FitOptions::table().infos()); });
   module.def("trainer_option_list", [] { return to_list(TrainerOptions::table().infos()); });

@@ -24,17 +24,19 @@ using OptionalDoubles = std::optional<Doubles>;
 using OptionalIntegers = std::optional<Integers>;
 
 std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const OptionalDoubles& predictions,
-                                  const OptionalIntegers& groups, const std::vector<double>& level_values) {
+                                  const OptionalIntegers& groups, const std::vector<double>& level_values,
+                                  const OptionalDoubles& weights) {
   const std::vector<Level> levels = levels_of(level_values);
   const std::size_t n = table.rows();
   const std::size_t k = levels.size();
   auto f = room_for(n);
   auto bounds = room_for(n * 2 * k);
-  Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& rows, std::size_t first) {
-    const std::size_t count = rows.x.rows();
-    double* const lower = bounds.get() + first * 2 * k;
-    model.intervals(rows, levels, {f.get() + first, count}, {lower, count, k, 2 * k}, {lower + k, count, k, 2 * k});
-  });
+  Rows{table, span_of(predictions), span_of(groups), span_of(weights)}.for_each_part(
+      [&](const ModelRows& rows, std::size_t first) {
+        const std::size_t count = rows.x.rows();
+        double* const lower = bounds.get() + first * 2 * k;
+        model.intervals(rows, levels, {f.get() + first, count}, {lower, count, k, 2 * k}, {lower + k, count, k, 2 * k});
+      });
   return {give<Vector>(std::move(f), {n}), give<Cube>(std::move(bounds), {n, 2, k})};
 }
 
@@ -65,9 +67,9 @@ Vector predictions(const Model& model, const Table& table) {
 }
 
 Vector p_values(const Model& model, const Table& table, const OptionalDoubles& predictions,
-                const OptionalIntegers& groups, const Doubles& outcomes) {
+                const OptionalIntegers& groups, const Doubles& outcomes, const OptionalDoubles& weights) {
   check_outcomes(table, outcomes);
-  return a_number_each({table, span_of(predictions), span_of(groups)},
+  return a_number_each({table, span_of(predictions), span_of(groups), span_of(weights)},
                        [&](const ModelRows& part, std::size_t first, std::span<double> out) {
                          model.p_values(part, span_of(outcomes).subspan(first, out.size()), out);
                        });
@@ -82,10 +84,17 @@ Vector scores(const Model& model, const Table& table, const OptionalDoubles& pre
 }
 
 Matrix quantiles(const Model& model, const Table& table, const OptionalDoubles& predictions,
-                 const OptionalIntegers& groups, const std::vector<double>& probabilities) {
+                 const OptionalIntegers& groups, const std::vector<double>& probabilities,
+                 const OptionalDoubles& weights) {
   const std::vector<Level> levels = levels_of(probabilities);
-  return numbers_each({table, span_of(predictions), span_of(groups)}, levels.size(),
+  return numbers_each({table, span_of(predictions), span_of(groups), span_of(weights)}, levels.size(),
                       [&](const ModelRows& part, MutableMatrixView out) { model.quantiles(part, levels, out); });
+}
+
+/// The weights of rows whose weights are learnt.
+Vector learnt_weights(const Model& model, const Table& table) {
+  return a_number_each({table, {}, {}},
+                       [&](const ModelRows& part, std::size_t, std::span<double> out) { model.weights(part, out); });
 }
 
 Matrix parameters(const Model& model, const Table& table, const OptionalDoubles& predictions) {
@@ -144,7 +153,7 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
 
 void calibrate(const Model& model, SharedCalibration& shared, const Table& table, const OptionalDoubles& predictions,
                const OptionalIntegers& groups, const Doubles& outcomes, std::uint64_t first_row,
-               const std::optional<Keys>& keys, const GroupLabels* labels) {
+               const std::optional<Keys>& keys, const GroupLabels* labels, const OptionalDoubles& weights) {
   check_outcomes(table, outcomes);
   const RowNumbers numbers = numbers_of(first_row, keys);
   numbers.check(table.rows(), "calibrate");
@@ -154,15 +163,18 @@ void calibrate(const Model& model, SharedCalibration& shared, const Table& table
   const std::size_t n = table.rows();
   std::vector<double> scores(n);
   const auto above = std::make_unique<bool[]>(n);
-  Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& part, std::size_t first) {
-    const std::size_t count = part.x.rows();
-    model.score_rows(part, span_of(outcomes).subspan(first, count), numbers.part(first, count),
-                     std::span(scores).subspan(first, count), {above.get() + first, count});
-  });
+  std::vector<double> ratios(model.weighted() ? n : 0);
+  Rows{table, span_of(predictions), span_of(groups), span_of(weights)}.for_each_part(
+      [&](const ModelRows& part, std::size_t first) {
+        const std::size_t count = part.x.rows();
+        model.score_rows(part, span_of(outcomes).subspan(first, count), numbers.part(first, count),
+                         std::span(scores).subspan(first, count), {above.get() + first, count});
+        if (model.weighted()) model.weights(part, std::span(ratios).subspan(first, count));
+      });
   Calibration added(read<&Calibration::options>(shared));
   {
     const nb::gil_scoped_release release;
-    added.add(numbers, scores, {above.get(), n}, {}, span_of(groups));
+    added.add(numbers, scores, {above.get(), n}, ratios, span_of(groups));
     if (labels != nullptr) added.name_groups(*labels);
   }
   locked([&](Calibration& calibration) { calibration.merge(std::move(added)); }, shared);
@@ -352,6 +364,9 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("target", [](const Model& self) { return self.parts().target; })
       .def_prop_ro("prediction", [](const Model& self) { return self.parts().prediction; })
       .def_prop_ro("group", [](const Model& self) { return self.parts().group; })
+      .def_prop_ro("weight", [](const Model& self) { return self.parts().weight; })
+      .def_prop_ro("needs_weights", &Model::needs_weights)
+      .def_prop_ro("weighted", &Model::weighted)
       .def_prop_ro("pool_groups", [](const Model& self) { return self.parts().pool_groups; })
       .def_prop_ro("grouped", &Model::grouped)
       .def_prop_ro("needs_predictions", &Model::needs_predictions)
@@ -401,18 +416,19 @@ void bind_model(nb::module_& module) {
       .def("with_notes", &with_notes, nb::arg("notes"))
       .def("predictions", &predictions, nb::arg("table"))
       .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("levels"))
+           nb::arg("levels"), nb::arg("weights").none() = nb::none())
       .def("quantiles", &quantiles, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("probabilities"))
+           nb::arg("probabilities"), nb::arg("weights").none() = nb::none())
       .def("p_values", &p_values, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("outcomes"))
+           nb::arg("outcomes"), nb::arg("weights").none() = nb::none())
+      .def("learnt_weights", &learnt_weights, nb::arg("table"))
       .def("scores", &scores, nb::arg("table"), nb::arg("predictions").none(), nb::arg("outcomes"))
       .def("parameters", &parameters, nb::arg("table"), nb::arg("predictions").none())
       .def("half_widths", &half_widths, nb::arg("table"), nb::arg("predictions").none(), nb::arg("scores"))
       .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
       .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
            nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none(),
-           nb::arg("labels").none() = nb::none())
+           nb::arg("labels").none() = nb::none(), nb::arg("weights").none() = nb::none())
       .def("find_integers", &find_integers, nb::arg("labels"))
       .def("find_labels", &find_labels, nb::arg("labels"), nb::arg("rows"))
       .def("quantile_groups", &quantile_groups, nb::arg("groups"))

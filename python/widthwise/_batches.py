@@ -21,6 +21,7 @@ from ._model import features_of, not_fitted
 from ._options import Levels
 from ._predictor import Predictor
 from ._tables import Floats
+from ._weights import checked
 
 if TYPE_CHECKING:
     from ._regressor import WidthwiseRegressor
@@ -104,6 +105,10 @@ def _predictions(model: _core.Model, batch: Any) -> Floats | None:
     return _number(batch, model.prediction) if model.needs_predictions else None
 
 
+def _weights(model: _core.Model, batch: Any) -> Floats | None:
+    return checked(_number(batch, model.weight), len(batch)) if model.needs_weights else None
+
+
 def group_column(model: _core.Model, groups: str | None) -> str | None:
     """The column of groups: by default the one that the model was fitted with."""
     if groups is None and not model.group and model.calibration.grouped:
@@ -112,7 +117,8 @@ def group_column(model: _core.Model, groups: str | None) -> str | None:
 
 
 def needed_columns(model: _core.Model, *more: str | None) -> list[str]:
-    names = [*model.features, *([model.prediction] if model.needs_predictions else []), *filter(None, more)]
+    names = [*model.features, *([model.prediction] if model.needs_predictions else [])]
+    names += [*([model.weight] if model.needs_weights else []), *filter(None, more)]
     return list(dict.fromkeys(names))
 
 
@@ -151,7 +157,8 @@ class Intervals:
         table = _features(model, batch)
         predictions = _predictions(model, batch)
         labels = None if self.groups is None else batch[self.groups]
-        made, bounds = model.intervals(table, predictions, for_prediction(model, labels, table.rows), self.levels)
+        groups = for_prediction(model, labels, table.rows)
+        made, bounds = model.intervals(table, predictions, groups, self.levels, _weights(model, batch))
         columns = [] if predictions is not None else [made]
         for j in range(len(self.levels)):
             columns += [bounds[:, 0, j], bounds[:, 1, j]]
@@ -273,7 +280,8 @@ class Calibrating:
         outcomes = np.ascontiguousarray(outcomes)
         groups = None if self.groups is None else for_calibration(batch[self.groups], table.rows)
         numbers, labels = (None, None) if groups is None else groups
-        model.calibrate(scored.scores, table, predictions, numbers, outcomes, 0, keys, labels)
+        weights = _weights(model, batch)
+        model.calibrate(scored.scores, table, predictions, numbers, outcomes, 0, keys, labels, weights)
         scored.residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
         scored.rows.merge(model.sketch(table, outcomes))
 

@@ -108,11 +108,12 @@ def evaluate(
     groups: Any,
     outcomes: Floats,
     levels: list[float],
+    weights: Floats | None = None,
 ) -> Evaluation:
     """Evaluate a model; weak places are searched in the features that it was fitted with."""
     if groups is not None:
         groups = model.quantile_groups(groups)
-    predictions, intervals = model.intervals(table, y_pred, groups, levels)
+    predictions, intervals = model.intervals(table, y_pred, groups, levels, weights)
     return _evaluate(intervals, outcomes, levels, table, model=model, predictions=predictions, groups=groups)
 
 

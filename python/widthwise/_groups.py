@@ -32,7 +32,7 @@ def column_of(model: _core.Model, X: Any, groups: Any) -> Any:
     with, if X has it."""
     if isinstance(groups, str):
         return X[groups]
-    if groups is None and model.group and model.group in _names(X):
+    if groups is None and model.group and model.group in names_of(X):
         return X[model.group]
     return groups
 
@@ -95,7 +95,7 @@ def _read(groups: Any, rows: int) -> NDArray[np.int64] | _Texts:
     return _Texts(labels, codes)
 
 
-def _names(X: Any) -> list[Any]:
+def names_of(X: Any) -> list[Any]:
     """The names of the columns of a table, if it has names."""
     for names in (getattr(X, "columns", None), getattr(X, "column_names", None)):
         if names is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _core, _tables
+from . import _core, _tables, _weights
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
 from ._groups import Groups, column_of
@@ -207,6 +207,8 @@ class Localizer(HasModel):
         calibrated_later: int = 0,
         groups: Groups | None = None,
         group: str = "",
+        weights: Floats | None = None,
+        weight: str = "",
     ) -> None:
         table = features.table
         options = {
@@ -246,6 +248,7 @@ class Localizer(HasModel):
                 cv_predictions=y_pred if cross_validated else None,
                 groups=None if groups is None else groups.numbers,
                 labels=None if groups is None else groups.labels,
+                weights=weights,
                 columns=_core.FitColumns(
                     target=target,
                     prediction=prediction,
@@ -253,6 +256,7 @@ class Localizer(HasModel):
                     calibrated_later=calibrated_later,
                     categories=features.categories,
                     group=group,
+                    weight=weight,
                 ),
                 options=options,
                 trainers=trainers,
@@ -354,6 +358,7 @@ class Localizer(HasModel):
         y_pred: Any,
         *,
         groups: Any = None,
+        weights: Any = None,
         key: Any = None,
         calibration: Calibration | None = None,
     ) -> Calibration:
@@ -367,6 +372,9 @@ class Localizer(HasModel):
             and format.
         groups : array-like, optional
             Labels of groups, to calibrate each separately (Mondrian): text, integers or booleans. Every row of a calibration has a group, or none has.
+        weights : array-like of shape (n,) or str, optional
+            Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
+            default the column of the fit, if X has it.
         key : array-like of int, optional
             A number for each row that no other row has, in this call or another: then the order of the rows and their
             partition into calls do not matter.
@@ -376,7 +384,8 @@ class Localizer(HasModel):
         calibration = calibration if calibration is not None else Calibration()
         model = self._fitted_model()
         found = column_of(model, X, groups)
-        add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration")
+        ratios = _weights.column_of(model, X, weights)
+        add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration", ratios)
         return calibration
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _core, _groups, _tables
+from . import _core, _groups, _tables, _weights
 from ._options import file_of
 from ._tables import Floats
 
@@ -130,6 +130,7 @@ def add_rows(
     y: Any,
     key: Any = None,
     replace: str = "replace=True",
+    weights: Any = None,
 ) -> None:
     """Add rows to a calibration. Rows used to fit the model or already in the calibration set are rejected; the error
     message suggests `replace`."""
@@ -141,9 +142,10 @@ def add_rows(
     keys = None if key is None else _tables.keys(key, table.rows)
     group_of_row = _groups.for_calibration(groups, table.rows)
     numbers, labels = (None, None) if group_of_row is None else group_of_row
+    ratios = _weights.for_model(model, weights, table.rows)
     with calibration._lock:
         model.require_new_rows(rows, calibration._rows, replace)
-        model.calibrate(calibration._core, table, y_pred, numbers, outcomes, first_row, keys, labels)
+        model.calibrate(calibration._core, table, y_pred, numbers, outcomes, first_row, keys, labels, ratios)
         calibration._rows.merge(rows)
     residuals = outcomes - (model.predictions(table) if y_pred is None else y_pred)
     if warning := model.in_sample_warning(residuals):

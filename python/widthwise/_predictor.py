@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _core, _tables
+from . import _core, _tables, _weights
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
 from ._groups import column_of, for_prediction
@@ -107,6 +107,7 @@ class Predictor(HasModel):
         *,
         confidence_level: Levels | None = None,
         groups: Any = None,
+        weights: Any = None,
         as_frame: bool = False,
     ) -> Any:
         """Predictions and intervals.
@@ -122,6 +123,9 @@ class Predictor(HasModel):
             Labels of the groups of the rows, or the name of their column in X, if the calibration has groups. By
             default the column of X that the model was fitted with. A group without calibration rows gets infinite
             intervals, unless small groups are pooled.
+        weights : array-like of shape (n,) or str, optional
+            Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
+            default the column of the fit, if X has it.
         as_frame : bool, default=False
             Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
             so on, as ``widthwise predict`` names them.
@@ -134,17 +138,23 @@ class Predictor(HasModel):
         """
         levels = self._checked_levels(confidence_level)
         table, predictions = self._inputs(X, y_pred)
-        made, bounds = self._model.intervals(table, predictions, self._groups(X, groups, table.rows), levels)
+        numbers = self._groups(X, groups, table.rows)
+        made, bounds = self._model.intervals(
+            table, predictions, numbers, levels, self._weights(X, weights, table.rows)
+        )
         return interval_frame(made, bounds, levels, X) if as_frame else (made, bounds)
 
-    def predict_p(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None) -> Floats:
+    def predict_p(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, weights: Any = None) -> Floats:
         """Return the conformal p-values of outcomes y; small for unusual outcomes."""
         table, predictions = self._inputs(X, y_pred)
         outcomes = _tables.numbers(y, "y", table.rows)
         self._warn_if_uncalibrated(stacklevel=3)
-        return self._model.p_values(table, predictions, self._groups(X, groups, table.rows), outcomes)
+        ratios = self._weights(X, weights, table.rows)
+        return self._model.p_values(table, predictions, self._groups(X, groups, table.rows), outcomes, ratios)
 
-    def predict_quantile(self, X: Any, quantiles: Levels, y_pred: Any = None, *, groups: Any = None) -> Floats:
+    def predict_quantile(
+        self, X: Any, quantiles: Levels, y_pred: Any = None, *, groups: Any = None, weights: Any = None
+    ) -> Floats:
         """Quantiles of the outcome, of shape (n, k).
 
         An outcome is below a quantile t >= 0.5 with probability at least t, and above a quantile t < 0.5 with
@@ -153,23 +163,41 @@ class Predictor(HasModel):
         table, predictions = self._inputs(X, y_pred)
         self._warn_if_uncalibrated(stacklevel=3)
         numbers = self._groups(X, groups, table.rows)
-        return self._model.quantiles(table, predictions, numbers, levels_of(quantiles, []))
+        ratios = self._weights(X, weights, table.rows)
+        return self._model.quantiles(table, predictions, numbers, levels_of(quantiles, []), ratios)
 
     def evaluate(
-        self, X: Any, y: Any, y_pred: Any = None, *, confidence_level: Levels | None = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        y_pred: Any = None,
+        *,
+        confidence_level: Levels | None = None,
+        groups: Any = None,
+        weights: Any = None,
     ) -> Evaluation:
         """Measure coverage and width on rows that the model has not seen."""
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.outcomes(y, table.rows)
         self._model.check_outcomes(outcomes)
-        evaluation = evaluate(self._model, table, predictions, self._groups(X, groups, table.rows), outcomes, levels)
+        ratios = self._weights(X, weights, table.rows)
+        numbers = self._groups(X, groups, table.rows)
+        evaluation = evaluate(self._model, table, predictions, numbers, outcomes, levels, ratios)
         if seen := evaluation["seen"]:
             warnings.warn(seen["text"], UserWarning, stacklevel=2)
         return evaluation
 
     def calibrated(
-        self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, key: Any = None, replace: bool = False
+        self,
+        X: Any,
+        y: Any,
+        y_pred: Any = None,
+        *,
+        groups: Any = None,
+        weights: Any = None,
+        key: Any = None,
+        replace: bool = False,
     ) -> Predictor:
         """Return this predictor with new rows added to its calibration set, or with these rows only.
 
@@ -182,6 +210,9 @@ class Predictor(HasModel):
             Labels of groups, or the name of their column in X, to calibrate each group separately (Mondrian). By
             default the column of X that the model was fitted with. All rows of a calibration have groups or none; to start with
             groups, use ``replace=True``.
+        weights : array-like of shape (n,) or str, optional
+            Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
+            default the column of the fit, if X has it.
         key : array-like of int, optional
             Unique number of each row, across calls. The result is then identical to the byte for any order of the rows
             and any split into calls. By default rows are identified by the content of the table and their position.
@@ -189,7 +220,9 @@ class Predictor(HasModel):
             Discard the existing calibration set and use only these rows.
         """
         calibration = Calibration() if replace else self.calibration
-        add_rows(self._model, calibration, *self._inputs(X, y_pred), column_of(self._model, X, groups), y, key)
+        found = column_of(self._model, X, groups)
+        ratios = _weights.column_of(self._model, X, weights)
+        add_rows(self._model, calibration, *self._inputs(X, y_pred), found, y, key, weights=ratios)
         return Predictor._of(self._model.with_calibration(calibration._core, calibration._rows), self._origin)
 
     def _checked_levels(self, confidence_level: Levels | None) -> list[float]:
@@ -204,6 +237,10 @@ class Predictor(HasModel):
     def _groups(self, X: Any, groups: Any, rows: int) -> NDArray[np.int64] | None:
         """Groups of rows to predict; warn of those without a calibrated group."""
         return for_prediction(self._model, column_of(self._model, X, groups), rows, stacklevel=3)
+
+    def _weights(self, X: Any, weights: Any, rows: int) -> Floats | None:
+        """Weights of rows, if the model needs them."""
+        return _weights.for_model(self._model, _weights.column_of(self._model, X, weights), rows)
 
     def _warn_if_uncalibrated(self, stacklevel: int) -> bool:
         why = self._model.uncalibrated()

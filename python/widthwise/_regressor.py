@@ -25,7 +25,7 @@ except ImportError as error:
         "Localizer, Calibration and Predictor do without"
     ) from error
 
-from . import _core, _tables
+from . import _core, _tables, _weights
 from ._engine import logger
 from ._evaluation import Evaluation
 from ._groups import Groups, column_of, for_calibration
@@ -193,7 +193,14 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     # ---- fitting
 
     def fit(
-        self, X: Any, y: Any, *, y_pred: Any = None, y_pred_cv: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        y_pred: Any = None,
+        y_pred_cv: Any = None,
+        groups: Any = None,
+        weights: Any = None,
     ) -> WidthwiseRegressor:
         """Fit estimator, localizer and calibration.
 
@@ -216,6 +223,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Labels of groups, or the name of their column in X: text, integers or booleans. Each group is calibrated
             separately (Mondrian), so coverage holds in every group. A group without enough calibration rows gets
             infinite intervals and a warning, see `pool_groups`. A column of X stays a feature.
+        weights : array-like of shape (n,) or str, optional
+            Likelihood ratios for covariate shift, or the name of their column in X, which stays a feature: how much
+            more often a row like this occurs in the population to predict than among these rows, up to a factor.
+            Calibration rows count by their weight; training does not use it. `predict_interval` then needs the weights
+            of its rows, with the same factor.
 
         Returns
         -------
@@ -223,18 +235,21 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             This one.
         """
         fitted = self._as_it_is()
-        fitted._fit(X, y, y_pred, y_pred_cv, groups)
+        fitted._fit(X, y, y_pred, y_pred_cv, groups, weights)
         with self._lock():
             parameters = {name: value for name, value in dict(vars(self)).items() if not name.endswith("_")}
             learnt = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
             self.__dict__ = parameters | learnt  # one assignment, so that no thread sees half of it
         return self
 
-    def _fit(self, X: Any, y: Any, y_pred: Any, y_pred_cv: Any, groups: Any) -> None:
+    def _fit(self, X: Any, y: Any, y_pred: Any, y_pred_cv: Any, groups: Any, weights: Any) -> None:
         target = _tables.name_of(y, "y")
         group = groups if isinstance(groups, str) else _tables.name_of(groups, "")
         if isinstance(groups, str):
             groups = X[groups]
+        weight = weights if isinstance(weights, str) else _tables.name_of(weights, "")
+        if isinstance(weights, str):
+            weights = X[weights]
         if groups is None and self.pool_groups != "none":
             raise ValueError("pool_groups pools small groups; pass the labels of the rows as groups= to fit")
         X, y = self._validated(X, y)
@@ -242,6 +257,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             _core.check_outcomes(y, range_of(self.outcome_range))
         n = len(y)
         labels = for_calibration(groups, n)
+        ratios = _weights.checked(weights, n)
         share = self._calibration_share(n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         frozen = self._is_prefit()
@@ -252,10 +268,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         options: dict[str, Any] = {"target": target, "prediction": "y_pred"}
         if labels is not None:
             options["group"] = group or _unused("group", features.table.names)
+        if ratios is not None:
+            options["weight"] = weight or _unused("weight", features.table.names)
         self.estimator_ = None
 
         if y_pred is not None or y_pred_cv is not None or frozen:
-            options["groups"] = labels
+            options |= {"groups": labels, "weights": ratios}
             model = self._fit_to_predictions(X, features, y, share, localizer, options, y_pred, y_pred_cv)
         elif self.estimator is None:
             if not isinstance(self.cv, Integral):
@@ -271,11 +289,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 calibration_size=share,
                 may_be_exact=True,
                 groups=labels,
+                weights=ratios,
                 **options,
             )
             model = localizer._model
         else:
-            model = self._fit_estimator(X, features, y, share, seed, localizer, options, labels)
+            model = self._fit_estimator(X, features, y, share, seed, localizer, options, labels, ratios)
         if model.needs_predictions and hasattr(self, "n_features_in_"):
             model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
         self.predictor_ = Predictor._of(model)
@@ -349,6 +368,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         localizer: Localizer,
         options: dict[str, Any],
         groups: Groups | None,
+        weights: Floats | None,
     ) -> _core.Model:
         """Cross-fit the estimator, train on its out-of-sample errors and calibrate with the remaining rows."""
         n = len(y)
@@ -371,6 +391,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             cross_validated=True,
             calibrated_later=len(held),
             groups=None if groups is None else Groups(groups.numbers[rows][predicted], groups.labels),
+            weights=None if weights is None else weights[rows][predicted],
             **options,
         )
         model = localizer._model
@@ -382,7 +403,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held_pred = self._predictions(self.estimator_, held_X)
         numbers = None if groups is None else groups.numbers[held]
         labels = None if groups is None else groups.labels
-        model.calibrate(core, held_table, held_pred, numbers, y[held], first_row_of(features.table, y), None, labels)
+        ratios = None if weights is None else weights[held]
+        first_row = first_row_of(features.table, y)
+        model.calibrate(core, held_table, held_pred, numbers, y[held], first_row, None, labels, ratios)
         return model.with_calibration(core, model.sketch(held_table, y[held]))
 
     def _cross_fit(self, X: Any, y: Floats, cv: Any) -> tuple[Any, Floats]:
@@ -415,7 +438,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return rows, predictions[rows]
 
     def conformalize(
-        self, X: Any, y: Any, *, y_pred: Any = None, groups: Any = None, replace: bool = False
+        self, X: Any, y: Any, *, y_pred: Any = None, groups: Any = None, weights: Any = None, replace: bool = False
     ) -> WidthwiseRegressor:
         """Add rows that no model was fitted on to the calibration set.
 
@@ -429,6 +452,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups : array-like of shape (n,) or str, optional
             Labels of their groups, or the name of their column in X, if the model was fitted with groups. By default
             the column of the fit, if X has it. New labels become new groups.
+        weights : array-like of shape (n,) or str, optional
+            Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
+            default the column of the fit, if X has it.
         replace : bool, default=False
             Discard the existing calibration set.
 
@@ -439,9 +465,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock():
             now = self._as_it_is()
-            groups = column_of(now._fitted_predictor()._model, X, groups)
+            groups, weights = now._columns(X, groups, weights)
             X, predictions = now._inputs(X, y_pred)
-            self.predictor_ = now.predictor_.calibrated(X, y, predictions, groups=groups, replace=replace)
+            self.predictor_ = now.predictor_.calibrated(
+                X, y, predictions, groups=groups, weights=weights, replace=replace
+            )
         return self
 
     # ---- prediction
@@ -459,6 +487,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         y_pred: Any = None,
         groups: Any = None,
+        weights: Any = None,
         as_frame: bool = False,
     ) -> Any:
         """Predictions and intervals.
@@ -473,6 +502,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups : array-like of shape (n,) or str, optional
             Labels of the groups of the rows, or the name of their column in X, if the model was fitted with groups. By
             default the column of the fit, if X has it.
+        weights : array-like of shape (n,) or str, optional
+            Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
+            default the column of the fit, if X has it.
         as_frame : bool, default=False
             Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
             so on, as ``widthwise predict`` names them.
@@ -485,32 +517,41 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             rows.
         """
         now = self._as_it_is()
-        groups = column_of(now._fitted_predictor()._model, X, groups)
+        groups, weights = now._columns(X, groups, weights)
         X, predictions = now._inputs(X, y_pred)
         return now.predictor_.predict_interval(
-            X, predictions, confidence_level=confidence_level, groups=groups, as_frame=as_frame
+            X, predictions, confidence_level=confidence_level, groups=groups, weights=weights, as_frame=as_frame
         )
 
-    def predict_p(self, X: Any, y: Any, *, y_pred: Any = None, groups: Any = None) -> Floats:
+    def predict_p(self, X: Any, y: Any, *, y_pred: Any = None, groups: Any = None, weights: Any = None) -> Floats:
         """The p-values of outcomes y: a p-value is at most t with probability at most t (marginal)."""
         now = self._as_it_is()
-        groups = column_of(now._fitted_predictor()._model, X, groups)
+        groups, weights = now._columns(X, groups, weights)
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.predict_p(X, y, predictions, groups=groups)
+        return now.predictor_.predict_p(X, y, predictions, groups=groups, weights=weights)
 
-    def predict_quantile(self, X: Any, quantiles: Levels, *, y_pred: Any = None, groups: Any = None) -> Floats:
+    def predict_quantile(
+        self, X: Any, quantiles: Levels, *, y_pred: Any = None, groups: Any = None, weights: Any = None
+    ) -> Floats:
         """Quantiles of the outcome, of shape (n, k).
 
         An outcome lies below a quantile of t >= 0.5 with probability at least t, above one of t < 0.5 with probability
         at least 1 - t.
         """
         now = self._as_it_is()
-        groups = column_of(now._fitted_predictor()._model, X, groups)
+        groups, weights = now._columns(X, groups, weights)
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.predict_quantile(X, quantiles, predictions, groups=groups)
+        return now.predictor_.predict_quantile(X, quantiles, predictions, groups=groups, weights=weights)
 
     def evaluate(
-        self, X: Any, y: Any, *, confidence_level: Levels | None = None, y_pred: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        confidence_level: Levels | None = None,
+        y_pred: Any = None,
+        groups: Any = None,
+        weights: Any = None,
     ) -> Evaluation:
         """Measure coverage and width on rows the model was not fitted on, with a verdict.
 
@@ -520,9 +561,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             A dict that prints as a table.
         """
         now = self._as_it_is()
-        groups = column_of(now._fitted_predictor()._model, X, groups)
+        groups, weights = now._columns(X, groups, weights)
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.evaluate(X, y, predictions, confidence_level=confidence_level, groups=groups)
+        return now.predictor_.evaluate(
+            X, y, predictions, confidence_level=confidence_level, groups=groups, weights=weights
+        )
 
     # ---- files
 
@@ -635,6 +678,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.estimator_ is None:
             raise ValueError("the model was fitted to given predictions; pass the predictions of these rows as y_pred")
         return X, self._predictions(self.estimator_, X)
+
+    def _columns(self, X: Any, groups: Any, weights: Any) -> tuple[Any, Any]:
+        """The groups and weights of rows, given or from the columns of the fit."""
+        model = self._fitted_predictor()._model
+        return column_of(model, X, groups), _weights.column_of(model, X, weights)
 
     def _checks(self) -> dict[str, Any]:
         """The checks of scikit-learn for a matrix; an estimator checks missing values itself."""

@@ -77,7 +77,7 @@ def export(
     Raises
     ------
     ValueError
-        For models that a graph cannot represent: calibrations with groups, the transform mixture, nearest neighbours.
+        For models that a graph cannot represent: calibrations with groups or weights, the transform mixture, nearest neighbours.
 
     Notes
     -----
@@ -254,6 +254,11 @@ def _refuse(model: _core.Model, base: Any, localizer: Any) -> None:
                 f"the {part} is of the kind {function['kind']}, which ONNX has no operator for; fit with the base "
                 "model trees, or with predictions of another model as an input of the graph"
             )
+    if model.weighted:
+        raise ValueError(
+            "the calibration has weights, but a graph has one quantile for all rows; export a model fitted without "
+            "weights"
+        )
     if model.calibration.grouped:
         raise ValueError(
             "the calibration has groups, but a graph has one quantile for all rows; export a predictor calibrated "

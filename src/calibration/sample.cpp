@@ -9,6 +9,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
 #include <widthwise/random.hpp>
+#include <widthwise/weights.hpp>
 
 #include "calibration/checks.hpp"
 #include "calibration/group_index.hpp"
@@ -414,6 +415,23 @@ std::vector<std::int64_t> Calibration::groups() const {
 
 bool Calibration::weighted() const {
   return std::ranges::any_of(samples_, [](const auto& group) { return group.second.weighted; });
+}
+
+std::uint64_t Calibration::effective_rows() const {
+  if (!weighted()) return rows_kept();
+  std::vector<double> weights;
+  for (const auto& [group, sample] : samples_) {
+    for (const Entry& entry : kept(group, sample)) weights.push_back(entry.weight);
+  }
+  return static_cast<std::uint64_t>(effective_sample_size(weights));
+}
+
+std::uint64_t Calibration::effective_rows(std::int64_t group) const {
+  const auto found = samples_.find(group);
+  if (found == samples_.end() || !found->second.weighted) return rows_in(group);
+  std::vector<double> weights;
+  for (const Entry& entry : kept(group, found->second)) weights.push_back(entry.weight);
+  return static_cast<std::uint64_t>(effective_sample_size(weights));
 }
 
 std::optional<std::uint64_t> Calibration::duplicate() const {

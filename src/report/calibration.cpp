@@ -18,7 +18,7 @@ std::string level_percent(double level) { return internal::significant(100 * lev
 
 std::string infinite_warning(const Model& model, const Level& level) {
   const Guarantee& guarantee = model.parts().guarantee;
-  const std::uint64_t rows = model.parts().calibration.rows_kept();
+  const std::uint64_t rows = model.parts().calibration.effective_rows();
   const std::uint64_t needed = guarantee.min_rows(level);
   if (model.parts().calibration.grouped()) {
     const internal::QuantileSizes sizes(model, level);
@@ -31,7 +31,8 @@ std::string infinite_warning(const Model& model, const Level& level) {
   }
   if (rows >= needed) return "";
   return "intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite: the level needs " +
-         count_of(needed, "calibration row") + ", the model has " + count(rows);
+         count_of(needed, "calibration row") + ", the model has " + count(rows) +
+         (model.weighted() ? ", the effective sample size of its weighted rows" : "");
 }
 
 std::string grouped_coverage(const Model& model, const Level& level) {
@@ -56,6 +57,7 @@ std::string to_text(const CalibrationReport& report) {
   std::string text = internal::printable(report.file) + ": calibrated with " + count_of(calibration.rows_seen(), "row");
   if (report.rows_added < calibration.rows_seen()) text += ", of which " + count(report.rows_added) + " are new";
   if (calibration.grouped()) text += ", in " + count_of(calibration.groups().size(), "group");
+  if (calibration.weighted()) text += ", weighted (effective sample size " + count(calibration.effective_rows()) + ")";
   text += ".\n";
   if (const std::string pooled = internal::pooled_text(report.model); !pooled.empty()) {
     text += internal::wrapped(pooled + ".") + "\n";
@@ -67,12 +69,13 @@ std::string to_text(const CalibrationReport& report) {
       continue;
     }
     const std::uint64_t needed = parts.guarantee.min_rows(level);
-    if (calibration.rows_kept() < needed) {
+    const std::uint64_t rows = calibration.effective_rows();
+    if (rows < needed) {
       text += intervals + " are infinite: the level needs " + count_of(needed, "calibration row") + ".\n";
       continue;
     }
-    const CoverageSpread spread = coverage_spread(level, calibration.rows_kept(), kSpreadConfidence, parts.guarantee);
-    text += intervals + " cover " + internal::percent_range(spread.low, spread.high) +
+    const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
+    text += intervals + (calibration.weighted() ? " cover about " : " cover ") + internal::percent_range(spread.low, spread.high) +
             " of new outcomes, with 95% confidence.\n";
   }
   return text;
@@ -84,13 +87,14 @@ std::string to_json(const CalibrationReport& report) {
   for (const Level& level : parts.levels) {
     levels.push_back({{"level", level.value()}});
     levels.back().update(
-        json_of(coverage_spread(level, parts.calibration.rows_kept(), kSpreadConfidence, parts.guarantee)));
+        json_of(coverage_spread(level, parts.calibration.effective_rows(), kSpreadConfidence, parts.guarantee)));
   }
   return internal::dump({{"model", report.file},
                          {"rows_added", report.rows_added},
                          {"groups", parts.calibration.grouped() ? internal::groups_json(report.model) : Json(nullptr)},
                          {"rows_seen", parts.calibration.rows_seen()},
                          {"rows_kept", parts.calibration.rows_kept()},
+                         {"effective_rows", parts.calibration.effective_rows()},
                          {"guarantee", json_of(parts.guarantee)},
                          {"levels", levels}});
 }

@@ -194,7 +194,8 @@ EvaluatedModel EvaluatedModel::of(const Model& model) {
   const ModelParts& parts = model.parts();
   const auto goal = parts.notes.find("goal");
   return {.level = parts.levels.front(),
-          .calibration_rows = parts.calibration.rows_kept(),
+          .calibration_rows = parts.calibration.effective_rows(),
+          .weighted = model.weighted(),
           .goal = goal == parts.notes.end() ? "" : goal->second,
           .one_width = parts.rule.parameter_count() == 0};
 }

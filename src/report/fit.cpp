@@ -74,6 +74,7 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
           " in the hold-out\n";
   text += "  calibration rows  " + count(report.calibration_rows);
   if (parts.calibration.grouped()) text += ", in " + count_of(parts.calibration.groups().size(), "group");
+  if (result.model.weighted()) text += ", weighted (effective sample size " + count(report.effective_rows) + ")";
   text += "\n";
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
           " - prediction| out of sample\n\n";
@@ -91,7 +92,9 @@ std::string to_json(const FitResult& result, const std::optional<FitFiles>& file
                {"features", parts.features},
                {"fit_rows", report.fit_rows},
                {"holdout_rows", report.holdout_rows},
+               {"weight", internal::or_null(parts.weight)},
                {"calibration_rows", report.calibration_rows},
+               {"effective_rows", report.effective_rows},
                {"base_error", report.base_error},
                {"level", parts.levels.front().value()},
                {"chosen", goal_json(report.chosen)},

@@ -16,7 +16,7 @@ QuantileSizes::QuantileSizes(const Model& model, const Level& level) {
   };
   for (const std::int64_t group : calibration.groups()) {
     const bool pooled = model.quantile_group(group) == kRestGroup;
-    const std::uint64_t rows = model.quantile_rows(group);
+    const std::uint64_t rows = calibration.weighted() ? calibration.effective_rows(group) : model.quantile_rows(group);
     if (pooled) {
       ++pooled_groups;
       pooled_rows = rows;

@@ -48,7 +48,8 @@ std::string calibration_text(const Model& model) {
     text += ", of which " + count(calibration.rows_kept()) + " are kept";
   }
   if (calibration.grouped()) text += ", in " + count_of(calibration.groups().size(), "group");
-  return calibration.weighted() ? text + ", weighted" : text;
+  if (!calibration.weighted()) return text;
+  return text + ", weighted (effective sample size " + count(calibration.effective_rows()) + ")";
 }
 
 /// "carrier (16), dest (105)"; empty if all features are numbers.
@@ -91,6 +92,8 @@ void add_model(Lines& lines, const Model& model) {
   }
   lines.add("fitted on", count_of(parts.fit_rows, "row"));
   lines.add("calibration", calibration_text(model));
+  if (!parts.weight.empty()) lines.add("weights", "column '" + printable(parts.weight) + "'");
+  if (parts.shift != nullptr) lines.add("weights", "learnt: " + parts.shift->describe().summary);
   if (!parts.group.empty()) lines.add("groups", "column '" + printable(parts.group) + "'");
   if (const std::string pooled = internal::pooled_text(model); !pooled.empty()) lines.add("pooled groups", pooled);
 }
@@ -101,7 +104,7 @@ void add_coverage(Lines& lines, const Model& model) {
   lines.add("guarantee", confidence ? "training-conditional: coverage of at least the level for " +
                                           percent(confidence->value()) + " of calibration sets"
                                     : "marginal: coverage of at least the level, on average over calibration sets");
-  const std::uint64_t rows = parts.calibration.rows_kept();
+  const std::uint64_t rows = parts.calibration.effective_rows();
   for (const Level& level : parts.levels) {
     if (parts.calibration.grouped()) {
       lines.add("level " + level.to_string(), grouped_coverage(model, level));
@@ -111,7 +114,8 @@ void add_coverage(Lines& lines, const Model& model) {
     const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
     lines.add("level " + level.to_string(), rows < needed
                                                 ? "infinite: needs " + count_of(needed, "calibration row")
-                                                : "covers " + internal::percent_range(spread.low, spread.high) +
+                                                : (parts.calibration.weighted() ? "covers about " : "covers ") +
+                                                      internal::percent_range(spread.low, spread.high) +
                                                       " of new outcomes, with 95% confidence");
   }
 }
@@ -133,7 +137,7 @@ Json levels_json(const ModelParts& parts) {
   for (const Level& level : parts.levels) {
     levels.push_back({{"level", level.value()}, {"min_rows", parts.guarantee.min_rows(level)}});
     levels.back().update(
-        json_of(coverage_spread(level, parts.calibration.rows_kept(), kSpreadConfidence, parts.guarantee)));
+        json_of(coverage_spread(level, parts.calibration.effective_rows(), kSpreadConfidence, parts.guarantee)));
   }
   return levels;
 }
@@ -162,6 +166,8 @@ std::string to_json(const ModelReport& report) {
                          {"prediction", internal::or_null(parts.prediction)},
                          {"group", internal::or_null(parts.group)},
                          {"pool_groups", parts.pool_groups},
+                         {"weight", internal::or_null(parts.weight)},
+                         {"shift", function_json(parts.shift.get())},
                          {"features", parts.features},
                          {"categories", categories_json(report.model)},
                          {"base", function_json(parts.base.get())},
@@ -178,7 +184,8 @@ std::string to_json(const ModelReport& report) {
                            {"groups", parts.calibration.groups().size()},
                            {"grouped", parts.calibration.grouped()},
                            {"by_group", parts.calibration.grouped() ? internal::groups_json(report.model) : Json()},
-                           {"weighted", parts.calibration.weighted()}}},
+                           {"weighted", parts.calibration.weighted()},
+                           {"effective_rows", parts.calibration.effective_rows()}}},
                          {"guarantee", json_of(parts.guarantee)},
                          {"levels", levels_json(parts)},
                          {"online", parts.online ? json_of(*parts.online) : Json(nullptr)},

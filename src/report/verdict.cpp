@@ -214,6 +214,14 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
   return verdict;
 }
 
+/// Coverage with weighted rows has no exact law, and it is right only as far as the weights are.
+void add_weights(OverallVerdict& verdict) {
+  if (verdict.mood != "broken") verdict.word += ", approximately";
+  verdict.evidence +=
+      " The calibration rows have weights, which count by their effective sample size, so this verdict is approximate. "
+      "It holds for the population of these test rows.";
+}
+
 }  // namespace
 
 std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
@@ -234,6 +242,7 @@ std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
   if (finite.empty()) return infinite_verdict(report, infinite);
   std::ranges::stable_sort(finite, {}, [&](std::size_t j) { return !is_main(report, j); });
   OverallVerdict verdict = low.empty() ? valid_verdict(report, finite) : too_low_verdict(report, low);
+  if (report.model->weighted) add_weights(verdict);
   if (infinite.empty()) return verdict;
   if (verdict.mood == "valid") verdict.word = "Valid, some infinite";
   if (verdict.mood != "broken") verdict.mood = "weak";

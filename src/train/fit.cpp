@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "message.hpp"
 #include "text.hpp"
 #include "train/fit/base_model.hpp"
 #include "train/fit/calibrate.hpp"
@@ -64,6 +65,19 @@ std::uint64_t pool_below(const FitOptions& options) {
   std::uint64_t rows = 1;
   for (const Level& level : options.levels) rows = std::max(rows, options.guarantee.min_rows(level));
   return rows;
+}
+
+/// Warn if the weights leave too few effective calibration rows for coverage to be near the level.
+void warn_of_weights(const Model& model, FitReport& report) {
+  if (!model.weighted() || report.calibration_rows == 0) return;
+  constexpr std::uint64_t kFew = 10;  // times as many rows as the level needs
+  const Level& level = model.parts().levels.front();
+  if (report.effective_rows >= kFew * model.parts().guarantee.min_rows(level)) return;
+  report.warnings.push_back(fmt::format(
+      "the weights leave an effective sample size of {} of {} calibration rows, so coverage at level {} varies widely "
+      "from calibration set to calibration set: the two populations hardly overlap. Add calibration rows like those to "
+      "predict",
+      report.effective_rows, report.calibration_rows, level.to_string()));
 }
 
 /// How the model was made, for its file.
@@ -125,6 +139,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .prediction = rows.base != nullptr ? "" : table.prediction,
                                 .group = table.group,
                                 .pool_groups = pool_below(options),
+                                .weight = table.weight,
                                 .base = rows.base,
                                 .localizer = holdout.retrain(chosen),
                                 .rule = chosen.goal.rule,
@@ -138,6 +153,8 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .fit_sketch = internal::sketch_of(table, rows.x.features(), rows.y, workers),
                                 .notes = notes_of(chosen.goal, table, base, localizer, options, settings, workers)});
   Model model = internal::calibrate(fitted, encoded, splits, workers, options.seed, report.warnings);
+  report.effective_rows = model.parts().calibration.effective_rows();
+  warn_of_weights(model, report);
   return {std::move(model), std::move(report)};
 }
 

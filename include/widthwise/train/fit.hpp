@@ -68,6 +68,8 @@ struct FitTable {
   std::span<const std::int64_t> groups = {};        ///< n numbers of groups, each calibrated separately; or empty
   const GroupLabels* labels = nullptr;              ///< labels of the groups; null if all are integers
   std::string group = {};                           ///< name of the column of group labels
+  std::span<const double> weights = {};             ///< n likelihood ratios for the calibration (ModelRows); or empty
+  std::string weight = {};                          ///< name of the column of likelihood ratios
 };
 
 /// Width and coverage of one goal on the hold-out at the first of FitOptions::levels. Each half is measured after
@@ -91,6 +93,7 @@ struct FitReport {
   std::optional<GoalReport> other;  ///< the opposite goal
   GoalReport fixed;                 ///< one width for all rows
   double base_error = 0;            ///< mean |y - f(x)| out of sample
+  std::uint64_t effective_rows = 0;  ///< effective sample size of the calibration rows; their number without weights
   std::vector<std::string> warnings;
 
   /// Width and coverage of the chosen goal, compared with one width for all rows and with the opposite goal.

@@ -12,6 +12,7 @@ struct CalibrationRows {
   std::vector<double> y;
   std::vector<double> predictions;
   std::vector<double> scores;
+  std::vector<double> weights;
 };
 
 CalibrationRows scored_rows(const Model& fitted, const FitTable& table, const TablePart& part) {
@@ -19,9 +20,14 @@ CalibrationRows scored_rows(const Model& fitted, const FitTable& table, const Ta
   CalibrationRows rows{.x = Rows(table.x, part.rows),
                        .y = taken(table.y, part.rows),
                        .predictions = std::vector<double>(part.rows.size()),
-                       .scores = std::vector<double>(part.rows.size())};
+                       .scores = std::vector<double>(part.rows.size()),
+                       .weights = std::vector<double>(part.rows.size())};
   if (!predicts) rows.predictions = taken(given_predictions(table), part.rows);
-  const ModelRows model_rows{rows.x.features(), predicts ? std::span<const double>() : rows.predictions};
+  const std::vector<double> given = table.weights.empty() ? std::vector<double>() : taken(table.weights, part.rows);
+  const ModelRows model_rows{.x = rows.x.features(),
+                             .predictions = predicts ? std::span<const double>() : rows.predictions,
+                             .weights = given};
+  fitted.weights(model_rows, rows.weights);
   fitted.scores(model_rows, rows.y, rows.scores);
   if (predicts) fitted.predictions(model_rows, rows.predictions);
   return rows;
@@ -36,7 +42,7 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
   Calibration own(Calibration::Options{.seed = seed});
   std::vector<double> residuals;
   for (std::size_t i = 0; i < rows.scores.size(); ++i) {
-    CalibrationRow row{.score = rows.scores[i], .above = rows.y[i] > rows.predictions[i]};
+    CalibrationRow row{.score = rows.scores[i], .above = rows.y[i] > rows.predictions[i], .weight = rows.weights[i]};
     if (!table.groups.empty()) row.group = table.groups[part.rows[i]];
     own.add(part.splitter.numbers()[i], row);
     residuals.push_back(rows.y[i] - rows.predictions[i]);

@@ -8,6 +8,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/transform.hpp>
 
+#include "calibration/checks.hpp"
 #include "message.hpp"
 #include "outcomes_outside.hpp"
 #include "printable.hpp"
@@ -46,6 +47,7 @@ void check_names(const FitTable& table) {
   check(table.target);
   check(table.prediction);
   check(table.group);
+  check(table.weight);
 }
 
 /// Likewise.
@@ -140,6 +142,37 @@ void check_groups(const FitTable& table, const FitOptions& options) {
   }
 }
 
+/// Weighted calibration has a marginal guarantee, and each group its own rows.
+void refuse_with_weights(const FitOptions& options) {
+  if (!options.guarantee.is_marginal()) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: guarantee {} is not available for weighted calibration; use the guarantee 'marginal', or "
+                     "fit without weights",
+                     options.guarantee.to_string());
+  }
+  if (options.pool_groups != 0) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "fit: weighted calibration cannot pool groups; fit without weights, or do not pool groups");
+  }
+}
+
+void check_weights(const FitTable& table, const FitOptions& options) {
+  if (table.weights.empty() && table.weight.empty()) return;
+  const std::size_t n = table.x.rows();
+  if (table.weights.size() != n || table.weight.empty()) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} weights in the column '{}'", n,
+                     table.weights.size(), printable(table.weight));
+  }
+  const auto bad = std::ranges::find_if_not(table.weights, valid_weight);
+  if (bad != table.weights.end()) {
+    throw make_error(ErrorCode::kBadData,
+                     "fit: row {} of '{}' is {}; expected a positive, finite likelihood ratio; drop rows of ratio 0, "
+                     "which do not occur in the population to predict",
+                     bad - table.weights.begin(), printable(table.weight), *bad);
+  }
+  refuse_with_weights(options);
+}
+
 /// All options and trainers as text.
 std::string settings_of(std::string text, const BaseTrainer* base, const LocalizerTrainer* localizer) {
   if (base != nullptr) text.append(", base ").append(base->name()).append(" ").append(base->settings());
@@ -179,6 +212,7 @@ std::string columns_of(const FitTable& table) {
     columns += (table.cv_predictions.empty() ? ", prediction " : ", cross-validated prediction ") + table.prediction;
   }
   if (!table.group.empty()) columns += ", group " + table.group;
+  if (!table.weight.empty()) columns += ", weight " + table.weight;
   return columns;
 }
 
@@ -202,6 +236,7 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
     }
     settings = FitOptions::table().checked_to_string(options);
     check_groups(table, options);
+    check_weights(table, options);
     check_values(table, options.outcome_range, base != nullptr || trains_localizer);
     check_categories(table, base, trains_localizer ? localizer : nullptr);
   });

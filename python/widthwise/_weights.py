@@ -1,0 +1,46 @@
+"""Weights of rows: likelihood ratios of the population to predict to that of the calibration rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core, _tables
+from ._groups import names_of
+from ._tables import Floats
+
+
+def column_of(model: _core.Model, X: Any, weights: Any) -> Any:
+    """The weights given, as numbers or as the name of a column of X. By default the column that the model was fitted
+    with, if X has it."""
+    if isinstance(weights, str):
+        return X[weights]
+    if weights is None and model.needs_weights and model.weight in names_of(X):
+        return X[model.weight]
+    return weights
+
+
+def checked(weights: Any, rows: int) -> Floats | None:
+    """Weights as positive, finite numbers."""
+    if weights is None:
+        return None
+    values = _tables.numbers(weights, "weights", rows)
+    bad = np.flatnonzero(~((values > 0) & np.isfinite(values)))
+    if len(bad):
+        raise ValueError(f"weights[{bad[0]}] is {values[bad[0]]}; expected a positive, finite likelihood ratio")
+    return values
+
+
+def for_model(model: _core.Model, weights: Any, rows: int) -> Floats | None:
+    """Weights of rows of a model, which needs them or has none."""
+    if weights is None:
+        if model.needs_weights:
+            raise ValueError(
+                f"the model has weights; pass the likelihood ratios of the rows, the column {model.weight!r}, as weights="
+            )
+        return None
+    if not model.needs_weights:
+        why = "learns its weights" if model.weighted else "was fitted without weights"
+        raise ValueError(f"the model {why}; do not pass weights")
+    return checked(weights, rows)
