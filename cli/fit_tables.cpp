@@ -75,8 +75,8 @@ void require_single_precision(MatrixView numbers, const std::vector<FitFeature>&
   }
 }
 
-/// Select the features, the target, the predictions, the weights and the groups, which come last; the labels of categories are added
-/// to those of the data.
+/// Select the features, the target, the predictions, the weights and the groups, which come last; the labels of
+/// categories are added to those of the data.
 void select(TableReader& reader, const FitColumnChoice& choice, const std::vector<FitFeature>& features,
             const std::string& table, FitData& data, GroupColumn& groups) {
   std::vector<SelectedColumn> selected;

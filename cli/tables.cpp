@@ -131,8 +131,8 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
 
 void require_weights(std::span<const double> weights, const std::filesystem::path& file, const std::string& column,
                      std::uint64_t first_row) {
-  const auto bad = std::find_if(weights.begin(), weights.end(),
-                                [](double weight) { return !(weight > 0) || std::isinf(weight); });
+  const auto bad =
+      std::find_if(weights.begin(), weights.end(), [](double weight) { return !(weight > 0) || std::isinf(weight); });
   if (bad == weights.end()) return;
   const auto row = first_row + static_cast<std::uint64_t>(bad - weights.begin());
   throw internal::make_error(ErrorCode::kBadData, "{}: row {}: the weight '{}' is {}; expected a positive number",

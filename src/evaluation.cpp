@@ -351,6 +351,26 @@ constexpr auto kPlaceNames = std::to_array<internal::Named<PlaceKind>>({
     {PlaceKind::kSlab, "slab"},
 });
 
+/// How many rows without weights estimate coverage at this level as well as the weighted rows of a group: the variance
+/// of a weighted mean of coverage, which is larger than that of the effective sample size if rows of large weight have
+/// large scores.
+std::uint64_t comparable_rows(const Calibration& calibration, std::int64_t group, const Level& level) {
+  std::vector<CalibrationRow> rows = calibration.rows(group);
+  std::ranges::sort(rows, {}, &CalibrationRow::score);
+  double total = 0;
+  for (const CalibrationRow& row : rows) total += row.weight;
+  double below = 0;
+  double variance = 0;
+  for (const CalibrationRow& row : rows) {
+    const double inside = below < level.value() * total ? 1 : 0;
+    below += row.weight;
+    const double share = row.weight / total * (inside - level.value());
+    variance += share * share;
+  }
+  const double rows_alike = level.value() * level.complement().value() / variance;
+  return std::min(calibration.effective_rows(group), static_cast<std::uint64_t>(rows_alike));
+}
+
 }  // namespace
 
 std::string_view name_of(Verdict verdict) { return internal::name_in(kVerdictNames, verdict); }
@@ -389,7 +409,7 @@ CalibrationRanks CalibrationRanks::of_weighted(const Calibration& calibration, c
   CalibrationRanks ranks{.row_groups = row_groups, .min_rows = guarantee.min_rows(level), .weighted = true};
   for (const std::int64_t group : calibration.groups()) {
     // Intervals of rows with small weights are finite even if the effective sample size is below the minimum.
-    const std::uint64_t rows = std::max(calibration.effective_rows(group), ranks.min_rows);
+    const std::uint64_t rows = std::max(comparable_rows(calibration, group, level), ranks.min_rows);
     ranks.groups.push_back(
         {.group = group, .rows = rows, .rank = guarantee.rank(level, rows), .label = calibration.label(group)});
   }

@@ -34,8 +34,7 @@ constexpr std::size_t kBlockNumbers = std::size_t{1} << 15U;
 /// How many quantiles of rows with groups are stored at a time.
 constexpr std::size_t kPartNumbers = std::size_t{1} << 16U;
 
-constexpr const char* kNoWeightedStreams =
-    "a stream has no weights, but this model has; track a model without weights";
+constexpr const char* kNoWeightedStreams = "a stream has no weights, but this model has; track a model without weights";
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "Model: " + what); }
 
@@ -478,9 +477,8 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
                                             : "the model has a base model; do not pass a prediction");
   }
   if (weight.has_value() != needs_weights()) {
-    refuse(ErrorCode::kInvalidArgument, needs_weights()
-                                            ? "the model has weights; pass the likelihood ratio of the row"
-                                            : "the model has no column of weights; do not pass a weight");
+    refuse(ErrorCode::kInvalidArgument, needs_weights() ? "the model has weights; pass the likelihood ratio of the row"
+                                                        : "the model has no column of weights; do not pass a weight");
   }
   double f = prediction.value_or(kNaN);
   if (!needs_predictions()) parts_.base->evaluate({x.data(), 1, features}, {&f, 1, 1});

@@ -27,6 +27,7 @@
 #include "support/numbers.hpp"
 #include "support/sealing.hpp"
 #include "support/statistics.hpp"
+#include "words.hpp"
 
 namespace widthwise {
 namespace {
@@ -282,6 +283,30 @@ Model golden_grouped_model() {
   return model.with_calibration(std::move(calibration));
 }
 
+/// The model of golden/model-6.safetensors: learnt weights.
+Model golden_weighted_model() {
+  ModelParts parts = golden_model().parts();
+  parts.shift = examples::trees(3, 1, 4, 2, 38);
+  parts.calibration = Calibration();
+  return examples::calibrated(Model(parts), examples::Table(60, 3, 33));
+}
+
+/// The model of format 1 with a column of weights.
+Model golden_model_with_weight_column() {
+  ModelParts parts = golden_model().parts();
+  parts.weight = "gewicht";
+  parts.calibration = Calibration();
+  const Model model(parts);
+  const examples::Table table(60, 3, 33);
+  std::vector<double> weights;
+  for (std::size_t i = 0; i < table.rows(); ++i) weights.push_back(0.5 + static_cast<double>(i % 7));
+  Calibration calibration;
+  ModelRows rows = table.for_model(model);
+  rows.weights = weights;
+  model.calibrate(calibration, rows, table.y, 0);
+  return model.with_calibration(std::move(calibration));
+}
+
 fs::path golden_state() { return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / "online-2.bin"; }
 
 /// The state of golden/online-2.bin: a stream in batches, one of which is pending in part.
@@ -309,6 +334,8 @@ TEST(ModelFile, DISABLED_WriteTheGoldenStateOfBatches) {
 TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat4) { save(golden_guaranteed_model(), golden_file(4)); }
 
 TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat5) { save(golden_categorical_model(), golden_file(5)); }
+
+TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat6) { save(golden_weighted_model(), golden_file(6)); }
 
 /// Load the golden file of a format; expect it to be small and to be written unchanged except for the format.
 Model golden_model_as_written(int format) {
@@ -462,6 +489,57 @@ TEST(ModelFile, TheGoldenFileOfFormat5IsReadIndefinitely) {
   }
 }
 
+TEST(ModelFile, TheGoldenFileOfFormat6IsReadIndefinitely) {
+  const Model model = golden_model_as_written(6);
+
+  EXPECT_TRUE(model.weighted());
+  EXPECT_FALSE(model.needs_weights());
+  EXPECT_TRUE(model.parts().calibration.weighted());
+  EXPECT_EQ(serialise(model), serialise(golden_weighted_model()));
+  const std::vector<double> x = {-1.5, 0.3, 0.2};
+  EXPECT_EQ(model.interval(x, 0.9).lower, golden_weighted_model().interval(x, 0.9).lower);
+}
+
+TEST(ModelFile, AColumnOfWeightsIsKept) {
+  const Model model = deserialise(serialise(golden_model_with_weight_column()));
+
+  EXPECT_EQ(model.parts().weight, "gewicht");
+  EXPECT_EQ(serialise(model), serialise(golden_model_with_weight_column()));
+  EXPECT_NE(score_fingerprint(model), score_fingerprint(golden_model()));
+}
+
+TEST(ModelFile, NothingInTheFieldsOfWeightsIsTrusted) {
+  const std::vector<std::byte> bytes = serialise(golden_model_with_weight_column());
+  const auto refused = [&](const char* why, const std::vector<std::byte>& from, const auto& spoil) {
+    Pieces pieces(from);
+    spoil(pieces);
+    EXPECT_NE(refusal_of(pieces.together()), "") << why;
+  };
+  refused("no name", bytes, [](Pieces& p) { p.text("weight") = ""; });
+  refused("weights without a column", bytes, [](Pieces& p) { p.header["__metadata__"].erase("weight"); });
+  refused("a guarantee", bytes, [](Pieces& p) { p.text("guarantee") = "0.95"; });
+  refused("pooled groups", bytes, [](Pieces& p) { p.text("pool_groups") = "9"; });
+  refused("both kinds of weights", serialise(golden_weighted_model()), [](Pieces& p) { p.text("weight") = "w"; });
+  refused("no function", bytes, [](Pieces& p) {
+    p.header["__metadata__"].erase("weight");
+    p.text("shift") = "none";
+  });
+  for (const int format : {3, 4, 5}) {
+    refused("an earlier format", bytes, [&](Pieces& p) { p.set_format(format); });
+  }
+  // Weights are the last words of a calibration without labels.
+  const std::vector<std::byte> good = golden_model_with_weight_column().parts().calibration.serialise();
+  for (const double weight : {kNaN, 0.0, -1.0, kInfinity}) {
+    std::vector<std::byte> calibration = good;
+    std::memcpy(calibration.data() + calibration.size() - 2 * sizeof(double), &weight, sizeof(double));
+    internal::seal_words(calibration);
+    refused("a weight that is not positive and finite", bytes, [&](Pieces& p) {
+      const auto at = p.header.at("calibration").at("data_offsets").at(0).get<std::size_t>();
+      std::memcpy(p.data.data() + at, calibration.data(), calibration.size());
+    });
+  }
+}
+
 TEST(ModelFile, NothingInCategoriesIsTrusted) {
   const std::vector<std::byte> bytes = serialise(golden_categorical_model());
   const auto refused = [&](const char* why, const std::function<void(Pieces&)>& spoil) {
@@ -603,7 +681,7 @@ TEST(ModelFile, SavingAndLoadingNameTheFile) {
   newer.append("new", "F4", {1}, "x");
   internal::write_file_atomically(file, newer.together());
   EXPECT_EQ(refusal(ErrorCode::kBadData),
-            file.string() + ": format 6 is newer than this program (5); update widthwise");
+            file.string() + ": format 7 is newer than this program (6); update widthwise");
   fs::remove(file);
   EXPECT_EQ(refusal(ErrorCode::kFile), file.string() + ": cannot be read: No such file or directory");
   EXPECT_THROW(save(model, folder / "no" / "model"), Error);

@@ -42,5 +42,5 @@
 #include <widthwise/train/tree_options.hpp>
 #include <widthwise/transform.hpp>
 #include <widthwise/trees.hpp>
-#include <widthwise/weights.hpp>
 #include <widthwise/version.hpp>
+#include <widthwise/weights.hpp>

@@ -139,9 +139,7 @@ class Predictor(HasModel):
         levels = self._checked_levels(confidence_level)
         table, predictions = self._inputs(X, y_pred)
         numbers = self._groups(X, groups, table.rows)
-        made, bounds = self._model.intervals(
-            table, predictions, numbers, levels, self._weights(X, weights, table.rows)
-        )
+        made, bounds = self._model.intervals(table, predictions, numbers, levels, self._weights(X, weights, table.rows))
         return interval_frame(made, bounds, levels, X) if as_frame else (made, bounds)
 
     def predict_p(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, weights: Any = None) -> Floats:

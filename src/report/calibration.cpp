@@ -75,8 +75,8 @@ std::string to_text(const CalibrationReport& report) {
       continue;
     }
     const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
-    text += intervals + (calibration.weighted() ? " cover about " : " cover ") + internal::percent_range(spread.low, spread.high) +
-            " of new outcomes, with 95% confidence.\n";
+    text += intervals + (calibration.weighted() ? " cover about " : " cover ") +
+            internal::percent_range(spread.low, spread.high) + " of new outcomes, with 95% confidence.\n";
   }
   return text;
 }

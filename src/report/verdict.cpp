@@ -217,9 +217,7 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
 /// Coverage with weighted rows has no exact law, and it is right only as far as the weights are.
 void add_weights(OverallVerdict& verdict) {
   if (verdict.mood != "broken") verdict.word += ", approximately";
-  verdict.evidence +=
-      " The calibration rows have weights, which count by their effective sample size, so this verdict is approximate. "
-      "It holds for the population of these test rows.";
+  verdict.headline += " This is approximate, because calibration rows have weights.";
 }
 
 }  // namespace

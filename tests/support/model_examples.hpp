@@ -188,6 +188,8 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   const bool grouped = model.parts().calibration.grouped();
   ModelRows rows{.x = {x.data(), kRows, features}, .groups = grouped ? groups : std::span<const std::int64_t>()};
   if (model.needs_predictions()) rows.predictions = kValues;
+  constexpr double kWeights[] = {1, 1e-300, 2, 1e300, 0.5, kInfinity};
+  if (model.needs_weights()) rows.weights = kWeights;
   const Answers found = answers(model, rows, model.parts().levels);
   for (std::size_t i = 0; i < found.lower.size(); ++i) {
     if (!(found.lower[i] <= found.upper[i])) throw std::logic_error("an interval that is none");
@@ -196,7 +198,8 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   model.p_values(rows, kValues, p_values);
   if (!grouped) {
     const auto prediction = model.needs_predictions() ? std::optional(kValues[2]) : std::nullopt;
-    const Interval alone = model.interval(rows.x.row(2), model.parts().levels[0], prediction);
+    const auto weight = model.needs_weights() ? std::optional(kWeights[2]) : std::nullopt;
+    const Interval alone = model.interval(rows.x.row(2), model.parts().levels[0], prediction, std::nullopt, weight);
     if (alone.upper < alone.lower) throw std::logic_error("an interval that is none");
   }
   if (model.parts().online) {

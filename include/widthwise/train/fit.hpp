@@ -90,9 +90,9 @@ struct FitReport {
   std::uint64_t holdout_rows = 0;
   std::uint64_t calibration_rows = 0;
   GoalReport chosen;
-  std::optional<GoalReport> other;  ///< the opposite goal
-  GoalReport fixed;                 ///< one width for all rows
-  double base_error = 0;            ///< mean |y - f(x)| out of sample
+  std::optional<GoalReport> other;   ///< the opposite goal
+  GoalReport fixed;                  ///< one width for all rows
+  double base_error = 0;             ///< mean |y - f(x)| out of sample
   std::uint64_t effective_rows = 0;  ///< effective sample size of the calibration rows; their number without weights
   std::vector<std::string> warnings;
 

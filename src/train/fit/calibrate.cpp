@@ -24,9 +24,8 @@ CalibrationRows scored_rows(const Model& fitted, const FitTable& table, const Ta
                        .weights = std::vector<double>(part.rows.size())};
   if (!predicts) rows.predictions = taken(given_predictions(table), part.rows);
   const std::vector<double> given = table.weights.empty() ? std::vector<double>() : taken(table.weights, part.rows);
-  const ModelRows model_rows{.x = rows.x.features(),
-                             .predictions = predicts ? std::span<const double>() : rows.predictions,
-                             .weights = given};
+  const ModelRows model_rows{
+      .x = rows.x.features(), .predictions = predicts ? std::span<const double>() : rows.predictions, .weights = given};
   fitted.weights(model_rows, rows.weights);
   fitted.scores(model_rows, rows.y, rows.scores);
   if (predicts) fitted.predictions(model_rows, rows.predictions);
