@@ -44,7 +44,8 @@ struct Evaluated {
   std::vector<std::vector<double>> lower;  // per level
   std::vector<std::vector<double>> upper;
   std::vector<double> by;
-  std::vector<std::int64_t> groups;  // whose quantiles the rows take; empty without groups
+  std::vector<std::int64_t> groups;    // whose quantiles the rows take; empty without groups
+  std::vector<std::int64_t> clusters;  // empty without clusters
   RowSketch sketch;
   std::vector<double> predictions;
   // A sample of the rows to search for weak places, and the features of these rows.
@@ -99,6 +100,7 @@ Evaluated evaluate_rows(const Model& model, const std::vector<Level>& levels, Mo
     all.outcomes.insert(all.outcomes.end(), outcomes.begin(), outcomes.end());
     all.predictions.insert(all.predictions.end(), predictions.begin(), predictions.end());
     for (const std::int64_t group : rows.groups) all.groups.push_back(model.quantile_group(group));
+    all.clusters.insert(all.clusters.end(), rows.clusters.begin(), rows.clusters.end());
     if (!by.empty()) all.by.insert(all.by.end(), table.column(by).begin(), table.column(by).end());
   }
   outside.require_none(table.file().string() + ": '" + target + "'");
@@ -132,6 +134,8 @@ EvaluationReport report_of(const Model& model, const std::vector<Level>& levels,
                           .seen = seen_rows(model, all.sketch),
                           .features = parts.features,
                           .by = arguments.by};
+  // A model without calibration rows has no verdict to count clusters for.
+  const auto clusters = parts.calibration.clustered() ? std::span(all.clusters) : std::span<const std::int64_t>();
   for (std::size_t j = 0; j < levels.size(); ++j) {
     IntervalRows rows{all.lower[j], all.upper[j], all.outcomes};
     if (!arguments.by.empty()) {
@@ -142,7 +146,7 @@ EvaluationReport report_of(const Model& model, const std::vector<Level>& levels,
     report.levels.push_back(
         evaluate(rows, levels[j],
                  CalibrationRanks::of(parts.calibration, levels[j], all.groups, parts.guarantee, parts.pool_groups),
-                 {all.sampled, features, predictions}, {.levels = levels.size()}));
+                 {all.sampled, features, predictions}, {.levels = levels.size(), .clusters = clusters}));
   }
   return report;
 }
@@ -158,7 +162,12 @@ void run(const EvaluateArguments& arguments) {
     require_column(*reader, arguments.table, arguments.by, ErrorCode::kInvalidArgument);
     wanted.push_back(arguments.by);
   }
-  ModelTable table(model, arguments.table, std::move(reader), wanted);
+  if (model.clustered() && !arguments.by.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--by: the confidence intervals of bins need independent rows, but this model has clusters; evaluate "
+                "without --by");
+  }
+  ModelTable table(model, arguments.table, std::move(reader), wanted, {}, RowUse::kEvaluate);
   Evaluated all = evaluate_rows(model, levels, table, arguments.by);
   if (all.outcomes.empty()) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
 

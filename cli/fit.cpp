@@ -68,7 +68,8 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& column
   for (const std::string& word :
        {std::string(kVersion), engine, origin, arguments.options.to_string(), arguments.trainers.to_string(),
         std::to_string(arguments.workers.world), arguments.columns.target, arguments.columns.prediction,
-        arguments.columns.cv_prediction, arguments.columns.group, arguments.columns.weight}) {
+        arguments.columns.cv_prediction, arguments.columns.group, arguments.columns.weight, arguments.columns.cluster,
+        arguments.columns.time}) {
     add(word);
   }
   for (const FitFeature& feature : columns.features) add(feature.name + (feature.categorical ? " categorical" : ""));
@@ -122,7 +123,17 @@ void check_arguments(const FitArguments& arguments) {
   if (arguments.options.pool_groups != 0 && arguments.columns.group.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "--pool-groups pools small groups; give their column with --group COL");
   }
+  if (!arguments.columns.cluster.empty() && !arguments.columns.group.empty()) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "--cluster and --group: calibration by groups counts rows, and by clusters it counts clusters; give one "
+        "of them");
+  }
   if (arguments.workers.any() || arguments.workers.start > 0) {
+    if (!arguments.columns.time.empty()) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "--time: splits by time need all rows in one process; fit without workers");
+    }
     check_distributed(TrainerKind::kBase, trainers.base);
     check_distributed(TrainerKind::kLocalizer, trainers.localizer);
   }
@@ -157,7 +168,11 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
           .labels = &data.labels,
           .group = arguments.columns.group,
           .weights = data.weights,
-          .weight = arguments.columns.weight};
+          .weight = arguments.columns.weight,
+          .clusters = data.clusters,
+          .cluster = arguments.columns.cluster,
+          .times = data.times,
+          .time = arguments.columns.time};
 }
 
 FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
@@ -242,6 +257,15 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
       "column of likelihood ratios, for rows to predict from another population (covariate shift): how much more often "
       "a row like this occurs there, up to a factor; calibration rows count by it, and tables to predict have the "
       "column as well. Not a feature, unless named with --features");
+  add("--cluster", columns.cluster,
+      "column of cluster labels, such as patients: rows of one cluster are dependent. No split separates them, and the "
+      "calibration counts clusters, so coverage holds for rows of new clusters. The column is no feature, unless "
+      "named");
+  add("--time", columns.time,
+      "column of times, numbers or dates such as 2024-01-31: the latest rows calibrate, the latest of the others are "
+      "the "
+      "hold-out, and folds are blocks of time. The column is no feature, unless named")
+      ->excludes("--cluster");
   CLI::Option* features = add_list(command, "--features", columns.features, "A,B,...",
                                    "columns of x; default: all columns of numbers, and of text as categories")
                               ->group("Data");

@@ -17,6 +17,7 @@
 #include "progress_bar.hpp"
 #include "standard_streams.hpp"
 #include "tables.hpp"
+#include "time_column.hpp"
 
 namespace widthwise::cli {
 namespace {
@@ -75,10 +76,36 @@ void require_single_precision(MatrixView numbers, const std::vector<FitFeature>&
   }
 }
 
-/// Select the features, the target, the predictions, the weights and the groups, which come last; the labels of
-/// categories are added to those of the data.
+/// The columns of groups, clusters and times.
+struct LabelColumns {
+  explicit LabelColumns(FitData& data)
+      : groups([&](std::string_view label) { return data.labels.add(label); }),
+        clusters([&](std::string_view label) { return data.cluster_labels.add(label); }) {}
+
+  /// Append the groups, clusters and times of a batch, whose columns come last, and throw if a row has none.
+  void append(const FitColumnChoice& choice, const std::string& table, const TableBatch& batch, FitData& data) {
+    const MatrixView numbers = batch.numbers();
+    std::size_t place = numbers.columns();
+    const auto add = [&](GroupColumn& column, const std::string& name, std::vector<std::int64_t>& to) {
+      if (name.empty()) return;
+      const std::size_t before = to.size();
+      column.append(numbers, --place, to);
+      require_groups(std::span(to).subspan(before), table, name, batch.first_row());
+    };
+    if (!choice.time.empty()) times.append(batch, --place, table, data.times);
+    add(clusters, choice.cluster, data.clusters);
+    add(groups, choice.group, data.groups);
+  }
+
+  GroupColumn groups;
+  GroupColumn clusters;
+  TimeColumn times;
+};
+
+/// Select the features, the target, the predictions, the weights, the groups, the clusters and the times, which come
+/// last; the labels of categories are added to those of the data.
 void select(TableReader& reader, const FitColumnChoice& choice, const std::vector<FitFeature>& features,
-            const std::string& table, FitData& data, GroupColumn& groups) {
+            const std::string& table, FitData& data, LabelColumns& labels) {
   std::vector<SelectedColumn> selected;
   for (std::size_t j = 0; j < features.size(); ++j) {
     selected.push_back({.name = features[j].name, .max_labels = kMaxCategories});
@@ -87,7 +114,9 @@ void select(TableReader& reader, const FitColumnChoice& choice, const std::vecto
   selected.push_back({.name = choice.target});
   if (!choice.prediction_column().empty()) selected.push_back({.name = choice.prediction_column()});
   if (!choice.weight.empty()) selected.push_back({.name = choice.weight});
-  if (!choice.group.empty()) selected.push_back(groups.select(choice.group));
+  if (!choice.group.empty()) selected.push_back(labels.groups.select(choice.group));
+  if (!choice.cluster.empty()) selected.push_back(labels.clusters.select(choice.cluster));
+  if (!choice.time.empty()) selected.push_back(labels.times.select(reader, choice.time));
   std::vector<std::string> names;
   for (const SelectedColumn& column : selected) names.push_back(column.name);
   require_columns(reader, table, names, ErrorCode::kBadData);
@@ -96,10 +125,10 @@ void select(TableReader& reader, const FitColumnChoice& choice, const std::vecto
 
 void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& features, const Piece& piece,
                 ProgressBar& bar, FitData& data) {
-  GroupColumn groups([&](std::string_view label) { return data.labels.add(label); });
+  LabelColumns labels(data);
   const auto reader = open_table(piece.table, choice.reading.read_options({.row_groups = piece.row_groups}));
   const std::string& predictions_in = choice.prediction_column();
-  select(*reader, choice, features, piece.table, data, groups);
+  select(*reader, choice, features, piece.table, data, labels);
   if (const auto rows = reader->rows()) {
     data.x.reserve(data.x.size() + static_cast<std::size_t>(*rows) * features.size());
     data.y.reserve(data.y.size() + static_cast<std::size_t>(*rows));
@@ -120,10 +149,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
       if (!choice.weight.empty()) data.weights.push_back(row[features.size() + (predictions_in.empty() ? 1 : 2)]);
       data.row_numbers.push_back(first_number + batch.first_row() + i);
     }
-    if (!choice.group.empty()) {
-      groups.append(numbers, numbers.columns() - 1, data.groups);
-      require_groups(std::span(data.groups).subspan(before), piece.table, choice.group, batch.first_row());
-    }
+    labels.append(choice, piece.table, batch, data);
     require_finite(std::span(data.y).subspan(before), piece.table, choice.target, batch.first_row(),
                    "remove the rows without an outcome");
     outside.add(std::span(data.y).subspan(before), batch.first_row() + 1);
@@ -151,6 +177,8 @@ void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
   if (!prediction.empty()) named.push_back(prediction);
   if (!choice.group.empty()) named.push_back(choice.group);
   if (!choice.weight.empty()) named.push_back(choice.weight);
+  if (!choice.cluster.empty()) named.push_back(choice.cluster);
+  if (!choice.time.empty()) named.push_back(choice.time);
   require_columns(reader, choice.tables.front(), named, ErrorCode::kInvalidArgument);
   if (prediction == choice.target) {
     refuse_columns(choice, std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
@@ -160,6 +188,8 @@ void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
     refuse_columns(choice, "--weight names the column of outcomes or predictions");
   }
   if (choice.group == choice.target) refuse_columns(choice, "--group and --target name the same column");
+  if (choice.cluster == choice.target) refuse_columns(choice, "--cluster and --target name the same column");
+  if (choice.time == choice.target) refuse_columns(choice, "--time and --target name the same column");
 }
 
 ColumnKind kind_of(const TableReader& reader, const std::string& column) {
@@ -209,12 +239,12 @@ void require_readable(const ColumnInfo& column, const std::string& table) {
       table, column.name, column.unreadable->row + 1, cell, cell, column.name);
 }
 
-/// All columns but those that --exclude names.
+/// All columns but those that --exclude names, the clusters and the times: new rows have others.
 FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
                        std::span<const std::string> categorical) {
   const std::vector<std::string> unwanted = parse_columns(reader, choice.tables.front(), choice.exclude);
   std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
-  excluded.insert({choice.target, choice.prediction_column(), choice.weight});
+  excluded.insert({choice.target, choice.prediction_column(), choice.weight, choice.cluster, choice.time});
   FitColumns chosen;
   for (const ColumnInfo& column : reader.columns()) {
     const std::string& name = column.name;

@@ -23,6 +23,8 @@ struct FitColumnChoice {
   std::string cv_prediction;
   std::string group;
   std::string weight;
+  std::string cluster;
+  std::string time;
   std::vector<std::string> features;
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  ///< integers or booleans to read as categories
@@ -72,7 +74,10 @@ struct FitData {
   std::vector<double> predictions;   ///< of either kind
   std::vector<std::int64_t> groups;  ///< empty without a column of groups
   GroupLabels labels;
-  std::vector<double> weights;  ///< likelihood ratios; empty without a column of them
+  std::vector<double> weights;         ///< likelihood ratios; empty without a column of them
+  std::vector<std::int64_t> clusters;  ///< empty without a column of clusters
+  GroupLabels cluster_labels;
+  std::vector<double> times;  ///< empty without a column of times
   std::vector<std::uint64_t> row_numbers;
   std::vector<std::string> fingerprints;  ///< of the tables
 };

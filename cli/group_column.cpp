@@ -31,7 +31,7 @@ void require_groups(std::span<const std::int64_t> groups, const std::string& fil
   const auto missing = std::find(groups.begin(), groups.end(), kNoGroup);
   if (missing == groups.end()) return;
   throw internal::make_error(ErrorCode::kBadData,
-                             "{}: row {}: '{}' is missing; remove the rows without a group, or give them a label", file,
+                             "{}: row {}: '{}' is missing; remove the rows without a label, or give them one", file,
                              first_row + static_cast<std::uint64_t>(missing - groups.begin()) + 1, column);
 }
 

@@ -53,12 +53,14 @@ void warn_of_infinite(const Model& model, const QuantileColumns& quantiles) {
     if (quantiles.infinite()[j] == 0 || !model.uncalibrated().empty()) continue;
     const Level& probability = quantiles.probabilities()[j];
     const std::uint64_t needed = parts.guarantee.min_rows(std::max(probability, probability.complement()));
-    const std::uint64_t rows = parts.calibration.rows_kept();
-    warn(fmt::format("quantile {} is infinite in {}{}", probability.to_string(),
-                     count_of(quantiles.infinite()[j], "row"),
-                     rows < needed ? fmt::format(": it needs {}, the model has {}; add rows with 'widthwise calibrate'",
-                                                 count_of(needed, "calibration row"), count(rows))
-                                   : ": the prediction is missing, or its score is outside the calibrated scores"));
+    const std::uint64_t rows = parts.calibration.units();
+    warn(fmt::format(
+        "quantile {} is infinite in {}{}", probability.to_string(), count_of(quantiles.infinite()[j], "row"),
+        rows < needed
+            ? fmt::format(": it needs {}, the model has {}; add rows with 'widthwise calibrate'",
+                          count_of(needed, parts.calibration.clustered() ? "calibration cluster" : "calibration row"),
+                          count(rows))
+            : ": the prediction is missing, or its score is outside the calibrated scores"));
   }
 }
 

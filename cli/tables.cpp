@@ -173,13 +173,20 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
       use_(use),
       found_groups_(model),
       group_column_([this](std::string_view label) { return number_of(label); }),
+      cluster_column_([this](std::string_view label) { return cluster_labels_.add(label); }),
       reader_(std::move(reader)) {
   const ModelParts& parts = model.parts();
   if (model.grouped() && parts.group.empty()) {
     throw Error(ErrorCode::kBadData,
                 "the calibration has groups, but the model does not name their column; fit with --group");
   }
-  require_model_columns(*reader_, file_, model);
+  if (reads_clusters() && parts.cluster.empty()) {
+    throw Error(ErrorCode::kBadData,
+                "the calibration has clusters, but the model does not name their column; fit with --cluster");
+  }
+  std::vector<NeededColumn> others;
+  if (reads_clusters()) others.push_back({parts.cluster, ", which holds the clusters"});
+  require_model_columns(*reader_, file_, model, others);
   std::vector<std::string> selected = parts.features;
   const auto holds_categories = [&](std::size_t j) {
     return j < parts.features.size() && model.categories_of(j).size() > 0;
@@ -200,6 +207,7 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     if (holds_categories(j)) columns.back().known = &model.categories_of(j);
   }
   if (model.grouped()) columns.push_back(group_column_.select(parts.group));
+  if (reads_clusters()) columns.push_back(cluster_column_.select(parts.cluster));
   reader_->select_columns(std::move(columns), std::move(carried));
 }
 
@@ -223,7 +231,20 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
   if (model_.needs_weights()) {
     require_weights(column(model_.parts().weight), file_, model_.parts().weight, batch_.first_row());
   }
-  if (!model_.grouped()) return true;
+  if (model_.grouped()) read_groups();
+  if (reads_clusters()) read_clusters();
+  return true;
+}
+
+void ModelTable::read_clusters() {
+  const MatrixView numbers = batch_.numbers();
+  clusters_.clear();
+  cluster_column_.append(numbers, numbers.columns() - 1, clusters_);
+  require_groups(clusters_, file_.string(), model_.parts().cluster, batch_.first_row());
+}
+
+void ModelTable::read_groups() {
+  const MatrixView numbers = batch_.numbers();
   groups_.clear();
   group_column_.append(numbers, numbers.columns() - 1, groups_);
   if (use_ == RowUse::kCalibrate) {
@@ -231,7 +252,6 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
   } else {
     for (const std::int64_t group : groups_) found_groups_.count(group);
   }
-  return true;
 }
 
 ModelRows ModelTable::rows() const {
@@ -240,6 +260,7 @@ ModelRows ModelTable::rows() const {
   rows.x = {numbers.data(), numbers.rows(), model_.parts().features.size(), numbers.stride()};
   if (model_.needs_predictions()) rows.predictions = columns_.front().values;
   rows.groups = groups_;
+  rows.clusters = clusters_;
   if (use_ == RowUse::kCalibrate) rows.labels = &labels_;
   if (model_.needs_weights()) rows.weights = column(model_.parts().weight);
   return rows;

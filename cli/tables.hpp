@@ -83,8 +83,9 @@ void require_other_file(const std::string& option, const std::filesystem::path& 
 /// Advice for rows without an outcome or a prediction.
 inline constexpr const char* kRemoveRows = "remove such rows";
 
-/// What the rows of a table are for: rows to calibrate with need a label of their group, which may be new.
-enum class RowUse { kPredict, kCalibrate };
+/// What the rows of a table are for: rows to calibrate with need a label of their group, which may be new, and of their
+/// cluster; so do rows to evaluate of their cluster.
+enum class RowUse { kPredict, kEvaluate, kCalibrate };
 
 /// The rows of a table as inputs of a model, batch by batch in constant memory.
 /// Thread safety: none.
@@ -122,6 +123,9 @@ class ModelTable {
   };
 
   std::int64_t number_of(std::string_view label);
+  [[nodiscard]] bool reads_clusters() const { return use_ != RowUse::kPredict && model_.clustered(); }
+  void read_groups();
+  void read_clusters();
 
   const Model& model_;  // holds the categories
   std::filesystem::path file_;
@@ -130,6 +134,9 @@ class ModelTable {
   GroupLabels labels_;  // of rows to calibrate with
   GroupColumn group_column_;
   std::vector<std::int64_t> groups_;  // of the batch
+  GroupLabels cluster_labels_;
+  GroupColumn cluster_column_;
+  std::vector<std::int64_t> clusters_;  // of the batch; empty if they are not needed
   std::unique_ptr<TableReader> reader_;
   TableBatch batch_;
   std::uint64_t rows_read_ = 0;

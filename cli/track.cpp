@@ -339,6 +339,12 @@ void run(const TrackArguments& arguments) {
                     ": a stream has one quantile for all rows, but this model has groups; track a model "
                     "fitted without --group");
   }
+  if (model.clustered()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                arguments.model +
+                    ": a stream is tracked row by row, but this model counts clusters; track a model fitted without "
+                    "--cluster");
+  }
   if (arguments.observe) {
     run_observe(arguments, model);
   } else {

@@ -14,6 +14,7 @@
 
 #include "diagnostics/bins.hpp"
 #include "diagnostics/rows.hpp"
+#include "evaluation_clusters.hpp"
 #include "evaluation_places.hpp"
 #include "names.hpp"
 #include "printable.hpp"
@@ -386,6 +387,11 @@ CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Leve
                                       std::span<const std::int64_t> row_groups, const Guarantee& guarantee,
                                       std::uint64_t pool_below) {
   if (calibration.weighted()) return of_weighted(calibration, level, row_groups, guarantee);
+  if (calibration.clustered()) {
+    CalibrationRanks ranks = of_rows(level, calibration.clusters(), guarantee);
+    ranks.clustered = true;
+    return ranks;
+  }
   if (row_groups.empty()) return of_rows(level, calibration.rows_kept(), guarantee);
   CalibrationRanks ranks{.row_groups = row_groups, .min_rows = guarantee.min_rows(level)};
   const std::unordered_set<std::int64_t> wanted(row_groups.begin(), row_groups.end());
@@ -431,6 +437,11 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
                          .summary = {},
                          .slab = {},
                          .weakest = {}};
+  internal::check_clusters(rows, calibration, options);
+  if (calibration.clustered) {
+    internal::judge_clusters(result, rows, calibration, options.clusters);
+    return result;
+  }
   const internal::RowRanks ranks(calibration, rows.outcomes.size());
   const std::vector<RankedRows> ranked = ranks.count();
   const bool all_infinite =

@@ -133,6 +133,27 @@ void check_categories(const ModelParts& parts) {
   check("shift", parts.shift.get());
 }
 
+void check_clusters(const ModelParts& parts) {
+  if (parts.cluster.empty()) return;
+  if (!parts.group.empty() || !parts.weight.empty() || parts.shift != nullptr) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("the model has clusters in '{}' and {}; expected one of them",
+                       internal::printable(parts.cluster), parts.group.empty() ? "weights" : "groups"));
+  }
+  if (!parts.guarantee.is_marginal()) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("guarantee {} is not available for calibration by clusters; use the guarantee 'marginal'",
+                       parts.guarantee.to_string()));
+  }
+  if (!parts.calibration.clustered() && parts.calibration.rows_seen() > 0) {
+    refuse(
+        ErrorCode::kInvalidArgument,
+        fmt::format("the model calibrates by the clusters in '{}', but the calibration rows have no clusters; pass a "
+                    "cluster for every row",
+                    internal::printable(parts.cluster)));
+  }
+}
+
 void check_numbers(const ModelParts& parts) {
   if (!usable_unit(parts.unit)) {
     refuse(ErrorCode::kInvalidArgument,
@@ -162,6 +183,7 @@ void check_numbers(const ModelParts& parts) {
                        "pass a group for every row",
                        internal::printable(parts.group)));
   }
+  check_clusters(parts);
 }
 
 void check_weights(const ModelParts& parts) {
@@ -227,7 +249,8 @@ ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
           .predictions = part(predictions),
           .groups = part(groups),
           .labels = labels,
-          .weights = part(weights)};
+          .weights = part(weights),
+          .clusters = part(clusters)};
 }
 
 Model::Model(ModelParts parts)
@@ -285,6 +308,7 @@ void Model::check(const ModelRows& rows) const {
   expect_count(needs_predictions() ? "predictions, one per row" : "predictions, because the model has a base model",
                rows.predictions.size(), needs_predictions() ? n : 0);
   if (!rows.groups.empty()) expect_count("groups, one per row", rows.groups.size(), n);
+  if (!rows.clusters.empty()) expect_count("clusters, one per row", rows.clusters.size(), n);
   if (rows.weights.empty()) return;
   expect_count(needs_weights() ? "weights, one per row" : "weights, because the model has no column of weights",
                rows.weights.size(), needs_weights() ? n : 0);
@@ -442,6 +466,10 @@ std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std
            "a stream has one quantile for all rows, but this model has groups; track a model without groups");
   }
   if (weighted()) refuse(ErrorCode::kInvalidArgument, kNoWeightedStreams);
+  if (clustered()) {
+    refuse(ErrorCode::kInvalidArgument,
+           "a stream is tracked row by row, but this model counts clusters; track a model without clusters");
+  }
   std::vector<double> quantiles(online.levels().size());
   online.quantiles(quantiles);
   intervals_at(rows, {quantiles.data(), rows.x.rows(), quantiles.size(), 0}, predictions, lower, upper);
@@ -573,6 +601,14 @@ void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, 
                        internal::printable(parts_.group)));
   }
   require_weights(rows);
+  if (!rows.clusters.empty() && (weighted() || !rows.groups.empty())) {
+    refuse(ErrorCode::kInvalidArgument, "rows with clusters take neither groups nor weights; leave one of them out");
+  }
+  if (!parts_.cluster.empty() && rows.clusters.empty() && n > 0) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("the model calibrates by the clusters in '{}'; pass a cluster for every row",
+                       internal::printable(parts_.cluster)));
+  }
   check_outcomes(outcomes, numbers);
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
@@ -602,7 +638,11 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
   std::vector<double> likelihood_ratios(weighted() ? n : 0);
   if (weighted()) weights(rows, likelihood_ratios);
   Calibration added(calibration.options());
-  added.add(numbers, scores, {above.get(), n}, likelihood_ratios, rows.groups);
+  if (rows.clusters.empty()) {
+    added.add(numbers, scores, {above.get(), n}, likelihood_ratios, rows.groups);
+  } else {
+    added.add_clustered(numbers, scores, {above.get(), n}, rows.clusters);
+  }
   if (rows.labels != nullptr) added.name_groups(*rows.labels);
   calibration.merge(std::move(added));
 }

@@ -25,13 +25,14 @@
 // Format 3 is either of them with further fields, each of which may be absent: the arrays "online", "fit_sketch" and
 // "calibration_sketch", and the text "guarantee", the confidence of a training-conditional guarantee.
 // Format 4 is format 3 with the text "checksum" (safetensors.hpp).
-// Format 6 is format 5 with fields that may be absent: the text "weight", the column of likelihood ratios, or the
-// function "shift" that gives their logarithms. "calibration" has weights only if one of them is there.
 // Format 5 is format 4 with categorical features: a text "categories.<feature>" of each, by its number, and the arrays
 // "set_nodes", "set_ends" and "set_words" of trees; and with the texts "group", the column of group labels, and
 // "pool_groups", below how many calibration rows groups are pooled, each of which may be absent. "calibration" may have
-// labels. All models are written in this format; before format 4, versions wrote the oldest format that could hold the
-// model.
+// labels.
+// Format 6 is format 5 with fields that may be absent: the text "cluster", the column of cluster labels; the text
+// "weight", the column of likelihood ratios, or the function "shift" that gives their logarithms. "calibration" may
+// have clusters, and it has weights only if "weight" or "shift" is there. All models are written in this format; before
+// format 4, versions wrote the oldest format that could hold the model.
 namespace widthwise {
 namespace {
 
@@ -46,6 +47,7 @@ constexpr int kFormatWithOptions = 3;
 constexpr int kFormatWithCategories = 5;
 constexpr int kFormatWithGroups = 5;
 constexpr int kFormatWithWeights = 6;
+constexpr int kFormatWithClusters = 6;
 constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
@@ -136,6 +138,7 @@ void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (parts.online) writer.put("online", parts.online->serialise());
   if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.to_string());
   if (!parts.group.empty()) writer.put_text("group", parts.group);
+  if (!parts.cluster.empty()) writer.put_text("cluster", parts.cluster);
   if (parts.pool_groups > 0) writer.put_text("pool_groups", std::to_string(parts.pool_groups));
   if (!parts.fit_sketch.empty()) writer.put("fit_sketch", parts.fit_sketch.serialise());
   if (!parts.calibration_sketch.empty()) writer.put("calibration_sketch", parts.calibration_sketch.serialise());
@@ -169,6 +172,7 @@ void take_optional(SafetensorsReader& reader, int format, ModelParts& parts) {
   if (auto text = reader.take_text_if_any("group")) parts.group = nonempty(std::move(*text), "group");
   if (const auto text = reader.take_text_if_any("pool_groups")) parts.pool_groups = positive(*text, "pool_groups");
   if (format < kFormatWithWeights) return;
+  if (auto text = reader.take_text_if_any("cluster")) parts.cluster = nonempty(std::move(*text), "cluster");
   if (auto text = reader.take_text_if_any("weight")) parts.weight = nonempty(std::move(*text), "weight");
   if (!reader.has_text("shift")) return;
   parts.shift = internal::take_function(reader, "shift");
@@ -195,6 +199,9 @@ Model read_model(std::span<const std::byte> bytes) {
   parts.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
   if (format < kFormatWithGroups && parts.calibration.labelled()) {
     refuse(fmt::format("group labels in format {}, which has none", format));
+  }
+  if (format < kFormatWithClusters && parts.calibration.clustered()) {
+    refuse(fmt::format("clusters in format {}, which has none", format));
   }
   take_optional(reader, format, parts);
   parts.fit_residuals = reader.take<double>("fit_residuals");

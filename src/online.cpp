@@ -132,6 +132,10 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
     refuse(ErrorCode::kInvalidArgument,
            "the calibration has groups; expected one without groups, because a stream has one quantile per level");
   }
+  if (calibration.clustered()) {
+    refuse(ErrorCode::kInvalidArgument,
+           "the calibration has clusters; expected one without clusters, because a stream is tracked row by row");
+  }
   if (calibration.weighted()) {
     refuse(ErrorCode::kInvalidArgument, "the calibration has weights; expected one without weights");
   }

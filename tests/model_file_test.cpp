@@ -307,6 +307,24 @@ Model golden_model_with_weight_column() {
   return model.with_calibration(std::move(calibration));
 }
 
+/// The model of format 1 calibrated by 12 clusters of unequal sizes.
+Model clustered_model() {
+  ModelParts parts = golden_model().parts();
+  parts.cluster = "haus";
+  parts.calibration = Calibration();
+  const Model model(parts);
+  const examples::Table table(60, 3, 33);
+  std::vector<std::int64_t> clusters;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    clusters.push_back(group_number("Haus " + std::to_string(std::min<std::size_t>(i, 11))));
+  }
+  Calibration calibration;
+  ModelRows rows = table.for_model(model);
+  rows.clusters = clusters;
+  model.calibrate(calibration, rows, table.y, 0);
+  return model.with_calibration(std::move(calibration));
+}
+
 fs::path golden_state() { return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / "online-2.bin"; }
 
 /// The state of golden/online-2.bin: a stream in batches, one of which is pending in part.
@@ -431,6 +449,44 @@ TEST(ModelFile, NothingInTheFieldsOfGroupsIsTrusted) {
     Pieces older(bytes);
     older.header["__metadata__"].erase("group");
     older.header["__metadata__"].erase("pool_groups");
+    older.set_format(format);
+    EXPECT_NE(refusal_of(older.together()), "") << format;
+  }
+}
+
+TEST(ModelFile, KeepsClusters) {
+  const Model written = clustered_model();
+  const Model model = deserialise(serialise(written));
+  EXPECT_EQ(model.parts().cluster, "haus");
+  EXPECT_EQ(model.parts().calibration.clusters(), 12U);
+  EXPECT_EQ(serialise(model), serialise(written));
+  const std::vector<double> x = {0, 0, 0};
+  EXPECT_EQ(model.interval(x, 0.9).upper, written.interval(x, 0.9).upper);
+  EXPECT_LT(model.interval(x, 0.9).upper, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(model.interval(x, 0.95).upper, std::numeric_limits<double>::infinity());
+  const examples::Table table(5, 3, 1);
+  Calibration calibration = model.parts().calibration;
+  expect_error(ErrorCode::kInvalidArgument, "the model calibrates by the clusters in 'haus'",
+               [&] { model.calibrate(calibration, table.for_model(model), table.y, 1000); });
+}
+
+TEST(ModelFile, NothingInTheFieldsOfClustersIsTrusted) {
+  const std::vector<std::byte> bytes = serialise(clustered_model());
+  const auto refused = [&](const std::string& name, const std::string& text) {
+    Pieces pieces(bytes);
+    pieces.text(name) = text;
+    EXPECT_NE(refusal_of(pieces.together()), "") << name << " = " << text;
+  };
+  refused("cluster", "");
+  refused("group", "bezirk");
+  refused("guarantee", "0.95");
+  // A model whose clusters have a name needs clusters, and earlier formats have none.
+  Pieces plain(serialise(golden_model()));
+  plain.text("cluster") = "haus";
+  EXPECT_NE(refusal_of(plain.together()), "");
+  for (const int format : {1, 2, 3, 4, 5}) {
+    Pieces older(bytes);
+    older.header["__metadata__"].erase("cluster");
     older.set_format(format);
     EXPECT_NE(refusal_of(older.together()), "") << format;
   }

@@ -38,7 +38,8 @@ struct CalibrationRow {
   double score = 0;    ///< B; +infinity is allowed, NaN is not
   bool above = false;  ///< whether y lies above the prediction
   double weight = 1;   ///< likelihood ratio of test to calibration distribution; positive and finite
-  std::optional<std::int64_t> group = {};  ///< Mondrian category; empty in a calibration without groups
+  std::optional<std::int64_t> group = {};    ///< Mondrian category; empty in a calibration without groups
+  std::optional<std::int64_t> cluster = {};  ///< set of dependent rows; empty in a calibration without clusters
 };
 
 /// The numbers of n rows: consecutive from a first one, or given for each row. Borrows its input.
@@ -82,6 +83,11 @@ class RowNumbers {
 /// Either all rows have a group or none. Otherwise rows without groups would be mixed with those of group 0, and
 /// neither would have valid coverage. add and merge throw kInvalidArgument in this case and leave the sample unchanged.
 ///
+/// Likewise, either all rows have a cluster or none. Rows of one cluster are not independent, such as the visits of one
+/// patient, so a quantile counts clusters instead of rows (SortedScores). A clustered calibration has neither groups
+/// nor weights. It keeps up to `capacity` rows of every cluster. All clusters are kept, whatever their size, because a
+/// sample that favours large clusters would not be exchangeable with a new cluster.
+///
 /// Exception safety: add and merge either succeed or leave the sample unchanged, also if memory runs out.
 /// Thread safety: const methods may run concurrently; add and merge need exclusive access.
 class Calibration {
@@ -103,6 +109,10 @@ class Calibration {
   /// size, or are empty for the default. A calibration with weights takes rows with weights.
   void add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above = {},
            std::span<const double> weights = {}, std::span<const std::int64_t> groups = {});
+
+  /// Add scores.size() rows with these clusters: all of them or, if one is invalid, none.
+  void add_clustered(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
+                     std::span<const std::int64_t> clusters);
 
   /// Merge the rows of another sample with the same options. Throws kBadData if groups with different labels have the
   /// same number.
@@ -131,7 +141,13 @@ class Calibration {
   [[nodiscard]] std::vector<std::int64_t> groups() const;
 
   /// Whether the rows have groups, even if all of them are in group 0.
-  [[nodiscard]] bool grouped() const { return grouped_; }
+  [[nodiscard]] bool grouped() const { return parts_ == Parts::kGroups; }
+
+  /// Whether the rows have clusters.
+  [[nodiscard]] bool clustered() const { return parts_ == Parts::kClusters; }
+
+  /// Number of clusters; 0 for rows without clusters.
+  [[nodiscard]] std::uint64_t clusters() const { return clustered() ? samples_.size() : 0; }
 
   /// The label of a group; that of an unknown group is its number.
   [[nodiscard]] std::string label(std::int64_t group) const;
@@ -157,6 +173,9 @@ class Calibration {
 
   /// The same for one group.
   [[nodiscard]] std::uint64_t effective_rows(std::int64_t group) const;
+
+  /// What the width of intervals depends on: the number of clusters, or the effective sample size of other rows.
+  [[nodiscard]] std::uint64_t units() const { return clustered() ? clusters() : effective_rows(); }
 
   /// The number of a row that was added twice, if one is detected; always set if reading the sample would throw.
   [[nodiscard]] std::optional<std::uint64_t> duplicate() const;
@@ -184,10 +203,15 @@ class Calibration {
   };
   struct Reader;
 
+  /// What the keys of samples_ are.
+  enum class Parts { kNone, kGroups, kClusters };
+
   [[nodiscard]] std::uint64_t key() const;
-  void take_groups(bool grouped);
+  void take_parts(Parts parts);
+  void add_parts(Parts parts, RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
+                 std::span<const double> weights, std::span<const std::int64_t> keys);
   template <class AddRow>
-  void add_groups(std::span<const std::int64_t> groups, const AddRow& add_row);
+  void add_samples(std::span<const std::int64_t> keys, const AddRow& add_row);
   void check_merge(const Calibration& other) const;
   [[nodiscard]] bool has_no_duplicate() const;
   [[nodiscard]] std::uint64_t max_entries() const;
@@ -196,10 +220,11 @@ class Calibration {
   void compact(Sample& sample) const;
   [[nodiscard]] std::vector<Entry> kept(std::int64_t group, const Sample& sample) const;
   [[nodiscard]] std::map<std::int64_t, std::vector<Entry>> kept() const;
+  [[nodiscard]] std::vector<CalibrationRow> clustered_rows() const;
 
   Options options_;
-  std::map<std::int64_t, Sample> samples_;
-  bool grouped_ = false;
+  std::map<std::int64_t, Sample> samples_;  // by group or cluster; one sample with key 0 for rows without
+  Parts parts_ = Parts::kNone;
 };
 
 /// The scores of a calibration, sorted once, for quantiles of any level, one-sided quantiles and p-values.
@@ -211,12 +236,16 @@ class Calibration {
 /// exchangeable, and coverage holds on average over them (docs/groups.md). It depends on labels alone which groups are
 /// small.
 ///
+/// With clusters, the quantile is that of hierarchical conformal prediction (Lee, Barber and Willett 2023): every
+/// cluster has weight 1, shared equally by its rows, and so has the new row. It is valid for a row of a new cluster if
+/// clusters are exchangeable, and rows within a cluster as well (docs/clusters.md).
+///
 /// Invariant: immutable. Thread safety: full.
 class SortedScores {
  public:
   SortedScores() = default;
-  /// Throws kInvalidArgument for a training-conditional guarantee with weights or with pooled groups: that guarantee
-  /// needs independent draws of one distribution, which weighted rows and the rows of several groups are not. Throws
+  /// Throws kInvalidArgument for a training-conditional guarantee with weights, clusters or pooled groups: that
+  /// guarantee needs independent draws of one distribution, which these rows are not. Throws
   /// kInvalidArgument for pooled groups with weights, and if groups keep fewer than `pool_below` rows.
   explicit SortedScores(const Calibration& calibration, const Guarantee& guarantee = {}, std::uint64_t pool_below = 0);
 
@@ -228,6 +257,8 @@ class SortedScores {
   [[nodiscard]] std::size_t rows(std::int64_t group) const;
   [[nodiscard]] bool has_group(std::int64_t group) const;
   [[nodiscard]] bool weighted() const { return weighted_; }
+  /// Number of clusters of the calibration; 0 without clusters.
+  [[nodiscard]] std::uint64_t clusters() const { return clusters_; }
   [[nodiscard]] const Guarantee& guarantee() const { return guarantee_; }
   /// The groups with a quantile of their own, ascending.
   [[nodiscard]] std::vector<std::int64_t> groups() const;
@@ -280,12 +311,17 @@ class SortedScores {
     Ranked below;          // rows below their prediction, ordered after the others
     Sum total;             // weight of all rows
     int weight_shift = 0;  // weights are stored times 2^weight_shift, so that their sum cannot overflow
+    double unit = 1;       // stored weight of a cluster and of the new row; 1 without clusters
+
+    /// The weight of a new row as weights are stored.
+    [[nodiscard]] double stored(double test_weight) const;
   };
 
   class Threshold;
 
   static void accumulate(Sum& sum, double weight);
   static Group rank_rows(std::span<const Calibration::Entry> entries);
+  static Group rank_clusters(const std::map<std::int64_t, std::vector<Calibration::Entry>>& clusters);
 
   [[nodiscard]] const Group* find(std::int64_t group) const;
   [[nodiscard]] double checked_weight(const char* where, std::optional<double> test_weight) const;
@@ -294,6 +330,7 @@ class SortedScores {
   std::vector<Group> groups_;
   std::optional<Group> rest_;  // if small groups are pooled
   bool weighted_ = false;
+  std::uint64_t clusters_ = 0;
   Guarantee guarantee_;
 };
 

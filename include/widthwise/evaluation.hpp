@@ -61,7 +61,8 @@ struct CalibrationRanks {
   std::vector<GroupRank> groups = {};             ///< distinct; rows of any other group have infinite intervals
   std::span<const std::int64_t> row_groups = {};  ///< n, or empty if all rows belong to groups.front()
   std::uint64_t min_rows = 0;                     ///< calibration rows per group needed for finite intervals
-  bool weighted = false;  ///< whether `rows` are effective sample sizes of weighted rows, so ranks are approximate
+  bool weighted = false;   ///< whether `rows` are effective sample sizes of weighted rows, so ranks are approximate
+  bool clustered = false;  ///< `rows` and `min_rows` count clusters
 
   /// One quantile of this many scores for all rows.
   [[nodiscard]] static CalibrationRanks of_rows(const Level& level, std::uint64_t rows,
@@ -93,7 +94,14 @@ struct SearchRows {
 inline constexpr std::size_t kMaxSearchRows = 50'000;
 
 struct EvaluationOptions {
-  std::size_t levels = 1;  ///< number of levels evaluated together, which share the error rates
+  std::size_t levels = 1;                       ///< number of levels evaluated together, which share the error rates
+  std::span<const std::int64_t> clusters = {};  ///< n clusters of the rows, if the calibration has clusters
+};
+
+/// Coverage by clusters of rows.
+struct ClusterCoverage {
+  std::uint64_t clusters = 0;
+  double mean = 0;  ///< mean over clusters of the share of covered rows
 };
 
 /// How the rows of a place are defined.
@@ -138,7 +146,8 @@ struct LevelEvaluation {
   CoverageSpread expected;                 ///< expected range of the measured coverage, at `confidence`
   double confidence = kVerdictConfidence;  ///< confidence of the verdict of this level
   Verdict verdict = Verdict::kValid;
-  std::string summary;                 ///< the verdict, with advice
+  std::optional<ClusterCoverage> clusters = {};  ///< what the verdict is about, if the calibration has clusters
+  std::string summary;                           ///< the verdict, with advice
   std::optional<WorstSlab> slab;       ///< over random directions of standardised features; empty for few rows
   std::optional<FeatureSlab> weakest;  ///< range of one feature; empty for few rows
   bool slab_is_weak = false;
@@ -150,7 +159,12 @@ struct LevelEvaluation {
   std::vector<WeakPlace> weak_places = {};   ///< the most actionable ones first
 };
 
-/// Evaluate n intervals of a calibrated model. Throws like summarise.
+/// Evaluate n intervals of a calibrated model. Throws like summarise, and kInvalidArgument for rows without clusters
+/// and a calibration with clusters, or the reverse.
+///
+/// With clusters, the verdict compares the mean coverage of clusters with the range expected if each cluster were one
+/// row: the rows of a cluster may be covered all together. The range is wider than necessary if they are not. Places
+/// are not tested, because rows of a cluster are not independent.
 [[nodiscard]] LevelEvaluation evaluate(const IntervalRows& rows, const Level& level,
                                        const CalibrationRanks& calibration, const SearchRows& search,
                                        const EvaluationOptions& options = {});

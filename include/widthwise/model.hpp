@@ -34,6 +34,7 @@ struct ModelParts {
   std::string target = {};                            ///< name of the column of outcomes; may be empty
   std::string prediction = {};                        ///< name of the column of f(x); empty if `base` predicts
   std::string group = {};                             ///< name of the column of group labels; may be empty
+  std::string cluster = {};                           ///< name of the column of cluster labels; may be empty
   std::uint64_t pool_groups = 0;                      ///< groups with fewer calibration rows are pooled; 0: none
   std::string weight = {};                            ///< name of the column of likelihood ratios; may be empty
   std::shared_ptr<const RowFunction> shift = {};      ///< x -> log of the likelihood ratio; null if it is not learnt
@@ -56,10 +57,11 @@ struct ModelParts {
 /// n rows for a model.
 struct ModelRows {
   MatrixView x;  ///< n x features; NaN is a missing value. A category is the number of its label, NaN if it has none
-  std::span<const double> predictions = {};   ///< n if the model has no base model, else empty
-  std::span<const std::int64_t> groups = {};  ///< n numbers of groups, or empty if the calibration has no groups
-  const GroupLabels* labels = nullptr;        ///< labels of groups, for calibrate; null if all are integers
-  std::span<const double> weights = {};       ///< n likelihood ratios if the model needs weights, else empty
+  std::span<const double> predictions = {};     ///< n if the model has no base model, else empty
+  std::span<const std::int64_t> groups = {};    ///< n numbers of groups, or empty if the calibration has no groups
+  const GroupLabels* labels = nullptr;          ///< labels of groups, for calibrate; null if all are integers
+  std::span<const double> weights = {};         ///< n likelihood ratios if the model needs weights, else empty
+  std::span<const std::int64_t> clusters = {};  ///< n numbers of clusters, for calibrate; or empty
 
   /// A range of consecutive rows.
   [[nodiscard]] ModelRows slice(std::size_t first, std::size_t count) const;
@@ -97,6 +99,8 @@ class Model {
 
   /// Whether calibration rows have weights: given (needs_weights) or learnt (ModelParts::shift).
   [[nodiscard]] bool weighted() const { return needs_weights() || parts_.shift != nullptr; }
+  /// Whether calibration rows need clusters: the calibration has them, or will have them. Rows to predict need none.
+  [[nodiscard]] bool clustered() const { return !parts_.cluster.empty() || parts_.calibration.clustered(); }
 
   /// The group whose quantile the rows of a group take, see SortedScores.
   [[nodiscard]] std::int64_t quantile_group(std::int64_t group) const {
@@ -172,9 +176,9 @@ class Model {
 
   /// Add n rows, which nothing was fitted on, to a calibration: all of them or, if it throws, none. Throws kNotFinite,
   /// with the row, if there is no score; kBadData for outcomes outside the range; kInvalidArgument for rows with groups
-  /// and a calibration or a model without groups, or the reverse. A table can be added in several calls. Row numbers
-  /// are either consecutive over these calls, or keys of the rows; with keys, neither order nor partition changes the
-  /// calibration.
+  /// and a calibration or a model without groups, or the reverse, and likewise for clusters. A table can be added in
+  /// several calls. Row numbers are either consecutive over these calls, or keys of the rows; with keys, neither order
+  /// nor partition changes the calibration.
   void calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
                  RowNumbers numbers) const;
 

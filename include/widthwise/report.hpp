@@ -47,10 +47,11 @@ inline constexpr double kSpreadConfidence = 0.95;
 /// The properties of a model that the verdict on it depends on.
 struct EvaluatedModel {
   Level level;                         ///< the first of the model
-  std::uint64_t calibration_rows = 0;  ///< of weighted rows, the effective sample size
+  std::uint64_t calibration_rows = 0;  ///< or clusters; of weighted rows, the effective sample size
   bool weighted = false;               ///< so that verdicts are approximate
   std::string goal = {};               ///< empty when unknown
   bool one_width = false;              ///< for all rows
+  bool clustered = false;              ///< calibrated by clusters
 
   [[nodiscard]] static EvaluatedModel of(const Model& model);
 };

@@ -8,10 +8,18 @@ namespace {
 
 void add(SharedCalibration& shared, const Doubles& scores, const std::optional<std::uint64_t>& first_row,
          const std::optional<Booleans>& above, const std::optional<Doubles>& weights,
-         const std::optional<Integers>& groups, const std::optional<Keys>& keys, const GroupLabels* labels) {
+         const std::optional<Integers>& groups, const std::optional<Keys>& keys, const GroupLabels* labels,
+         const std::optional<Integers>& clusters) {
+  if (clusters && (groups || weights)) {
+    throw Error(ErrorCode::kInvalidArgument, "rows with clusters take neither groups nor weights");
+  }
   locked(
       [&](Calibration& calibration) {
         const RowNumbers numbers = numbers_of(first_row.value_or(calibration.rows_seen()), keys);
+        if (clusters) {
+          calibration.add_clustered(numbers, span_of(scores), span_of(above), span_of(clusters));
+          return;
+        }
         if (calibration.weighted() || labels == nullptr) {
           calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
           if (labels != nullptr) calibration.name_groups(*labels);
@@ -91,7 +99,7 @@ void bind_calibration(nb::module_& module) {
           nb::arg("capacity") = Calibration::Options().capacity, nb::arg("seed") = Calibration::Options().seed)
       .def("add", &add, nb::arg("scores"), nb::arg("first_row").none(), nb::arg("above").none(),
            nb::arg("weights").none(), nb::arg("groups").none(), nb::arg("keys").none() = nb::none(),
-           nb::arg("labels").none() = nb::none())
+           nb::arg("labels").none() = nb::none(), nb::arg("clusters").none() = nb::none())
       .def("merge", &merge<Calibration>, nb::arg("other"))
       .def("to_bytes", &bytes_of<Calibration>)
       .def_static("from_bytes", &guarded_from<Calibration>, nb::arg("data"))
@@ -101,6 +109,8 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("labels", &labels)
       .def_prop_ro("labelled", &read<&Calibration::labelled, Calibration>)
       .def_prop_ro("grouped", &read<&Calibration::grouped, Calibration>)
+      .def_prop_ro("clustered", &read<&Calibration::clustered, Calibration>)
+      .def_prop_ro("clusters", &read<&Calibration::clusters, Calibration>)
       .def_prop_ro("capacity", [](const SharedCalibration& self) { return read<&Calibration::options>(self).capacity; })
       .def_prop_ro("seed", [](const SharedCalibration& self) { return read<&Calibration::options>(self).seed; })
       .def("duplicate", &read<&Calibration::duplicate, Calibration>)

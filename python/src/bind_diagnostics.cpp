@@ -68,7 +68,8 @@ std::pair<std::string, std::string> evaluate_rows(
     const Model* model, const SharedSketch* sketch, std::uint64_t calibration_rows, const std::string& guarantee,
     const DoubleCube& intervals, const Doubles& outcomes, const std::optional<Doubles>& predictions,
     const std::optional<Integers>& groups, const std::vector<double>& levels, const Integers& searched,
-    const DoubleMatrix& search_features, const std::vector<std::string>& features) {
+    const DoubleMatrix& search_features, const std::vector<std::string>& features,
+    const std::optional<Integers>& clusters) {
   if (searched.size() != search_features.shape(0) || search_features.shape(1) != features.size() ||
       intervals.shape(2) != levels.size()) {
     throw Error(ErrorCode::kShapeMismatch, "evaluate: intervals, levels, rows to search, features and names differ");
@@ -96,7 +97,8 @@ std::pair<std::string, std::string> evaluate_rows(
     report.levels.push_back(evaluate({bounds.lower, bounds.upper, span_of(outcomes),
                                       may_be_empty ? span_of(predictions) : std::span<const double>()},
                                      levels[j], ranks_of(model, calibration_rows, groups, levels[j], guarantee),
-                                     {rows, view_of(search_features), search_predictions}, {.levels = levels.size()}));
+                                     {rows, view_of(search_features), search_predictions},
+                                     {.levels = levels.size(), .clusters = span_of(clusters)}));
   }
   return {to_json(report, NonFinite::kName), to_text(report)};
 }
@@ -192,7 +194,7 @@ void bind_diagnostics(nb::module_& module) {
   module.def("evaluate", &evaluate_rows, nb::arg("model").none(), nb::arg("sketch").none(), nb::arg("calibration_rows"),
              nb::arg("guarantee"), nb::arg("intervals"), nb::arg("outcomes"), nb::arg("predictions").none(),
              nb::arg("groups").none(), nb::arg("levels"), nb::arg("search_rows"), nb::arg("search_features"),
-             nb::arg("features"));
+             nb::arg("features"), nb::arg("clusters").none() = nb::none());
   module.def("expected_coverage", &expected_coverage, nb::arg("model").none(), nb::arg("calibration_rows"),
              nb::arg("groups").none(), nb::arg("test_rows"), nb::arg("level"), nb::arg("confidence"),
              nb::arg("guarantee") = marginal);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 
 #include <widthwise/report.hpp>
@@ -9,6 +10,7 @@
 #include "bindings.hpp"
 #include "outcomes_outside.hpp"
 #include "table.hpp"
+#include "train/fit/blocks.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -34,6 +36,8 @@ struct FitColumns {
   std::vector<std::vector<std::string>> categories = {};  ///< of the columns, none of numbers; or none at all
   std::string group = {};                                 ///< name of the column of groups
   std::string weight = {};                                ///< name of the column of weights
+  std::string cluster = {};                               ///< name of the column of clusters
+  std::string time = {};                                  ///< name of the column of times
 };
 
 FitOptions fit_options(const OptionValues& values) {
@@ -43,13 +47,12 @@ FitOptions fit_options(const OptionValues& values) {
 }
 
 /// The model, and its report as JSON and as text.
-std::tuple<Model, std::string, std::string> fit_table(const Table& table, const Doubles& y,
-                                                      const std::optional<Doubles>& predictions,
-                                                      const std::optional<Doubles>& cv_predictions,
-                                                      const std::optional<Integers>& groups, const GroupLabels* labels,
-                                                      const std::optional<Doubles>& weights, const FitColumns& columns,
-                                                      const FitOptions& options, const TrainerOptions& trainer_options,
-                                                      const nb::object& progress) {
+std::tuple<Model, std::string, std::string> fit_table(
+    const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
+    const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
+    const std::optional<Doubles>& weights, const std::optional<Integers>& clusters, const std::optional<Doubles>& times,
+    const FitColumns& columns, const FitOptions& options, const TrainerOptions& trainer_options,
+    const nb::object& progress) {
   const Trainers trainers = make_trainers(trainer_options, options.seed, options.needs_localizer());
   FitResult result = [&] {
     const nb::gil_scoped_release release;
@@ -75,7 +78,11 @@ std::tuple<Model, std::string, std::string> fit_table(const Table& table, const 
                 .labels = labels,
                 .group = columns.group,
                 .weights = span_of(weights),
-                .weight = columns.weight},
+                .weight = columns.weight,
+                .clusters = span_of(clusters),
+                .cluster = columns.cluster,
+                .times = span_of(times),
+                .time = columns.time},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
   }();
   result.report.calibration_rows += columns.calibrated_later;
@@ -116,6 +123,30 @@ nb::list trainer_list() {
   return list;
 }
 
+internal::RowBlocks blocks_of(const std::optional<Integers>& clusters, const std::optional<Doubles>& times) {
+  const auto numbers = span_of(clusters);
+  const auto values = span_of(times);
+  return {{numbers.begin(), numbers.end()}, {values.begin(), values.end()}};
+}
+
+/// Which rows are in a share of the clusters or of the times, as in fit: 0 or 1.
+Numbers share_of_blocks(const std::optional<Integers>& clusters, const std::optional<Doubles>& times, double share,
+                        std::uint64_t seed) {
+  const std::vector<bool> in_share = blocks_of(clusters, times).share(share, seed);
+  auto out = std::make_unique_for_overwrite<std::int64_t[]>(in_share.size());
+  std::ranges::copy(in_share, out.get());
+  return give<Numbers>(std::move(out), {in_share.size()});
+}
+
+/// The folds of rows with clusters or times, as in fit.
+Numbers folds_of_blocks(const std::optional<Integers>& clusters, const std::optional<Doubles>& times, std::size_t count,
+                        std::uint64_t seed) {
+  const internal::Folds folds = blocks_of(clusters, times).folds(count, seed);
+  auto out = std::make_unique_for_overwrite<std::int64_t[]>(folds.fold_of.size());
+  std::ranges::copy(folds.fold_of, out.get());
+  return give<Numbers>(std::move(out), {folds.fold_of.size()});
+}
+
 /// Throw if outcomes lie outside the range; the message counts and names rows.
 void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& range) {
   internal::OutcomesOutside outside({range.first, range.second});
@@ -129,28 +160,33 @@ void bind_fit(nb::module_& module) {
   register_xgboost();
   nb::class_<FitColumns>(module, "FitColumns")
       .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t, std::vector<std::vector<std::string>>,
-                    std::string, std::string>(),
+                    std::string, std::string, std::string, std::string>(),
            nb::kw_only(), nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"), nb::arg("calibrated_later"),
-           nb::arg("categories"), nb::arg("group"), nb::arg("weight"));
+           nb::arg("categories"), nb::arg("group"), nb::arg("weight"), nb::arg("cluster"), nb::arg("time"));
   module.def(
       "fit",
       [](const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
          const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
-         const std::optional<Doubles>& weights, const FitColumns& columns, const OptionValues& options,
+         const std::optional<Doubles>& weights, const std::optional<Integers>& clusters,
+         const std::optional<Doubles>& times, const FitColumns& columns, const OptionValues& options,
          const OptionValues& trainers, const nb::object& progress) {
         TrainerOptions trainer_options;
         TrainerOptions::table().set(trainer_options, trainers);
-        return fit_table(table, y, predictions, cv_predictions, groups, labels, weights, columns, fit_options(options),
-                         trainer_options, progress);
+        return fit_table(table, y, predictions, cv_predictions, groups, labels, weights, clusters, times, columns,
+                         fit_options(options), trainer_options, progress);
       },
       nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(), nb::arg("cv_predictions").none(),
-      nb::arg("groups").none(), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("columns"),
-      nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
+      nb::arg("groups").none(), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("clusters").none(),
+      nb::arg("times").none(), nb::arg("columns"), nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
   module.def("check_fit_options", [](const OptionValues& options) { (void)fit_options(options); }, nb::arg("options"));
   module.def("fit_option_list", [] { return to_list(FitOptions::table().infos()); });
   module.def("trainer_option_list", [] { return to_list(TrainerOptions::table().infos()); });
   module.def("trainer_list", &trainer_list);
   module.def("check_outcomes", &check_outcomes, nb::arg("outcomes"), nb::arg("range"));
+  module.def("share_of_blocks", &share_of_blocks, nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("share"),
+             nb::arg("seed"));
+  module.def("folds_of_blocks", &folds_of_blocks, nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("count"),
+             nb::arg("seed"));
   const FitOptions options;
   module.attr("CALIBRATION_SIZE") = options.calibration_size;
   module.attr("FOLDS") = options.folds;

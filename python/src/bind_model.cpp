@@ -153,7 +153,8 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
 
 void calibrate(const Model& model, SharedCalibration& shared, const Table& table, const OptionalDoubles& predictions,
                const OptionalIntegers& groups, const Doubles& outcomes, std::uint64_t first_row,
-               const std::optional<Keys>& keys, const GroupLabels* labels, const OptionalDoubles& weights) {
+               const std::optional<Keys>& keys, const GroupLabels* labels, const OptionalDoubles& weights,
+               const OptionalIntegers& clusters) {
   check_outcomes(table, outcomes);
   const RowNumbers numbers = numbers_of(first_row, keys);
   numbers.check(table.rows(), "calibrate");
@@ -164,7 +165,7 @@ void calibrate(const Model& model, SharedCalibration& shared, const Table& table
   std::vector<double> scores(n);
   const auto above = std::make_unique<bool[]>(n);
   std::vector<double> ratios(model.weighted() ? n : 0);
-  Rows{table, span_of(predictions), span_of(groups), span_of(weights)}.for_each_part(
+  Rows{table, span_of(predictions), span_of(groups), span_of(weights), span_of(clusters)}.for_each_part(
       [&](const ModelRows& part, std::size_t first) {
         const std::size_t count = part.x.rows();
         model.score_rows(part, span_of(outcomes).subspan(first, count), numbers.part(first, count),
@@ -174,7 +175,11 @@ void calibrate(const Model& model, SharedCalibration& shared, const Table& table
   Calibration added(read<&Calibration::options>(shared));
   {
     const nb::gil_scoped_release release;
-    added.add(numbers, scores, {above.get(), n}, ratios, span_of(groups));
+    if (clusters) {
+      added.add_clustered(numbers, scores, {above.get(), n}, span_of(clusters));
+    } else {
+      added.add(numbers, scores, {above.get(), n}, ratios, span_of(groups));
+    }
     if (labels != nullptr) added.name_groups(*labels);
   }
   locked([&](Calibration& calibration) { calibration.merge(std::move(added)); }, shared);
@@ -367,6 +372,9 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("weight", [](const Model& self) { return self.parts().weight; })
       .def_prop_ro("needs_weights", &Model::needs_weights)
       .def_prop_ro("weighted", &Model::weighted)
+      .def_prop_ro("cluster", [](const Model& self) { return self.parts().cluster; })
+      .def_prop_ro("clustered", &Model::clustered)
+      .def_prop_ro("calibration_clusters", [](const Model& self) { return self.parts().calibration.clusters(); })
       .def_prop_ro("pool_groups", [](const Model& self) { return self.parts().pool_groups; })
       .def_prop_ro("grouped", &Model::grouped)
       .def_prop_ro("needs_predictions", &Model::needs_predictions)
@@ -428,7 +436,8 @@ void bind_model(nb::module_& module) {
       .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
       .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
            nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none(),
-           nb::arg("labels").none() = nb::none(), nb::arg("weights").none() = nb::none())
+           nb::arg("labels").none() = nb::none(), nb::arg("weights").none() = nb::none(),
+           nb::arg("clusters").none() = nb::none())
       .def("find_integers", &find_integers, nb::arg("labels"))
       .def("find_labels", &find_labels, nb::arg("labels"), nb::arg("rows"))
       .def("quantile_groups", &quantile_groups, nb::arg("groups"))

@@ -14,12 +14,13 @@
 
 namespace widthwise::python {
 
-/// A table with the predictions, groups and weights of its rows; each may be empty.
+/// A table with the predictions, groups, weights and clusters of its rows; each may be empty.
 struct Rows {
   const Table& table;
   std::span<const double> predictions;
   std::span<const std::int64_t> groups;
   std::span<const double> weights = {};
+  std::span<const std::int64_t> clusters = {};
 
   void check() const {
     const auto fits = [&](std::size_t size, const char* what) {
@@ -29,6 +30,7 @@ struct Rows {
     fits(predictions.size(), "y_pred");
     fits(groups.size(), "groups");
     fits(weights.size(), "weights");
+    fits(clusters.size(), "clusters");
   }
 
   /// Release Python's lock and call use(rows, index of the first) for consecutive parts of the rows.
@@ -44,7 +46,12 @@ struct Rows {
     check();
     table.for_each_part([&](MatrixView x, std::size_t first) {
       const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, x.rows()); };
-      use(ModelRows{.x = x, .predictions = part(predictions), .groups = part(groups), .weights = part(weights)}, first);
+      use(ModelRows{.x = x,
+                    .predictions = part(predictions),
+                    .groups = part(groups),
+                    .weights = part(weights),
+                    .clusters = part(clusters)},
+          first);
     });
   }
 };

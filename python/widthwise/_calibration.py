@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core, _tables
+from ._blocks import cluster_numbers
 from ._groups import for_calibration, label_of
 from ._options import Guarantee, guarantee_text, real, whole
 from ._tables import Floats
@@ -61,6 +62,7 @@ class Calibration:
         above: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         first_row: int | None = None,
         key: ArrayLike | None = None,
     ) -> Calibration:
@@ -78,6 +80,10 @@ class Calibration:
             factor.
         groups : array-like, optional
             Labels: text, integers or booleans. Calibrate each group separately (Mondrian). Either all rows of a calibration have a group or none.
+        clusters : array-like, optional
+            Labels of sets of dependent rows, such as the visits of one patient. Quantiles then count clusters, and are
+            valid for a row of a new cluster. Either all rows of a calibration have a cluster or none; such rows have
+            neither groups nor weights.
         first_row : int, optional
             Number of the first row. Row numbers are unique among all calibrations that are merged; by default they
             continue from the rows added before.
@@ -102,6 +108,7 @@ class Calibration:
             numbers,
             None if key is None else _tables.keys(key, n),
             labels,
+            cluster_numbers(clusters, n),
         )
         return self
 
@@ -172,6 +179,11 @@ class Calibration:
         for number, label in zip(self._core.groups, self._core.labels, strict=True):
             labels.append(number if label == str(number) else label)
         return sorted(labels, key=lambda label: (isinstance(label, str), label))
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters; 0 for rows without clusters."""
+        return self._core.clusters
 
     def to_bytes(self) -> bytes:
         """Serialise the calibration; equal sets of rows give equal bytes."""

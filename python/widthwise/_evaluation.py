@@ -109,12 +109,17 @@ def evaluate(
     outcomes: Floats,
     levels: list[float],
     weights: Floats | None = None,
+    clusters: Any = None,
 ) -> Evaluation:
     """Evaluate a model; weak places are searched in the features that it was fitted with."""
+    if model.clustered and not model.calibration_clusters:
+        clusters = None  # without calibration rows there is no verdict to count them for
     if groups is not None:
         groups = model.quantile_groups(groups)
     predictions, intervals = model.intervals(table, y_pred, groups, levels, weights)
-    return _evaluate(intervals, outcomes, levels, table, model=model, predictions=predictions, groups=groups)
+    return _evaluate(
+        intervals, outcomes, levels, table, model=model, predictions=predictions, groups=groups, clusters=clusters
+    )
 
 
 def _evaluate(
@@ -128,6 +133,7 @@ def _evaluate(
     predictions: Floats | None = None,
     groups: Any = None,
     guarantee: str = "marginal",
+    clusters: Any = None,
 ) -> Evaluation:
     searched = _core.search_rows(len(outcomes) if table is not None else 0)
     report, text = _core.evaluate(
@@ -143,5 +149,6 @@ def _evaluate(
         searched,
         table.take(searched) if table is not None else np.empty((0, 0)),
         table.names if table is not None else [],
+        clusters,
     )
     return Evaluation(report, text)

@@ -37,16 +37,16 @@ def column_of(model: _core.Model, X: Any, groups: Any) -> Any:
     return groups
 
 
-def for_calibration(groups: Any, rows: int) -> Groups | None:
-    """Groups of rows to calibrate with, each of which needs a label."""
+def for_calibration(groups: Any, rows: int, name: str = "groups") -> Groups | None:
+    """Groups, or what `name` says, of rows to calibrate with, each of which needs a label."""
     if groups is None:
         return None
-    found = _read(groups, rows)
+    found = _read(groups, rows, name)
     if not isinstance(found, _Texts):
         return Groups(found, None)
     missing = np.flatnonzero(found.codes == _MISSING)
     if len(missing):
-        raise ValueError(f"groups[{missing[0]}] is missing; drop such rows, or give them a label")
+        raise ValueError(f"{name}[{missing[0]}] is missing; drop such rows, or give them a label")
     labels = _core.GroupLabels()
     return Groups(np.array(labels.add(found.labels), dtype=np.int64)[found.codes], labels)
 
@@ -79,19 +79,19 @@ def label_of(value: Any) -> str:
     return labels[0] if labels else ""
 
 
-def _read(groups: Any, rows: int) -> NDArray[np.int64] | _Texts:
+def _read(groups: Any, rows: int, name: str = "groups") -> NDArray[np.int64] | _Texts:
     """Integers of 64 bits as they are, other labels as text."""
     if isinstance(groups, np.ndarray) and groups.ndim != 1:
-        raise ValueError(f"X has {rows} rows, groups has shape {groups.shape}")
+        raise ValueError(f"X has {rows} rows, {name} has shape {groups.shape}")
     dtype = getattr(groups, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "iu" and not np.ma.is_masked(groups):
         array = np.asarray(groups)
         if array.shape != (rows,):
-            raise ValueError(f"X has {rows} rows, groups has shape {array.shape}")
+            raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
         # The smallest and largest integers are labels like texts: 64 bits hold no others, or mean something else.
         if dtype.itemsize < 8 or not len(array) or (array.min() > -(2**63) + 2 and array.max() < 2**63):
             return np.ascontiguousarray(array, dtype=np.int64)
-    codes, labels = _tables.labels(groups, "groups", rows)
+    codes, labels = _tables.labels(groups, name, rows)
     return _Texts(labels, codes)
 
 

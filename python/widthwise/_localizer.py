@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core, _tables, _weights
+from ._blocks import NO_BLOCKS, Blocks, cluster_column_of
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
 from ._groups import Groups, column_of
@@ -153,7 +154,9 @@ class Localizer(HasModel):
         self._n_jobs = n_jobs
         self._verbose = verbose
 
-    def fit(self, X: Any, y: Any, y_pred: Any = None, *, y_pred_cv: Any = None) -> Localizer:
+    def fit(
+        self, X: Any, y: Any, y_pred: Any = None, *, y_pred_cv: Any = None, clusters: Any = None, time: Any = None
+    ) -> Localizer:
         """Train on rows with out-of-sample predictions: `y_pred` or `y_pred_cv`.
 
         Nothing is calibrated here. Both kinds train well; the calibration rows that follow (`calibrate`) must be
@@ -170,6 +173,11 @@ class Localizer(HasModel):
             Predictions by the deployed model, which has not seen the rows.
         y_pred_cv : array-like of shape (n,), optional
             Cross-validated predictions instead, as ``cross_val_predict`` of scikit-learn makes them.
+        clusters : array-like of shape (n,), optional
+            Labels of sets of dependent rows, such as the visits of one patient. The hold-out never separates them, and
+            `calibrate` needs the clusters of its rows.
+        time : array-like of shape (n,), optional
+            Times of the rows, numbers or dates. The hold-out are the latest rows.
 
         Returns
         -------
@@ -187,6 +195,7 @@ class Localizer(HasModel):
             target=_tables.name_of(y, "y"),
             prediction=_tables.name_of(given, "y_pred"),
             cross_validated=y_pred_cv is not None,
+            blocks=Blocks.of(clusters, time, table.rows, table.names),
         )
         return self
 
@@ -209,6 +218,7 @@ class Localizer(HasModel):
         group: str = "",
         weights: Floats | None = None,
         weight: str = "",
+        blocks: Blocks = NO_BLOCKS,
     ) -> None:
         table = features.table
         options = {
@@ -249,6 +259,8 @@ class Localizer(HasModel):
                 groups=None if groups is None else groups.numbers,
                 labels=None if groups is None else groups.labels,
                 weights=weights,
+                clusters=blocks.clusters,
+                times=blocks.times,
                 columns=_core.FitColumns(
                     target=target,
                     prediction=prediction,
@@ -257,6 +269,8 @@ class Localizer(HasModel):
                     categories=features.categories,
                     group=group,
                     weight=weight,
+                    cluster=blocks.cluster,
+                    time=blocks.time,
                 ),
                 options=options,
                 trainers=trainers,
@@ -359,6 +373,7 @@ class Localizer(HasModel):
         *,
         groups: Any = None,
         weights: Any = None,
+        clusters: Any = None,
         key: Any = None,
         calibration: Calibration | None = None,
     ) -> Calibration:
@@ -375,6 +390,9 @@ class Localizer(HasModel):
         weights : array-like of shape (n,) or str, optional
             Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
             default the column of the fit, if X has it.
+        clusters : array-like or str, optional
+            Labels of clusters, or the name of their column in X, if the localizer was fitted with clusters; by default
+            the column of the fit, if X has it. Every row of a calibration has a cluster, or none has.
         key : array-like of int, optional
             A number for each row that no other row has, in this call or another: then the order of the rows and their
             partition into calls do not matter.
@@ -385,7 +403,8 @@ class Localizer(HasModel):
         model = self._fitted_model()
         found = column_of(model, X, groups)
         ratios = _weights.column_of(model, X, weights)
-        add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration", ratios)
+        blocks = cluster_column_of(model, X, clusters)
+        add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration", ratios, blocks)
         return calibration
 
     def __repr__(self) -> str:

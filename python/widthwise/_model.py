@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core, _groups, _tables, _weights
+from ._blocks import cluster_numbers
 from ._options import file_of
 from ._tables import Floats
 
@@ -131,6 +132,7 @@ def add_rows(
     key: Any = None,
     replace: str = "replace=True",
     weights: Any = None,
+    clusters: Any = None,
 ) -> None:
     """Add rows to a calibration. Rows used to fit the model or already in the calibration set are rejected; the error
     message suggests `replace`."""
@@ -143,9 +145,12 @@ def add_rows(
     group_of_row = _groups.for_calibration(groups, table.rows)
     numbers, labels = (None, None) if group_of_row is None else group_of_row
     ratios = _weights.for_model(model, weights, table.rows)
+    cluster_of_row = cluster_numbers(clusters, table.rows)
     with calibration._lock:
         model.require_new_rows(rows, calibration._rows, replace)
-        model.calibrate(calibration._core, table, y_pred, numbers, outcomes, first_row, keys, labels, ratios)
+        model.calibrate(
+            calibration._core, table, y_pred, numbers, outcomes, first_row, keys, labels, ratios, cluster_of_row
+        )
         calibration._rows.merge(rows)
     residuals = outcomes - (model.predictions(table) if y_pred is None else y_pred)
     if warning := model.in_sample_warning(residuals):

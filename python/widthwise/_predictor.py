@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables, _weights
+from ._blocks import cluster_column_of, cluster_numbers
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
 from ._groups import column_of, for_prediction
@@ -173,15 +174,18 @@ class Predictor(HasModel):
         confidence_level: Levels | None = None,
         groups: Any = None,
         weights: Any = None,
+        clusters: Any = None,
     ) -> Evaluation:
-        """Measure coverage and width on rows that the model has not seen."""
+        """Measure coverage and width on rows that the model has not seen. The verdict on a model with clusters counts
+        clusters; by default they are the column of X that the model was fitted with."""
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.outcomes(y, table.rows)
         self._model.check_outcomes(outcomes)
         ratios = self._weights(X, weights, table.rows)
         numbers = self._groups(X, groups, table.rows)
-        evaluation = evaluate(self._model, table, predictions, numbers, outcomes, levels, ratios)
+        blocks = cluster_numbers(cluster_column_of(self._model, X, clusters), table.rows)
+        evaluation = evaluate(self._model, table, predictions, numbers, outcomes, levels, ratios, blocks)
         if seen := evaluation["seen"]:
             warnings.warn(seen["text"], UserWarning, stacklevel=2)
         return evaluation
@@ -194,6 +198,7 @@ class Predictor(HasModel):
         *,
         groups: Any = None,
         weights: Any = None,
+        clusters: Any = None,
         key: Any = None,
         replace: bool = False,
     ) -> Predictor:
@@ -211,6 +216,9 @@ class Predictor(HasModel):
         weights : array-like of shape (n,) or str, optional
             Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
             default the column of the fit, if X has it.
+        clusters : array-like or str, optional
+            Labels of clusters, or the name of their column in X, if the model was fitted with clusters. By default the
+            column of X that the model was fitted with.
         key : array-like of int, optional
             Unique number of each row, across calls. The result is then identical to the byte for any order of the rows
             and any split into calls. By default rows are identified by the content of the table and their position.
@@ -220,7 +228,8 @@ class Predictor(HasModel):
         calibration = Calibration() if replace else self.calibration
         found = column_of(self._model, X, groups)
         ratios = _weights.column_of(self._model, X, weights)
-        add_rows(self._model, calibration, *self._inputs(X, y_pred), found, y, key, weights=ratios)
+        blocks = cluster_column_of(self._model, X, clusters)
+        add_rows(self._model, calibration, *self._inputs(X, y_pred), found, y, key, weights=ratios, clusters=blocks)
         return Predictor._of(self._model.with_calibration(calibration._core, calibration._rows), self._origin)
 
     def _checked_levels(self, confidence_level: Levels | None) -> list[float]:

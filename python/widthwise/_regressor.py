@@ -26,6 +26,7 @@ except ImportError as error:
     ) from error
 
 from . import _core, _tables, _weights
+from ._blocks import Blocks, cluster_column_of, unused
 from ._engine import logger
 from ._evaluation import Evaluation
 from ._groups import Groups, column_of, for_calibration
@@ -201,6 +202,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y_pred_cv: Any = None,
         groups: Any = None,
         weights: Any = None,
+        clusters: Any = None,
+        time: Any = None,
     ) -> WidthwiseRegressor:
         """Fit estimator, localizer and calibration.
 
@@ -228,6 +231,14 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             more often a row like this occurs in the population to predict than among these rows, up to a factor.
             Calibration rows count by their weight; training does not use it. `predict_interval` then needs the weights
             of its rows, with the same factor.
+        clusters : array-like of shape (n,), optional
+            Labels of sets of dependent rows, such as the visits of one patient: text, integers or booleans. No split
+            separates the rows of a cluster, and the calibration counts clusters, so coverage holds for rows of new
+            clusters. X should not contain the labels, because new rows have others.
+        time : array-like of shape (n,), optional
+            Times of the rows: numbers, ``datetime64`` or text such as 2024-01-31. The latest rows calibrate, the latest
+            of the others are the hold-out, and folds are blocks of time. Rows ordered in time are rarely exchangeable,
+            so the coverage of later rows is not guaranteed: measure it with `evaluate`.
 
         Returns
         -------
@@ -235,14 +246,16 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             This one.
         """
         fitted = self._as_it_is()
-        fitted._fit(X, y, y_pred, y_pred_cv, groups, weights)
+        fitted._fit(X, y, y_pred, y_pred_cv, groups, weights, clusters, time)
         with self._lock():
             parameters = {name: value for name, value in dict(vars(self)).items() if not name.endswith("_")}
             learnt = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
             self.__dict__ = parameters | learnt  # one assignment, so that no thread sees half of it
         return self
 
-    def _fit(self, X: Any, y: Any, y_pred: Any, y_pred_cv: Any, groups: Any, weights: Any) -> None:
+    def _fit(
+        self, X: Any, y: Any, y_pred: Any, y_pred_cv: Any, groups: Any, weights: Any, clusters: Any, time: Any
+    ) -> None:
         target = _tables.name_of(y, "y")
         group = groups if isinstance(groups, str) else _tables.name_of(groups, "")
         if isinstance(groups, str):
@@ -260,49 +273,49 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ratios = _weights.checked(weights, n)
         share = self._calibration_share(n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        frozen = self._is_prefit()
         features = _tables.read_features(X, self.categorical_features)
         features.warn(stacklevel=3)
         localizer = self._new_localizer(seed)
         base_options = option_texts(self.base_options, "base_options")
+        blocks = Blocks.of(clusters, time, n, features.table.names)
         options: dict[str, Any] = {"target": target, "prediction": "y_pred"}
         if labels is not None:
-            options["group"] = group or _unused("group", features.table.names)
+            options["group"] = group or unused("group", features.table.names)
         if ratios is not None:
-            options["weight"] = weight or _unused("weight", features.table.names)
+            options["weight"] = weight or unused("weight", features.table.names)
         self.estimator_ = None
 
-        if y_pred is not None or y_pred_cv is not None or frozen:
-            options |= {"groups": labels, "weights": ratios}
+        if y_pred is not None or y_pred_cv is not None or self._is_prefit():
+            options |= {"groups": labels, "weights": ratios, "blocks": blocks}
             model = self._fit_to_predictions(X, features, y, share, localizer, options, y_pred, y_pred_cv)
         elif self.estimator is None:
             if not isinstance(self.cv, Integral):
                 raise ValueError("cv is a splitter; without an estimator, expected a number of folds")
-            folds = self._folds(n - round(share * n))
             localizer._fit(
                 features,
                 y,
                 None,
                 base="trees",
                 base_options=base_options,
-                folds=folds,
+                folds=self._folds(n - round(share * n)),
                 calibration_size=share,
                 may_be_exact=True,
                 groups=labels,
                 weights=ratios,
+                blocks=blocks,
                 **options,
             )
             model = localizer._model
         else:
-            model = self._fit_estimator(X, features, y, share, seed, localizer, options, labels, ratios)
+            model = self._fit_estimator(X, features, y, share, seed, localizer, options, labels, ratios, blocks)
         if model.needs_predictions and hasattr(self, "n_features_in_"):
             model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
         self.predictor_ = Predictor._of(model)
         self.fit_report_ = localizer.fit_report_
-        if model.calibration_rows and labels is not None:
-            for level in model.levels:
-                if warning := model.infinite_warning(level):
-                    warnings.warn(f"{warning}; add calibration rows, or pool small groups", UserWarning, stacklevel=3)
+        if labels is not None or model.clustered:
+            _warn_of_infinite(
+                model, "add clusters" if model.clustered else "add calibration rows, or pool small groups"
+            )
 
     def _new_localizer(self, seed: int) -> Localizer:
         """A localizer with the options of this estimator."""
@@ -369,18 +382,17 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         options: dict[str, Any],
         groups: Groups | None,
         weights: Floats | None,
+        blocks: Blocks,
     ) -> _core.Model:
         """Cross-fit the estimator, train on its out-of-sample errors and calibrate with the remaining rows."""
-        n = len(y)
-        order = np.random.RandomState(seed).permutation(n)
-        held = np.sort(order[: round(share * n)])
-        rows = np.sort(order[round(share * n) :])
-        fit_X, fit_y = _rows_of(X, rows), y[rows]
+        rows, held = _split(len(y), share, seed, blocks)
+        fit_X, fit_y, fit_blocks = _rows_of(X, rows), y[rows], blocks.take(rows)
         cv = self.cv
         if isinstance(cv, Integral):
-            cv = KFold(self._folds(len(rows)), shuffle=True, random_state=seed)
+            folds = self._folds(len(rows))
+            cv = fit_blocks.folds(folds, seed) if blocks else KFold(folds, shuffle=True, random_state=seed)
         logger.info("cross-fitting the estimator on %d rows", len(rows))
-        predicted, predictions = self._cross_fit(fit_X, fit_y, cv)
+        predicted, predictions = self._cross_fit(fit_X, fit_y, cv, fit_blocks)
         self.estimator_ = clone(self.estimator).fit(fit_X, fit_y)
 
         localizer._fit(
@@ -392,6 +404,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             calibrated_later=len(held),
             groups=None if groups is None else Groups(groups.numbers[rows][predicted], groups.labels),
             weights=None if weights is None else weights[rows][predicted],
+            blocks=fit_blocks.take(predicted),
             **options,
         )
         model = localizer._model
@@ -404,11 +417,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         numbers = None if groups is None else groups.numbers[held]
         labels = None if groups is None else groups.labels
         ratios = None if weights is None else weights[held]
+        clusters = blocks.take(held).clusters
         first_row = first_row_of(features.table, y)
-        model.calibrate(core, held_table, held_pred, numbers, y[held], first_row, None, labels, ratios)
+        model.calibrate(core, held_table, held_pred, numbers, y[held], first_row, None, labels, ratios, clusters)
         return model.with_calibration(core, model.sketch(held_table, y[held]))
 
-    def _cross_fit(self, X: Any, y: Floats, cv: Any) -> tuple[Any, Floats]:
+    def _cross_fit(self, X: Any, y: Floats, cv: Any, blocks: Blocks) -> tuple[Any, Floats]:
         """The rows in a test fold, ascending, and their predictions by an estimator that was not fitted on them.
 
         A splitter may leave rows out of all test folds, as TimeSeriesSplit does with the first rows. Of several
@@ -420,14 +434,14 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return self._predictions(estimator, _rows_of(X, test))
 
         try:
-            folds = list(check_cv(cv).split(X, y))
+            folds = list(check_cv(cv).split(X, y, blocks.clusters))
         except ValueError as error:
             if "groups" in str(error):
                 raise ValueError(
-                    f"{type(cv).__name__} needs groups, which fit does not pass to splitters; pass cv as a list of "
-                    "(train, test) positions, such as list(GroupKFold().split(X, y, groups)), with calibration_size=0"
+                    f"{type(cv).__name__} needs groups; pass the labels of the rows to fit as clusters="
                 ) from error
             raise
+        blocks.check(folds, type(cv).__name__)
         made = Parallel(n_jobs=self.n_jobs)(delayed(fold)(train, test) for train, test in folds)
         predictions = np.full(len(y), np.nan)
         predicted = np.zeros(len(y), dtype=bool)
@@ -438,7 +452,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return rows, predictions[rows]
 
     def conformalize(
-        self, X: Any, y: Any, *, y_pred: Any = None, groups: Any = None, weights: Any = None, replace: bool = False
+        self,
+        X: Any,
+        y: Any,
+        *,
+        y_pred: Any = None,
+        groups: Any = None,
+        weights: Any = None,
+        clusters: Any = None,
+        replace: bool = False,
     ) -> WidthwiseRegressor:
         """Add rows that no model was fitted on to the calibration set.
 
@@ -455,6 +477,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights : array-like of shape (n,) or str, optional
             Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
             default the column of the fit, if X has it.
+        clusters : array-like of shape (n,) or str, optional
+            Labels of the clusters of the rows, or the name of their column in X, if the model was fitted with clusters.
+            By default the column of the fit, if X has it.
         replace : bool, default=False
             Discard the existing calibration set.
 
@@ -466,9 +491,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with self._lock():
             now = self._as_it_is()
             groups, weights = now._columns(X, groups, weights)
+            clusters = cluster_column_of(now.predictor_._model, X, clusters)
             X, predictions = now._inputs(X, y_pred)
             self.predictor_ = now.predictor_.calibrated(
-                X, y, predictions, groups=groups, weights=weights, replace=replace
+                X, y, predictions, groups=groups, weights=weights, clusters=clusters, replace=replace
             )
         return self
 
@@ -552,8 +578,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y_pred: Any = None,
         groups: Any = None,
         weights: Any = None,
+        clusters: Any = None,
     ) -> Evaluation:
-        """Measure coverage and width on rows the model was not fitted on, with a verdict.
+        """Measure coverage and width on rows the model was not fitted on, with a verdict. The verdict on a model with
+        clusters counts clusters.
 
         Returns
         -------
@@ -562,9 +590,16 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         now = self._as_it_is()
         groups, weights = now._columns(X, groups, weights)
+        clusters = cluster_column_of(now.predictor_._model, X, clusters)
         X, predictions = now._inputs(X, y_pred)
         return now.predictor_.evaluate(
-            X, y, predictions, confidence_level=confidence_level, groups=groups, weights=weights
+            X,
+            y,
+            predictions,
+            confidence_level=confidence_level,
+            groups=groups,
+            weights=weights,
+            clusters=clusters,
         )
 
     # ---- files
@@ -721,11 +756,22 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise not_fitted("This WidthwiseRegressor is not fitted yet: call fit first")
 
 
-def _unused(name: str, names: list[str]) -> str:
-    """A name that no column has."""
-    while name in names:
-        name += "_"
-    return name
+def _warn_of_infinite(model: _core.Model, remedy: str) -> None:
+    """Warn of the levels with too few calibration rows or clusters."""
+    for level in model.levels if model.calibration_rows else []:
+        if warning := model.infinite_warning(level):
+            warnings.warn(f"{warning}; {remedy}", UserWarning, stacklevel=4)
+
+
+def _split(n: int, share: float, seed: int, blocks: Blocks) -> tuple[Any, Any]:
+    """The fitting rows and a share of calibration rows; with times, in the order of time."""
+    if blocks:
+        in_share = blocks.share(share, seed)
+        order = np.arange(n) if blocks.times is None else np.argsort(blocks.times, kind="stable")
+        return order[~in_share[order]], order[in_share[order]]
+    order = np.random.RandomState(seed).permutation(n)
+    held = round(share * n)
+    return np.sort(order[held:]), np.sort(order[:held])
 
 
 def _is_frame(X: Any) -> bool:

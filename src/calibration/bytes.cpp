@@ -23,6 +23,7 @@ using internal::WordWriter;
 constexpr std::uint64_t kMagic = 0x0042494c41435757U;  // "WWCALIB", zero-terminated
 constexpr std::uint64_t kFormatVersion = 1;
 constexpr std::uint64_t kLabelledVersion = 2;
+constexpr std::uint64_t kClusteredVersion = 3;
 constexpr std::uint64_t kWeightedFlag = 1;
 constexpr std::uint64_t kGroupedFlag = 2;
 constexpr std::size_t kHeaderWords = 5;
@@ -63,6 +64,7 @@ void put_text(WordWriter& writer, std::string_view text) {
 // Format 2 has group labels: after the groups, the number of labels and, for each, by ascending group, the group, its
 // length in bytes and its bytes, padded with zeros. Labels that are integers are not written, and a calibration without
 // others is written in format 1.
+// Format 3 is format 1 with clusters in place of groups, and without flags.
 std::vector<std::byte> Calibration::serialise() const {
   const auto all = kept();
   const bool labelled = this->labelled();
@@ -78,7 +80,7 @@ std::vector<std::byte> Calibration::serialise() const {
   }
   WordWriter writer(words);
   writer.put(kMagic);
-  writer.put(labelled ? kLabelledVersion : kFormatVersion);
+  writer.put(clustered() ? kClusteredVersion : labelled ? kLabelledVersion : kFormatVersion);
   writer.put(options_.capacity);
   writer.put(options_.seed);
   writer.put(std::uint64_t{all.size()});
@@ -87,7 +89,7 @@ std::vector<std::byte> Calibration::serialise() const {
     writer.put(static_cast<std::uint64_t>(group));
     writer.put(sample.seen);
     writer.put(std::uint64_t{entries.size()});
-    writer.put((sample.weighted ? kWeightedFlag : 0) | (grouped_ && group == 0 && all.size() == 1 ? kGroupedFlag : 0));
+    writer.put((sample.weighted ? kWeightedFlag : 0) | (grouped() && group == 0 && all.size() == 1 ? kGroupedFlag : 0));
     for (const Entry& entry : entries) writer.put(entry.priority);
     for (const Entry& entry : entries) writer.put(entry.score);
     writer.put_bits(entries.size(), [&](std::size_t i) { return entries[i].above; });
@@ -111,9 +113,10 @@ struct Calibration::Reader {
   std::uint64_t groups = 0;
   std::uint64_t rows_left = kMaxRows;
   std::int64_t group = 0;  // the one that is read
+  bool clustered = false;  // whether groups are clusters
 
   void check(bool holds, const char* what) const {
-    if (!holds) words.refuse(fmt::format("group {}: {}", group, what));
+    if (!holds) words.refuse(fmt::format("{} {}: {}", clustered ? "cluster" : "group", group, what));
   }
 
   Options read_options() {
@@ -138,7 +141,13 @@ struct Calibration::Reader {
     sample.weighted = (flags & kWeightedFlag) != 0;
     const bool flagged = (flags & kGroupedFlag) != 0;
     check(!flagged || (groups == 1 && group == 0), "redundant flag for groups");
-    calibration.grouped_ = groups > 1 || group != 0 || flagged;
+    if (clustered) {
+      check(flags == 0, "unknown flags");
+      check(!is_reserved_group(group), "reserved number");
+      calibration.parts_ = Parts::kClusters;
+    } else {
+      calibration.parts_ = groups > 1 || group != 0 || flagged ? Parts::kGroups : Parts::kNone;
+    }
     check(kept <= words.words_left() / 2, "unexpected end of the bytes");
     sample.entries.resize(kept);
     read_entries(sample);
@@ -154,7 +163,7 @@ struct Calibration::Reader {
       group = static_cast<std::int64_t>(words.get());
       check(i == 0 || group > before, "the labels are not in order");
       const auto found = calibration.samples_.find(group);
-      check(calibration.grouped_ && found != calibration.samples_.end(), "a label without rows");
+      check(calibration.grouped() && found != calibration.samples_.end(), "a label without rows");
       const std::uint64_t bytes = words.get();
       check(bytes > 0 && bytes <= words.words_left() * kWordBytes, "invalid length of the label");
       std::string& label = found->second.label;
@@ -191,10 +200,12 @@ Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
   Reader reader{.words = WordReader(bytes, "Calibration::deserialise")};
   WordReader& words = reader.words;
   const bool labelled = words.format() == kLabelledVersion;
-  words.expect_header(kMagic, labelled ? kLabelledVersion : kFormatVersion, "a calibration");
+  reader.clustered = words.format() == kClusteredVersion;
+  words.expect_header(kMagic, labelled || reader.clustered ? words.format() : kFormatVersion, "a calibration");
   words.verify_checksum();
   Calibration calibration(reader.read_options());
   reader.groups = words.get();
+  if (reader.clustered && reader.groups == 0) words.refuse("there are no clusters");
   for (std::uint64_t g = 0; g < reader.groups; ++g) {
     const auto group = static_cast<std::int64_t>(words.get());
     if (g > 0 && group <= reader.group) words.refuse("the groups are not in order");

@@ -87,35 +87,51 @@ Calibration::Calibration(const Options& options) : options_(options) {
 // The priority of a row is mix_bits(row number ^ key()). Mixing the seed keeps the samples of two seeds unrelated.
 std::uint64_t Calibration::key() const { return mix_bits(options_.seed + 0x9e3779b97f4a7c15U); }
 
-/// Throw if rows with groups and rows without groups would be mixed.
-void Calibration::take_groups(bool grouped) {
-  if (samples_.empty()) grouped_ = grouped;
-  if (grouped == grouped_) return;
+/// Throw if rows with and without groups, or with and without clusters, would be mixed.
+void Calibration::take_parts(Parts parts) {
+  if (samples_.empty()) parts_ = parts;
+  if (parts == parts_) return;
+  const std::string rows = internal::rows_text(rows_seen());
+  if (parts == Parts::kClusters || parts_ == Parts::kClusters) {
+    throw internal::make_error(
+        ErrorCode::kInvalidArgument,
+        "Calibration: these rows have {}, but the {} in the calibration set have {}; pass {} for "
+        "every row, or start from an empty calibration (replace)",
+        parts == Parts::kClusters ? "clusters" : "no clusters", rows, parts_ == Parts::kClusters ? "clusters" : "none",
+        parts_ == Parts::kClusters ? "a cluster" : "none");
+  }
   throw Error(ErrorCode::kInvalidArgument,
-              grouped ? fmt::format("Calibration: these rows have groups, but the {} in the calibration set have none; "
-                                    "rows without a group would be mixed with group 0. Calibrate again with a group "
-                                    "for every row, starting from an empty calibration (replace)",
-                                    internal::rows_text(rows_seen()))
-                      : fmt::format("Calibration: these rows have no groups, but the {} in the calibration set have "
-                                    "groups; rows without a group would be mixed with group 0. Pass a group for every "
-                                    "row, or start from an empty calibration (replace)",
-                                    internal::rows_text(rows_seen())));
+              parts == Parts::kGroups
+                  ? fmt::format("Calibration: these rows have groups, but the {} in the calibration set have none; "
+                                "rows without a group would be mixed with group 0. Calibrate again with a group "
+                                "for every row, starting from an empty calibration (replace)",
+                                rows)
+                  : fmt::format("Calibration: these rows have no groups, but the {} in the calibration set have "
+                                "groups; rows without a group would be mixed with group 0. Pass a group for every "
+                                "row, or start from an empty calibration (replace)",
+                                rows));
 }
 
 namespace {
 
-void refuse_reserved(std::span<const std::int64_t> groups, const RowNumbers& numbers) {
-  const auto found = std::ranges::find_if(groups, is_reserved_group);
-  if (found == groups.end()) return;
+/// `what`: "group" or "cluster".
+void refuse_reserved(std::span<const std::int64_t> keys, const RowNumbers& numbers, const char* what) {
+  const auto found = std::ranges::find_if(keys, is_reserved_group);
+  if (found == keys.end()) return;
   throw internal::make_error(ErrorCode::kInvalidArgument,
-                             "Calibration::add: row {} has no group; drop rows without a label, or give them one",
-                             numbers[static_cast<std::size_t>(found - groups.begin())]);
+                             "Calibration::add: row {} has no {}; drop rows without a label, or give them one",
+                             numbers[static_cast<std::size_t>(found - keys.begin())], what);
 }
 
 [[noreturn]] void refuse_missing_weights() {
   throw Error(ErrorCode::kInvalidArgument,
               "Calibration::add: the calibration has weights, but these rows have none; pass the likelihood ratio of "
               "each row, on the same scale");
+}
+
+[[noreturn]] void refuse_with_clusters() {
+  throw Error(ErrorCode::kInvalidArgument,
+              "Calibration::add: rows with clusters take neither groups nor weights; leave one of them out");
 }
 
 /// `size` values that come with n scores, or none.
@@ -129,9 +145,13 @@ void check_size(std::size_t size, std::size_t n, const char* name) {
 
 void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   if (std::isnan(row.score) || !internal::valid_weight(row.weight)) refuse_row(row_number, row);
-  if (row.group) refuse_reserved({&*row.group, 1}, row_number);
-  take_groups(row.group.has_value());
-  const std::int64_t group = row.group.value_or(0);
+  if (row.cluster) {
+    if (row.group || row.weight != 1) refuse_with_clusters();
+    refuse_reserved({&*row.cluster, 1}, row_number, "cluster");
+  }
+  if (row.group) refuse_reserved({&*row.group, 1}, row_number, "group");
+  take_parts(row.cluster ? Parts::kClusters : row.group ? Parts::kGroups : Parts::kNone);
+  const std::int64_t group = row.cluster.value_or(row.group.value_or(0));
   const auto found = samples_.find(group);
   Sample fresh;
   Sample& sample = found == samples_.end() ? fresh : found->second;
@@ -144,39 +164,74 @@ void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   if (found == samples_.end()) samples_.emplace(group, std::move(fresh));
 }
 
+namespace {
+
+/// Throw unless rows with these scores and weights can be added.
+void check_rows(const RowNumbers& numbers, std::span<const double> scores, std::span<const double> weights) {
+  const std::size_t n = scores.size();
+  numbers.check(n, "Calibration::add");
+  if (const std::size_t i = internal::find_nan(scores); i != n) refuse_row(numbers[i], {.score = scores[i]});
+  if (const auto found = std::ranges::find_if_not(weights, internal::valid_weight); found != weights.end()) {
+    refuse_row(numbers[static_cast<std::size_t>(found - weights.begin())], {.weight = *found});
+  }
+}
+
+}  // namespace
+
+void Calibration::add_clustered(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
+                                std::span<const std::int64_t> clusters) {
+  const std::size_t n = scores.size();
+  check_size(above.size(), n, "above");
+  if (clusters.size() != n) {
+    throw internal::make_error(ErrorCode::kShapeMismatch, "Calibration::add_clustered: {} scores but {} clusters", n,
+                               clusters.size());
+  }
+  if (n == 0) return;
+  check_rows(numbers, scores, {});
+  refuse_reserved(clusters, numbers, "cluster");
+  take_parts(Parts::kClusters);
+  add_parts(Parts::kClusters, numbers, scores, above, {}, clusters);
+}
+
+/// Add rows to the samples of their groups or clusters, which are `keys`.
+void Calibration::add_parts(Parts parts, RowNumbers numbers, std::span<const double> scores,
+                            std::span<const bool> above, std::span<const double> weights,
+                            std::span<const std::int64_t> keys) {
+  // If one sample runs out of memory, the rows of other samples must not be added either.
+  Calibration added(options_);
+  added.parts_ = parts;
+  const std::uint64_t key = this->key();
+  added.add_samples(keys, [&](Sample& sample, std::size_t i) {
+    const std::uint64_t priority = mix_bits(numbers[i] ^ key);
+    if (priority <= sample.limit) {
+      added.append(sample, {priority, internal::without_negative_zero(scores[i]), weights.empty() ? 1.0 : weights[i],
+                            !above.empty() && above[i]});
+    }
+    if (!weights.empty() && weights[i] != 1) sample.weighted = true;
+  });
+  merge(std::move(added));
+}
+
 void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
                       std::span<const double> weights, std::span<const std::int64_t> groups) {
   const std::size_t n = scores.size();
   check_size(above.size(), n, "above");
   check_size(weights.size(), n, "weights");
   check_size(groups.size(), n, "groups");
-  numbers.check(n, "Calibration::add");
   if (n == 0) return;
-  if (const std::size_t i = internal::find_nan(scores); i != n) refuse_row(numbers[i], {.score = scores[i]});
-  if (const auto found = std::ranges::find_if_not(weights, internal::valid_weight); found != weights.end()) {
-    refuse_row(numbers[static_cast<std::size_t>(found - weights.begin())], {.weight = *found});
-  }
+  check_rows(numbers, scores, weights);
   if (weights.empty() && weighted()) refuse_missing_weights();
-  refuse_reserved(groups, numbers);
-  take_groups(!groups.empty());
-
+  refuse_reserved(groups, numbers, "group");
+  take_parts(groups.empty() ? Parts::kNone : Parts::kGroups);
+  if (!groups.empty()) {
+    add_parts(Parts::kGroups, numbers, scores, above, weights, groups);
+    return;
+  }
   const std::uint64_t key = this->key();
   const auto append_row = [&](Sample& sample, std::size_t i, std::uint64_t priority) {
     append(sample, {priority, internal::without_negative_zero(scores[i]), weights.empty() ? 1.0 : weights[i],
                     !above.empty() && above[i]});
   };
-  if (!groups.empty()) {
-    // If one group runs out of memory, the rows of other groups must not be added either.
-    Calibration added(options_);
-    added.grouped_ = true;
-    added.add_groups(groups, [&](Sample& sample, std::size_t i) {
-      const std::uint64_t priority = mix_bits(numbers[i] ^ key);
-      if (priority <= sample.limit) append_row(sample, i, priority);
-      if (!weights.empty() && weights[i] != 1) sample.weighted = true;
-    });
-    merge(std::move(added));
-    return;
-  }
   const auto found = samples_.find(0);
   Sample fresh;
   Sample& sample = found == samples_.end() ? fresh : found->second;
@@ -203,12 +258,12 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   if (found == samples_.end()) samples_.emplace(0, std::move(fresh));
 }
 
-/// Add each row to the sample of its group with add_row(sample, i).
+/// Add each row to the sample of its key with add_row(sample, i).
 template <class AddRow>
-void Calibration::add_groups(std::span<const std::int64_t> groups, const AddRow& add_row) {
+void Calibration::add_samples(std::span<const std::int64_t> keys, const AddRow& add_row) {
   internal::GroupIndex index;
-  std::vector<std::uint32_t> place(groups.size());
-  for (std::size_t i = 0; i < groups.size(); ++i) place[i] = index.add(groups[i]);
+  std::vector<std::uint32_t> place(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) place[i] = index.add(keys[i]);
   std::vector<std::uint64_t> rows(index.size());
   for (const std::uint32_t p : place) ++rows[p];
   std::vector<Sample*> samples;
@@ -218,7 +273,7 @@ void Calibration::add_groups(std::span<const std::int64_t> groups, const AddRow&
     samples.back()->entries.reserve(std::min(rows[p], max_entries()));
     samples.back()->seen += rows[p];
   }
-  for (std::size_t i = 0; i < groups.size(); ++i) add_row(*samples[place[i]], i);
+  for (std::size_t i = 0; i < keys.size(); ++i) add_row(*samples[place[i]], i);
 }
 
 /// The number of entries at which a sample is compacted: a quarter more than the capacity, so that the linear cost of a
@@ -261,7 +316,8 @@ std::vector<Calibration::Entry> Calibration::kept(std::int64_t group, const Samp
   const std::span<const Entry> suspects(entries.data(), std::min(entries.size(), rows + 1));
   const auto duplicate = std::ranges::adjacent_find(suspects, {}, &Entry::priority);
   if (duplicate != suspects.end()) {
-    refuse_duplicate(unmix_bits(duplicate->priority) ^ key(), fmt::format("to group {}", group));
+    refuse_duplicate(unmix_bits(duplicate->priority) ^ key(),
+                     fmt::format("to {} {}", clustered() ? "cluster" : "group", group));
   }
   entries.resize(rows);
   return entries;
@@ -301,7 +357,8 @@ std::map<std::int64_t, std::vector<Calibration::Entry>> Calibration::kept() cons
   const auto duplicate = std::ranges::adjacent_find(owners, {}, &std::pair<std::uint64_t, std::int64_t>::first);
   if (duplicate != owners.end()) {
     refuse_duplicate(unmix_bits(duplicate->first) ^ key(),
-                     fmt::format("to group {} and to group {}", duplicate->second, std::next(duplicate)->second));
+                     fmt::format("to {0} {1} and to {0} {2}", clustered() ? "cluster" : "group", duplicate->second,
+                                 std::next(duplicate)->second));
   }
   return all;
 }
@@ -329,7 +386,7 @@ void Calibration::merge(Calibration&& other) {
   check_merge(other);
   if (other.samples_.empty()) return;
   samples_ = std::move(other.samples_);
-  grouped_ = other.grouped_;
+  parts_ = other.parts_;
   other.samples_.clear();
 }
 
@@ -340,7 +397,7 @@ void Calibration::merge(const Calibration& other) {
   }
   check_merge(other);
   if (other.samples_.empty()) return;
-  take_groups(other.grouped_);
+  take_parts(other.parts_);
   std::map<std::int64_t, Sample> fresh;
   for (const auto& [group, theirs] : other.samples_) {
     const auto ours = samples_.find(group);
@@ -392,6 +449,7 @@ bool Calibration::labelled() const {
 }
 
 std::uint64_t Calibration::rows_in(std::int64_t group) const {
+  if (clustered()) return group == 0 ? rows_kept() : 0;
   const auto found = samples_.find(group);
   return found == samples_.end() ? 0 : std::min<std::uint64_t>(found->second.seen, options_.capacity);
 }
@@ -409,6 +467,7 @@ std::uint64_t Calibration::rows_kept() const {
 }
 
 std::vector<std::int64_t> Calibration::groups() const {
+  if (clustered() && !samples_.empty()) return {0};
   const auto keys = std::views::keys(samples_);
   return {keys.begin(), keys.end()};
 }
@@ -447,13 +506,33 @@ std::optional<std::uint64_t> Calibration::duplicate() const {
 
 std::vector<CalibrationRow> Calibration::rows(std::int64_t group) const {
   std::vector<CalibrationRow> rows;
+  if (clustered()) {
+    if (group == 0) rows = clustered_rows();
+    return rows;
+  }
   const auto found = samples_.find(group);
   if (found == samples_.end()) return rows;
   const std::vector<Entry> entries = kept(group, found->second);
   rows.reserve(entries.size());
   for (const Entry& entry : entries) {
-    rows.push_back({entry.score, entry.above, entry.weight, grouped_ ? std::optional(group) : std::nullopt});
+    rows.push_back({entry.score, entry.above, entry.weight, grouped() ? std::optional(group) : std::nullopt});
   }
+  return rows;
+}
+
+/// The kept rows of all clusters, by ascending priority.
+std::vector<CalibrationRow> Calibration::clustered_rows() const {
+  std::vector<std::pair<std::uint64_t, CalibrationRow>> all;
+  all.reserve(rows_kept());
+  for (const auto& [cluster, entries] : kept()) {
+    for (const Entry& entry : entries) {
+      all.emplace_back(entry.priority, CalibrationRow{.score = entry.score, .above = entry.above, .cluster = cluster});
+    }
+  }
+  std::ranges::sort(all, {}, &std::pair<std::uint64_t, CalibrationRow>::first);
+  std::vector<CalibrationRow> rows;
+  rows.reserve(all.size());
+  for (const auto& [priority, row] : all) rows.push_back(row);
   return rows;
 }
 

@@ -65,6 +65,13 @@ void refuse_weights(const Guarantee& guarantee) {
                              guarantee.to_string());
 }
 
+void refuse_clusters(const Guarantee& guarantee) {
+  if (guarantee.is_marginal()) return;
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "guarantee {} is not available for calibration by clusters; use the guarantee 'marginal'",
+                             guarantee.to_string());
+}
+
 /// See SortedScores.
 void check_pool(const Calibration& calibration, const Guarantee& guarantee, std::uint64_t pool_below) {
   if (pool_below == 0) return;
@@ -105,6 +112,8 @@ SortedScores::Sum SortedScores::Ranked::weight_up_to(std::size_t i) const {
   return weights.empty() ? Sum{before.high + static_cast<double>(i + 1), 0} : weights[i];
 }
 
+double SortedScores::Group::stored(double test_weight) const { return std::ldexp(unit * test_weight, weight_shift); }
+
 /// The weight level * (total + test_weight) at which the quantile of a group lies. Comparisons with a sum of weights
 /// are exact: with rounding, weights of 1 would sometimes give a rank that is off by one.
 class SortedScores::Threshold {
@@ -116,7 +125,7 @@ class SortedScores::Threshold {
       return;
     }
     refuse_weights(guarantee);
-    test_weight_ = std::ldexp(test_weight, group.weight_shift);
+    test_weight_ = group.stored(test_weight);
     need_ = numerator_.high * (total_.high + test_weight_);
   }
 
@@ -213,6 +222,14 @@ SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guar
   check_pool(calibration, guarantee, pool_below);
   if (!calibration.has_no_duplicate()) (void)calibration.kept();  // throws if a kept row occurs twice
   auto index = std::make_shared<internal::GroupIndex>();
+  if (calibration.clustered()) {
+    refuse_clusters(guarantee);
+    clusters_ = calibration.clusters();
+    (void)index->add(0);
+    groups_.push_back(rank_clusters(calibration.kept()));
+    index_ = std::move(index);
+    return;
+  }
   const bool pools = pool_below > 0 && calibration.grouped();
   std::vector<Calibration::Entry> rest;
   for (const auto& [group, sample] : calibration.samples_) {
@@ -260,6 +277,12 @@ double SortedScores::checked_weight(const char* where, std::optional<double> tes
                                "likelihood ratio of the row, on the scale of the calibration weights",
                                where);
   }
+  if (test_weight && clusters_ > 0) {
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "SortedScores::{}: the calibration has clusters, so the new row has weight 1; pass no "
+                               "test_weight",
+                               where);
+  }
   const double weight = test_weight.value_or(1);
   if (!(weight > 0)) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
@@ -276,6 +299,10 @@ double SortedScores::quantile(const Level& level, std::int64_t group, std::optio
   const std::vector<double>& scores = found->all.scores;
   const std::size_t index = Threshold(*found, guarantee_, level, weight).first_reached(found->all);
   if (index < scores.size()) return scores[index];
+  if (when_too_few == WhenTooFew::kError && clusters_ > 0) {
+    throw internal::make_error(ErrorCode::kTooFewRows, "SortedScores::quantile: level {} needs {} clusters, found {}",
+                               level.to_string(), level.min_rows(), clusters_);
+  }
   if (when_too_few == WhenTooFew::kError) {
     const std::string where = fmt::format("SortedScores::quantile: level {} needs ", level.to_string());
     const std::string rows = fmt::format(", found {} in group {}", scores.size(), group);
@@ -322,7 +349,7 @@ double SortedScores::p_value(double score, std::int64_t group, std::optional<dou
   const Ranked& all = found->all;
   const auto less = static_cast<std::size_t>(std::ranges::lower_bound(all.scores, score) - all.scores.begin());
   const Sum before = less == 0 ? all.before : all.weight_up_to(less - 1);
-  const double weight = std::ldexp(checked, found->weight_shift);
+  const double weight = found->stored(checked);
   if (std::isinf(weight)) return 1;
   const double rest = (found->total.high - before.high) + (found->total.low - before.low);
   return std::min(1.0, (rest + weight) / (found->total.high + weight));

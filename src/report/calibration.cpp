@@ -18,7 +18,7 @@ std::string level_percent(double level) { return internal::significant(100 * lev
 
 std::string infinite_warning(const Model& model, const Level& level) {
   const Guarantee& guarantee = model.parts().guarantee;
-  const std::uint64_t rows = model.parts().calibration.effective_rows();
+  const Calibration& calibration = model.parts().calibration;
   const std::uint64_t needed = guarantee.min_rows(level);
   if (model.parts().calibration.grouped()) {
     const internal::QuantileSizes sizes(model, level);
@@ -29,10 +29,10 @@ std::string infinite_warning(const Model& model, const Level& level) {
            "have fewer than the " + count_of(needed, "calibration row") +
            " that the level needs: " + internal::short_list(sizes.too_small);
   }
-  if (rows >= needed) return "";
+  if (calibration.units() >= needed) return "";
   return "intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite: the level needs " +
-         count_of(needed, "calibration row") + ", the model has " + count(rows) +
-         (model.weighted() ? ", the effective sample size of its weighted rows" : "");
+         count_of(needed, calibration.clustered() ? "calibration cluster" : "calibration row") + ", the model has " +
+         count(calibration.units()) + (model.weighted() ? ", the effective sample size of its weighted rows" : "");
 }
 
 std::string grouped_coverage(const Model& model, const Level& level) {
@@ -56,7 +56,7 @@ std::string to_text(const CalibrationReport& report) {
   const Calibration& calibration = parts.calibration;
   std::string text = internal::printable(report.file) + ": calibrated with " + count_of(calibration.rows_seen(), "row");
   if (report.rows_added < calibration.rows_seen()) text += ", of which " + count(report.rows_added) + " are new";
-  if (calibration.grouped()) text += ", in " + count_of(calibration.groups().size(), "group");
+  text += internal::parts_text(calibration);
   if (calibration.weighted()) text += ", weighted (effective sample size " + count(calibration.effective_rows()) + ")";
   text += ".\n";
   if (const std::string pooled = internal::pooled_text(report.model); !pooled.empty()) {
@@ -69,14 +69,17 @@ std::string to_text(const CalibrationReport& report) {
       continue;
     }
     const std::uint64_t needed = parts.guarantee.min_rows(level);
-    const std::uint64_t rows = calibration.effective_rows();
-    if (rows < needed) {
-      text += intervals + " are infinite: the level needs " + count_of(needed, "calibration row") + ".\n";
+    if (calibration.units() < needed) {
+      text += intervals + " are infinite: the level needs " +
+              count_of(needed, calibration.clustered() ? "calibration cluster" : "calibration row") + ".\n";
       continue;
     }
-    const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
-    text += intervals + (calibration.weighted() ? " cover about " : " cover ") +
-            internal::percent_range(spread.low, spread.high) + " of new outcomes, with 95% confidence.\n";
+    const CoverageSpread spread = coverage_spread(level, calibration.units(), kSpreadConfidence, parts.guarantee);
+    text +=
+        internal::wrapped(intervals + (calibration.weighted() ? " cover about " : " cover ") +
+                          internal::percent_range(spread.low, spread.high) + " of new outcomes, with 95% confidence" +
+                          internal::cluster_condition(calibration) + ".") +
+        "\n";
   }
   return text;
 }
@@ -87,10 +90,11 @@ std::string to_json(const CalibrationReport& report) {
   for (const Level& level : parts.levels) {
     levels.push_back({{"level", level.value()}});
     levels.back().update(
-        json_of(coverage_spread(level, parts.calibration.effective_rows(), kSpreadConfidence, parts.guarantee)));
+        json_of(coverage_spread(level, parts.calibration.units(), kSpreadConfidence, parts.guarantee)));
   }
   return internal::dump({{"model", report.file},
                          {"rows_added", report.rows_added},
+                         {"clusters", internal::clusters_json(parts.calibration)},
                          {"groups", parts.calibration.grouped() ? internal::groups_json(report.model) : Json(nullptr)},
                          {"rows_seen", parts.calibration.rows_seen()},
                          {"rows_kept", parts.calibration.rows_kept()},

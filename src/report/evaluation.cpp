@@ -28,6 +28,12 @@ std::string with_confidence(const Proportion& share) {
   return percent(share.share) + "  (" + percent_range(share.low, share.high) + " at 95% confidence)";
 }
 
+/// Without a confidence interval, which would need independent rows.
+std::string with_clusters(const Proportion& share, const ClusterCoverage& clusters) {
+  return percent(share.share) + " of the rows, " + percent(clusters.mean) + " on average over " +
+         count_of(clusters.clusters, "cluster");
+}
+
 /// A line "  name            value".
 std::string line(std::string name, const std::string& value) {
   constexpr std::size_t kNameWidth = 16;
@@ -77,7 +83,8 @@ std::string level_text(const EvaluationReport& report, std::size_t j) {
   const IntervalSummary& summary = level.intervals;
   std::string text = "\nLevel ";
   text.append(level.level.to_string()).append("\n");
-  text += line("coverage", with_confidence(summary.coverage));
+  text += line("coverage",
+               level.clusters ? with_clusters(summary.coverage, *level.clusters) : with_confidence(summary.coverage));
   if (level.slab) text += line("worst slab", with_confidence(level.slab->coverage));
   text += weak_places_text(level, report.features);
   text += line("mean width", significant(summary.mean_width));
@@ -87,7 +94,8 @@ std::string level_text(const EvaluationReport& report, std::size_t j) {
   text += share_line("empty", summary.empty, summary.coverage.trials);
   text.append("\n  ").append(internal::wrapped(summary_of(report, level), internal::kTextWidth, 2)).append("\n");
   // Fewer rows make bins that show nothing but chance.
-  if (report.rows >= kMinSearchRows) text.append("\n").append(bins_text("by width", level.by_width));
+  if (report.rows >= kMinSearchRows && !level.by_width.empty())
+    text.append("\n").append(bins_text("by width", level.by_width));
   if (!level.by_group.empty()) text.append("\n").append(bins_text("by group", level.by_group));
   if (!report.by.empty()) {
     const std::string column = internal::printable(report.by);
@@ -145,25 +153,28 @@ Json by_feature_json(const LevelEvaluation& level, const std::vector<std::string
 Json level_json(const EvaluationReport& report, std::size_t j) {
   const LevelEvaluation& level = report.levels[j];
   const IntervalSummary& summary = level.intervals;
-  Json json = {{"level", level.level.value()},
-               {"coverage", json_of(summary.coverage)},
-               {"mean_width", summary.mean_width},
-               {"median_width", summary.median_width},
-               {"interval_score", summary.interval_score},
-               {"infinite", summary.infinite},
-               {"empty", summary.empty},
-               {"verdict",
-                {{"word", verdict_of(report, level)},
-                 {"text", summary_of(report, level)},
-                 {"confidence", level.confidence},
-                 {"expected_low", level.expected.low},
-                 {"expected_high", level.expected.high}}},
-               {"worst_slab", slab_json(level, report.features)},
-               {"weakest", weakest_json(level, report.features)},
-               {"weak_places", weak_places_json(level, report.features)},
-               {"by_width", json_of(level.by_width)},
-               {"by_group", json_of(level.by_group)},
-               {"by_feature", by_feature_json(level, report.features)}};
+  Json json = {
+      {"level", level.level.value()},
+      {"coverage", json_of(summary.coverage)},
+      {"mean_width", summary.mean_width},
+      {"median_width", summary.median_width},
+      {"interval_score", summary.interval_score},
+      {"infinite", summary.infinite},
+      {"empty", summary.empty},
+      {"verdict",
+       {{"word", verdict_of(report, level)},
+        {"text", summary_of(report, level)},
+        {"confidence", level.confidence},
+        {"expected_low", level.expected.low},
+        {"expected_high", level.expected.high}}},
+      {"clusters",
+       level.clusters ? Json{{"count", level.clusters->clusters}, {"coverage", level.clusters->mean}} : Json(nullptr)},
+      {"worst_slab", slab_json(level, report.features)},
+      {"weakest", weakest_json(level, report.features)},
+      {"weak_places", weak_places_json(level, report.features)},
+      {"by_width", json_of(level.by_width)},
+      {"by_group", json_of(level.by_group)},
+      {"by_feature", by_feature_json(level, report.features)}};
   if (!report.by.empty()) json["by"] = {{"column", report.by}, {"bins", json_of(report.by_column[j])}};
   return json;
 }
@@ -194,10 +205,11 @@ EvaluatedModel EvaluatedModel::of(const Model& model) {
   const ModelParts& parts = model.parts();
   const auto goal = parts.notes.find("goal");
   return {.level = parts.levels.front(),
-          .calibration_rows = parts.calibration.effective_rows(),
+          .calibration_rows = parts.calibration.units(),
           .weighted = model.weighted(),
           .goal = goal == parts.notes.end() ? "" : goal->second,
-          .one_width = parts.rule.parameter_count() == 0};
+          .one_width = parts.rule.parameter_count() == 0,
+          .clustered = parts.calibration.clustered()};
 }
 
 std::string to_text(const EvaluationReport& report) {

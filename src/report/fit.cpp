@@ -2,6 +2,7 @@
 
 #include "layout.hpp"
 #include "printable.hpp"
+#include "report/groups.hpp"
 #include "report/json.hpp"
 #include "text.hpp"
 
@@ -62,6 +63,12 @@ Json even_gain(const FitReport& report) {
          (even.worst_slab->low <= chosen.worst_slab->high ? "; the difference may be chance." : ".");
 }
 
+/// The column of times that the rows were split by; empty without one.
+std::string time_of(const ModelParts& parts) {
+  const auto note = parts.notes.find("time");
+  return note == parts.notes.end() ? "" : note->second;
+}
+
 }  // namespace
 
 std::string to_text(const FitResult& result, const std::optional<FitFiles>& files) {
@@ -73,13 +80,19 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   text += "\n\n  fitting rows      " + count(report.fit_rows) + ", of which " + count(report.holdout_rows) +
           " in the hold-out\n";
   text += "  calibration rows  " + count(report.calibration_rows);
-  if (parts.calibration.grouped()) text += ", in " + count_of(parts.calibration.groups().size(), "group");
+  text += internal::parts_text(parts.calibration);
   if (result.model.weighted()) text += ", weighted (effective sample size " + count(report.effective_rows) + ")";
   text += "\n";
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
           " - prediction| out of sample\n\n";
   text += "On the hold-out, at level " + parts.levels.front().to_string() + ":\n\n";
-  return text + goals_text(report) + "\n" + internal::wrapped(report.summary()) + "\n";
+  text += goals_text(report) + "\n" + internal::wrapped(report.summary()) + "\n";
+  if (time_of(parts).empty()) return text;
+  return text + "\n" +
+         internal::wrapped("The rows are split by the time in '" + internal::printable(time_of(parts)) +
+                           "'. Rows ordered in time are rarely exchangeable, so the coverage of later rows is not "
+                           "guaranteed: measure it with evaluate, and adapt to changes with track.") +
+         "\n";
 }
 
 std::string to_json(const FitResult& result, const std::optional<FitFiles>& files, NonFinite non_finite) {
@@ -89,12 +102,15 @@ std::string to_json(const FitResult& result, const std::optional<FitFiles>& file
   if (files) json = {{"model", files->model}, {"table", files->table}, {"left_out", files->left_out}};
   json.update({{"target", parts.target},
                {"group", internal::or_null(parts.group)},
+               {"cluster", internal::or_null(parts.cluster)},
+               {"time", internal::or_null(time_of(parts))},
                {"features", parts.features},
                {"fit_rows", report.fit_rows},
                {"holdout_rows", report.holdout_rows},
                {"weight", internal::or_null(parts.weight)},
                {"calibration_rows", report.calibration_rows},
                {"effective_rows", report.effective_rows},
+               {"calibration_clusters", internal::clusters_json(parts.calibration)},
                {"base_error", report.base_error},
                {"level", parts.levels.front().value()},
                {"chosen", goal_json(report.chosen)},

@@ -56,4 +56,17 @@ Json groups_json(const Model& model) {
   return json;
 }
 
+std::string parts_text(const Calibration& calibration) {
+  if (calibration.clustered()) return ", in " + count_of(calibration.clusters(), "cluster");
+  return calibration.grouped() ? ", in " + count_of(calibration.groups().size(), "group") : "";
+}
+
+Json clusters_json(const Calibration& calibration) {
+  return calibration.clustered() ? Json(calibration.clusters()) : Json(nullptr);
+}
+
+std::string cluster_condition(const Calibration& calibration) {
+  return calibration.clustered() ? ", if each cluster counts as one row" : "";
+}
+
 }  // namespace widthwise::internal

@@ -9,7 +9,7 @@
 
 #include "report/json.hpp"
 
-/// Groups of a model in reports.
+/// Groups and clusters of a model in reports.
 namespace widthwise::internal {
 
 /// How many calibration rows the quantiles of a model have, each group or pooled rest on its own.
@@ -31,5 +31,15 @@ struct QuantileSizes {
 
 /// The number of calibration rows of each group by label.
 [[nodiscard]] Json groups_json(const Model& model);
+
+/// ", in 16 groups", ", in 40 clusters"; empty without either.
+[[nodiscard]] std::string parts_text(const Calibration& calibration);
+
+/// The number of clusters; null without clusters.
+[[nodiscard]] Json clusters_json(const Calibration& calibration);
+
+/// The condition under which the coverage of a calibration with clusters has its range: ", if each cluster counts as
+/// one row"; empty without clusters.
+[[nodiscard]] std::string cluster_condition(const Calibration& calibration);
 
 }  // namespace widthwise::internal

@@ -47,7 +47,7 @@ std::string calibration_text(const Model& model) {
   if (calibration.rows_kept() < calibration.rows_seen()) {
     text += ", of which " + count(calibration.rows_kept()) + " are kept";
   }
-  if (calibration.grouped()) text += ", in " + count_of(calibration.groups().size(), "group");
+  text += internal::parts_text(calibration);
   if (!calibration.weighted()) return text;
   return text + ", weighted (effective sample size " + count(calibration.effective_rows()) + ")";
 }
@@ -95,6 +95,7 @@ void add_model(Lines& lines, const Model& model) {
   if (!parts.weight.empty()) lines.add("weights", "column '" + printable(parts.weight) + "'");
   if (parts.shift != nullptr) lines.add("weights", "learnt: " + parts.shift->describe().summary);
   if (!parts.group.empty()) lines.add("groups", "column '" + printable(parts.group) + "'");
+  if (!parts.cluster.empty()) lines.add("clusters", "column '" + printable(parts.cluster) + "'");
   if (const std::string pooled = internal::pooled_text(model); !pooled.empty()) lines.add("pooled groups", pooled);
 }
 
@@ -104,7 +105,8 @@ void add_coverage(Lines& lines, const Model& model) {
   lines.add("guarantee", confidence ? "training-conditional: coverage of at least the level for " +
                                           percent(confidence->value()) + " of calibration sets"
                                     : "marginal: coverage of at least the level, on average over calibration sets");
-  const std::uint64_t rows = parts.calibration.effective_rows();
+  const Calibration& calibration = parts.calibration;
+  const std::uint64_t rows = calibration.units();
   for (const Level& level : parts.levels) {
     if (parts.calibration.grouped()) {
       lines.add("level " + level.to_string(), grouped_coverage(model, level));
@@ -112,11 +114,12 @@ void add_coverage(Lines& lines, const Model& model) {
     }
     const std::uint64_t needed = parts.guarantee.min_rows(level);
     const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
-    lines.add("level " + level.to_string(), rows < needed
-                                                ? "infinite: needs " + count_of(needed, "calibration row")
-                                                : (parts.calibration.weighted() ? "covers about " : "covers ") +
-                                                      internal::percent_range(spread.low, spread.high) +
-                                                      " of new outcomes, with 95% confidence");
+    lines.add("level " + level.to_string(),
+              rows < needed ? "infinite: needs " +
+                                  count_of(needed, calibration.clustered() ? "calibration cluster" : "calibration row")
+                            : (calibration.weighted() ? "covers about " : "covers ") +
+                                  internal::percent_range(spread.low, spread.high) +
+                                  " of new outcomes, with 95% confidence" + internal::cluster_condition(calibration));
   }
 }
 
@@ -137,7 +140,7 @@ Json levels_json(const ModelParts& parts) {
   for (const Level& level : parts.levels) {
     levels.push_back({{"level", level.value()}, {"min_rows", parts.guarantee.min_rows(level)}});
     levels.back().update(
-        json_of(coverage_spread(level, parts.calibration.effective_rows(), kSpreadConfidence, parts.guarantee)));
+        json_of(coverage_spread(level, parts.calibration.units(), kSpreadConfidence, parts.guarantee)));
   }
   return levels;
 }
@@ -165,6 +168,7 @@ std::string to_json(const ModelReport& report) {
                          {"target", parts.target},
                          {"prediction", internal::or_null(parts.prediction)},
                          {"group", internal::or_null(parts.group)},
+                         {"cluster", internal::or_null(parts.cluster)},
                          {"pool_groups", parts.pool_groups},
                          {"weight", internal::or_null(parts.weight)},
                          {"shift", function_json(parts.shift.get())},
@@ -184,6 +188,7 @@ std::string to_json(const ModelReport& report) {
                            {"groups", parts.calibration.groups().size()},
                            {"grouped", parts.calibration.grouped()},
                            {"by_group", parts.calibration.grouped() ? internal::groups_json(report.model) : Json()},
+                           {"clusters", internal::clusters_json(parts.calibration)},
                            {"weighted", parts.calibration.weighted()},
                            {"effective_rows", parts.calibration.effective_rows()}}},
                          {"guarantee", json_of(parts.guarantee)},

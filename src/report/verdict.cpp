@@ -55,6 +55,16 @@ OverallVerdict seen_verdict(const EvaluationReport& report) {
           .level = level};
 }
 
+bool is_clustered(const EvaluationReport& report) { return report.model && report.model->clustered; }
+
+/// What the calibration counts.
+const char* unit_of(const EvaluationReport& report) { return is_clustered(report) ? "cluster" : "row"; }
+
+/// The coverage that the verdict is about.
+double judged_share(const LevelEvaluation& level) {
+  return level.clusters ? level.clusters->mean : level.intervals.coverage.share;
+}
+
 Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite) {
   const std::uint64_t have = report.model ? report.model->calibration_rows : 0;
   const Level* highest = &report.levels[infinite.front()].level;
@@ -67,9 +77,10 @@ Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite
   }
   constexpr double kDigits = 1e4;
   const double attainable = std::floor(kDigits * report.guarantee.max_level(have)) / kDigits;
-  return {"add_rows", "Add at least " + count_of(needed - have, "calibration row") + " for the level " +
-                          level_name(highest->value()) + ", or use a level of at most " + level_name(attainable) +
-                          ", which " + count_of(have, "row") + (have == 1 ? " allows." : " allow.")};
+  return {"add_rows", "Add at least " + count_of(needed - have, std::string("calibration ") + unit_of(report)) +
+                          " for the level " + level_name(highest->value()) + ", or use a level of at most " +
+                          level_name(attainable) + ", which " + count_of(have, unit_of(report)) +
+                          (have == 1 ? " allows." : " allow.")};
 }
 
 OverallVerdict infinite_verdict(const EvaluationReport& report, const Levels& infinite) {
@@ -81,7 +92,7 @@ OverallVerdict infinite_verdict(const EvaluationReport& report, const Levels& in
   return {.mood = "broken",
           .word = "Infinite",
           .headline = "The intervals are infinite: the level " + name_of(report, lowest) + " needs " +
-                      count_of(needed, "calibration row") +
+                      count_of(needed, std::string("calibration ") + unit_of(report)) +
                       (have >= needed ? " per group." : ", and the model has " + count(have) + "."),
           .evidence = level.summary,
           .advice = {advice_to_add_rows(report, infinite)},
@@ -92,7 +103,7 @@ OverallVerdict infinite_verdict(const EvaluationReport& report, const Levels& in
 std::size_t most_important(const EvaluationReport& report, const Levels& low) {
   const auto importance = [&](std::size_t j) {
     const LevelEvaluation& level = report.levels[j];
-    return std::pair(is_main(report, j), level.expected.low - level.intervals.coverage.share);
+    return std::pair(is_main(report, j), level.expected.low - judged_share(level));
   };
   return *std::ranges::max_element(low, {}, importance);
 }
@@ -100,7 +111,7 @@ std::size_t most_important(const EvaluationReport& report, const Levels& low) {
 OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low) {
   const std::size_t j = most_important(report, low);
   const LevelEvaluation& level = report.levels[j];
-  const double share = level.intervals.coverage.share;
+  const double share = judged_share(level);
   // Small groups and training-conditional guarantees give more than the level.
   const bool reached = share >= level.level.value();
   OverallVerdict verdict{.mood = "broken",
@@ -201,6 +212,9 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
     if (report.model) {
       for (Advice& advice : advice_for_weak_place(*report.model)) verdict.advice.push_back(std::move(advice));
     }
+  } else if (level.clusters) {
+    verdict.headline += "; weak places are not searched, because rows of a cluster are not independent.";
+    if (!too_high) verdict.advice.push_back({"none", "Nothing. Evaluate again when the data may have changed."});
   } else if (level.places_tested == 0) {
     verdict.headline += "; " + count_of(report.rows, "row") + (report.rows == 1 ? " is" : " are") +
                         " too few to search for weak places.";

@@ -87,6 +87,7 @@ std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitT
   std::map<std::string, std::string> notes{
       {"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}, {"options", settings}};
   workers.add_note(notes);
+  if (!table.time.empty()) notes["time"] = table.time;
   if (internal::given_predictions(table).empty()) {
     notes["base"] = std::string(base->name());
     notes["base_engine"] = base->engine();
@@ -138,6 +139,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .target = table.target,
                                 .prediction = rows.base != nullptr ? "" : table.prediction,
                                 .group = table.group,
+                                .cluster = table.cluster,
                                 .pool_groups = pool_below(options),
                                 .weight = table.weight,
                                 .base = rows.base,

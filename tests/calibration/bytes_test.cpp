@@ -147,7 +147,7 @@ TEST(CalibrationBytes, AreRefusedWithTheReason) {
   };
   constexpr std::uint64_t kAllBits = std::numeric_limits<std::uint64_t>::max();
   with(0, 1, "expected a calibration");
-  with(1, 3, "expected format 1, found 3");
+  with(1, 4, "expected format 1, found 4");
   with(2, 0, "capacity is 0");
   with(2, 1, "above the capacity");
   with(2, 3, "does not match the number of rows seen");

@@ -86,7 +86,7 @@ def test_errors(grouped):
     assert "guarantee 0.95 is not available for pooled groups" in grouped.fails(2, "fit", "fit.csv", *conditional)
     assert "this model has groups" in grouped.fails(2, "track", "model.safetensors", "new.csv", "-o", "x.csv")
     missing = grouped.fails(1, "calibrate", "model.safetensors", "new.csv")
-    assert "new.csv: row 2: 'station' is missing; remove the rows without a group" in missing
+    assert "new.csv: row 2: 'station' is missing; remove the rows without a label" in missing
 
 
 def test_pooled_groups(grouped):

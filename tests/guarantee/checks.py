@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import law
 import numpy as np
 from faces import (
+    Clustered,
     CommandLine,
     Cpp,
     Deployed,
@@ -237,6 +238,7 @@ def _python():
     yield Check("Python training-conditional, heavy, n = 60", pac, "heavy", 60, 100, 200, confidence=0.95, scale=5)
     yield Check("Python groups, skewed", Python(), "skewed", 0, 60, 200, groups=(10, 19, 40), scale=10)
     yield Check("Python groups, counts", Python(), "counts", 0, 60, 200, groups=(10, 19, 40), scale=10)
+    yield Check("Python clusters, skewed, n = 20", Clustered(), "skewed", 20, 50, 200, scale=10)
     yield Check("Python weights, heavy, n = 30", Weighted(), "heavy", 30, 1, 2000, weighted=True, scale=10)
     equal = Weighted(factor=100.0)
     yield Check("Python equal weights of 100, heavy, n = 11", equal, "heavy", 11, 10, 500, scale=10)

@@ -156,6 +156,16 @@ class Python:
 
 
 @dataclass(frozen=True)
+class Clustered(Python):
+    """Localizer.calibrate with clusters. Each row is repeated one to three times as a cluster of its own, so the law is
+    that of the rows."""
+
+    def predictor(self, localizer, rows):
+        repeated = np.repeat(np.arange(len(rows)), 1 + np.arange(len(rows)) % 3)
+        return Predictor(localizer, localizer.calibrate(*rows[repeated].arguments, clusters=repeated))
+
+
+@dataclass(frozen=True)
 class Weighted(Python):
     """Calibration.add with weights, and a test weight per new row."""
 

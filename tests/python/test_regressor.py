@@ -240,7 +240,7 @@ def test_rows_outside_all_test_folds_do_not_train_the_localizer(rows, fresh, spl
 
 
 def test_a_splitter_that_needs_groups_says_what_to_do(rows):
-    with pytest.raises(ValueError, match=r"GroupKFold needs groups.*pass cv as a list"):
+    with pytest.raises(ValueError, match=r"GroupKFold needs groups; pass the labels of the rows to fit as clusters="):
         regressor(linear(), cv=GroupKFold(5)).fit(rows.X, rows.y)
     folds = list(GroupKFold(5).split(rows.X, rows.y, np.arange(len(rows.y)) % 10))
     assert regressor(linear(), cv=folds, calibration_size=0).fit(rows.X, rows.y).fit_report_["fit_rows"] == 3000

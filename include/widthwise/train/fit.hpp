@@ -70,6 +70,14 @@ struct FitTable {
   std::string group = {};                           ///< name of the column of group labels
   std::span<const double> weights = {};             ///< n likelihood ratios for the calibration (ModelRows); or empty
   std::string weight = {};                          ///< name of the column of likelihood ratios
+  /// n numbers of clusters, or empty. Rows of one cluster are dependent, such as the visits of one patient: no split
+  /// separates them, and the calibration counts clusters (SortedScores).
+  std::span<const std::int64_t> clusters = {};
+  std::string cluster = {};  ///< name of the column of cluster labels
+  /// n finite times in any unit, or empty. The latest rows calibrate, the latest of the others are the hold-out, and
+  /// folds are blocks of time. No split separates rows of the same time. Not with several workers.
+  std::span<const double> times = {};
+  std::string time = {};  ///< name of the column of times
 };
 
 /// Width and coverage of one goal on the hold-out at the first of FitOptions::levels. Each half is measured after
@@ -111,7 +119,7 @@ struct FitResult {
 ///
 /// With several workers, the table contains the rows of this worker, row numbers are unique over all workers, and the
 /// trainers use the same communicator (TrainingContext). All workers return the same model, to the last bit. The split
-/// of a row follows from its number and does not depend on which worker has the row.
+/// of a row follows from its number, or from that of its cluster, and does not depend on which worker has the row.
 [[nodiscard]] FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                             const FitOptions& options, const ProgressCallback& progress = {},
                             const Communicator* communicator = nullptr);
@@ -130,6 +138,7 @@ struct InSampleCheck {
   /// A warning for the user; empty if neither is suspicious.
   [[nodiscard]] std::string warning() const;
 };
+/// Not suspicious for a model with clusters, because the bound needs independent rows.
 [[nodiscard]] InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_residuals,
                                             double failure = 1e-6);
 

@@ -43,6 +43,7 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
   for (std::size_t i = 0; i < rows.scores.size(); ++i) {
     CalibrationRow row{.score = rows.scores[i], .above = rows.y[i] > rows.predictions[i], .weight = rows.weights[i]};
     if (!table.groups.empty()) row.group = table.groups[part.rows[i]];
+    if (!table.clusters.empty()) row.cluster = table.clusters[part.rows[i]];
     own.add(part.splitter.numbers()[i], row);
     residuals.push_back(rows.y[i] - rows.predictions[i]);
   }

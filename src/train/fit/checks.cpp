@@ -48,6 +48,8 @@ void check_names(const FitTable& table) {
   check(table.prediction);
   check(table.group);
   check(table.weight);
+  check(table.cluster);
+  check(table.time);
 }
 
 /// Likewise.
@@ -173,6 +175,59 @@ void check_weights(const FitTable& table, const FitOptions& options) {
   refuse_with_weights(options);
 }
 
+void check_clusters(const FitTable& table, const FitOptions& options) {
+  const std::size_t n = table.x.rows();
+  if (table.clusters.empty() && table.cluster.empty()) return;
+  if (table.clusters.size() != n || table.cluster.empty()) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} clusters in the column '{}'", n,
+                     table.clusters.size(), printable(table.cluster));
+  }
+  const auto missing = std::ranges::find_if(table.clusters, is_reserved_group);
+  if (missing != table.clusters.end()) {
+    throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' has no label; drop such rows, or give them a label",
+                     missing - table.clusters.begin(), printable(table.cluster));
+  }
+  if (!table.group.empty()) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: found clusters in '{}' and groups in '{}'; calibration by groups counts rows, so use one of "
+                     "them",
+                     printable(table.cluster), printable(table.group));
+  }
+  if (!table.weight.empty()) {
+    throw make_error(
+        ErrorCode::kInvalidArgument,
+        "fit: found clusters in '{}' and weights in '{}'; calibration by clusters has weights of its own, so "
+        "use one of them",
+        printable(table.cluster), printable(table.weight));
+  }
+  if (!options.guarantee.is_marginal()) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: guarantee {} is not available for calibration by clusters; use the guarantee 'marginal'",
+                     options.guarantee.to_string());
+  }
+}
+
+void check_times(const FitTable& table, const Workers& workers) {
+  const std::size_t n = table.x.rows();
+  if (table.times.empty() && table.time.empty()) return;
+  if (table.times.size() != n || table.time.empty()) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} times in the column '{}'", n,
+                     table.times.size(), printable(table.time));
+  }
+  check_finite(table.times, table.time);
+  if (!table.cluster.empty()) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: found clusters in '{}' and times in '{}'; expected one of them, because a split by time "
+                     "separates the rows of a cluster",
+                     printable(table.cluster), printable(table.time));
+  }
+  if (!workers.alone()) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: splits by the time in '{}' need all rows in one process; fit without workers",
+                     printable(table.time));
+  }
+}
+
 /// All options and trainers as text.
 std::string settings_of(std::string text, const BaseTrainer* base, const LocalizerTrainer* localizer) {
   if (base != nullptr) text.append(", base ").append(base->name()).append(" ").append(base->settings());
@@ -213,6 +268,8 @@ std::string columns_of(const FitTable& table) {
   }
   if (!table.group.empty()) columns += ", group " + table.group;
   if (!table.weight.empty()) columns += ", weight " + table.weight;
+  if (!table.time.empty()) columns += ", time " + table.time;
+  if (!table.cluster.empty()) columns += ", cluster " + table.cluster;
   return columns;
 }
 
@@ -237,6 +294,8 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
     settings = FitOptions::table().checked_to_string(options);
     check_groups(table, options);
     check_weights(table, options);
+    check_clusters(table, options);
+    check_times(table, workers);
     check_values(table, options.outcome_range, base != nullptr || trains_localizer);
     check_categories(table, base, trains_localizer ? localizer : nullptr);
   });

@@ -44,13 +44,14 @@ TrainingRows Holdout::rows_of(const Part& part) const {
 void Holdout::sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers) {
   constexpr std::size_t kMaxRows = 20'000;  // limit with several workers
   const std::size_t columns = all_x_.columns();
+  const RowSplitter holdout = splits.fitting().splitter.of(splits.holdout());
+  sample_halves(holdout, workers, kMaxRows);
   std::vector<double> own;  // the columns of x, then the outcome
   own.reserve(splits.holdout().size() * (columns + 1));
   for (const std::size_t row : splits.holdout()) {
     own.insert(own.end(), all_x_.row(row).begin(), all_x_.row(row).end());
     own.push_back(rows.y[row]);
   }
-  const RowSplitter holdout = splits.fitting().splitter.of(splits.holdout());
   report_rows_ = workers.sample(std::move(own), columns + 1, holdout.numbers(), kMaxRows);
   const std::size_t n = report_rows_.size() / (columns + 1);
   const MatrixView features(report_rows_.data(), n, columns - 1, columns + 1);
@@ -60,6 +61,25 @@ void Holdout::sample_report_rows(const FittingRows& rows, const Splits& splits, 
     report_predictions_.push_back(row[columns - 1] / unit_);
     report_outcomes_.push_back(row[columns] / unit_);
   }
+}
+
+void Holdout::sample_halves(const RowSplitter& holdout, const Workers& workers, std::size_t max_rows) {
+  const std::vector<std::uint8_t> halves = holdout.halves(seed_);
+  if (halves.empty()) return;
+  for (const double half : workers.sample({halves.begin(), halves.end()}, 1, holdout.numbers(), max_rows)) {
+    report_halves_.push_back(half == 0 ? 0 : 1);
+  }
+}
+
+std::vector<std::uint8_t> Holdout::halves() const {
+  if (!report_halves_.empty()) return report_halves_;
+  const std::size_t n = report_outcomes_.size();
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random(seed_).shuffle(std::span(order));
+  std::vector<std::uint8_t> halves(n);
+  for (std::size_t i = 1; i < n; i += 2) halves[order[i]] = 1;
+  return halves;
 }
 
 Candidate Holdout::try_out(const ResolvedGoal& goal) const {
@@ -81,21 +101,19 @@ Candidate Holdout::try_out(const ResolvedGoal& goal) const {
 
 std::vector<Interval> Holdout::intervals(const ConformalRule& rule, MatrixView parameters) const {
   const std::size_t n = report_outcomes_.size();
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  Random(seed_).shuffle(std::span(order));
+  const std::vector<std::uint8_t> half_of = halves();
   std::vector<double> scores(n);
   rule.scores({report_predictions_, parameters}, report_outcomes_, scores);
   std::vector<Interval> intervals(n);
-  for (std::size_t half = 0; half < 2; ++half) {
+  for (std::uint8_t half = 0; half < 2; ++half) {
     Calibration calibration;
-    for (std::size_t i = half; i < n; i += 2) {
-      const std::size_t row = order[i];
-      calibration.add(i, {.score = scores[row], .above = report_outcomes_[row] > report_predictions_[row]});
+    for (std::size_t row = 0; row < n; ++row) {
+      if (half_of[row] != half) continue;
+      calibration.add(row, {.score = scores[row], .above = report_outcomes_[row] > report_predictions_[row]});
     }
     const ConformalPredictor predictor(rule, std::move(calibration));
-    for (std::size_t i = 1 - half; i < n; i += 2) {
-      const std::size_t row = order[i];
+    for (std::size_t row = 0; row < n; ++row) {
+      if (half_of[row] == half) continue;
       const auto own = parameters.columns() == 0 ? std::span<const double>() : parameters.row(row);
       intervals[row] = predictor.interval(report_predictions_[row], own, level_, range_);
     }

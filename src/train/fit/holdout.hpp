@@ -42,6 +42,8 @@ class Holdout {
   };
   [[nodiscard]] Part part_of(const std::vector<std::size_t>& positions) const;
   [[nodiscard]] TrainingRows rows_of(const Part& part) const;
+  void sample_halves(const RowSplitter& holdout, const Workers& workers, std::size_t max_rows);
+  [[nodiscard]] std::vector<std::uint8_t> halves() const;
   void sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers);
   /// Calibrate on one half of the report rows and measure on the other, both ways.
   [[nodiscard]] GoalReport measure(const ConformalRule& rule, MatrixView parameters) const;
@@ -62,7 +64,8 @@ class Holdout {
   std::vector<double> report_rows_;  // the columns of x, then the outcome
   std::vector<double> report_predictions_;
   std::vector<double> report_outcomes_;
-  std::vector<double> report_features_;  // standardised, for the worst slab
+  std::vector<double> report_features_;      // standardised, for the worst slab
+  std::vector<std::uint8_t> report_halves_;  // which half calibrates the other; empty: random halves
 };
 
 }  // namespace widthwise::internal

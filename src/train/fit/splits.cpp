@@ -9,6 +9,7 @@
 #include <widthwise/random.hpp>
 
 #include "message.hpp"
+#include "printable.hpp"
 #include "text.hpp"
 #include "train/fit/streams.hpp"
 
@@ -22,10 +23,13 @@ std::vector<std::size_t> positions(std::size_t n) {
 }
 
 RowSplitter splitter_of(const FitTable& table, const Workers& workers) {
-  if (!table.row_numbers.empty()) return {{table.row_numbers.begin(), table.row_numbers.end()}, workers};
+  RowBlocks blocks({table.clusters.begin(), table.clusters.end()}, {table.times.begin(), table.times.end()});
+  if (!table.row_numbers.empty()) {
+    return {{table.row_numbers.begin(), table.row_numbers.end()}, std::move(blocks), workers};
+  }
   std::vector<std::uint64_t> numbers(table.x.rows());
   std::iota(numbers.begin(), numbers.end(), table.first_row);
-  return {std::move(numbers), workers};
+  return {std::move(numbers), std::move(blocks), workers};
 }
 
 /// The share of the calibration rows; 0 with cross-validated predictions, which do not calibrate.
@@ -46,9 +50,15 @@ RowSplitter::Split RowSplitter::split(double share, std::size_t min_rows, std::u
   const std::size_t n = numbers_.size();
   Split split;
   if (!workers_->alone()) {
+    const std::span<const std::uint64_t> numbers = blocks_.any() ? blocks_.clusters() : numbers_;
     for (std::size_t i = 0; i < n; ++i) {
-      (uniform_of_number(numbers_[i], seed) < share ? split.share : split.rest).push_back(i);
+      (uniform_of_number(numbers[i], seed) < share ? split.share : split.rest).push_back(i);
     }
+    return split;
+  }
+  if (blocks_.any()) {
+    const std::vector<bool> in_share = blocks_.share(share, seed);
+    for (std::size_t i = 0; i < n; ++i) (in_share[i] ? split.share : split.rest).push_back(i);
     return split;
   }
   const auto wanted = static_cast<std::size_t>(std::lround(share * static_cast<double>(n)));
@@ -61,21 +71,43 @@ RowSplitter::Split RowSplitter::split(double share, std::size_t min_rows, std::u
 }
 
 Folds RowSplitter::folds(std::size_t count, std::uint64_t seed) const {
-  if (workers_->alone()) return random_folds(numbers_.size(), count, seed);
+  if (workers_->alone()) {
+    return blocks_.any() ? blocks_.folds(count, seed) : random_folds(numbers_.size(), count, seed);
+  }
   if (count < 2) {
     throw make_error(ErrorCode::kInvalidArgument, "fit: expected at least 2 folds, found {}", count);
   }
-  Folds folds{.count = count, .order = positions(numbers_.size()), .fold_of = {}};
-  folds.fold_of.reserve(numbers_.size());
-  for (const std::uint64_t number : numbers_) folds.fold_of.push_back(hash_of_number(number, seed) % count);
+  if (!blocks_.any()) return folds_by_hash(numbers_, count, seed);
+  Folds folds = folds_by_hash(blocks_.clusters(), count, seed);
+  std::vector<double> rows(count);
+  for (const std::size_t fold : folds.fold_of) rows[fold] += 1;
+  workers_->add_up(rows);
+  if (std::ranges::count_if(rows, [](double fold) { return fold > 0; }) < 2) {
+    throw make_error(ErrorCode::kTooFewRows, "fit: too few clusters for {} folds; pass rows of more clusters", count);
+  }
   return folds;
+}
+
+Folds RowSplitter::folds_by_hash(std::span<const std::uint64_t> numbers, std::size_t count, std::uint64_t seed) const {
+  Folds folds{.count = count, .order = positions(numbers.size()), .fold_of = {}};
+  folds.fold_of.reserve(numbers.size());
+  for (const std::uint64_t number : numbers) folds.fold_of.push_back(hash_of_number(number, seed) % count);
+  return folds;
+}
+
+std::vector<std::uint8_t> RowSplitter::halves(std::uint64_t seed) const {
+  if (!blocks_.any()) return {};
+  std::vector<std::uint8_t> halves(numbers_.size());
+  if (workers_->alone() && blocks_.count() < 2) return halves;
+  for (const std::size_t row : split(0.5, 0, seed).share) halves[row] = 1;
+  return halves;
 }
 
 RowSplitter RowSplitter::of(std::span<const std::size_t> rows) const {
   std::vector<std::uint64_t> numbers;
   numbers.reserve(rows.size());
   for (const std::size_t row : rows) numbers.push_back(numbers_[row]);
-  return {std::move(numbers), *workers_};
+  return {std::move(numbers), blocks_.of(rows), *workers_};
 }
 
 Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& workers)
@@ -87,8 +119,18 @@ Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& 
   }
   calibration_rows_ = workers.total_count(calibration_.rows.size());
   fitting_rows_ = workers.total_count(fitting_.rows.size());
+  check_clusters(table, options);
   holdout_rows_ = workers.total_count(holdout_.share.size());
   if (holdout_rows_ == 0) throw Error(ErrorCode::kTooFewRows, "fit: no rows are left for the hold-out; pass more rows");
+}
+
+/// With several workers, the hash of few clusters may leave one side of the split empty.
+void Splits::check_clusters(const FitTable& table, const FitOptions& options) const {
+  if (table.cluster.empty() || !table.cv_predictions.empty() || options.calibration_size == 0) return;
+  if (calibration_rows_ > 0 && fitting_rows_ > 0) return;
+  throw make_error(ErrorCode::kTooFewRows,
+                   "fit: too few clusters in '{}' to set some aside for calibration; pass rows of more clusters",
+                   printable(table.cluster));
 }
 
 }  // namespace widthwise::internal

@@ -8,29 +8,32 @@
 
 #include <widthwise/train/fit.hpp>
 
+#include "train/fit/blocks.hpp"
 #include "train/fit/folds.hpp"
 #include "train/workers/workers.hpp"
 
 namespace widthwise::internal {
 
-/// Splits the rows of a table at random. A single process makes splits of exact sizes. With several workers, the split
-/// of a row depends only on its number, so that it does not depend on which worker holds the row.
+/// Splits the rows of a table: at random, or keeping blocks of rows together (RowBlocks). A single process makes splits
+/// of exact sizes. With several workers, the split of a row depends only on its number, or on that of its cluster, so
+/// that it does not depend on which worker holds the row.
 class RowSplitter {
  public:
   /// `numbers` (n) are the numbers of the rows; a single process ignores them. `workers` must outlive this object.
-  RowSplitter(std::vector<std::uint64_t> numbers, const Workers& workers)
-      : numbers_(std::move(numbers)), workers_(&workers) {}
+  RowSplitter(std::vector<std::uint64_t> numbers, RowBlocks blocks, const Workers& workers)
+      : numbers_(std::move(numbers)), blocks_(std::move(blocks)), workers_(&workers) {}
 
   /// A share of the rows, and the others, as positions from 0 to n - 1.
   struct Split {
     std::vector<std::size_t> share;
     std::vector<std::size_t> rest;
   };
-  /// A single process puts at least `min_rows` rows into the share and leaves at least as many.
+  /// A single process puts at least `min_rows` rows into the share and leaves at least as many. With clusters or times,
+  /// these are the errors and the sizes of RowBlocks::share.
   [[nodiscard]] Split split(double share, std::size_t min_rows, std::uint64_t seed) const;
 
-  /// Assign each row to one of `count` folds. Throws kInvalidArgument for fewer than 2 folds and, in a single process,
-  /// kTooFewRows for more folds than rows.
+  /// Assign each row to one of `count` folds. Throws kInvalidArgument for fewer than 2 folds, and kTooFewRows for more
+  /// folds than rows, clusters or times; with several workers, only if one fold has all clusters.
   [[nodiscard]] Folds folds(std::size_t count, std::uint64_t seed) const;
 
   /// A splitter for some of the rows.
@@ -38,8 +41,15 @@ class RowSplitter {
 
   [[nodiscard]] std::span<const std::uint64_t> numbers() const { return numbers_; }
 
+  /// Which half each row belongs to (n), 0 or 1, without separating blocks; empty if there are no blocks.
+  [[nodiscard]] std::vector<std::uint8_t> halves(std::uint64_t seed) const;
+
  private:
+  [[nodiscard]] Folds folds_by_hash(std::span<const std::uint64_t> numbers, std::size_t count,
+                                    std::uint64_t seed) const;
+
   std::vector<std::uint64_t> numbers_;
+  RowBlocks blocks_;
   const Workers* workers_;
 };
 
@@ -56,8 +66,8 @@ struct TablePart {
 /// deployed model did not predict the rows (cv_predictions).
 class Splits {
  public:
-  /// Throws kTooFewRows if no row is left for the hold-out, kInvalidArgument if none is left to fit, and the errors of
-  /// RowSplitter::folds.
+  /// Throws kTooFewRows if no row is left for the hold-out, or if there are too few clusters or times; kInvalidArgument
+  /// if none is left to fit; and the errors of RowSplitter::folds.
   Splits(const FitTable& table, const FitOptions& options, const Workers& workers);
 
   [[nodiscard]] const TablePart& calibration() const { return calibration_; }
@@ -78,6 +88,8 @@ class Splits {
       : Splits(table, table.split(calibration_size, 0, seed)) {}
   Splits(const RowSplitter& table, RowSplitter::Split split)
       : calibration_(table, std::move(split.share)), fitting_(table, std::move(split.rest)) {}
+
+  void check_clusters(const FitTable& table, const FitOptions& options) const;
 
   TablePart calibration_;
   TablePart fitting_;

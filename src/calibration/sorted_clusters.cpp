@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+#include <widthwise/calibration.hpp>
+
+#include "calibration/cluster_weights.hpp"
+
+namespace widthwise {
+
+/// Rank the rows of all clusters together, each with its share of the weight of its cluster.
+SortedScores::Group SortedScores::rank_clusters(
+    const std::map<std::int64_t, std::vector<Calibration::Entry>>& clusters) {
+  struct Row {
+    double score;
+    bool above;
+    std::uint32_t cluster;
+  };
+  std::vector<Row> rows;
+  std::vector<std::uint64_t> sizes;
+  for (const auto& [number, entries] : clusters) {
+    const auto cluster = static_cast<std::uint32_t>(sizes.size());
+    for (const Calibration::Entry& entry : entries) rows.push_back({entry.score, entry.above, cluster});
+    sizes.push_back(entries.size());
+  }
+  std::ranges::sort(rows, {}, &Row::score);
+  const std::uint64_t weight = internal::cluster_weight(sizes);
+  // The rows that are not ranked come first.
+  const auto rank = [&](const auto& is_ranked) {
+    internal::ClusterShares shares(sizes, weight);
+    Sum sum;
+    for (const Row& row : rows) {
+      if (!is_ranked(row)) accumulate(sum, shares.take(row.cluster));
+    }
+    Ranked ranked{{}, {}, sum};
+    for (const Row& row : rows) {
+      if (!is_ranked(row)) continue;
+      accumulate(sum, shares.take(row.cluster));
+      ranked.scores.push_back(row.score);
+      ranked.weights.push_back(sum);
+    }
+    return ranked;
+  };
+  Group group;
+  group.unit = static_cast<double>(weight);
+  group.all = rank([](const Row&) { return true; });
+  group.above = rank([](const Row& row) { return row.above; });
+  group.below = rank([](const Row& row) { return !row.above; });
+  group.total = group.all.weights.back();
+  return group;
+}
+
+}  // namespace widthwise

@@ -1,0 +1,221 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include <widthwise/calibration.hpp>
+#include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
+
+#include "support/bit_flips.hpp"
+#include "support/errors.hpp"
+#include "support/statistics.hpp"
+#include "words.hpp"
+
+namespace widthwise {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Row {
+  std::int64_t cluster;
+  double score;
+  bool above;
+};
+
+std::vector<Row> rows_of(const std::vector<std::size_t>& sizes, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<Row> rows;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    const double effect = random.normal();
+    for (std::size_t i = 0; i < sizes[k]; ++i) {
+      const double residual = effect + 0.3 * random.normal();
+      rows.push_back({static_cast<std::int64_t>(k), std::abs(std::round(100 * residual)), residual > 0});
+    }
+  }
+  return rows;
+}
+
+Calibration calibration_of(const std::vector<Row>& rows) {
+  Calibration calibration;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    calibration.add(i, {.score = rows[i].score, .above = rows[i].above, .cluster = rows[i].cluster});
+  }
+  return calibration;
+}
+
+/// The weight of the rows up to a score, where clusters have weight `unit`, a common multiple of their sizes.
+std::uint64_t weight_up_to(const std::vector<Row>& rows, const std::vector<std::size_t>& sizes, std::uint64_t unit,
+                           double score) {
+  std::uint64_t weight = 0;
+  for (const Row& row : rows) weight += row.score <= score ? unit / sizes[static_cast<std::size_t>(row.cluster)] : 0;
+  return weight;
+}
+
+TEST(CalibrationClusters, HaveEqualWeightsWhateverTheirSizes) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    std::vector<std::size_t> sizes;
+    for (std::size_t k = 0; k < 9 + 3 * seed; ++k) sizes.push_back(1 + static_cast<std::size_t>(10 * random.uniform()));
+    const std::uint64_t unit = 2520;  // divisible by 1 to 10
+    const std::vector<Row> rows = rows_of(sizes, seed);
+    const SortedScores sorted(calibration_of(rows));
+    EXPECT_EQ(sorted.clusters(), sizes.size());
+    for (const std::uint64_t hundredths : {50U, 80U, 90U, 95U}) {
+      const Level level(static_cast<double>(hundredths) / 100);
+      // The smallest score at which the weight reaches level * (clusters + 1).
+      double expected = kInfinity;
+      for (const Row& row : rows) {
+        const bool reached = 100 * weight_up_to(rows, sizes, unit, row.score) >= hundredths * unit * (sizes.size() + 1);
+        if (reached) expected = std::min(expected, row.score);
+      }
+      EXPECT_EQ(sorted.quantile(level), expected) << "seed " << seed << ", level " << level.to_string();
+    }
+  }
+}
+
+TEST(CalibrationClusters, OfOneRowAreRows) {
+  const std::vector<Row> rows = rows_of(std::vector<std::size_t>(57, 1), 3);
+  Calibration plain;
+  for (std::size_t i = 0; i < rows.size(); ++i) plain.add(i, {.score = rows[i].score, .above = rows[i].above});
+  const SortedScores with(calibration_of(rows));
+  const SortedScores without(plain);
+  for (const double level : {0.05, 0.5, 0.9, 0.98, 0.99}) {
+    EXPECT_EQ(with.quantile(level), without.quantile(level));
+    EXPECT_EQ(with.sided_quantile(level, true), without.sided_quantile(level, true));
+    EXPECT_EQ(with.sided_quantile(level, false), without.sided_quantile(level, false));
+    EXPECT_DOUBLE_EQ(with.p_value(30), without.p_value(30));
+  }
+}
+
+TEST(CalibrationClusters, AreNeeded9TimesForLevel90AsExactlyAsRows) {
+  // The least common multiple of these sizes is above 2^52, so shares are rounded.
+  const std::vector<std::size_t> sizes = {97, 101, 103, 107, 109, 113, 127, 131, 137};
+  const std::vector<Row> rows = rows_of(sizes, 1);
+  const SortedScores nine(calibration_of(rows));
+  EXPECT_EQ(nine.quantile(0.9), std::ranges::max(rows, {}, &Row::score).score);
+  const std::vector<Row> fewer(rows.begin(), rows.end() - 137);
+  const SortedScores eight(calibration_of(fewer));
+  EXPECT_EQ(eight.quantile(0.9), kInfinity);
+  expect_error(ErrorCode::kTooFewRows, "level 0.9 needs 9 clusters, found 8",
+               [&] { (void)eight.quantile(0.9, 0, std::nullopt, WhenTooFew::kError); });
+}
+
+TEST(CalibrationClusters, RoundNoQuantileDown) {
+  const std::vector<std::size_t> sizes = {97, 101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151};
+  const std::vector<Row> rows = rows_of(sizes, 2);
+  const SortedScores sorted(calibration_of(rows));
+  for (double level = 0.02; level < 0.92; level += 0.01) {
+    long double weight = 0;
+    const double q = sorted.quantile(level);
+    for (const Row& row : rows) {
+      if (row.score <= q) weight += 1.0L / static_cast<long double>(sizes[static_cast<std::size_t>(row.cluster)]);
+    }
+    EXPECT_GE(weight, static_cast<long double>(level) * 13 - 1e-12L) << level;
+  }
+}
+
+TEST(CalibrationClusters, CoverRowsOfNewClusters) {
+  // Strong cluster effects and sizes that depend on them: a quantile of the pooled rows would be far too small.
+  const double level = 0.8;
+  const std::size_t trials = 4000;
+  std::size_t covered = 0;
+  std::size_t pooled_covered = 0;
+  Random random(7);
+  for (std::size_t trial = 0; trial < trials; ++trial) {
+    Calibration calibration;
+    Calibration pooled;
+    std::uint64_t number = 0;
+    const auto cluster_of = [&] { return std::abs(random.normal()); };
+    for (std::int64_t k = 0; k < 12; ++k) {
+      const double effect = cluster_of();
+      const std::size_t size = effect > 1 ? 1 : 10;
+      for (std::size_t i = 0; i < size; ++i) {
+        const double score = effect + 0.1 * random.uniform();
+        calibration.add(number, {.score = score, .cluster = k});
+        pooled.add(number++, {.score = score});
+      }
+    }
+    const double score = cluster_of() + 0.1 * random.uniform();
+    if (score <= SortedScores(calibration).quantile(level)) ++covered;
+    if (score <= SortedScores(pooled).quantile(level)) ++pooled_covered;
+  }
+  EXPECT_GE(covered, binomial_lower_bound(trials, level, 1e-6));
+  EXPECT_LT(pooled_covered, binomial_lower_bound(trials, level, 1e-6));
+}
+
+TEST(CalibrationClusters, AreMergedFromBatchesAndBytes) {
+  const std::vector<Row> rows = rows_of({5, 1, 30, 12}, 4);
+  const Calibration whole = calibration_of(rows);
+  Calibration merged;
+  for (std::size_t part = 0; part < 3; ++part) {
+    Calibration shard;
+    for (std::size_t i = part; i < rows.size(); i += 3) {
+      const std::uint64_t number = i;
+      shard.add_clustered(std::span(&number, 1), std::span(&rows[i].score, 1), std::span(&rows[i].above, 1),
+                          std::span(&rows[i].cluster, 1));
+    }
+    merged.merge(Calibration::deserialise(shard.serialise()));
+  }
+  EXPECT_EQ(merged, whole);
+  EXPECT_EQ(merged.clusters(), 4U);
+  EXPECT_EQ(merged.rows_kept(), 48U);
+  EXPECT_EQ(merged.rows(0).size(), 48U);
+  EXPECT_EQ(merged.groups(), std::vector<std::int64_t>{0});
+  EXPECT_FALSE(merged.grouped());
+}
+
+TEST(CalibrationClusters, KeepEveryClusterAboveTheCapacity) {
+  Calibration calibration(Calibration::Options{.capacity = 10});
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    calibration.add(i, {.score = static_cast<double>(i), .cluster = i < 990 ? 1 : static_cast<std::int64_t>(i)});
+  }
+  EXPECT_EQ(calibration.clusters(), 11U);
+  EXPECT_EQ(calibration.rows_seen(), 1000U);
+  EXPECT_EQ(calibration.rows_kept(), 20U);
+}
+
+TEST(CalibrationClusters, AreNotMixedWithOtherRows) {
+  Calibration clustered;
+  clustered.add(0, {.score = 1, .cluster = 1});
+  expect_error(ErrorCode::kInvalidArgument, "these rows have no clusters", [&] { clustered.add(1, {.score = 1}); });
+  expect_error(ErrorCode::kInvalidArgument, "neither groups nor weights",
+               [&] { clustered.add(1, {.score = 1, .weight = 2, .cluster = 1}); });
+  expect_error(ErrorCode::kInvalidArgument, "neither groups nor weights",
+               [&] { clustered.add(1, {.score = 1, .group = 2, .cluster = 1}); });
+  expect_error(ErrorCode::kInvalidArgument, "row 1 has no cluster",
+               [&] { clustered.add(1, {.score = 1, .cluster = kNoGroup}); });
+  Calibration plain;
+  plain.add(0, {.score = 1});
+  expect_error(ErrorCode::kInvalidArgument, "these rows have clusters", [&] { plain.merge(clustered); });
+  EXPECT_EQ(clustered.rows_seen(), 1U);
+  const SortedScores sorted(clustered);
+  expect_error(ErrorCode::kInvalidArgument, "pass no test_weight", [&] { (void)sorted.quantile(0.5, 0, 1.0); });
+  expect_error(ErrorCode::kInvalidArgument, "guarantee 0.95 is not available for calibration by clusters",
+               [&] { (void)SortedScores(clustered, Guarantee::parse("0.95")); });
+  clustered.add(0, {.score = 1, .cluster = 2});
+  expect_error(ErrorCode::kDuplicateRows, "to cluster 1 and to cluster 2", [&] { (void)SortedScores(clustered); });
+}
+
+TEST(CalibrationClusters, AreRefusedInBytesThatAreInvalid) {
+  const std::vector<std::byte> bytes = calibration_of(rows_of({3, 2}, 5)).serialise();
+  expect_flips_are_refused(bytes, [](const std::vector<std::byte>& read) { (void)Calibration::deserialise(read); });
+  const auto expect_refused = [&](std::size_t word, std::uint64_t value, const char* why) {
+    std::vector<std::byte> changed = bytes;
+    internal::store_word(changed, word, value);
+    internal::seal_words(changed);
+    expect_error(ErrorCode::kBadData, why, [&] { (void)Calibration::deserialise(changed); });
+  };
+  ASSERT_EQ(internal::load_word(bytes, 1), 3U);
+  expect_refused(4, 0, "there are no clusters");
+  expect_refused(5, static_cast<std::uint64_t>(kNoGroup), "reserved number");
+  expect_refused(5, 2, "the groups are not in order");
+  for (const std::uint64_t flags : {1U, 2U, 4U}) expect_refused(8, flags, "flag");
+}
+
+}  // namespace
+}  // namespace widthwise

@@ -1,0 +1,163 @@
+"""Clustered and ordered rows on the command line."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from conftest import Program, read, write
+
+FIT = ["--target", "y", "--prediction", "forecast", "--exclude", "id", "--score-transform", "identity"]
+
+
+def make_rows(clusters, seed, sizes=(1, 30)):
+    """Rows in random order, whose errors are mostly the effect of their cluster."""
+    random = np.random.default_rng(seed)
+    size = random.integers(*sizes, clusters)
+    patient = np.repeat([f"patient {seed}-{k}" for k in range(clusters)], size)
+    effect = np.repeat(random.standard_normal(clusters), size)
+    order = random.permutation(len(patient))
+    x = random.uniform(0, 4, len(patient))
+    y = x + effect + 0.2 * random.standard_normal(len(patient))
+    rows = {"x": x, "patient": patient, "y": y, "forecast": x, "id": np.arange(len(x)) + 100_000 * seed}
+    return {name: np.asarray(values)[order].tolist() for name, values in rows.items()}
+
+
+@pytest.fixture(scope="module")
+def clustered(tmp_path_factory):
+    """A folder with tables and a model with clusters."""
+    program = Program(tmp_path_factory.mktemp("clusters"))
+    for name, clusters, seed in [("fit", 100, 1), ("more", 40, 2), ("new", 80, 3)]:
+        for kind in ("csv", "parquet"):
+            write(pa.table(make_rows(clusters, seed)), program.folder / f"{name}.{kind}")
+    done = program("fit", "fit.csv", *FIT, "--cluster", "patient", "-o", "model.safetensors")
+    assert done.code == 0, done.err
+    assert ", in 25 clusters" in done.out
+    return program
+
+
+def test_predictions_need_no_clusters(clustered):
+    table = read(clustered.folder / "new.parquet")
+    write(table.drop(["patient"]), clustered.folder / "unlabelled.csv")
+    clustered.ok("predict", "model.safetensors", "unlabelled.csv", "-o", "out.csv")
+    clustered.ok("predict", "model.safetensors", "new.parquet", "-o", "out.parquet")
+    bounds = [read(clustered.folder / f"out.{kind}")["upper_0.9"].to_pylist() for kind in ("csv", "parquet")]
+    assert np.array_equal(*bounds) and np.isfinite(bounds[0]).all()
+    shown = json.loads(clustered.ok("inspect", "model.safetensors", "--json").out)
+    assert shown["cluster"] == "patient" and shown["calibration"]["clusters"] == 25
+    assert "patient" not in shown["features"]
+
+
+def test_the_quantile_counts_clusters(clustered):
+    """The width is the hierarchical conformal quantile of the residuals of the calibration clusters."""
+    clustered.ok("calibrate", "model.safetensors", "more.csv", "--replace", "-o", "more.safetensors")
+    clustered.ok("predict", "more.safetensors", "new.csv", "-o", "out.csv")
+    out = read(clustered.folder / "out.csv")
+    more = read(clustered.folder / "more.parquet")
+    residual = np.abs(np.array(more["y"]) - np.array(more["forecast"]))
+    _, cluster, size = np.unique(more["patient"].to_pylist(), return_inverse=True, return_counts=True)
+    order = np.argsort(residual)
+    weight = np.cumsum((1 / size)[cluster][order])
+    quantile = residual[order][np.searchsorted(weight, 0.9 * (len(size) + 1))]
+    widths = np.array(out["upper_0.9"]) - np.array(out["lower_0.9"])
+    assert np.allclose(widths, 2 * quantile)
+
+
+def test_shards_and_tables_calibrate_alike(clustered):
+    clustered.ok("calibrate", "model.safetensors", "more.parquet", "--key", "id", "--emit", "more.shard")
+    clustered.ok("merge", "model.safetensors", "more.shard", "-o", "merged.safetensors")
+    said = clustered.ok("calibrate", "model.safetensors", "more.csv", "--key", "id", "-o", "added.safetensors").out
+    assert "in 65 clusters" in said and "if each cluster counts as one row" in " ".join(said.split())
+    merged, added = (clustered.folder / f"{name}.safetensors" for name in ("merged", "added"))
+    assert merged.read_bytes() == added.read_bytes()
+
+
+def test_the_verdict_counts_clusters(clustered):
+    report = json.loads(clustered.ok("evaluate", "model.safetensors", "new.csv", "--json").out)
+    level = report["levels"][0]
+    assert level["clusters"]["count"] == 80
+    assert level["verdict"]["word"] == "valid"
+    assert level["verdict"]["expected_low"] < 0.85
+    assert "25 calibration clusters and 80 test clusters" in level["verdict"]["text"]
+    assert level["weak_places"]["tested"] == 0 and level["by_width"] == []
+    assert "on average over 80 clusters" in clustered.ok("evaluate", "model.safetensors", "new.csv").out
+    assert "independent rows" in clustered.fails(2, "evaluate", "model.safetensors", "new.csv", "--by", "x")
+
+
+def test_harder_clusters_are_not_valid(clustered):
+    rows = make_rows(80, 5)
+    rows["y"] = (10 * np.array(rows["y"])).tolist()
+    write(pa.table(rows), clustered.folder / "hard.csv")
+    report = json.loads(clustered.ok("evaluate", "model.safetensors", "hard.csv", "--json").out)
+    assert report["levels"][0]["verdict"]["word"] == "too low"
+
+
+def test_few_clusters_give_infinite_intervals_and_a_warning(clustered):
+    write(pa.table(make_rows(20, 7)), clustered.folder / "few.csv")
+    done = clustered("fit", "few.csv", *FIT, "--cluster", "patient", "-o", "few.safetensors")
+    assert done.code == 0
+    assert "intervals of level 0.9 are infinite: the level needs 9 calibration clusters, the model has 5" in done.err
+    report = json.loads(clustered.ok("evaluate", "few.safetensors", "new.csv", "--json").out)
+    assert report["levels"][0]["verdict"]["word"] == "infinite"
+
+
+def test_what_does_not_fit_is_refused(clustered):
+    table = read(clustered.folder / "more.parquet")
+    write(table.drop(["patient"]), clustered.folder / "unlabelled.csv")
+    for command in ("calibrate", "evaluate"):
+        error = clustered.fails(1, command, "model.safetensors", "unlabelled.csv")
+        assert "no column 'patient', which holds the clusters" in error
+    fit = ["fit", "fit.csv", *FIT, "-o", "no.safetensors", "--cluster", "patient"]
+    assert "give one of them" in clustered.fails(2, *fit, "--group", "patient")
+    assert "--cluster excludes --time" in clustered.fails(2, *fit, "--time", "id")
+    assert "not available for calibration by clusters" in clustered.fails(2, *fit, "--guarantee", "0.95")
+    assert "model counts clusters" in clustered.fails(2, "track", "model.safetensors", "new.csv", "-o", "t.csv")
+    rows = make_rows(30, 8)
+    rows["patient"][4] = None
+    write(pa.table(rows), clustered.folder / "missing.csv")
+    error = clustered.fails(1, "fit", "missing.csv", *fit[2:])
+    assert "row 5: 'patient' is missing; remove the rows without a label" in error
+    rows["patient"] = ["one"] * len(rows["x"])
+    write(pa.table(rows), clustered.folder / "one.csv")
+    assert "found rows of one cluster" in clustered.fails(1, "fit", "one.csv", *fit[2:])
+
+
+def time_rows(n, seed=0):
+    random = np.random.default_rng(seed)
+    days = np.arange(n) // 3
+    x = random.uniform(0, 4, n)
+    # Errors grow with time, so the latest rows have the widest intervals.
+    y = x + (1 + days / days.max()) * random.standard_normal(n)
+    order = random.permutation(n)
+    dates = (np.datetime64("2024-01-01") + days).astype(str)
+    hours = (np.datetime64("2024-01-01T00:00:00") + days * np.timedelta64(86400, "s")).astype(str)
+    rows = {"x": x, "y": y, "forecast": x, "day": days, "date": dates, "moment": hours}
+    return {name: np.asarray(values)[order].tolist() for name, values in rows.items()}
+
+
+def test_the_latest_rows_calibrate(tmp_path):
+    program = Program(tmp_path)
+    rows = time_rows(1200)
+    write(pa.table(rows), tmp_path / "rows.csv")
+    widths = []
+    for column in ("day", "date", "moment"):
+        fit = ["--target", "y", "--prediction", "forecast", "--features", "x", "--score-transform", "identity"]
+        said = program.ok("fit", "rows.csv", *fit, "--time", column, "-o", f"{column}.safetensors").out
+        assert "the coverage of later rows is not guaranteed" in " ".join(said.split())
+        program.ok("predict", f"{column}.safetensors", "rows.csv", "-o", "out.csv")
+        out = read(tmp_path / "out.csv")
+        widths.append(out["upper_0.9"][0].as_py() - out["lower_0.9"][0].as_py())
+    latest = np.array(rows["day"]) >= 300
+    scores = np.sort(np.abs(np.array(rows["y"]) - np.array(rows["x"]))[latest])
+    assert widths == pytest.approx([2 * scores[int(np.ceil(0.9 * (len(scores) + 1))) - 1]] * 3)
+
+
+def test_times_that_are_none_are_refused(tmp_path):
+    program = Program(tmp_path)
+    rows = time_rows(300)
+    rows["date"][7] = "31.12.2024"
+    write(pa.table(rows), tmp_path / "rows.csv")
+    fit = ["fit", "rows.csv", "--target", "y", "--prediction", "forecast", "--features", "x", "-o", "m.safetensors"]
+    error = program.fails(1, *fit, "--time", "date")
+    assert "row 8: 'date' is '31.12.2024'; expected a number, or a date such as 2024-01-31" in error
+    assert "fit without workers" in program.fails(2, *fit, "--time", "day", "--workers", "2")

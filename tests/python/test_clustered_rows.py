@@ -1,0 +1,211 @@
+"""Clustered and ordered rows: splits that keep them together, and calibration that counts clusters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import markdown
+import numpy as np
+import pandas
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
+
+from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor, _core
+
+
+def frame(clusters: int, seed: int, size: int = 20) -> pandas.DataFrame:
+    """Rows in random order, whose errors are mostly the effect of their cluster."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(clusters), size)
+    x = rng.uniform(0, 4, len(patient))
+    y = x + rng.normal(size=clusters)[patient] + 0.2 * rng.normal(size=len(patient))
+    rows = pandas.DataFrame({"x": x, "patient": [f"{seed}-{k}" for k in patient], "y": y})
+    return rows.sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+class Watched(RegressorMixin, BaseEstimator):
+    """A linear regression that records the rows of each fit, by their x."""
+
+    fits: list[set[float]] = []
+
+    def fit(self, X, y):
+        Watched.fits.append(set(np.asarray(X)[:, 0]))
+        self.model_ = LinearRegression().fit(X, y)
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+
+def regressor(estimator=None, **options) -> WidthwiseRegressor:
+    options = {"random_state": 0, "n_jobs": 1, "compare": False, "score_transform": "identity"} | options
+    return WidthwiseRegressor(estimator if estimator is not None else LinearRegression(), **options)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> WidthwiseRegressor:
+    rows = frame(100, 0)
+    return regressor().fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+
+
+def clusters_in(rows: pandas.DataFrame, xs: set[float]) -> set[str]:
+    return set(rows["patient"][rows["x"].isin(xs)])
+
+
+@pytest.mark.parametrize("cv", [5, GroupKFold(4)])
+def test_no_cluster_is_on_two_sides(cv):
+    rows = frame(40, 1)
+    Watched.fits = []
+    model = regressor(Watched(), cv=cv).fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+    folds, final = Watched.fits[:-1], Watched.fits[-1]
+    fitting = clusters_in(rows, final)
+    assert len(final) == 30 * 20 and len(fitting) == 30  # a quarter of the clusters calibrates
+    assert model.predictor_.calibration.clusters == 10
+    seen = []
+    for xs in folds:
+        assert len(clusters_in(rows, xs)) * 20 == len(xs)
+        seen += sorted(fitting - clusters_in(rows, xs))
+    assert sorted(seen) == sorted(fitting)  # each cluster is predicted by one fold
+
+
+def test_a_splitter_that_separates_clusters_is_refused():
+    rows = frame(20, 1)
+    with pytest.raises(ValueError, match="KFold separates rows of one cluster; use a splitter by groups"):
+        regressor(cv=KFold(3)).fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+    with pytest.raises(ValueError, match="GroupKFold needs groups; pass the labels of the rows to fit as clusters="):
+        regressor(cv=GroupKFold(3)).fit(rows[["x"]], rows["y"])
+
+
+def test_every_path_counts_clusters(fitted):
+    """An estimator, the base model, given predictions and a localizer: the same quantile of clusters."""
+    rows, more, new = frame(60, 2), frame(40, 3), frame(30, 4)
+    trees = WidthwiseRegressor(random_state=0, n_jobs=1, compare=False, base_options={"rounds": 5})
+    trees.fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+    given = regressor(estimator=None).set_params(estimator=None)
+    given.fit(rows[["x"]], rows["y"], y_pred=rows["x"], clusters=rows["patient"])
+    for model in (fitted, trees, given):
+        assert model.predictor_._model.cluster == "patient"
+        assert model.predictor_.calibration.clusters in (15, 25)
+    localizer = Localizer(score_transform="identity", n_jobs=1, compare=False)
+    localizer.fit(rows[["x"]], rows["y"], rows["x"], clusters=rows["patient"])
+    calibration = localizer.calibrate(more[["x"]], more["y"], more["x"], clusters=more["patient"])
+    assert calibration.clusters == 40
+    with pytest.raises(ValueError, match="pass the labels of the rows, the column 'patient', as clusters="):
+        localizer.calibrate(new[["x"]], new["y"], new["x"])
+    predictor = Predictor(localizer, calibration)
+    _, intervals = predictor.predict_interval(new[["x"]], new["x"])
+    residual = np.sort(np.abs(more["y"] - more["x"]))
+    width = residual[int(np.ceil(0.9 * 41 * 20)) - 1]  # 40 clusters of 20 rows; the new row counts as one cluster
+    assert np.allclose(intervals[:, 1, 0] - new["x"], width)
+    assert predictor.evaluate(new, new["y"], new["x"])["levels"][0]["clusters"]["count"] == 30
+
+
+def test_new_clusters_are_covered_and_judged(fitted, tmp_path):
+    new = frame(400, 5)
+    found = fitted.evaluate(new[["x"]], new["y"], clusters=new["patient"])
+    level = found["levels"][0]
+    assert level["verdict"]["word"] == "valid"
+    assert level["clusters"]["coverage"] > 0.75
+    assert "weak places are not searched" in str(found)
+    with pytest.raises(ValueError, match="calibrated by clusters"):
+        fitted.evaluate(new[["x"]], new["y"])
+    more = frame(30, 6)
+    fitted.save(tmp_path / "model.safetensors")
+    again = WidthwiseRegressor.load(tmp_path / "model.safetensors", fitted.estimator_)
+    again.conformalize(more[["x"]], more["y"], clusters=more["patient"])
+    assert again.predictor_.calibration.clusters == 55
+    with pytest.raises(ValueError, match="calibrated by clusters"):
+        again.conformalize(new[["x"]], new["y"])
+
+
+def test_few_clusters_warn():
+    rows = frame(12, 7)
+    with pytest.warns(UserWarning, match="needs 9 calibration clusters, the model has 3; add clusters"):
+        model = regressor().fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+    with pytest.warns(UserWarning, match="needs 9 calibration clusters"):
+        assert np.isinf(model.predict_interval(rows[["x"]])[1]).all()
+    with pytest.raises(ValueError, match="5 folds for the 2 clusters of the fitting rows"):
+        few = frame(4, 8)
+        regressor().fit(few[["x"]], few["y"], clusters=few["patient"])
+
+
+def test_combinations_without_a_guarantee_are_refused(fitted):
+    rows = frame(30, 9)
+    X, y, patient = rows[["x"]], rows["y"], rows["patient"]
+    with pytest.raises(ValueError, match="found clusters in 'patient' and groups in 'patient'"):
+        regressor().fit(X, y, groups=patient, clusters=patient)
+    with pytest.raises(ValueError, match="found both clusters and time"):
+        regressor().fit(X, y, clusters=patient, time=rows["x"])
+    with pytest.raises(ValueError, match="not available for calibration by clusters"):
+        regressor(guarantee=0.95).fit(X, y, clusters=patient)
+    with pytest.raises(TypeError, match=r"expected labels or times of the rows, such as X\['patient'\]"):
+        regressor().fit(rows[["x", "patient"]], y, clusters="patient")
+    with pytest.raises(ValueError, match=r"clusters\[3\] is missing"):
+        regressor().fit(X, y, clusters=patient.where(patient.index != 3))
+    with pytest.raises(ValueError, match="not available for calibration by clusters"):
+        fitted.predictor_.with_guarantee(0.95)
+    plain = regressor().fit(X, y)
+    with pytest.raises(ValueError, match="the rows have clusters, but the model was calibrated without"):
+        plain.evaluate(frame(10, 10)[["x"]], frame(10, 10)["y"], clusters=frame(10, 10)["patient"])
+
+
+def test_a_calibration_counts_clusters():
+    calibration = Calibration().add([1.0, 2.0, 3.0, 9.0], clusters=["a", "a", "a", "b"])
+    assert calibration.clusters == 2
+    assert calibration.quantile(1 / 3) == 3.0  # the three rows of a have weight 1 of 3
+    assert calibration.quantile(2 / 3) == 9.0
+    assert Calibration.from_bytes(calibration.to_bytes()) == calibration
+    with pytest.raises(ValueError, match="these rows have no clusters"):
+        calibration.add([1.0])
+    with pytest.raises(ValueError, match="neither groups nor weights"):
+        Calibration().add([1.0], clusters=[1], groups=[1])
+
+
+def days(n: int) -> pandas.Series:
+    return pandas.Series(np.datetime64("2024-01-01") + np.arange(n) // 4, name="day")
+
+
+@pytest.mark.parametrize("cv", [4, TimeSeriesSplit(4)])
+def test_time_splits_keep_the_latest_rows_for_calibration(cv):
+    rng = np.random.default_rng(0)
+    n = 800
+    time = days(n)
+    order = rng.permutation(n)
+    X = pandas.DataFrame({"x": np.arange(n, dtype=float)})
+    y = (X["x"] + rng.normal(size=n)).rename("y")
+    Watched.fits = []
+    regressor(Watched(), cv=cv).fit(X.iloc[order], y.iloc[order], time=time.iloc[order])
+    assert Watched.fits[-1] == set(range(600))
+    for xs in Watched.fits[:-1]:
+        assert {int(x) // 4 for x in xs} & {int(x) // 4 for x in set(range(600)) - xs} == set()
+    if isinstance(cv, int):
+        assert Watched.fits[0] == set(range(152, 600)) or Watched.fits[0] == set(range(148, 600))
+
+
+def test_times_are_numbers_dates_or_text():
+    rng = np.random.default_rng(1)
+    X = pandas.DataFrame({"x": rng.uniform(0, 4, 400)})
+    y = (X["x"] + rng.normal(size=400) * (1 + np.arange(400) / 100)).rename("y")
+    time = days(400)
+    widths = []
+    for given in (time, time.astype(str), time.dt.tz_localize("UTC"), np.arange(400) // 4, (np.arange(400) // 4) / 7):
+        model = regressor().fit(X, y, time=given)
+        intervals = model.predict_interval(X[:1])[1]
+        widths.append(intervals[0, 1, 0] - intervals[0, 0, 0])
+    assert len(set(widths)) == 1
+    with pytest.raises(ValueError, match="time holds neither numbers nor dates"):
+        regressor().fit(X, y, time=["yesterday"] * 400)
+    with pytest.raises(ValueError, match=r"time\[2\] is missing"):
+        regressor().fit(X, y, time=time.where(time.index != 2))
+
+
+def test_blocks_are_split_as_in_cpp():
+    clusters = np.repeat(np.arange(10), 3)
+    in_share = np.asarray(_core.share_of_blocks(clusters, None, 0.3, 5), dtype=bool)
+    assert in_share.sum() == 9 and in_share.reshape(10, 3).all(axis=1).sum() == 3
+
+
+def test_the_document_shows_real_output():
+    assert markdown.differences(Path(__file__).parents[2] / "docs/clusters.md") == []
