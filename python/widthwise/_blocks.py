@@ -73,7 +73,7 @@ class Blocks(NamedTuple):
 
     def share(self, share: float, seed: int) -> NDArray[np.bool_]:
         """Which rows are in a random share of the clusters, or among the latest rows."""
-        return np.asarray(_core.share_of_blocks(self.clusters, self.times, share, seed), dtype=bool)
+        return _core.share_of_blocks(self.clusters, self.times, share, seed).astype(np.bool_)
 
     def folds(self, count: int, seed: int) -> list[tuple[Any, Any]]:
         """The positions of the training and the test rows of each fold."""

@@ -37,7 +37,8 @@ class ClusterShares {
   [[nodiscard]] double take(std::size_t cluster) {
     const std::uint64_t size = sizes_[cluster];
     const bool is_last = --left_[cluster] == 0;
-    return static_cast<double>(weight_ / size + (is_last ? weight_ % size : 0));
+    const std::uint64_t share = weight_ / size + (is_last ? weight_ % size : 0);
+    return static_cast<double>(share);
   }
 
  private:
