@@ -201,6 +201,29 @@ def test_times_are_numbers_dates_or_text():
         regressor().fit(X, y, time=time.where(time.index != 2))
 
 
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"clusters": np.zeros((200, 2))}, "clusters has shape"),
+        ({"clusters": np.arange(5)}, "clusters has shape"),
+        ({"clusters": np.full(200, np.nan)}, r"clusters\[0\] is missing"),
+        ({"clusters": [1.5] * 200}, "expected text, booleans or integers"),
+        ({"clusters": [True] * 100 + [False] * 100}, "5 folds for the 1 clusters"),
+        ({"clusters": np.full(200, -(2**63))}, "found rows of one cluster"),
+        ({"time": np.arange(5)}, "X has 200 rows, time has 5"),
+        ({"time": np.zeros((200, 2))}, "time has 2 dimensions"),
+        ({"time": np.full(200, np.inf)}, r"time\[0\] is inf"),
+        ({"time": np.zeros(200)}, "found rows of one time"),
+        ({"time": [None] * 200}, r"time\[0\] is missing"),
+    ],
+)
+def test_hostile_clusters_and_times_are_refused(given, why):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    with pytest.raises(ValueError, match=why):
+        regressor().fit(X, X[:, 0] + rng.normal(size=200), **given)
+
+
 def test_blocks_are_split_as_in_cpp():
     clusters = np.repeat(np.arange(10), 3)
     in_share = np.asarray(_core.share_of_blocks(clusters, None, 0.3, 5), dtype=bool)
