@@ -28,7 +28,8 @@ std::string goal_name(const GoalReport& goal) {
   return (named ? "" : "evenness ") + goal.goal + " (" + goal.score_transform + ")";
 }
 
-std::string goals_text(const FitReport& report) {
+/// The goals on the hold-out. The worst slab is only searched if rows are `independent`.
+std::string goals_text(const FitReport& report, bool independent) {
   internal::TextTable table;
   table.add({"goal", "mean width", "coverage", "worst slab", "95% confidence"});
   const auto add = [&](const GoalReport& goal, const std::string& note) {
@@ -37,7 +38,7 @@ std::string goals_text(const FitReport& report) {
       cells.push_back(percent(goal.worst_slab->share));
       cells.push_back(internal::percent_range(goal.worst_slab->low, goal.worst_slab->high));
     } else {
-      cells.insert(cells.end(), {"-", "too few rows"});
+      cells.insert(cells.end(), {"-", independent ? "too few rows" : "rows are not independent"});
     }
     table.add(std::move(cells));
   };
@@ -86,7 +87,8 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
           " - prediction| out of sample\n\n";
   text += "On the hold-out, at level " + parts.levels.front().to_string() + ":\n\n";
-  text += goals_text(report) + "\n" + internal::wrapped(report.summary()) + "\n";
+  text += goals_text(report, parts.cluster.empty() && time_of(parts).empty()) + "\n" +
+          internal::wrapped(report.summary()) + "\n";
   if (time_of(parts).empty()) return text;
   return text + "\n" +
          internal::wrapped("The rows are split by the time in '" + internal::printable(time_of(parts)) +

@@ -32,7 +32,7 @@ def clustered(tmp_path_factory):
             write(pa.table(make_rows(clusters, seed)), program.folder / f"{name}.{kind}")
     done = program("fit", "fit.csv", *FIT, "--cluster", "patient", "-o", "model.safetensors")
     assert done.code == 0, done.err
-    assert ", in 25 clusters" in done.out
+    assert ", in 25 clusters" in done.out and "rows are not independent" in done.out
     return program
 
 

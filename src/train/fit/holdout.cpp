@@ -137,7 +137,8 @@ GoalReport Holdout::measure(const ConformalRule& rule, MatrixView parameters) co
   report.coverage = summary.coverage.share;
   report.infinite = static_cast<double>(summary.infinite) / static_cast<double>(n);
   report.empty = static_cast<double>(summary.empty) / static_cast<double>(n);
-  if (n >= 2) {
+  // Rows that are kept together are not independent, so the slab would have no valid confidence interval.
+  if (n >= 2 && report_halves_.empty()) {
     const MatrixView features(report_features_.data(), n, all_x_.columns() - 1);
     const Proportion slab = worst_slab(rows, features, {.seed = seed_}).coverage;
     if (slab.trials >= kMinSlabRows) report.worst_slab = slab;
