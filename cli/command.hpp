@@ -32,6 +32,7 @@ inline constexpr int kClosedPipeExit = 141;
 [[nodiscard]] Command add_predict(CLI::App& program);
 [[nodiscard]] Command add_track(CLI::App& program);
 [[nodiscard]] Command add_evaluate(CLI::App& program);
+[[nodiscard]] Command add_report(CLI::App& program);
 [[nodiscard]] Command add_plan(CLI::App& program);
 [[nodiscard]] Command add_inspect(CLI::App& program);
 [[nodiscard]] Command add_completion(CLI::App& program);

@@ -72,8 +72,9 @@ Program::Program() : app_("Calibrated prediction intervals for any regression mo
   app_.set_version_flag("--version", std::string("widthwise ") + kVersion, "print the version");
   app_.require_subcommand(1);
   app_.footer(kFooter);
-  commands_ = {add_fit(app_),      add_calibrate(app_), add_merge(app_),   add_predict(app_),    add_track(app_),
-               add_evaluate(app_), add_plan(app_),      add_inspect(app_), add_completion(app_), add_help(app_)};
+  commands_ = {add_fit(app_),     add_calibrate(app_),  add_merge(app_),  add_predict(app_),
+               add_track(app_),   add_evaluate(app_),   add_report(app_), add_plan(app_),
+               add_inspect(app_), add_completion(app_), add_help(app_)};
 }
 
 const CLI::App& Program::chosen() const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <unordered_set>
 
 #include <widthwise/model_file.hpp>
@@ -167,7 +168,8 @@ void require_other_file(const std::string& option, const std::filesystem::path& 
 }
 
 ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::unique_ptr<TableReader> reader,
-                       const std::vector<std::string>& numbers, std::vector<std::string> carried, RowUse use)
+                       const std::vector<std::string>& numbers, std::vector<std::string> carried, RowUse use,
+                       std::vector<SelectedColumn> more)
     : model_(model),
       file_(std::move(file)),
       use_(use),
@@ -206,6 +208,8 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     columns.push_back({.name = selected[j]});
     if (holds_categories(j)) columns.back().known = &model.categories_of(j);
   }
+  more_ = columns.size();
+  std::ranges::move(more, std::back_inserter(columns));
   if (model.grouped()) columns.push_back(group_column_.select(parts.group));
   if (reads_clusters()) columns.push_back(cluster_column_.select(parts.cluster));
   reader_->select_columns(std::move(columns), std::move(carried));

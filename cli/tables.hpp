@@ -91,11 +91,11 @@ enum class RowUse { kPredict, kEvaluate, kCalibrate };
 /// Thread safety: none.
 class ModelTable {
  public:
-  /// Read the columns that the model needs and `numbers`; carry the columns `carried` for a writer. Throws kBadData if
-  /// the table lacks a column that the model needs.
+  /// Read the columns that the model needs, `numbers` and `more`; carry the columns `carried` for a writer. Throws
+  /// kBadData if the table lacks a column that the model needs.
   ModelTable(const Model& model, std::filesystem::path file, std::unique_ptr<TableReader> reader,
              const std::vector<std::string>& numbers, std::vector<std::string> carried = {},
-             RowUse use = RowUse::kPredict);
+             RowUse use = RowUse::kPredict, std::vector<SelectedColumn> more = {});
 
   /// Read the next batch and update the bar; false at the end.
   [[nodiscard]] bool next(ProgressBar& bar, std::string_view stage);
@@ -105,6 +105,9 @@ class ModelTable {
 
   /// Warn of rows whose group was not calibrated.
   void warn_of_groups() const;
+
+  /// The first of the columns `more` among the numbers of the batch.
+  [[nodiscard]] std::size_t more() const { return more_; }
 
   /// One of the requested columns of the batch; valid until next().
   [[nodiscard]] std::span<const double> column(const std::string& name) const;
@@ -140,6 +143,7 @@ class ModelTable {
   std::unique_ptr<TableReader> reader_;
   TableBatch batch_;
   std::uint64_t rows_read_ = 0;
+  std::size_t more_ = 0;
   std::vector<Column> columns_;  // the predictions, if the model needs them, and the requested numbers
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -30,6 +31,7 @@ using internal::percent;
 using internal::percent_range;
 using internal::PlaceTest;
 using internal::significant;
+using internal::without_rows;
 
 constexpr std::size_t kParts = 10;
 
@@ -167,9 +169,11 @@ class WeakPlaces {
       fixed_[i].bin->weak = true;
       found_.push_back(fixed_[i].place);
     }
-    std::ranges::stable_sort(found_, [](const WeakPlace& a, const WeakPlace& b) {
-      return a.kind != b.kind ? a.kind < b.kind : a.p_value < b.p_value;
-    });
+    // Ranges, labels and the values of the column that was asked for are equally actionable.
+    const auto key = [](const WeakPlace& place) {
+      return std::tuple(std::max(place.kind, PlaceKind::kColumn), place.p_value, place.coverage.share);
+    };
+    std::ranges::stable_sort(found_, {}, key);
     return std::move(found_);
   }
 
@@ -180,13 +184,6 @@ class WeakPlaces {
   std::uint64_t searched_ = 0;
   std::vector<WeakPlace> found_;
 };
-
-std::vector<Bin> without_rows(const std::vector<BinRows>& bins) {
-  std::vector<Bin> result;
-  result.reserve(bins.size());
-  for (const BinRows& bin : bins) result.push_back(bin.bin);
-  return result;
-}
 
 /// The intervals of some rows.
 struct SampledRows {
@@ -231,19 +228,60 @@ std::optional<FeatureSlab> search_range(const IntervalRows& sampled, MatrixView 
   return best;
 }
 
+bool is_categorical(const SearchRows& search, std::size_t feature) {
+  return !search.categories.empty() && search.categories[feature].size() > 0;
+}
+
+/// The features that are numbers: the numbers of labels have no order to search in.
+class NumericFeatures {
+ public:
+  explicit NumericFeatures(const SearchRows& search) : all_(search.features) {
+    for (std::size_t j = 0; j < all_.columns(); ++j) {
+      if (!is_categorical(search, j)) columns_.push_back(j);
+    }
+    if (columns_.size() == all_.columns()) return;
+    for (std::size_t i = 0; i < all_.rows(); ++i) {
+      for (const std::size_t j : columns_) values_.push_back(all_(i, j));
+    }
+  }
+
+  [[nodiscard]] MatrixView view() const {
+    return columns_.size() == all_.columns() ? all_ : MatrixView(values_.data(), all_.rows(), columns_.size());
+  }
+
+  /// The index of a column of `view` among all features.
+  [[nodiscard]] std::size_t feature(std::size_t column) const { return columns_[column]; }
+
+  /// A direction of the columns of `view` as one of all features, which is 0 for categories.
+  [[nodiscard]] std::vector<double> of_all(std::span<const double> direction) const {
+    std::vector<double> result(all_.columns(), 0);
+    for (std::size_t j = 0; j < columns_.size(); ++j) result[columns_[j]] = direction[j];
+    return result;
+  }
+
+ private:
+  MatrixView all_;
+  std::vector<std::size_t> columns_;
+  std::vector<double> values_;  // of the columns, unless these are all
+};
+
 /// Search for the range and the slab of lowest coverage on one half, and test them on the other.
 void search_places(LevelEvaluation& result, WeakPlaces& places, const IntervalRows& sampled, const SearchRows& search) {
-  const std::size_t m = search.rows.size();
-  const std::vector<std::size_t> chosen = looked_up(slab_halves(m).search, search.rows);
-  const std::vector<double> features = standardised(search.features);
-  WorstSlab slab = worst_slab(sampled, {features.data(), m, search.features.columns()});
+  const NumericFeatures numeric(search);
+  const MatrixView view = numeric.view();
+  if (view.columns() == 0) return;
+  const std::vector<std::size_t> chosen = looked_up(slab_halves(view.rows()).search, search.rows);
+  const std::vector<double> features = standardised(view);
+  WorstSlab slab = worst_slab(sampled, {features.data(), view.rows(), view.columns()});
+  slab.direction = numeric.of_all(slab.direction);
   if (slab.coverage.trials >= kMinSlabRows) {
     result.slab_is_weak = places.add_searched({.kind = PlaceKind::kSlab, .coverage = slab.coverage}, kSlabErrorShare,
                                               chosen, looked_up(slab.measured, search.rows));
     result.slab = std::move(slab);
   }
-  std::optional<FeatureSlab> range = search_range(sampled, search.features, result.level);
+  std::optional<FeatureSlab> range = search_range(sampled, view, result.level);
   if (range && range->coverage.trials >= kMinSlabRows) {
+    range->feature = numeric.feature(range->feature);
     result.range_is_weak = places.add_searched({.kind = PlaceKind::kRange,
                                                 .feature = range->feature,
                                                 .low = range->low,
@@ -269,7 +307,10 @@ std::vector<CutFeature> cut_features(const IntervalRows& sampled, const SearchRo
   std::vector<double> values(search.rows.size());
   for (std::size_t j = 0; j < search.features.columns(); ++j) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = search.features(i, j);
-    cut.push_back({.feature = j, .bins = internal::bins_by_feature(sampled, values, bins)});
+    cut.push_back({.feature = j,
+                   .bins = is_categorical(search, j)
+                               ? internal::bins_by_label(sampled, values, search.categories[j], kMinBinRows)
+                               : internal::bins_by_feature(sampled, values, bins)});
   }
   if (!search.predictions.empty()) {
     cut.push_back(
@@ -298,8 +339,63 @@ void name_bins(std::vector<BinRows>& bins, const CalibrationRanks& calibration) 
   std::ranges::stable_sort(bins, {}, key);
 }
 
+/// The distinct values of a column as labels; empty if they are not just a few integers.
+std::optional<Labels> few_integers(std::span<const double> values) {
+  std::set<double> distinct;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    // Integers up to 2^53 are exact.
+    if (std::trunc(value) != value || std::abs(value) > 0x1p53) return std::nullopt;
+    distinct.insert(value);
+    if (distinct.size() > kMaxSingleValues) return std::nullopt;
+  }
+  Labels labels;
+  for (const double value : distinct) labels.add(label_of(static_cast<std::int64_t>(value)));
+  return labels;
+}
+
+std::vector<BinRows> bins_by_column(const IntervalRows& rows, const EvaluatedColumn& column) {
+  if (column.labels != nullptr) {
+    const std::size_t min_rows = column.labels->size() > kMaxSingleValues ? kMinBinRows : 0;
+    return internal::bins_by_label(rows, column.values, *column.labels, min_rows);
+  }
+  const std::optional<Labels> integers = few_integers(column.values);
+  if (!integers) return internal::bins_by_feature(rows, column.values, kParts);
+  std::vector<double> numbers;
+  numbers.reserve(column.values.size());
+  for (const double value : column.values) {
+    numbers.push_back(std::isnan(value) ? value : *integers->find(label_of(static_cast<std::int64_t>(value))));
+  }
+  return internal::bins_by_label(rows, numbers, *integers, 0);
+}
+
+/// Bins of the features, if there are enough rows; they are tested and must not move until the test is finished.
+std::vector<CutFeature> test_features(LevelEvaluation& result, WeakPlaces& places, const IntervalRows& rows,
+                                      const SearchRows& search) {
+  if (search.features.columns() == 0 || search.rows.size() < kMinSearchRows) return {};
+  const SampledRows sampled(rows, search.rows);
+  search_places(result, places, sampled.rows(), search);
+  std::vector<CutFeature> by_feature = cut_features(sampled.rows(), search);
+  for (CutFeature& cut : by_feature) {
+    const PlaceKind kind = cut.feature == search.features.columns() ? PlaceKind::kPrediction
+                           : is_categorical(search, cut.feature)    ? PlaceKind::kCategory
+                                                                    : PlaceKind::kFeature;
+    cut.min_p_value = places.add(kind, cut.feature, cut.bins, search.rows);
+  }
+  return by_feature;
+}
+
+/// The column that was asked for may be a feature; its places are named once.
+void drop_repeated(std::vector<WeakPlace>& places, const std::optional<EvaluatedColumn>& by) {
+  if (!by || !by->feature) return;
+  std::erase_if(places, [&](const WeakPlace& place) {
+    return (place.kind == PlaceKind::kFeature || place.kind == PlaceKind::kCategory) && place.feature == *by->feature;
+  });
+}
+
 void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
-                      const SearchRows& search, const PlaceTest& test, double error) {
+                      const SearchRows& search, const std::optional<EvaluatedColumn>& by, const PlaceTest& test,
+                      double error) {
   WeakPlaces places(test, error);
   std::vector<BinRows> by_width = internal::bins_by_width(rows, kParts);
   std::vector<BinRows> by_group;
@@ -307,25 +403,21 @@ void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const C
     by_group = internal::bins_by_group(rows, calibration.row_groups);
     name_bins(by_group, calibration);
   }
+  std::vector<BinRows> by_column;
+  if (by) by_column = bins_by_column(rows, *by);
   std::vector<CutFeature> by_feature;
   if (result.verdict != Verdict::kInfinite && rows.outcomes.size() >= kMinSearchRows) {
     places.add(PlaceKind::kWidth, 0, by_width, {});
     places.add(PlaceKind::kGroup, 0, by_group, {});
-    if (search.features.columns() > 0 && search.rows.size() >= kMinSearchRows) {
-      const SampledRows sampled(rows, search.rows);
-      search_places(result, places, sampled.rows(), search);
-      by_feature = cut_features(sampled.rows(), search);
-      for (CutFeature& cut : by_feature) {
-        const bool is_prediction = cut.feature == search.features.columns();
-        cut.min_p_value = places.add(is_prediction ? PlaceKind::kPrediction : PlaceKind::kFeature, cut.feature,
-                                     cut.bins, search.rows);
-      }
-    }
+    places.add(PlaceKind::kColumn, 0, by_column, {});
+    by_feature = test_features(result, places, rows, search);
   }
   result.places_tested = places.tested();
   result.weak_places = std::move(places).finish();
+  drop_repeated(result.weak_places, by);
   result.by_width = without_rows(by_width);
   result.by_group = without_rows(by_group);
+  if (by) result.by = ColumnBins{.name = by->name, .bins = without_rows(by_column)};
   // The feature of the searched range comes first if that range is weak, then ascending p-values.
   std::ranges::stable_sort(by_feature, {}, [&](const CutFeature& cut) {
     return result.range_is_weak && cut.feature == result.weakest->feature ? -1 : cut.min_p_value;
@@ -345,6 +437,8 @@ constexpr auto kVerdictNames = std::to_array<internal::Named<Verdict>>({
 
 constexpr auto kPlaceNames = std::to_array<internal::Named<PlaceKind>>({
     {PlaceKind::kRange, "range"},
+    {PlaceKind::kCategory, "category"},
+    {PlaceKind::kColumn, "column"},
     {PlaceKind::kFeature, "feature"},
     {PlaceKind::kGroup, "group"},
     {PlaceKind::kPrediction, "prediction"},
@@ -429,6 +523,9 @@ CoverageSpread expected_coverage(const CalibrationRanks& calibration, std::size_
 LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const CalibrationRanks& calibration,
                          const SearchRows& search, const EvaluationOptions& options) {
   if (options.levels == 0) throw Error(ErrorCode::kInvalidArgument, "evaluate: expected at least 1 level, found 0");
+  if (!search.categories.empty()) {
+    internal::check_size(search.categories.size(), search.features.columns(), "lists of categories", "evaluate");
+  }
   const auto levels = static_cast<double>(options.levels);
   LevelEvaluation result{.level = level,
                          .intervals = summarise(rows, level),
@@ -438,6 +535,11 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
                          .slab = {},
                          .weakest = {}};
   internal::check_clusters(rows, calibration, options);
+  if (calibration.clustered && options.by) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "evaluate: the bins of a column need independent rows, but the calibration has clusters; evaluate "
+                "without by");
+  }
   if (calibration.clustered) {
     internal::judge_clusters(result, rows, calibration, options.clusters);
     return result;
@@ -451,7 +553,8 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
   result.expected = measured_coverage_spread(ranked, result.confidence);
   result.verdict = judge(result.intervals, result.expected, all_infinite);
   result.summary = say(result, calibration);
-  find_weak_places(result, rows, calibration, search, PlaceTest(rows, level, ranks), kWeakPlaceError / levels);
+  find_weak_places(result, rows, calibration, search, options.by, PlaceTest(rows, level, ranks),
+                   kWeakPlaceError / levels);
   return result;
 }
 
@@ -493,19 +596,29 @@ std::string summary(const NamedRange& range, std::string_view name) {
   return subject + significant(range.low) + " to " + significant(range.high);
 }
 
+/// Describe a label, which is quoted unless it is an integer; or the rows without one.
+std::string summary_of_label(const WeakPlace& place, std::string_view name, std::string_view without_label) {
+  const std::string subject = std::string(name) + " is ";
+  if (place.label.empty()) return subject + std::string(without_label);
+  if (place.label == kOtherLabels) return subject + "one of those with few rows";
+  const std::string label = internal::printable(place.label);
+  return subject + (std::isnan(place.low) ? "'" + label + "'" : label);
+}
+
 /// "a", "a and b" or "a, b and c": the features with the largest weights in a direction.
 std::string heaviest(std::span<const double> direction, std::span<const std::string> features) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::size_t> order(direction.size());
   for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t j) { return std::abs(direction[j]); });
-  const std::size_t named = std::min(kNamed, order.size());
+  const auto weighing = static_cast<std::size_t>(std::ranges::count_if(direction, [](double w) { return w != 0; }));
+  const std::size_t named = std::min(kNamed, weighing);
   std::string text;
   for (std::size_t i = 0; i < named; ++i) {
     if (i > 0) text += i + 1 == named ? " and " : ", ";
     text += internal::printable(features[order[i]]);
   }
-  return text;
+  return text + (named == 1 ? " weighs" : " weigh");
 }
 
 }  // namespace
@@ -520,6 +633,12 @@ std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation, s
     case PlaceKind::kRange:
     case PlaceKind::kFeature:
       return summary(range, internal::printable(features[place.feature]));
+    case PlaceKind::kCategory:
+      return summary_of_label(place, internal::printable(features[place.feature]), "missing or new");
+    case PlaceKind::kColumn: {
+      const std::string name = evaluation.by ? internal::printable(evaluation.by->name) : "the column";
+      return place.label.empty() ? summary(range, name) : summary_of_label(place, name, "missing");
+    }
     case PlaceKind::kGroup:
       return place.label.empty() ? summary(range, "group") : "group is " + internal::printable(place.label);
     case PlaceKind::kPrediction:
@@ -528,8 +647,7 @@ std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation, s
       return summary(range, "the interval width");
     case PlaceKind::kSlab:
       if (!evaluation.slab) return "several features combine";
-      return "several features combine, of which " + heaviest(evaluation.slab->direction, features) +
-             (features.size() == 1 ? " weighs" : " weigh") + " most";
+      return "several features combine, of which " + heaviest(evaluation.slab->direction, features) + " most";
   }
   return "";
 }

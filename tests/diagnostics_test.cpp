@@ -307,6 +307,51 @@ TEST(CoverageByGroup, NeedsAGroupForEveryRow) {
                  [&] { (void)coverage_by_group(intervals.rows(), groups); });
 }
 
+TEST(CoverageByLabel, AWorkedExample) {
+  const Intervals intervals{{0, 0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 5, 6, 7}, {1, 3, 1, 1, 9, 1, 1}};
+  const std::vector<std::string> names = {"north", "10", "east", "9", "unused"};
+  const Labels labels(names);
+  const std::vector<double> numbers = {0, 1, 0, 3, 2, kNaN, 2};
+  const std::vector<Bin> bins = coverage_by_label(intervals.rows(), numbers, labels);
+  ASSERT_EQ(bins.size(), 5U);
+  // Integers by their values, then texts, then rows without a label.
+  expect_same_shard(bins[0], {.low = 9, .high = 9, .coverage = proportion(1, 1), .mean_width = 4});
+  expect_same_shard(bins[1], {.low = 10, .high = 10, .coverage = proportion(0, 1), .mean_width = 2});
+  std::vector<std::string> found;
+  for (const Bin& bin : bins) found.push_back(bin.label);
+  EXPECT_EQ(found, (std::vector<std::string>{"9", "10", "east", "north", ""}));
+  EXPECT_EQ(bins[2].coverage.successes, 1U);
+  EXPECT_EQ(bins[2].mean_width, 6);
+  EXPECT_TRUE(std::isnan(bins[2].low));
+  EXPECT_TRUE(std::isnan(bins[4].low));
+
+  const std::vector<Bin> pooled = coverage_by_label(intervals.rows(), numbers, labels, 2);
+  ASSERT_EQ(pooled.size(), 4U);
+  EXPECT_EQ(pooled[2].label, kOtherLabels);
+  EXPECT_EQ(pooled[2].coverage.trials, 2U);
+  EXPECT_TRUE(std::isnan(pooled[2].low));
+}
+
+TEST(CoverageByLabel, ASingleRareLabelKeepsItsName) {
+  const Intervals intervals{{0, 0, 0}, {1, 1, 1}, {0, 0, 0}};
+  const std::vector<std::string> names = {"a", "b"};
+  const std::vector<double> numbers = {0, 0, 1};
+  EXPECT_EQ(coverage_by_label(intervals.rows(), numbers, Labels(names), 2).back().label, "b");
+}
+
+TEST(CoverageByLabel, NeedsTheNumberOfALabelForEveryRow) {
+  const Intervals intervals{{0, 0}, {1, 1}, {0, 0}};
+  const std::vector<std::string> names = {"a"};
+  const Labels labels(names);
+  for (const double wrong : {-1.0, 0.5, 1.0, kInfinity}) {
+    const std::vector<double> numbers = {0, wrong};
+    EXPECT_THROW((void)coverage_by_label(intervals.rows(), numbers, labels), Error);
+  }
+  const std::vector<double> numbers = {0};
+  expect_message(ErrorCode::kShapeMismatch, "coverage_by_label: 1 labels but 2 outcomes",
+                 [&] { (void)coverage_by_label(intervals.rows(), numbers, labels); });
+}
+
 TEST(CoverageByWidth, AWorkedExample) {
   // Widths 1, 1, 1, 2, 3, 4, +infinity twice: half of them would end after the 2, a quarter inside the 1s.
   const Intervals intervals{

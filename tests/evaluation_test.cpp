@@ -392,6 +392,103 @@ TEST(WeakPlaces, PartsAreMarkedWithACorrectionForTheirNumber) {
   EXPECT_TRUE(std::ranges::none_of(bins, &Bin::weak));
 }
 
+// ---- labels
+
+/// Intervals [-1, 1] of rows in shops, with a categorical feature that numbers the shops and a feature of noise.
+struct Shops : Intervals {
+  Labels shops;
+  std::vector<double> features;  // n x 2
+  std::vector<double> numbers;
+  std::vector<std::size_t> rows;
+
+  /// Shop 3 has this coverage, all others 0.9. The last `rare` labels have 5 rows each.
+  Shops(std::size_t n, std::size_t frequent, std::size_t rare, double coverage, std::uint64_t seed) : rows(n) {
+    Random random(seed);
+    for (std::size_t shop = 0; shop < frequent + rare; ++shop) shops.add("shop " + std::to_string(shop));
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t shop = i < 5 * rare ? frequent + i / 5 : random.below(frequent);
+      numbers.push_back(static_cast<double>(shop));
+      features.insert(features.end(), {random.uniform(), numbers.back()});
+      add(-1, 1, random.uniform() < (shop == 3 ? coverage : 0.9) ? 0 : 2);
+    }
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+  }
+
+  [[nodiscard]] LevelEvaluation as_feature(const EvaluationOptions& options = {}) const {
+    const std::vector<Labels> categories = {Labels(), shops};
+    return evaluate({lower, upper, outcomes}, 0.9, CalibrationRanks::of_rows(0.9, 1'000'000),
+                    {.rows = rows, .features = {features.data(), rows.size(), 2}, .categories = categories}, options);
+  }
+
+  [[nodiscard]] LevelEvaluation as_column() const {
+    std::vector<double> noise;
+    for (std::size_t i = 0; i < rows.size(); ++i) noise.push_back(features[2 * i]);
+    return evaluate({lower, upper, outcomes}, 0.9, CalibrationRanks::of_rows(0.9, 1'000'000),
+                    {.rows = rows, .features = MatrixView::column(noise)},
+                    {.by = EvaluatedColumn{.name = "shop", .values = numbers, .labels = &shops}});
+  }
+};
+
+TEST(WeakPlaces, AreLabelsOfACategoricalFeature) {
+  const LevelEvaluation found = Shops(6000, 20, 12, 0.6, 1).as_feature();
+  const std::vector<std::string> names = {"noise", "shop"};
+  ASSERT_FALSE(found.weak_places.empty());
+  EXPECT_EQ(found.weak_places.front().kind, PlaceKind::kCategory);
+  EXPECT_EQ(summary(found.weak_places.front(), found, names), "shop is 'shop 3'");
+  for (const WeakPlace& place : found.weak_places) {
+    EXPECT_NE(place.kind, PlaceKind::kFeature) << "no range of the numbers of labels";
+    EXPECT_TRUE(place.kind != PlaceKind::kRange || place.feature == 0);
+  }
+  ASSERT_TRUE(found.slab && found.weakest);
+  EXPECT_EQ(found.slab->direction.size(), 2U);
+  EXPECT_EQ(found.slab->direction[1], 0);
+  EXPECT_EQ(found.weakest->feature, 0U);
+  ASSERT_FALSE(found.by_feature.empty());
+  EXPECT_EQ(found.by_feature.front().feature, 1U);
+  EXPECT_EQ(found.by_feature.front().bins.size(), 21U);
+  EXPECT_EQ(found.by_feature.front().bins.back().label, kOtherLabels);
+  EXPECT_EQ(found.by_feature.front().bins.back().coverage.trials, 60U);
+}
+
+TEST(WeakPlaces, AreLabelsOfAColumnThatIsNoFeature) {
+  const Shops rows(6000, 20, 12, 0.6, 2);
+  const LevelEvaluation found = rows.as_column();
+  const std::vector<std::string> names = {"noise"};
+  ASSERT_FALSE(found.weak_places.empty());
+  EXPECT_EQ(found.weak_places.front().kind, PlaceKind::kColumn);
+  EXPECT_EQ(summary(found.weak_places.front(), found, names), "shop is 'shop 3'");
+  ASSERT_TRUE(found.by);
+  EXPECT_EQ(std::ranges::count_if(found.by->bins, &Bin::weak), 1);
+  // A column that is also a feature is named once.
+  const LevelEvaluation both = rows.as_feature(
+      {.by = EvaluatedColumn{.name = "shop", .values = rows.numbers, .labels = &rows.shops, .feature = 1}});
+  EXPECT_TRUE(std::ranges::none_of(both.weak_places,
+                                   [](const WeakPlace& place) { return place.kind == PlaceKind::kCategory; }));
+}
+
+TEST(WeakPlaces, AColumnOfAFewIntegersHasOneBinEach) {
+  const Shops rows(1000, 20, 0, 0.9, 3);
+  EvaluationOptions options{.by = EvaluatedColumn{.name = "shop", .values = rows.numbers}};
+  EXPECT_EQ(rows.as_feature(options).by->bins.size(), 20U);
+  std::vector<double> more = rows.numbers;
+  more[0] = 20;  // a 21st value
+  more[1] = std::numeric_limits<double>::quiet_NaN();
+  options.by->values = more;
+  EXPECT_EQ(rows.as_feature(options).by->bins.size(), 11U);  // ten ranges, and rows without a value
+}
+
+TEST(WeakPlaces, LabelsRaiseNoFalseAlarms) {
+  // At most one evaluation in a hundred may name any place, for a feature and for a column.
+  constexpr int kRepeats = 30;
+  int alarms = 0;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    const Shops rows(2000, 30, 20, 0.9, 100 + static_cast<std::uint64_t>(repeat));
+    if (!rows.as_feature().weak_places.empty()) ++alarms;
+    if (!rows.as_column().weak_places.empty()) ++alarms;
+  }
+  EXPECT_LE(alarms, 4);  // more have a probability below 1e-3 at the maximal error rate
+}
+
 TEST(LevelEvaluation, SaysRangesInWords) {
   EXPECT_EQ(summary({.low = 4000, .high = 13540, .reaches_greatest = true}, "sqft"), "sqft is at least 4000");
   EXPECT_EQ(summary({.low = 1, .high = 12384, .reaches_min = true}, "sqft"), "sqft is at most 12,384");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <widthwise/labels.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 
@@ -41,7 +42,7 @@ struct Bin {
   Proportion coverage;
   double mean_width = 0;   ///< +infinity if any interval is infinite
   bool weak = false;       ///< whether the test of `evaluate` finds coverage below the level
-  std::string label = {};  ///< label of the group; empty for a range of numbers
+  std::string label = {};  ///< label of the group or category; empty for a range of numbers
 };
 
 /// Summary statistics of n intervals of one level.
@@ -68,6 +69,16 @@ struct IntervalSummary {
 /// Coverage by bins of one feature; rows with NaN form a separate last bin, whose low and high are NaN.
 [[nodiscard]] std::vector<Bin> coverage_by_feature(const IntervalRows& rows, std::span<const double> feature,
                                                    std::size_t bins = 10);
+
+/// Label of the bin of all labels with few rows.
+inline constexpr const char* kOtherLabels = "(other)";
+
+/// Coverage of each label of a column: integers ascending, then texts. Labels with fewer than `min_rows` rows share the
+/// bin kOtherLabels, which comes next; rows without a label form a separate last bin without a label. numbers (n) are
+/// those of the labels, NaN for none. low and high are those of an integer, NaN for a text. Throws kInvalidArgument for
+/// a number without a label.
+[[nodiscard]] std::vector<Bin> coverage_by_label(const IntervalRows& rows, std::span<const double> numbers,
+                                                 const Labels& labels, std::size_t min_rows = 0);
 
 struct WorstSlabOptions {
   double min_share = 0.1;  ///< smallest share of the search rows in a slab, in (0, 1]

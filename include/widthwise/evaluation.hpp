@@ -11,6 +11,7 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/guarantee.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/plan.hpp>
@@ -88,7 +89,22 @@ struct SearchRows {
   std::span<const std::size_t> rows;         ///< m numbers of rows
   MatrixView features;                       ///< m x d, unscaled; NaN is a missing value
   std::span<const double> predictions = {};  ///< f(x) (m), searched like a feature; or empty
+  /// The labels of each feature, none of a number; or empty: all are numbers. Bins of a categorical feature are its
+  /// labels; ranges and slabs are searched in numbers only.
+  std::span<const Labels> categories = {};
 };
+
+/// A column whose values are places to test, such as a region; it need not be a feature.
+struct EvaluatedColumn {
+  std::string name;
+  std::span<const double> values;           ///< n; NaN for a missing value
+  const Labels* labels = nullptr;           ///< that the values number; null for numbers
+  std::optional<std::size_t> feature = {};  ///< index of the feature, if it is one
+};
+
+/// Maximum number of bins with one integer each of a column of numbers, and of labels that are all shown, however few
+/// rows they have.
+inline constexpr std::size_t kMaxSingleValues = 20;
 
 /// Number of rows that the search of `evaluate` processes in about a second; a larger sample adds little.
 inline constexpr std::size_t kMaxSearchRows = 50'000;
@@ -96,6 +112,10 @@ inline constexpr std::size_t kMaxSearchRows = 50'000;
 struct EvaluationOptions {
   std::size_t levels = 1;                       ///< number of levels evaluated together, which share the error rates
   std::span<const std::int64_t> clusters = {};  ///< n clusters of the rows, if the calibration has clusters
+
+  /// Test the bins of this column as well: one per label, labels with fewer than kMinBinRows rows together if there are
+  /// more than kMaxSingleValues; one per value for a few integers; else ten ranges of numbers. Not with clusters.
+  std::optional<EvaluatedColumn> by = {};
 };
 
 /// Coverage by clusters of rows.
@@ -107,25 +127,27 @@ struct ClusterCoverage {
 /// How the rows of a place are defined.
 enum class PlaceKind {
   kRange,       ///< the range of one feature where coverage is lowest
-  kFeature,     ///< one of the bins of a feature
+  kCategory,    ///< a label of a categorical feature
+  kColumn,      ///< one of the bins of EvaluationOptions::by
+  kFeature,     ///< one of the bins of a feature of numbers
   kGroup,       ///< a calibration group
   kPrediction,  ///< one of the bins of the prediction
   kWidth,       ///< one of the bins of the interval width
   kSlab,        ///< the slab of several features where coverage is lowest
 };
 
-/// "range", "feature", "group", "prediction", "width", "slab".
+/// "range", "category", "column", "feature", "group", "prediction", "width", "slab".
 [[nodiscard]] std::string_view name_of(PlaceKind kind);
 
 /// Rows whose coverage is significantly below the level.
 struct WeakPlace {
   PlaceKind kind = PlaceKind::kFeature;
-  std::size_t feature = 0;  ///< for kRange and kFeature
+  std::size_t feature = 0;  ///< for kRange, kCategory and kFeature
   double low = 0;           ///< NaN for rows with a missing value
   double high = 0;
   bool reaches_min = false;
   bool reaches_greatest = false;
-  std::string label = {};  ///< for kGroup
+  std::string label = {};  ///< for kGroup, kCategory and kColumn; empty without one
   Proportion coverage = {};
   double p_value = 1;  ///< before the correction for the number of places
 };
@@ -133,6 +155,12 @@ struct WeakPlace {
 /// Coverage by bins of one feature.
 struct FeatureBins {
   std::size_t feature = 0;  ///< index of the feature; the number of features means the prediction
+  std::vector<Bin> bins = {};
+};
+
+/// Coverage by bins of the column of EvaluationOptions::by.
+struct ColumnBins {
+  std::string name = {};
   std::vector<Bin> bins = {};
 };
 
@@ -155,6 +183,7 @@ struct LevelEvaluation {
   std::vector<Bin> by_width = {};
   std::vector<Bin> by_group = {};            ///< if rows have groups
   std::vector<FeatureBins> by_feature = {};  ///< by ascending p-value
+  std::optional<ColumnBins> by = {};         ///< if a column was given
   std::uint64_t places_tested = 0;           ///< 0 if there are too few rows
   std::vector<WeakPlace> weak_places = {};   ///< the most actionable ones first
 };
@@ -176,7 +205,8 @@ void mark_weak(std::span<Bin> bins, const Level& level, std::optional<std::uint6
 /// Describe the range: "sqft_living is at least 4,000". `name` is the name of the feature.
 [[nodiscard]] std::string summary(const FeatureSlab& slab, std::string_view name);
 
-/// Describe any place: "grade is 10 to 13", "group is 3". A slab is described by the features with the largest weights.
+/// Describe any place: "grade is 10 to 13", "shop is 'north'", "group is 3". A slab is described by the features with
+/// the largest weights.
 [[nodiscard]] std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation,
                                   std::span<const std::string> features);
 

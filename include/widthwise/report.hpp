@@ -65,8 +65,6 @@ struct EvaluationReport {
   SeenRows seen = {};
   std::vector<std::string> features = {};
   std::vector<LevelEvaluation> levels = {};
-  std::string by = {};                           ///< column to show coverage by, or empty
-  std::vector<std::vector<Bin>> by_column = {};  ///< per level, when there is such a column
 };
 
 [[nodiscard]] std::string to_text(const EvaluationReport& report);

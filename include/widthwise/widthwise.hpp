@@ -19,6 +19,7 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/objective.hpp>
 #include <widthwise/online.hpp>
+#include <widthwise/page.hpp>
 #include <widthwise/plan.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/reducer.hpp>

@@ -7,6 +7,7 @@
 
 #include "bindings.hpp"
 #include "message.hpp"
+#include "page/style.hpp"
 #include "row_sample.hpp"
 #include "text.hpp"
 
@@ -63,12 +64,16 @@ Numbers search_rows(std::size_t rows) {
   return give<Numbers>(std::move(chosen), {sample.size()});
 }
 
+/// Name, values and labels of a column to test coverage by; no labels for numbers.
+using ByColumn = std::tuple<std::string, Doubles, std::vector<std::string>>;
+
 /// The report as JSON and as text. Without a model, calibration_rows and guarantee describe the intervals.
 std::pair<std::string, std::string> evaluate_rows(
     const Model* model, const SharedSketch* sketch, std::uint64_t calibration_rows, const std::string& guarantee,
     const DoubleCube& intervals, const Doubles& outcomes, const std::optional<Doubles>& predictions,
     const std::optional<Integers>& groups, const std::vector<double>& levels, const Integers& searched,
     const DoubleMatrix& search_features, const std::vector<std::string>& features,
+    const std::vector<std::vector<std::string>>& categories, const std::optional<ByColumn>& by,
     const std::optional<Integers>& clusters) {
   if (searched.size() != search_features.shape(0) || search_features.shape(1) != features.size() ||
       intervals.shape(2) != levels.size()) {
@@ -90,6 +95,15 @@ std::pair<std::string, std::string> evaluate_rows(
   if (model != nullptr && sketch != nullptr) {
     report.seen = locked([&](const RowSketch& seen) { return seen_rows(*model, seen); }, *sketch);
   }
+  const std::vector<Labels> labels_of_features(categories.begin(), categories.end());
+  const Labels by_labels = by ? Labels(std::get<2>(*by)) : Labels();
+  EvaluationOptions options{.levels = levels.size(), .clusters = span_of(clusters)};
+  if (by) {
+    const auto found = std::ranges::find(features, std::get<0>(*by));
+    options.by = {.name = std::get<0>(*by), .values = span_of(std::get<1>(*by))};
+    if (by_labels.size() > 0) options.by->labels = &by_labels;
+    if (found != features.end()) options.by->feature = static_cast<std::size_t>(found - features.begin());
+  }
   const nb::gil_scoped_release release;
   const bool may_be_empty = model != nullptr && model->parts().rule.may_be_empty();
   for (std::size_t j = 0; j < levels.size(); ++j) {
@@ -97,8 +111,8 @@ std::pair<std::string, std::string> evaluate_rows(
     report.levels.push_back(evaluate({bounds.lower, bounds.upper, span_of(outcomes),
                                       may_be_empty ? span_of(predictions) : std::span<const double>()},
                                      levels[j], ranks_of(model, calibration_rows, groups, levels[j], guarantee),
-                                     {rows, view_of(search_features), search_predictions},
-                                     {.levels = levels.size(), .clusters = span_of(clusters)}));
+                                     {rows, view_of(search_features), search_predictions, labels_of_features},
+                                     options));
   }
   return {to_json(report, NonFinite::kName), to_text(report)};
 }
@@ -135,6 +149,17 @@ void bind_bins(nb::module_& module) {
                       level, calibration_rows);
       },
       nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("feature"), nb::arg("bins") = 10,
+      nb::arg("level") = nb::none(), nb::arg("calibration_rows") = nb::none());
+  module.def(
+      "coverage_by_label",
+      [](const Doubles& lower, const Doubles& upper, const Doubles& outcomes, const Doubles& numbers,
+         const std::vector<std::string>& labels, std::optional<double> level,
+         std::optional<std::uint64_t> calibration_rows) {
+        return marked(coverage_by_label({span_of(lower), span_of(upper), span_of(outcomes)}, span_of(numbers),
+                                        Labels(labels), kMinBinRows),
+                      level, calibration_rows);
+      },
+      nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"), nb::arg("numbers"), nb::arg("labels"),
       nb::arg("level") = nb::none(), nb::arg("calibration_rows") = nb::none());
   module.def(
       "coverage_by_group",
@@ -189,12 +214,13 @@ void bind_plans(nb::module_& module) {
 void bind_diagnostics(nb::module_& module) {
   const std::string marginal = Guarantee().to_string();
   module.attr("MIN_SLAB_ROWS") = kMinSlabRows;
+  module.attr("PAGE_STYLE") = internal::kPageStyle;
   module.attr("VERDICT_CONFIDENCE") = kVerdictConfidence;
   module.def("search_rows", &search_rows, nb::arg("rows"));
   module.def("evaluate", &evaluate_rows, nb::arg("model").none(), nb::arg("sketch").none(), nb::arg("calibration_rows"),
              nb::arg("guarantee"), nb::arg("intervals"), nb::arg("outcomes"), nb::arg("predictions").none(),
              nb::arg("groups").none(), nb::arg("levels"), nb::arg("search_rows"), nb::arg("search_features"),
-             nb::arg("features"), nb::arg("clusters").none() = nb::none());
+             nb::arg("features"), nb::arg("categories"), nb::arg("by").none(), nb::arg("clusters").none() = nb::none());
   module.def("expected_coverage", &expected_coverage, nb::arg("model").none(), nb::arg("calibration_rows"),
              nb::arg("groups").none(), nb::arg("test_rows"), nb::arg("level"), nb::arg("confidence"),
              nb::arg("guarantee") = marginal);

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _tables
+from ._by import By, by_of
 from ._options import Guarantee, Levels, guarantee_text, levels_of, whole
 from ._printed import PrintedReport
 from ._tables import Floats
@@ -25,7 +26,8 @@ class Evaluation(PrintedReport):
       ``rows``); the verdict is then "not new"
     - ``levels``: a dict per confidence level, in the given order, with ``level``, ``coverage`` (with its 95% confidence
       interval), ``mean_width``, ``median_width``, ``interval_score``, ``infinite``, ``empty``, ``verdict``,
-      ``worst_slab``, ``weakest``, ``weak_places``, ``by_width``, ``by_group`` and ``by_feature``
+      ``worst_slab``, ``weakest``, ``weak_places``, ``by_width``, ``by_group``, ``by_feature`` and, if requested,
+      ``by``
 
     All weak places, here and in the report, come from one test: if coverage is the same everywhere, the probability
     that any place is called weak is at most 1%.
@@ -46,6 +48,7 @@ def evaluate_intervals(
     calibration_rows: int,
     X: Any = None,
     guarantee: Guarantee = "marginal",
+    by: Any = None,
 ) -> Evaluation:
     """Evaluate intervals of any origin: width, validity and weak places.
 
@@ -61,9 +64,11 @@ def evaluate_intervals(
     calibration_rows : int
         Number of calibration rows; determines how far coverage may be from the level.
     X : table of shape (n, d), optional
-        Features to search for places where coverage is weak.
+        Features to search for places where coverage is weak: numbers, and text as categories.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals, see `WidthwiseRegressor`.
+    by : array-like of shape (n,) or str, optional
+        Labels or numbers to test coverage by, or the name of their column in X.
 
     Returns
     -------
@@ -88,7 +93,8 @@ def evaluate_intervals(
             f"intervals are of shape {np.shape(intervals)}; expected ({len(outcomes)}, 2, {len(levels)}) for "
             f"{len(outcomes)} outcomes and {len(levels)} levels"
         )
-    table = None if X is None else _tables.read_numbers(X)[0]
+    features = None if X is None else _tables.read_features(X)
+    table = None if features is None else features.table
     if table is not None and table.rows != len(outcomes):
         raise ValueError(f"X has {table.rows} rows, y has {len(outcomes)}")
     return _evaluate(
@@ -98,6 +104,8 @@ def evaluate_intervals(
         table,
         calibration_rows=whole(calibration_rows, "calibration_rows"),
         guarantee=guarantee_text(guarantee),
+        categories=[] if features is None else features.categories,
+        by=by_of(X, by, len(outcomes)),
     )
 
 
@@ -110,6 +118,7 @@ def evaluate(
     levels: list[float],
     weights: Floats | None = None,
     clusters: Any = None,
+    by: By | None = None,
 ) -> Evaluation:
     """Evaluate a model; weak places are searched in the features that it was fitted with."""
     if model.clustered and not model.calibration_clusters:
@@ -118,7 +127,16 @@ def evaluate(
         groups = model.quantile_groups(groups)
     predictions, intervals = model.intervals(table, y_pred, groups, levels, weights)
     return _evaluate(
-        intervals, outcomes, levels, table, model=model, predictions=predictions, groups=groups, clusters=clusters
+        intervals,
+        outcomes,
+        levels,
+        table,
+        model=model,
+        predictions=predictions,
+        groups=groups,
+        clusters=clusters,
+        categories=model.categories,
+        by=by,
     )
 
 
@@ -134,6 +152,8 @@ def _evaluate(
     groups: Any = None,
     guarantee: str = "marginal",
     clusters: Any = None,
+    categories: list[list[str]] | None = None,
+    by: By | None = None,
 ) -> Evaluation:
     searched = _core.search_rows(len(outcomes) if table is not None else 0)
     report, text = _core.evaluate(
@@ -149,6 +169,8 @@ def _evaluate(
         searched,
         table.take(searched) if table is not None else np.empty((0, 0)),
         table.names if table is not None else [],
+        categories or [],
+        by,
         clusters,
     )
     return Evaluation(report, text)

@@ -97,7 +97,8 @@ def _read(groups: Any, rows: int, name: str = "groups") -> NDArray[np.int64] | _
 
 def names_of(X: Any) -> list[Any]:
     """The names of the columns of a table, if it has names."""
-    for names in (getattr(X, "columns", None), getattr(X, "column_names", None)):
+    # The columns of Arrow tables are arrays.
+    for names in (getattr(X, "column_names", None), getattr(X, "columns", None)):
         if names is not None:
             return [name for name in names if isinstance(name, str)]
     return []

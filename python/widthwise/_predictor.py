@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from . import _core, _tables, _weights
 from ._blocks import cluster_column_of, cluster_numbers
+from ._by import by_of
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
 from ._groups import column_of, for_prediction
@@ -175,17 +176,32 @@ class Predictor(HasModel):
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        by: Any = None,
     ) -> Evaluation:
-        """Measure coverage and width on rows that the model has not seen. The verdict on a model with clusters counts
-        clusters; by default they are the column of X that the model was fitted with."""
+        """Measure coverage and width on rows that the model has not seen.
+
+        Parameters
+        ----------
+        X, y, y_pred
+            Rows with outcomes and, if the model has no base model, predictions.
+        confidence_level : float or list of floats, optional
+        groups : array-like or str, optional
+            Labels of the groups of the rows, if the calibration has groups; see `predict_interval`.
+        clusters : array-like or str, optional
+            Labels of clusters, or the name of their column in X. The verdict on a model with clusters counts clusters;
+            by default they are the column of X that the model was fitted with.
+        by : array-like or str, optional
+            Labels or numbers to test coverage by, or the name of their column in X. The column need not be a feature.
+        """
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.outcomes(y, table.rows)
         self._model.check_outcomes(outcomes)
+        tested = by_of(X, by, table.rows, self._labelled())
         ratios = self._weights(X, weights, table.rows)
         numbers = self._groups(X, groups, table.rows)
         blocks = cluster_numbers(cluster_column_of(self._model, X, clusters), table.rows)
-        evaluation = evaluate(self._model, table, predictions, numbers, outcomes, levels, ratios, blocks)
+        evaluation = evaluate(self._model, table, predictions, numbers, outcomes, levels, ratios, blocks, tested)
         if seen := evaluation["seen"]:
             warnings.warn(seen["text"], UserWarning, stacklevel=2)
         return evaluation
@@ -240,6 +256,11 @@ class Predictor(HasModel):
             if warning := self._model.infinite_warning(level):
                 warnings.warn(f"{warning}; add calibration rows", UserWarning, stacklevel=4)
         return levels
+
+    def _labelled(self) -> list[str]:
+        """Names of the columns that the model reads as labels."""
+        found = zip(self._model.features, self._model.categories, strict=True)
+        return [name for name, labels in found if labels] + [self._model.group]
 
     def _groups(self, X: Any, groups: Any, rows: int) -> NDArray[np.int64] | None:
         """Groups of rows to predict; warn of those without a calibrated group."""

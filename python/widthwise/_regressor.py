@@ -27,6 +27,7 @@ except ImportError as error:
 
 from . import _core, _tables, _weights
 from ._blocks import Blocks, cluster_column_of, unused
+from ._by import by_of, features_without
 from ._engine import logger
 from ._evaluation import Evaluation
 from ._groups import Groups, column_of, for_calibration
@@ -579,9 +580,22 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        by: Any = None,
     ) -> Evaluation:
         """Measure coverage and width on rows the model was not fitted on, with a verdict. The verdict on a model with
         clusters counts clusters.
+
+        Parameters
+        ----------
+        X, y
+            Rows with outcomes.
+        confidence_level : float or list of floats, optional
+        y_pred : array-like of shape (n,), optional
+            Predictions, if there is no estimator.
+        groups : array-like or str, optional
+            Labels of the groups of the rows, if the calibration has groups; see `predict_interval`.
+        by : array-like or str, optional
+            Labels or numbers to test coverage by, or the name of their column in X. The column need not be a feature.
 
         Returns
         -------
@@ -590,9 +604,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         now = self._as_it_is()
         groups, weights = now._columns(X, groups, weights)
-        clusters = cluster_column_of(now.predictor_._model, X, clusters)
-        X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.evaluate(
+        predictor = now._fitted_predictor()
+        clusters = cluster_column_of(predictor._model, X, clusters)
+        tested = by_of(X, by, len(_tables.outcomes(y)), predictor._labelled())
+        X, predictions = now._inputs(features_without(X, by, predictor.features), y_pred)
+        return predictor.evaluate(
             X,
             y,
             predictions,
@@ -600,6 +616,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             groups=groups,
             weights=weights,
             clusters=clusters,
+            by=tested,
         )
 
     # ---- files

@@ -127,13 +127,6 @@ std::vector<BinRows> bins_by_value(const IntervalRows& rows, std::span<const dou
   return result;
 }
 
-std::vector<Bin> without_rows(const std::vector<BinRows>& bins) {
-  std::vector<Bin> result;
-  result.reserve(bins.size());
-  for (const BinRows& bin : bins) result.push_back(bin.bin);
-  return result;
-}
-
 }  // namespace
 
 std::vector<BinRows> internal::bins_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups) {
@@ -154,16 +147,23 @@ std::vector<BinRows> internal::bins_by_feature(const IntervalRows& rows, std::sp
   return bins_by_value(rows, feature, bins, "coverage_by_feature");
 }
 
+std::vector<Bin> internal::without_rows(const std::vector<BinRows>& bins) {
+  std::vector<Bin> result;
+  result.reserve(bins.size());
+  for (const BinRows& bin : bins) result.push_back(bin.bin);
+  return result;
+}
+
 std::vector<Bin> coverage_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups) {
-  return without_rows(internal::bins_by_group(rows, groups));
+  return internal::without_rows(internal::bins_by_group(rows, groups));
 }
 
 std::vector<Bin> coverage_by_width(const IntervalRows& rows, std::size_t bins) {
-  return without_rows(internal::bins_by_width(rows, bins));
+  return internal::without_rows(internal::bins_by_width(rows, bins));
 }
 
 std::vector<Bin> coverage_by_feature(const IntervalRows& rows, std::span<const double> feature, std::size_t bins) {
-  return without_rows(internal::bins_by_feature(rows, feature, bins));
+  return internal::without_rows(internal::bins_by_feature(rows, feature, bins));
 }
 
 }  // namespace widthwise

@@ -6,7 +6,7 @@
 #include <vector>
 #include <widthwise/diagnostics.hpp>
 
-/// coverage_by_group, coverage_by_width and coverage_by_feature, with the rows of each bin.
+/// coverage_by_group, coverage_by_label, coverage_by_width and coverage_by_feature, with the rows of each bin.
 namespace widthwise::internal {
 
 struct BinRows {
@@ -15,8 +15,13 @@ struct BinRows {
 };
 
 [[nodiscard]] std::vector<BinRows> bins_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups);
+[[nodiscard]] std::vector<BinRows> bins_by_label(const IntervalRows& rows, std::span<const double> numbers,
+                                                 const Labels& labels, std::size_t min_rows);
 [[nodiscard]] std::vector<BinRows> bins_by_width(const IntervalRows& rows, std::size_t bins);
 [[nodiscard]] std::vector<BinRows> bins_by_feature(const IntervalRows& rows, std::span<const double> feature,
                                                    std::size_t bins);
+
+/// The bins alone.
+[[nodiscard]] std::vector<Bin> without_rows(const std::vector<BinRows>& bins);
 
 }  // namespace widthwise::internal

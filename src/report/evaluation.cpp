@@ -4,6 +4,7 @@
 
 #include "layout.hpp"
 #include "printable.hpp"
+#include "report/bins.hpp"
 #include "report/json.hpp"
 #include "report/verdict.hpp"
 #include "text.hpp"
@@ -62,20 +63,37 @@ std::string weak_places_text(const LevelEvaluation& level, const std::vector<std
   return text;
 }
 
+/// Many bins are shown with the lowest coverage, the weak ones first.
+constexpr std::size_t kMaxBinsShown = 30;
+
 std::string bins_text(const std::string& title, const std::vector<Bin>& bins) {
   internal::TextTable table;
   table.add({title, "rows", "mean width", "coverage", "95% confidence"});
-  for (const Bin& bin : bins) {
-    const std::string name = !bin.label.empty()    ? internal::printable(bin.label)
-                             : std::isnan(bin.low) ? "missing"
-                             : bin.low == bin.high ? significant(bin.low)
-                                                   : significant(bin.low) + " to " + significant(bin.high);
+  for (const Bin& bin : internal::lowest_bins(bins, kMaxBinsShown)) {
+    const std::string name = internal::name_of_bin(bin);
     std::vector<std::string> cells = {name, count(bin.coverage.trials), significant(bin.mean_width),
                                       percent(bin.coverage.share), percent_range(bin.coverage.low, bin.coverage.high)};
     if (bin.weak) cells.emplace_back("weak");
     table.add(std::move(cells));
   }
-  return table.to_string();
+  std::string text = table.to_string();
+  if (bins.size() > kMaxBinsShown) {
+    text += "  and " + count(bins.size() - kMaxBinsShown) + " more with higher coverage\n";
+  }
+  return text;
+}
+
+/// The categorical features with weak labels, except a column that is shown anyway.
+std::string categories_text(const EvaluationReport& report, const LevelEvaluation& level) {
+  std::string text;
+  for (const FeatureBins& feature : level.by_feature) {
+    const auto is_weak_label = [](const Bin& bin) { return bin.weak && !bin.label.empty(); };
+    if (feature.feature == report.features.size() || std::ranges::none_of(feature.bins, is_weak_label)) continue;
+    const std::string& name = report.features[feature.feature];
+    if (level.by && level.by->name == name) continue;
+    text.append("\n").append(bins_text("by " + internal::printable(name), feature.bins));
+  }
+  return text;
 }
 
 std::string level_text(const EvaluationReport& report, std::size_t j) {
@@ -97,10 +115,8 @@ std::string level_text(const EvaluationReport& report, std::size_t j) {
   if (report.rows >= kMinSearchRows && !level.by_width.empty())
     text.append("\n").append(bins_text("by width", level.by_width));
   if (!level.by_group.empty()) text.append("\n").append(bins_text("by group", level.by_group));
-  if (!report.by.empty()) {
-    const std::string column = internal::printable(report.by);
-    text.append("\n").append(bins_text("by " + column, report.by_column[j]));
-  }
+  text += categories_text(report, level);
+  if (level.by) text.append("\n").append(bins_text("by " + internal::printable(level.by->name), level.by->bins));
   return text;
 }
 
@@ -175,7 +191,7 @@ Json level_json(const EvaluationReport& report, std::size_t j) {
       {"by_width", json_of(level.by_width)},
       {"by_group", json_of(level.by_group)},
       {"by_feature", by_feature_json(level, report.features)}};
-  if (!report.by.empty()) json["by"] = {{"column", report.by}, {"bins", json_of(report.by_column[j])}};
+  if (level.by) json["by"] = {{"column", level.by->name}, {"bins", json_of(level.by->bins)}};
   return json;
 }
 

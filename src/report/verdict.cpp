@@ -5,15 +5,13 @@
 #include <utility>
 
 #include "layout.hpp"
+#include "printable.hpp"
 #include "text.hpp"
 
 namespace widthwise::internal {
 namespace {
 
 using Levels = std::vector<std::size_t>;  // indices of EvaluationReport::levels
-
-/// "90%", "99.5%": all digits that a level has.
-std::string level_name(double level) { return significant(100 * level, 6) + "%"; }
 
 std::string name_of(const EvaluationReport& report, std::size_t j) {
   return level_name(report.levels[j].level.value());
@@ -108,6 +106,22 @@ std::size_t most_important(const EvaluationReport& report, const Levels& low) {
   return *std::ranges::max_element(low, {}, importance);
 }
 
+/// Of the weak ranges and labels, the one with the lowest coverage if it is lower than that of all rows, by an interval
+/// that exchangeable rows rarely leave at any place that was tested.
+const WeakPlace* lowest_place(const LevelEvaluation& level) {
+  const WeakPlace* lowest = nullptr;
+  for (const WeakPlace& place : level.weak_places) {
+    if (place.kind > PlaceKind::kColumn) break;  // sorted by kind
+    const Proportion& coverage = place.coverage;
+    // The range was chosen on other rows; labels are many.
+    const double tested = place.kind == PlaceKind::kRange ? 1 : static_cast<double>(level.places_tested);
+    const double confidence = 1 - (1 - kVerdictConfidence) / tested;
+    if (proportion(coverage.successes, coverage.trials, confidence).high >= level.intervals.coverage.share) continue;
+    if (lowest == nullptr || coverage.share < lowest->coverage.share) lowest = &place;
+  }
+  return lowest;
+}
+
 OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low) {
   const std::size_t j = most_important(report, low);
   const LevelEvaluation& level = report.levels[j];
@@ -123,15 +137,11 @@ OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low
                          .evidence = level.summary,
                          .advice = {{"calibrate", "Calibrate again with rows like these. Keep some rows for a test."}},
                          .level = j};
-  if (level.weakest && level.range_is_weak) {
-    const Proportion& coverage = level.weakest->coverage;
-    // Lower than elsewhere, by an interval that exchangeable rows rarely leave.
-    if (proportion(coverage.successes, coverage.trials, kVerdictConfidence).high < share) {
-      const std::string where = summary(*level.weakest, report.features[level.weakest->feature]);
-      verdict.headline +=
-          " Coverage is lowest, " + headline_share(coverage.share, level.level.value()) + ", where " + where + ".";
-      verdict.advice.push_back({"look", "Check first what changed where " + where + "."});
-    }
+  if (const WeakPlace* place = lowest_place(level)) {
+    const std::string where = summary(*place, level, report.features);
+    verdict.headline +=
+        " Coverage is lowest, " + headline_share(place->coverage.share, level.level.value()) + ", where " + where + ".";
+    verdict.advice.push_back({"look", "Check first what changed where " + where + "."});
   }
   verdict.advice.push_back({"fit",
                             "If new rows stay like these, fit again with such rows: calibration alone makes all "
@@ -154,14 +164,33 @@ std::string evidence_for(const EvaluationReport& report, const LevelEvaluation& 
   return text;
 }
 
-std::vector<Advice> advice_for_weak_place(const EvaluatedModel& model) {
+/// The column whose label the place is; empty for other places.
+std::string column_of(const EvaluationReport& report, const LevelEvaluation& level, const WeakPlace& place) {
+  if (place.kind == PlaceKind::kCategory) return report.features[place.feature];
+  return place.kind == PlaceKind::kColumn && !place.label.empty() && level.by ? level.by->name : "";
+}
+
+std::vector<Advice> advice_for_weak_place(const EvaluationReport& report, const LevelEvaluation& level) {
+  const EvaluatedModel& model = *report.model;
+  const std::string column = column_of(report, level, level.weak_places.front());
+  std::string quoted = "'";
+  quoted.append(printable(column)).append("'");
+  const Advice by_column{
+      "groups", "Or use " + quoted + " for groups (Mondrian), which gives each of its labels " + "marginal coverage."};
+  if (!column.empty() && std::ranges::find(report.features, column) == report.features.end()) {
+    return {{"feature", "Fit again with " + quoted + " as a feature, so that widths can depend on it."}, by_column};
+  }
   if (model.goal == "even" && !model.one_width) {
     return {{"more_rows", "Fit again with more rows from there: the goal is already even."},
-            {"groups",
-             "Or calibrate these rows as a group of their own (Mondrian), which gives the group marginal coverage. "
-             "Every row needs a group."}};
+            column.empty() ? Advice{"groups",
+                                    "Or calibrate these rows as a group of their own (Mondrian), which gives the group "
+                                    "marginal coverage. Every row needs a group."}
+                           : by_column};
   }
-  return {{"even", "Fit again with the goal even, which makes coverage as even as the data allow."}};
+  std::vector<Advice> advice = {
+      {"even", "Fit again with the goal even, which makes coverage as even as the data allow."}};
+  if (!column.empty()) advice.push_back(by_column);
+  return advice;
 }
 
 /// Advice about single intervals that are infinite or empty.
@@ -210,7 +239,7 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
         summary(place, level, report.features) + ".";
     verdict.evidence += evidence_for(report, level);
     if (report.model) {
-      for (Advice& advice : advice_for_weak_place(*report.model)) verdict.advice.push_back(std::move(advice));
+      for (Advice& advice : advice_for_weak_place(report, level)) verdict.advice.push_back(std::move(advice));
     }
   } else if (level.clusters) {
     verdict.headline += "; weak places are not searched, because rows of a cluster are not independent.";
@@ -235,6 +264,8 @@ void add_weights(OverallVerdict& verdict) {
 }
 
 }  // namespace
+
+std::string level_name(double level) { return significant(100 * level, 6) + "%"; }
 
 std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
   if (!report.model) return std::nullopt;

@@ -25,6 +25,9 @@ struct OverallVerdict {
   std::size_t level = 0;  ///< index of the level that it describes
 };
 
+/// "90%", "99.5%": all digits that a level has.
+[[nodiscard]] std::string level_name(double level);
+
 /// None without a model.
 [[nodiscard]] std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report);
 

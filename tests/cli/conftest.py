@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-COMMANDS = ["fit", "calibrate", "merge", "predict", "track", "evaluate", "plan", "inspect", "completion", "help"]
+COMMANDS = ["fit", "calibrate", "merge", "predict", "track", "evaluate", "report", "plan", "inspect"]
+COMMANDS += ["completion", "help"]
 
 
 @dataclass

@@ -20,6 +20,7 @@ COMMANDS = {
     "predict": "predict m.safetensors large.csv -o out.csv",
     "track": "track m.safetensors large.csv -o out.csv --save m.safetensors",
     "evaluate": "evaluate m.safetensors large.csv",
+    "report": "report m.safetensors large.csv -o out.html",
     "inspect": "inspect m.safetensors",
 }
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import pickle
+from pathlib import Path
 
+import markdown
 import numpy as np
 import pandas
 import polars
 import pyarrow
 import pytest
+from sklearn.linear_model import LinearRegression
 
-from widthwise import Localizer, Predictor, WidthwiseRegressor, _batches
+from widthwise import Localizer, Predictor, WidthwiseRegressor, _batches, evaluate_intervals, report
 from widthwise._model import features_of
 
 CITIES = ["Oslo", "Bergen", "Å", "true", "7"]
@@ -163,3 +166,48 @@ def test_onnx_gives_the_same_widths():
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
     lower, upper = session.run(["lower", "upper"], {"x": codes, "prediction": f})
     np.testing.assert_allclose((upper - lower)[:, 0], widths(fitted(), X, f), rtol=1e-12)
+
+
+def test_weak_categories_are_named_in_evaluations_and_pages():
+    X, y, f = TEST
+    harder = np.where(X["city"] == "Oslo", f + 40 * (y - f), y)
+    found = fitted().evaluate(X, harder, f)
+    place = found["levels"][0]["weak_places"]["found"][0]
+    assert (place["kind"], place["where"]) == ("category", "city is 'Oslo'")
+    assert "city is 'Oslo'" in found["verdict"]["headline"] and "city is 'Oslo'" in str(found)
+    made = report(fitted(), X, harder, y_pred=f, by="city")
+    assert "Coverage by city, the lowest first" in made.html and "city is &#x27;Oslo&#x27;" in made.html
+    assert made.verdict == fitted().evaluate(X, harder, f, by="city")["verdict"]["headline"]
+
+
+def test_a_column_of_any_kind_may_be_tested():
+    X, y, f = TEST
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False)
+    numbers = X.drop(columns="city")
+    half = len(X) // 2
+    model.fit(numbers[:half], y[:half])
+    test, outcomes = X[half:], y[half:]
+    by_name = model.evaluate(test, outcomes, by="city")["levels"][0]["by"]
+    assert by_name["column"] == "city"
+    assert [bin_["label"] for bin_ in by_name["bins"]] == sorted(set(X["city"]))
+    by_values = model.evaluate(numbers[half:], outcomes, by=list(test["city"]))["levels"][0]["by"]
+    assert by_values == {**by_name, "column": "by"}
+    flags = model.evaluate(numbers[half:], outcomes, by=test["city"] == "Oslo")["levels"][0]["by"]["bins"]
+    assert [bin_["label"] for bin_ in flags] == ["false", "true"]
+    with pytest.raises(ValueError, match="X has no column 'town'"):
+        model.evaluate(test, outcomes, by="town")
+    with pytest.raises(ValueError, match="by has 3"):
+        model.evaluate(numbers[half:], outcomes, by=["a", "b", "c"])
+
+
+def test_intervals_of_any_origin_are_searched_by_categories():
+    X, y, f = TEST
+    widths = np.where(X["city"] == "Oslo", 0.05, 20.0)
+    intervals = np.stack([f - widths, f + widths], axis=1)
+    found = evaluate_intervals(intervals, y, confidence_level=0.9, calibration_rows=1000, X=X, by="city")
+    weak = [bin_["label"] for bin_ in found["levels"][0]["by"]["bins"] if bin_["weak"]]
+    assert weak == ["Oslo"]
+
+
+def test_the_document_shows_real_output():
+    assert markdown.differences(Path(__file__).parents[2] / "docs/categories.md") == []

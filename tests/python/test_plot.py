@@ -1,6 +1,7 @@
 """The pictures show the values of the arrays."""
 
 import copy
+import inspect
 import math
 from types import SimpleNamespace
 
@@ -32,6 +33,31 @@ def close_figures():
     yield
     assert dict(mpl.rcParams) == before
     plt.close("all")
+
+
+def test_displays_share_the_names_of_parameters():
+    shared = {"y_pred", "confidence_level", "groups", "by", "by_name", "target_name", "calibration_rows", "guarantee"}
+    own = {"difference", "bins", "rows", "ax"}
+    for display in DISPLAYS:
+        for method, first in (("from_estimator", ["model", "X", "y"]), ("from_predictions", ["y", "intervals"])):
+            names = list(inspect.signature(getattr(display, method)).parameters)
+            assert names[: len(first)] == first and names[-1] == "ax"
+            assert set(names[len(first) :]) <= shared | own, (display, method)
+
+
+def test_labels_are_bins_and_slots(model, fresh, bounds):
+    shop = np.where(fresh.X[:, 0] > 3.5, "north $x$", np.where(fresh.X[:, 0] > 1, "east", "south"))
+    shop[:3] = "rare 1", "rare 2", "rare 2"
+    y = np.where(shop == "east", fresh.y, 5 * fresh.y)
+    for display in (
+        ConditionalCoverageDisplay.from_predictions(y, bounds, 0.9, by=shop, by_name="shop"),
+        ConditionalCoverageDisplay.from_estimator(model, fresh.X, y, by=shop, confidence_level=0.9),
+    ):
+        assert display.labels == ["east", "north $x$", "south", "(other)"]
+        assert display.below.tolist()[:2] == [False, True]
+        assert "north $x$" in texts(display)
+    intervals = IntervalDisplay.from_estimator(model, fresh.X, y, by=shop)
+    assert "north $x$" in texts(intervals) and "Widths" not in intervals.summary
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +112,7 @@ def test_a_predictor_takes_tables_of_any_library(display, library, predictor, fr
         frame = pytest.importorskip("polars").from_pandas(frame)
     elif library == "pyarrow":
         frame = pytest.importorskip("pyarrow").Table.from_pandas(frame)
-    by = {IntervalDisplay: {"feature": "size"}, ConditionalCoverageDisplay: {"by": "size"}}.get(display, {})
+    by = {IntervalDisplay: {"by": "size"}, ConditionalCoverageDisplay: {"by": "size"}}.get(display, {})
     shown = display.from_estimator(predictor, frame, fresh.y, y_pred=fresh.y_pred, **by)
     if by:
         assert "size" in shown.ax_.get_xlabel() + shown.ax_.get_ylabel()
@@ -120,17 +146,17 @@ def test_errors_name_the_thing_and_the_remedy(model, predictor, localizer, fresh
     with pytest.raises(ValueError, match="pass predictions as y_pred"):
         WidthDisplay.from_estimator(predictor, fresh.frame(), fresh.y)
     with pytest.raises(ValueError, match="did you mean 'size'"):
-        IntervalDisplay.from_estimator(predictor, fresh.frame(), fresh.y, y_pred=fresh.y_pred, feature="sise")
+        IntervalDisplay.from_estimator(predictor, fresh.frame(), fresh.y, y_pred=fresh.y_pred, by="sise")
     with pytest.raises(ValueError, match=r"y\[1\] is nan"):
-        IntervalDisplay.from_predictions([0, math.nan], [0, 0], [[-1, 1], [-1, 1]])
+        IntervalDisplay.from_predictions([0, math.nan], [[-1, 1], [-1, 1]], y_pred=[0, 0])
     with pytest.raises(ValueError, match="X has no rows"):
-        IntervalDisplay.from_predictions([], [], np.empty((0, 2)))
+        IntervalDisplay.from_predictions([], np.empty((0, 2)), y_pred=[])
     with pytest.raises(ValueError, match=r"shape \(2000,\)"):
-        IntervalDisplay.from_predictions(fresh.y, fresh.y, bounds[:, 0])
+        IntervalDisplay.from_predictions(fresh.y, bounds[:, 0], y_pred=fresh.y)
     with pytest.raises(ValueError, match="intervals has 2 levels"):
-        IntervalDisplay.from_predictions(fresh.y, fresh.y, np.stack([bounds, bounds], axis=2))
+        IntervalDisplay.from_predictions(fresh.y, np.stack([bounds, bounds], axis=2), y_pred=fresh.y)
     with pytest.raises(ValueError, match="NaN"):
-        WidthDisplay.from_predictions([[math.nan, 1.0]])
+        WidthDisplay.from_predictions(None, [[math.nan, 1.0]])
     with pytest.raises(ValueError, match="intervals has 1 levels, confidence_level has 2"):
         CoverageDisplay.from_predictions(fresh.y, bounds, [0.8, 0.9])
     raw = Predictor.__new__(Predictor)
@@ -141,7 +167,7 @@ def test_errors_name_the_thing_and_the_remedy(model, predictor, localizer, fresh
 
 def test_names_are_text_and_no_formulas(fresh, bounds):
     name = "cost in $ per \\frac$ " + "x" * 60
-    display = IntervalDisplay.from_predictions(fresh.y, fresh.y, bounds, x=fresh.X[:, 0], x_name=name)
+    display = IntervalDisplay.from_predictions(fresh.y, bounds, y_pred=fresh.y, by=fresh.X[:, 0], by_name=name)
     display.figure_.canvas.draw()
     assert display.ax_.get_xlabel() == name[:47] + "…"
 
@@ -150,7 +176,7 @@ def test_names_are_text_and_no_formulas(fresh, bounds):
 
 
 def test_intervals_and_outcomes_are_where_they_belong(model, fresh):
-    display = IntervalDisplay.from_estimator(model, fresh.X, fresh.y, feature=1, confidence_level=0.8)
+    display = IntervalDisplay.from_estimator(model, fresh.X, fresh.y, by=1, confidence_level=0.8)
     _, intervals = model.predict_interval(fresh.X, 0.8)
     lower, upper = intervals[:, 0, 0], intervals[:, 1, 0]
     np.testing.assert_array_equal(display.outside, (fresh.y < lower) | (fresh.y > upper))
@@ -181,7 +207,7 @@ def test_the_sample_is_like_all_rows():
     rng = np.random.default_rng(0)
     x, y = rng.lognormal(size=n), rng.normal(size=n)
     bounds = np.multiply.outer(np.ones(n), [-1.645, 1.645])
-    display = IntervalDisplay.from_predictions(y, np.zeros(n), bounds, x=x, x_name="income", rows=400)
+    display = IntervalDisplay.from_predictions(y, bounds, y_pred=np.zeros(n), by=x, by_name="income", rows=400)
     assert len(display.shown_) == 400
     assert abs(display.outside[display.shown_].mean() - 0.1) < 4 * math.sqrt(0.1 * 0.9 / 400)
     np.testing.assert_allclose(
@@ -194,7 +220,7 @@ def test_the_sample_is_like_all_rows():
 
 def test_few_values_stand_side_by_side_and_missing_ones_last():
     x = np.repeat([3.0, 1.0, math.nan], 20)
-    display = IntervalDisplay.from_predictions(np.zeros(60), np.zeros(60), [[-1, 1]] * 60, x=x)
+    display = IntervalDisplay.from_predictions(np.zeros(60), [[-1, 1]] * 60, y_pred=np.zeros(60), by=x)
     labels = [label.get_text() for label in display.ax_.get_xticklabels()]
     assert labels == ["1", "3", "missing"]
     places = np.array(display.intervals_.get_segments())[:, 0, 0]
@@ -205,18 +231,18 @@ def test_few_values_stand_side_by_side_and_missing_ones_last():
 def test_missing_values_of_a_continuous_feature_have_a_place_of_their_own():
     x = np.linspace(0, 1, 100)
     x[::10] = math.nan
-    display = IntervalDisplay.from_predictions(np.zeros(100), np.zeros(100), [[-1, 1]] * 100, x=x)
+    display = IntervalDisplay.from_predictions(np.zeros(100), [[-1, 1]] * 100, y_pred=np.zeros(100), by=x)
     places = np.array(display.intervals_.get_segments())[:, 0, 0]
     assert (places > 1).sum() == 10
     assert "missing" in texts(display)
-    everything = IntervalDisplay.from_predictions(np.zeros(5), np.zeros(5), [[-1, 1]] * 5, x=[math.nan] * 5)
+    everything = IntervalDisplay.from_predictions(np.zeros(5), [[-1, 1]] * 5, y_pred=np.zeros(5), by=[math.nan] * 5)
     assert [label.get_text() for label in everything.ax_.get_xticklabels()] == ["missing"]
 
 
 def test_infinite_intervals_reach_the_ends_and_are_counted():
     y = np.array([0.0, 1.0, 2.0, 3.0])
     bounds = np.array([[-1.0, 1.0], [-np.inf, 2.0], [-np.inf, np.inf], [2.0, 2.5]])
-    display = IntervalDisplay.from_predictions(y, y, bounds)
+    display = IntervalDisplay.from_predictions(y, bounds, y_pred=y)
     low, high = display.ax_.get_ylim()
     assert low < -1
     assert 3 < high < 4
@@ -224,7 +250,7 @@ def test_infinite_intervals_reach_the_ends_and_are_counted():
     np.testing.assert_allclose(lines, [[-1, 1], [low, 2], [low, high], [2, 2.5]])
     assert "2 of 4 intervals are infinite" in texts(display)
     assert display.outside.tolist() == [False, False, False, True]
-    everything = IntervalDisplay.from_predictions(y, y, [[-np.inf, np.inf]] * 4)
+    everything = IntervalDisplay.from_predictions(y, [[-np.inf, np.inf]] * 4, y_pred=y)
     assert np.isfinite(everything.ax_.get_ylim()).all()
 
 
@@ -385,22 +411,22 @@ def test_widths_and_the_one_width_that_covers_as_many(model, fresh, bounds):
 
 def test_infinite_widths_are_counted_and_not_drawn():
     bounds = np.array([[-1.0, 1.0]] * 30 + [[-2.0, 2.0]] * 30 + [[-np.inf, 1.0]] * 40)
-    display = WidthDisplay.from_predictions(bounds, y=np.zeros(100), y_pred=np.zeros(100))
+    display = WidthDisplay.from_predictions(np.zeros(100), bounds, y_pred=np.zeros(100))
     assert (len(display.widths), display.infinite, display.one_width) == (60, 40, None)
     assert "40 of 100 are infinite" in texts(display)
     assert "40 of 100 are infinite" in display.summary
     bars = next(patch for patch in display.ax_.patches if isinstance(patch, mpl.patches.StepPatch))
     assert math.isclose(bars.get_data().values.sum(), 0.6)
-    nothing = WidthDisplay.from_predictions([[-np.inf, np.inf]] * 3)
+    nothing = WidthDisplay.from_predictions(None, [[-np.inf, np.inf]] * 3)
     assert nothing.summary == "All 3 intervals are infinite."
 
 
 def test_few_rows_much_wider_than_all_others_share_the_last_bar():
     half = np.append(np.linspace(1, 2, 999), 1000)
-    display = WidthDisplay.from_predictions(np.stack([-half, half], axis=1))
+    display = WidthDisplay.from_predictions(None, np.stack([-half, half], axis=1))
     assert display.ax_.get_xlim()[1] < 10
     assert "up to 2000" in texts(display)
-    same = WidthDisplay.from_predictions([[-1.0, 1.0]] * 9 + [[-1.0, 1 + 4e-16]])
+    same = WidthDisplay.from_predictions(None, [[-1.0, 1.0]] * 9 + [[-1.0, 1 + 4e-16]])
     bars = next(patch for patch in same.ax_.patches if isinstance(patch, mpl.patches.StepPatch))
     np.testing.assert_allclose(bars.get_data().edges, [1.9, 2.1])
 

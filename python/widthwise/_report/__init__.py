@@ -66,6 +66,7 @@ def report(
     y_pred: Any = None,
     confidence_level: Levels | None = None,
     groups: Any = None,
+    by: Any = None,
     title: str | None = None,
 ) -> Report:
     """Write a page on the validity of intervals on new rows, places of weak coverage, and remedies.
@@ -86,6 +87,8 @@ def report(
         By default the levels of the model.
     groups : array-like or str, optional
         Labels of the groups of the rows, or the name of their column in X, if the model has groups.
+    by : array-like or str, optional
+        Labels or numbers to test coverage by, or the name of their column in X. The column need not be a feature.
     title : str, optional
         Title of the page; by default it contains the name of the outcome.
 
@@ -106,9 +109,10 @@ def report(
     >>> report(model, X[3000:], y[3000:]).verdict
     'The intervals are valid; no place was found where coverage is weak.'
     """
-    rows = ModelRows.of(model, X, y, y_pred, groups)
+    rows = ModelRows.of(model, X, y, y_pred, groups, by)
     levels = levels_of(confidence_level, rows.model.levels)
-    evaluation = evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, levels)
+    tested = rows.column(by)
+    evaluation = evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, levels, by=tested)
     verdict = verdict_of(evaluation, model)
     title = title or f"Prediction intervals of {rows.model.target}"
     made = Report(page(title, verdict, evaluation, rows, model), verdict.headline, verdict.advice, evaluation)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -39,13 +38,12 @@ def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, 
         _section("What the guarantee means", _guarantee(verdict, rows)),
     ]
     main.append(f"<footer>widthwise {html.escape(__version__)}</footer>")
-    css = resources.files(__package__).joinpath("page.css").read_text("utf-8")
     policy = "default-src 'none'; style-src 'unsafe-inline'"  # the page loads no other resources
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>\n{css}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{html.escape(title)}</title>\n<style>\n{_core.PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(main)
         + "\n</main>\n</body>\n</html>\n"
     )

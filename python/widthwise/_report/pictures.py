@@ -24,7 +24,7 @@ from ..plot._widths import WidthDisplay
 
 _INK = "#010203"  # placeholder that is replaced with the text colour of the page
 _FEATURES_SHOWN = 4
-_GROUPS_SHOWN = 15
+_LABELS_SHOWN = 15
 
 
 class Pictures:
@@ -56,9 +56,9 @@ class Pictures:
         found = []
 
         def intervals_over(name: str | None) -> Callable[[Axes], IntervalDisplay]:
-            x_name, x = ("", None) if name is None else rows.feature(name)
-            options: dict[str, Any] = {"confidence_level": self._level, "x_name": x_name, "target_name": target}
-            return lambda ax: IntervalDisplay.from_predictions(rows.y, self._y_pred, bounds, x=x, ax=ax, **options)
+            options: dict[str, Any] = {"y_pred": self._y_pred, "target_name": target}
+            by = None if name is None else rows.feature(name)
+            return lambda ax: IntervalDisplay.from_predictions(rows.y, bounds, self._level, by=by, ax=ax, **options)
 
         if not self._infinite:
             found.append(self._figure("Intervals and outcomes", intervals_over(None)))
@@ -79,16 +79,16 @@ class Pictures:
         if len(at_levels.levels):
             found.append(self._figure("Coverage at every level", lambda ax: at_levels.plot(ax, difference=True)))
         if not self._infinite:
-            widths: dict[str, Any] = {"y": rows.y, "y_pred": self._y_pred, "target_name": target}
+            widths: dict[str, Any] = {"y_pred": self._y_pred, "target_name": target}
             found.append(
                 self._figure(
-                    "How wide intervals are", lambda ax: WidthDisplay.from_predictions(bounds, ax=ax, **widths)
+                    "How wide intervals are", lambda ax: WidthDisplay.from_predictions(rows.y, bounds, ax=ax, **widths)
                 )
             )
         if not self._infinite and self._evaluated["weak_places"]["tested"]:
             name = width_name(target)
             tenths = ConditionalCoverageDisplay(
-                bins=self._evaluated["by_width"], confidence_level=self._level, name=name
+                bins=self._evaluated["by_width"], confidence_level=self._level, by_name=name
             )
             found.append(self._figure("Coverage by width", tenths.plot))
         fit_report = getattr(model, "fit_report_", None)
@@ -98,21 +98,30 @@ class Pictures:
 
     def by_bins(self) -> list[str]:
         """Coverage by group, and by ranges of the features with the lowest coverage."""
-        evaluated, level, found = self._evaluated, self._level, []
+        evaluated, found = self._evaluated, []
         if self._infinite or not evaluated["weak_places"]["tested"]:
             return []
+        by_column = evaluated.get("by")
+        if by_column:
+            found.append(self._bins(by_column["column"], by_column["column"], by_column["bins"]))
         if evaluated["by_group"]:
-            # Select marked groups first, so that all of them are shown.
-            order = sorted(evaluated["by_group"], key=lambda bin_: (not bin_["weak"], float(bin_["coverage"]["share"])))
-            bins = sorted(order[:_GROUPS_SHOWN], key=lambda bin_: float(bin_["coverage"]["share"]))
-            labels = [bin_["label"] for bin_ in bins]
-            groups = ConditionalCoverageDisplay(bins=bins, confidence_level=level, name="group", labels=labels)
-            found.append(self._figure("Coverage by group, the lowest first", groups.plot))
+            found.append(self._bins("group", "group", evaluated["by_group"]))
         for feature, cut in zip(self.features, evaluated["by_feature"], strict=True):
+            if by_column and cut["feature"] == by_column["column"]:
+                continue
             name = f"prediction of {self._rows.model.target}" if cut["feature"] is None else feature
-            ranges = ConditionalCoverageDisplay(bins=cut["bins"], confidence_level=level, name=name)
-            found.append(self._figure(f"Coverage by {self._called(cut['feature'])}", ranges.plot))
+            found.append(self._bins(self._called(cut["feature"]), name, cut["bins"]))
         return found
+
+    def _bins(self, called: str, name: str, bins: list[dict[str, Any]]) -> str:
+        heading = f"Coverage by {called}"
+        if any("label" in bin_ for bin_ in bins):
+            # Select marked labels first, so that all of them are shown.
+            order = sorted(bins, key=lambda bin_: (not bin_["weak"], float(bin_["coverage"]["share"])))
+            bins = sorted(order[:_LABELS_SHOWN], key=lambda bin_: float(bin_["coverage"]["share"]))
+            heading += ", the lowest first"
+        display = ConditionalCoverageDisplay(bins=bins, confidence_level=self._level, by_name=name)
+        return self._figure(heading, display.plot)
 
     def _called(self, feature: str | None) -> str:
         return "the prediction" if feature is None else feature

@@ -9,12 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core, _tables
+from .._by import by_of
 from .._docs import with_shared
 from .._evaluation import percent
 from .._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
 from .._tables import Floats
 from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered
-from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, range_labels
+from ._style import (
+    Axes,
+    Display,
+    bad,
+    good,
+    ink,
+    legend_above,
+    level_text,
+    name_axes,
+    note,
+    percentages,
+    plain_texts,
+    range_labels,
+    short_text,
+)
 
 LEVELS = [*(round(0.05 + 0.025 * i, 3) for i in range(37)), 0.97, 0.98, 0.99]
 AT_MOST_BARS = 8  # up to this number of levels, bars are drawn instead of a band
@@ -265,7 +280,7 @@ class ConditionalCoverageDisplay(Display):
         As in ``Evaluation["levels"][j]["by_width"]``: ``low``, ``high``, ``coverage`` (``share``, ``low``, ``high``,
         ``trials``) and ``mean_width``.
     labels : list of str
-        Labels of the ranges.
+        Labels of the bins: ranges of numbers, or categories.
     below : array of bool
         Marked bins.
     ax_, figure_ : matplotlib axes and figure
@@ -277,20 +292,19 @@ class ConditionalCoverageDisplay(Display):
     >>> x = np.linspace(0, 1, 2000)
     >>> y = (0.5 + x) * np.random.default_rng(0).normal(size=2000)
     >>> intervals = np.multiply.outer(np.ones(2000), [-1.7, 1.7])     # one width for all
-    >>> display = ConditionalCoverageDisplay.from_predictions(y, intervals, 0.9, by=x, name="x", bins=5)
+    >>> display = ConditionalCoverageDisplay.from_predictions(y, intervals, 0.9, by=x, by_name="x", bins=5)
     >>> display.labels
     ['0.0 to 0.2', '0.2 to 0.4', '0.4 to 0.6', '0.6 to 0.8', '0.8 to 1.0']
     >>> display.below.tolist()
     [False, False, False, True, True]
     """
 
-    def __init__(
-        self, *, bins: Sequence[dict[str, Any]], confidence_level: float, name: str, labels: list[str] | None = None
-    ) -> None:
+    def __init__(self, *, bins: Sequence[dict[str, Any]], confidence_level: float, by_name: str) -> None:
         self.bins = list(bins)
         self.confidence_level = confidence_level
-        self.name = name
-        self.labels = labels or range_labels([bin_["low"] for bin_ in bins], [bin_["high"] for bin_ in bins])
+        self.by_name = by_name
+        ranges = range_labels([bin_["low"] for bin_ in bins], [bin_["high"] for bin_ in bins])
+        self.labels = [bin_.get("label", text) for bin_, text in zip(bins, ranges, strict=True)]
         self.below = np.array([bin_["weak"] for bin_ in bins], dtype=bool)
 
     @classmethod
@@ -301,7 +315,7 @@ class ConditionalCoverageDisplay(Display):
         X: Any,
         y: Any,
         *,
-        by: str | int | None = None,
+        by: Any = None,
         y_pred: Any = None,
         confidence_level: float | None = None,
         groups: Any = None,
@@ -313,24 +327,23 @@ class ConditionalCoverageDisplay(Display):
         Parameters
         ----------
         {model_rows}
-        by : str or int, optional
-            Name or index of a feature of the model, or ``"prediction"``; by default the width of the interval.
+        by : str, int or array-like, optional
+            Name or index of a feature of the model, ``"prediction"``, or a column of labels or numbers, by its name in
+            X or its values; by default the width of the interval.
         {confidence_level}
         bins : int, default=10
             Number of ranges of a feature, with equally many rows each. Equal values stay together, so there may be
             fewer. Widths always have ten ranges.
         """
-        rows = ModelRows.of(model, X, y, y_pred, groups)
+        rows = ModelRows.of(model, X, y, y_pred, groups, by)
         level = rows.level(confidence_level)
         _, lower, upper = rows.intervals(level)
-        name, values = (None, None) if by is None else rows.feature(by)
         bounds = np.stack([lower, upper], axis=1)
         return cls.from_predictions(
             rows.y,
             bounds,
             level,
-            by=values,
-            name=name,
+            by=rows.column(by),
             target_name=rows.model.target,
             bins=bins,
             calibration_rows=rows.model.calibration_rows,
@@ -345,7 +358,7 @@ class ConditionalCoverageDisplay(Display):
         confidence_level: float,
         *,
         by: Any = None,
-        name: str | None = None,
+        by_name: str | None = None,
         target_name: str | None = None,
         bins: int = 10,
         calibration_rows: int | None = None,
@@ -359,8 +372,9 @@ class ConditionalCoverageDisplay(Display):
         intervals : array-like of shape (n, 2) or (n, 2, 1)
         confidence_level : float
         by : array-like of shape (n,), optional
-            Values of a feature, NaN if missing; by default the width of the interval.
-        name, target_name : str, optional
+            Numbers, NaN if missing, or labels; by default the width of the interval. Labels with fewer than 20 rows
+            share a bin.
+        by_name, target_name : str, optional
             Names of `by` and `y`.
         bins : int, default=10
         calibration_rows : int, optional
@@ -369,14 +383,18 @@ class ConditionalCoverageDisplay(Display):
         """
         outcomes = _tables.outcomes(y)
         lower, upper = bounds_of(intervals, len(outcomes))
-        if by is None:
-            name = name or width_name(target_name or _tables.name_of(y, "y"))
-            found = _core.coverage_by_width(lower, upper, outcomes, bins, confidence_level, calibration_rows)
+        column = by_of(None, by, len(outcomes))
+        rows = (lower, upper, outcomes)
+        if column is None:
+            name = width_name(target_name or _tables.name_of(y, "y"))
+            found = _core.coverage_by_width(*rows, bins, confidence_level, calibration_rows)
+        elif column.labels:
+            name = column.name
+            found = _core.coverage_by_label(*rows, column.values, column.labels, confidence_level, calibration_rows)
         else:
-            name = name or _tables.name_of(by, "x")
-            values = _tables.numbers(by, "by", len(outcomes))
-            found = _core.coverage_by_feature(lower, upper, outcomes, values, bins, confidence_level, calibration_rows)
-        return cls(bins=found, confidence_level=confidence_level, name=name).plot(ax)
+            name = column.name
+            found = _core.coverage_by_feature(*rows, column.values, bins, confidence_level, calibration_rows)
+        return cls(bins=found, confidence_level=confidence_level, by_name=by_name or name).plot(ax)
 
     @classmethod
     def from_evaluation(
@@ -388,7 +406,7 @@ class ConditionalCoverageDisplay(Display):
         if wanted not in levels:
             raise ValueError(f"the evaluation has no level {wanted:g}; it has {', '.join(f'{a:g}' for a in levels)}")
         bins = levels[wanted]["by_width"]
-        return cls(bins=bins, confidence_level=wanted, name=width_name(target_name)).plot(ax)
+        return cls(bins=bins, confidence_level=wanted, by_name=width_name(target_name)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ConditionalCoverageDisplay:
         """Draw the plot, with the first bin at the top, and return this display."""
@@ -415,13 +433,14 @@ class ConditionalCoverageDisplay(Display):
         level = self.confidence_level
         ax.axvline(level, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=f"level {level_text(level)}")
         ax.set_ylim(len(self.bins) - 0.4, -0.6)
-        ax.set_yticks(place, self.labels)
+        ax.set_yticks(place, [short_text(label) for label in self.labels])
+        plain_texts(ax.get_yticklabels())
         ax.tick_params(axis="y", length=0)
         left, right = min(float(low.min()), level), 1.0
         margin = 0.04 * (right - left)
         ax.set_xlim(max(left - margin, 0.0), right + (margin if high.max() > 1 - margin else 0))
         percentages(ax.xaxis)
-        name_axes(ax, "coverage", self.name)
+        name_axes(ax, "coverage", self.by_name)
         legend_above(ax, "right")  # so that it can extend over the labels
         return self
 
@@ -429,7 +448,7 @@ class ConditionalCoverageDisplay(Display):
     def summary(self) -> str:
         """Description of the plot in sentences."""
         if len(self.bins) == 1:
-            return f"All rows are of one kind: {self.name} is {self.labels[0]}."
+            return f"All rows are of one kind: {self.by_name} is {self.labels[0]}."
         order = np.argsort([bin_["coverage"]["share"] for bin_ in self.bins])
         worst, best = self.bins[order[0]], self.bins[order[-1]]
         spread = (

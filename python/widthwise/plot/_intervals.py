@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _tables
+from .._by import by_of
 from .._docs import with_shared
 from .._evaluation import number, percent
 from .._tables import Floats
@@ -25,7 +27,11 @@ from ._style import (
     note,
     percentages,
     plain_numbers,
+    plain_texts,
+    short_text,
 )
+
+_MOST_TEXT = 40  # characters of tick labels side by side
 
 
 class IntervalDisplay(Display):
@@ -37,8 +43,8 @@ class IntervalDisplay(Display):
     ----------
     y, y_pred, lower, upper : arrays of shape (n,)
         All rows, including those that are not drawn.
-    x : array of shape (n,), or None
-        Values of the feature; None if rows are in the order of their predictions.
+    by : array of shape (n,), or None
+        Values of the feature, or the numbers of its `labels`; None if rows are in the order of their predictions.
     outside : array of bool
         Outcomes outside their interval.
     shown_ : array of int
@@ -54,7 +60,7 @@ class IntervalDisplay(Display):
     >>> y_pred = np.linspace(0, 1, 1000)
     >>> intervals = np.stack([y_pred - 0.2, y_pred + 0.2], axis=1)
     >>> y = y_pred + np.random.default_rng(0).normal(0, 0.1, 1000)
-    >>> display = IntervalDisplay.from_predictions(y, y_pred, intervals, confidence_level=0.95)
+    >>> display = IntervalDisplay.from_predictions(y, intervals, 0.95, y_pred=y_pred)
     >>> len(display.shown_), bool(display.outside.any())
     (250, True)
     """
@@ -66,19 +72,21 @@ class IntervalDisplay(Display):
         y_pred: Floats,
         lower: Floats,
         upper: Floats,
-        x: Floats | None = None,
+        by: Floats | None = None,
+        labels: Sequence[str] = (),
         confidence_level: float | None = None,
-        x_name: str = "x",
+        by_name: str = "",
         target_name: str = "y",
     ) -> None:
-        self.x = x
+        self.by = by
+        self.labels = list(labels)
         self.y = y
         self.y_pred = y_pred
         self.lower = lower
         self.upper = upper
         self.outside = (y < lower) | (y > upper)
         self.confidence_level = confidence_level
-        self.x_name = x_name
+        self.by_name = by_name
         self.target_name = target_name
 
     @classmethod
@@ -89,7 +97,7 @@ class IntervalDisplay(Display):
         X: Any,
         y: Any,
         *,
-        feature: str | int | None = None,
+        by: Any = None,
         y_pred: Any = None,
         confidence_level: float | None = None,
         groups: Any = None,
@@ -101,39 +109,37 @@ class IntervalDisplay(Display):
         Parameters
         ----------
         {model_rows}
-        feature : str or int, optional
-            Name or index of a feature of the model, or ``"prediction"``; by default rows are side by side in the order
-            of their predictions.
+        by : str, int or array-like, optional
+            Name or index of a feature of the model, ``"prediction"``, or a column of labels or numbers, by its name in
+            X or its values; by default rows are side by side in the order of their predictions.
         {confidence_level}
         rows : int, default=250
             Maximum number of rows to draw.
         """
-        shown = ModelRows.of(model, X, y, y_pred, groups)
+        shown = ModelRows.of(model, X, y, y_pred, groups, by)
         level = shown.level(confidence_level)
-        x_name, x = ("", None) if feature is None else shown.feature(feature)
         predictions, lower, upper = shown.intervals(level)
-        display = cls(
-            x=x,
-            y=shown.y,
+        return cls.from_predictions(
+            shown.y,
+            np.stack([lower, upper], axis=1),
+            level,
             y_pred=predictions,
-            lower=lower,
-            upper=upper,
-            confidence_level=level,
-            x_name=x_name,
+            by=shown.column(by),
             target_name=shown.model.target,
+            rows=rows,
+            ax=ax,
         )
-        return display.plot(ax, rows=rows)
 
     @classmethod
     def from_predictions(
         cls,
         y: Any,
-        y_pred: Any,
         intervals: Any,
-        *,
-        x: Any = None,
         confidence_level: float | None = None,
-        x_name: str | None = None,
+        *,
+        y_pred: Any,
+        by: Any = None,
+        by_name: str | None = None,
         target_name: str | None = None,
         rows: int = 250,
         ax: Axes | None = None,
@@ -142,14 +148,15 @@ class IntervalDisplay(Display):
 
         Parameters
         ----------
-        y, y_pred : array-likes of shape (n,)
+        y : array-like of shape (n,)
         intervals : array-like of shape (n, 2) or (n, 2, 1)
-        x : array-like of shape (n,), optional
-            Values of a feature, NaN if missing; by default rows are in the order of their predictions.
         confidence_level : float, optional
             Confidence level shown in the legend.
-        x_name, target_name : str, optional
-            Axis labels; by default the names of `x` and `y`, if they have names.
+        y_pred : array-like of shape (n,)
+        by : array-like of shape (n,), optional
+            Numbers, NaN if missing, or labels; by default rows are in the order of their predictions.
+        by_name, target_name : str, optional
+            Axis labels; by default the names of `by` and `y`, if they have names.
         rows : int, default=250
             Maximum number of rows to draw.
         ax : matplotlib axes, optional
@@ -157,14 +164,16 @@ class IntervalDisplay(Display):
         outcomes = _tables.outcomes(y)
         n = len(outcomes)
         lower, upper = bounds_of(intervals, n)
+        column = by_of(None, by, n)
         display = cls(
-            x=None if x is None else _tables.numbers(x, "x", n),
+            by=None if column is None else column.values,
+            labels=[] if column is None else column.labels,
             y=outcomes,
             y_pred=_tables.numbers(y_pred, "y_pred", n),
             lower=lower,
             upper=upper,
             confidence_level=confidence_level,
-            x_name=x_name or _tables.name_of(x, "x"),
+            by_name=by_name or (column.name if column is not None else ""),
             target_name=target_name or _tables.name_of(y, "y"),
         )
         return display.plot(ax, rows=rows)
@@ -195,7 +204,7 @@ class IntervalDisplay(Display):
             label=f"outside ({percent(self.outside.mean())})",
         )
         ax.set_ylim(low, high)
-        name_axes(ax, "rows in the order of their predictions" if self.x is None else self.x_name, self.target_name)
+        name_axes(ax, "rows in the order of their predictions" if self.by is None else self.by_name, self.target_name)
         plain_numbers(ax.yaxis)
         infinite = int(self._infinite().sum())
         if infinite:
@@ -215,7 +224,7 @@ class IntervalDisplay(Display):
         ends = self._widths_at_the_ends()
         if ends is not None:
             low, high = ends
-            name = "the prediction" if self.x is None else self.x_name
+            name = "the prediction" if self.by is None else self.by_name
             widths = f"{number(low)} on average in its lowest tenth, {number(high)} in its highest"
             if high > 1.25 * low:
                 sentences.append(f"Widths grow with {name}: {widths}.")
@@ -230,9 +239,11 @@ class IntervalDisplay(Display):
 
     def _order(self) -> Floats:
         """The values by which rows are ordered."""
-        return self.y_pred if self.x is None else self.x
+        return self.y_pred if self.by is None else self.by
 
     def _widths_at_the_ends(self) -> tuple[float, float] | None:
+        if self.labels:
+            return None  # which have no ends
         x = self._order()
         known = np.isfinite(x) & ~self._infinite()
         if known.sum() < 20:
@@ -254,17 +265,20 @@ class IntervalDisplay(Display):
 
     def _places(self, ax: Axes) -> Floats:
         """Positions of the drawn rows on the x axis. Few distinct values get a slot each; missing values come last."""
-        if self.x is None:
+        if self.by is None:
             percentages(ax.xaxis)
             return (np.arange(len(self.shown_)) + 0.5) / len(self.shown_)
-        x = self.x[self.shown_]
+        x = self.by[self.shown_]
         known = np.isfinite(x)
-        values = categories(self.x)
+        values = np.unique(x[known]) if self.labels else categories(self.by)
         if values is not None or not known.any():
             values = np.empty(0) if values is None else values
             slot = np.where(known, np.searchsorted(values, x), len(values)).astype(np.float64)
-            labels = [number(value) for value in values] + ([] if known.all() else ["missing"])
-            ax.set_xticks(np.arange(len(labels), dtype=np.float64), labels)
+            names = [short_text(self.labels[int(value)]) if self.labels else number(value) for value in values]
+            names += [] if known.all() else ["missing"]
+            many = len("".join(names)) > _MOST_TEXT
+            ax.set_xticks(np.arange(len(names), dtype=np.float64), names, rotation=90 if many else 0)
+            plain_texts(ax.get_xticklabels())
             return self._side_by_side(slot, 0.8)
         plain_numbers(ax.xaxis)
         if known.all():

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core, _tables
-from .._groups import column_of, for_prediction
+from .._by import By, by_of, features_without
+from .._groups import column_of, for_prediction, names_of
 from .._model import HOW_TO_CALIBRATE, not_fitted
 from .._predictor import Predictor
 from .._tables import Floats
@@ -28,17 +29,22 @@ class ModelRows:
     given: Floats | None  # given predictions; None if the model has a base model
     groups: NDArray[np.int64] | None
     y: Floats
+    by: By | None = None  # a column given by values, or one of X that is not a feature
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: Any, y_pred: Any = None, groups: Any = None) -> ModelRows:
+    def of(cls, model: Any, X: Any, y: Any, y_pred: Any = None, groups: Any = None, by: Any = None) -> ModelRows:
         """Convert the rows as the methods of the model do."""
         if not isinstance(model, Predictor):
             if not hasattr(model, "conformalize"):
                 raise TypeError(f"expected a WidthwiseRegressor or a Predictor, got {type(model).__name__}")
             now = model._as_it_is()
-            groups = column_of(now._fitted_predictor()._model, X, groups)
-            X, y_pred = now._inputs(X, y_pred)
-            model = now.predictor_
+            predictor = now._fitted_predictor()
+            groups = column_of(predictor._model, X, groups)
+            without = features_without(X, by, predictor.features)
+            by = _other_column(predictor, X, by)
+            X, y_pred = now._inputs(without, y_pred)
+            model = predictor
+        by = _other_column(model, X, by)
         table, given = model._inputs(X, y_pred)
         if why := model._model.uncalibrated():
             raise not_fitted(f"{why}: {HOW_TO_CALIBRATE}")
@@ -46,7 +52,10 @@ class ModelRows:
         numbers = for_prediction(core, column_of(core, X, groups), table.rows)
         if numbers is not None:  # pooled groups are one
             numbers = core.quantile_groups(numbers)
-        return cls(core, table, given, numbers, _tables.outcomes(y, table.rows))
+        outcomes = _tables.outcomes(y, table.rows)
+        if by is not None and len(by.values) != table.rows:
+            raise ValueError(f"X has {table.rows} rows, by has {len(by.values)}")
+        return cls(core, table, given, numbers, outcomes, by)
 
     def level(self, confidence_level: float | None) -> float:
         """The given level, or the first level of the model."""
@@ -69,21 +78,38 @@ class ModelRows:
             counts += count_covered(self.y[rows], intervals)
         return counts
 
-    def feature(self, feature: str | int) -> tuple[str, Floats]:
-        """The name and the values of a feature, or of the prediction."""
+    def column(self, by: Any) -> By | None:
+        """The column of `of`, a feature by its name or index, or the prediction."""
+        if self.by is not None or by is None:
+            return self.by
+        return self.feature(by)
+
+    def feature(self, feature: str | int) -> By:
+        """A feature by its name or index, or the prediction."""
         names = self.table.names
         if isinstance(feature, str):
             if feature == PREDICTION and feature not in names:
-                return f"prediction of {self.model.target}", self.predictions()
+                return By(f"prediction of {self.model.target}", self.predictions(), [])
             if feature not in names:
                 near = difflib.get_close_matches(feature, names, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(names)}"
                 raise ValueError(f"widths do not depend on a feature {feature!r}; {hint}")
             feature = names.index(feature)
-        return names[feature], np.ascontiguousarray(self.table.select([feature]).to_matrix()[:, 0])
+        labels = self.model.categories[feature]
+        values = self.table.select([feature]).to_matrix()[:, 0]
+        return By(names[feature], np.ascontiguousarray(values), labels)
 
     def predictions(self) -> Floats:
         return self.model.predictions(self.table) if self.given is None else self.given
+
+
+def _other_column(model: Predictor, X: Any, by: Any) -> By | None:
+    """The column `by`, unless it is the name or index of a feature or the prediction."""
+    if by is None or isinstance(by, (int, np.integer)):
+        return None
+    if isinstance(by, str) and (by in model.features or by not in names_of(X)):
+        return None
+    return by_of(X, by, None, model._labelled())
 
 
 def bounds_of(intervals: Any, rows: int) -> tuple[Floats, Floats]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ _GOOD = "#0072b2", "#56b4e9"
 _BAD = "#d55e00", "#e69f00"
 
 _LONGEST_NAME = 48
+_LONGEST_LABEL = 24
 AT_MOST_CATEGORIES = 12  # a feature with at most this many distinct values is drawn as categories
 
 
@@ -72,6 +73,17 @@ def name_axes(ax: Axes, x: str, y: str) -> None:
     for label, name in ((ax.xaxis.label, x), (ax.yaxis.label, y)):
         label.set_parse_math(False)
         label.set_text(name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…")
+
+
+def plain_texts(texts: Iterable[Any]) -> None:
+    """Draw tick labels as plain text, like the names of axes."""
+    for text in texts:
+        text.set_parse_math(False)
+
+
+def short_text(label: str) -> str:
+    """A label that leaves room for the plot."""
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
 
 
 def plain_numbers(axis: Any) -> None:

@@ -37,7 +37,7 @@ class WidthDisplay(Display):
     >>> import numpy as np
     >>> from widthwise.plot import WidthDisplay
     >>> half = np.linspace(1, 3, 500)
-    >>> display = WidthDisplay.from_predictions(np.stack([-half, half], axis=1))
+    >>> display = WidthDisplay.from_predictions(None, np.stack([-half, half], axis=1))
     >>> float(display.widths.max()), display.infinite
     (6.0, 0)
     """
@@ -73,14 +73,14 @@ class WidthDisplay(Display):
         rows = ModelRows.of(model, X, y, y_pred, groups)
         predictions, lower, upper = rows.intervals(rows.level(confidence_level))
         bounds = np.stack([lower, upper], axis=1)
-        return cls.from_predictions(bounds, y=rows.y, y_pred=predictions, target_name=rows.model.target, ax=ax)
+        return cls.from_predictions(rows.y, bounds, y_pred=predictions, target_name=rows.model.target, ax=ax)
 
     @classmethod
     def from_predictions(
         cls,
+        y: Any,
         intervals: Any,
         *,
-        y: Any = None,
         y_pred: Any = None,
         target_name: str | None = None,
         ax: Axes | None = None,
@@ -89,9 +89,10 @@ class WidthDisplay(Display):
 
         Parameters
         ----------
+        y : array-like of shape (n,), or None
         intervals : array-like of shape (n, 2) or (n, 2, 1)
-        y, y_pred : array-likes of shape (n,), optional
-            Outcomes and predictions; with both, a constant width is drawn for comparison.
+        y_pred : array-like of shape (n,), optional
+            Predictions; with these and `y`, a constant width is drawn for comparison.
         target_name : str, optional
         ax : matplotlib axes, optional
         """

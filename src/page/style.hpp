@@ -1,4 +1,10 @@
-:root {
+#pragma once
+
+namespace widthwise::internal {
+
+/// The style of the page of an evaluation. Blue and orange are those of the Okabe-Ito palette, which are
+/// distinguishable with any colour vision; shapes carry the same information everywhere.
+inline constexpr const char* kPageStyle = R"css(:root {
   color-scheme: light dark;
   --paper: #fcfcfa; --card: #ffffff; --ink: #1d2329; --soft: #5a646e; --line: #dfe3e6;
   --good: #0072b2; --bad: #d55e00;
@@ -81,3 +87,6 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75re
   .pictures { grid-template-columns: 1fr 1fr; }
   .scroll { overflow: visible; }
 }
+)css";
+
+}  // namespace widthwise::internal

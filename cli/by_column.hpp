@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <widthwise/evaluation.hpp>
+#include <widthwise/io/table.hpp>
+#include <widthwise/labels.hpp>
+#include <widthwise/matrix_view.hpp>
+#include <widthwise/model.hpp>
+
+namespace widthwise::cli {
+
+/// The column of `--by`: labels if it holds text or booleans or the model reads it as labels, else numbers.
+/// Thread safety: none. Not movable: a reader borrows the labels.
+class ByColumn {
+ public:
+  /// An empty name is no column. Throws kInvalidArgument if the table has no column of this name.
+  ByColumn(std::string name, const Model& model, const TableReader& reader, const std::string& file);
+  ByColumn(const ByColumn&) = delete;
+  ByColumn& operator=(const ByColumn&) = delete;
+
+  /// The columns as a reader selects them.
+  [[nodiscard]] std::vector<SelectedColumn> select();
+
+  /// Append the values of a batch, in whose numbers the selected columns begin at `place`.
+  void append(MatrixView numbers, std::size_t place);
+
+  /// The values of all rows; empty without a column.
+  [[nodiscard]] std::optional<EvaluatedColumn> column() const;
+
+ private:
+  std::string name_;
+  bool are_labels_ = false;
+  std::optional<std::size_t> feature_;
+  Labels labels_;
+  // Numbers are also read as booleans, which they are if they have no other values.
+  Labels booleans_;
+  bool are_booleans_ = true;
+  std::vector<double> values_;
+};
+
+}  // namespace widthwise::cli

@@ -1,0 +1,162 @@
+#include "evaluated_table.hpp"
+
+#include <algorithm>
+
+#include <widthwise/error.hpp>
+#include <widthwise/page.hpp>
+#include <widthwise/seen_rows.hpp>
+
+#include "options.hpp"
+#include "outcomes_outside.hpp"
+#include "output.hpp"
+#include "row_sample.hpp"
+#include "standard_streams.hpp"
+
+namespace widthwise::cli {
+
+void add_evaluation_arguments(CLI::App& command, EvaluationArguments& arguments) {
+  command.add_option("MODEL", arguments.model, "model file")->required()->type_name("FILE");
+  accept_standard_input(command.add_option("TABLE", arguments.table,
+                                           "CSV or Parquet file of rows the model has not seen, with outcomes; -: "
+                                           "standard input"))
+      ->required()
+      ->type_name("FILE");
+  add_levels(command, arguments.levels, "those the model was fitted for");
+  add_guarantee(command, arguments.guarantee, "that of the model");
+  command
+      .add_option("--by", arguments.by,
+                  "also test coverage by the values of this column, which need not be a feature: one bin per label of "
+                  "text and booleans, one per value of a few integers, else ten ranges")
+      ->type_name("COL");
+  add_table_options(command, arguments.reading);
+}
+
+EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLevels which)
+    : model_(load_with_guarantee(arguments.model, arguments.guarantee)) {
+  const std::string& target = target_of(model_);
+  levels_ = arguments.levels.empty() ? model_.parts().levels : parse_levels(arguments.levels);
+  if (which == EvaluatedLevels::kAll) counted_levels_ = page_levels(levels_);
+  const std::size_t levels = levels_.size() + counted_levels_.size();
+  auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(levels)));
+  require_model_columns(*reader, arguments.table, model_, {{target, ", the outcomes to compare with"}});
+  if (model_.clustered() && which == EvaluatedLevels::kAll) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "the pictures need independent rows, but this model has clusters; use 'widthwise evaluate'");
+  }
+  if (model_.clustered() && !arguments.by.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--by: the confidence intervals of bins need independent rows, but this model has clusters; evaluate "
+                "without --by");
+  }
+  by_.emplace(arguments.by, model_, *reader, arguments.table);
+  table_.emplace(model_, arguments.table, std::move(reader), std::vector<std::string>{target},
+                 std::vector<std::string>{}, RowUse::kEvaluate, by_->select());
+  read();
+  if (outcomes_.empty()) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
+  report_ = {.table = arguments.table,
+             .rows = outcomes_.size(),
+             .guarantee = model_.parts().guarantee,
+             .model = EvaluatedModel::of(model_),
+             .seen = seen_rows(model_, sketch_),
+             .features = model_.parts().features};
+  evaluate();
+}
+
+void EvaluatedTable::read() {
+  const std::string& target = model_.parts().target;
+  const std::size_t features = model_.parts().features.size();
+  std::vector<Level> levels = levels_;
+  levels.insert(levels.end(), counted_levels_.begin(), counted_levels_.end());
+  const std::size_t k = levels.size();
+  lower_.resize(levels_.size());
+  upper_.resize(levels_.size());
+  covered_.resize(counted_levels_.size());
+  internal::OutcomesOutside outside(model_.parts().outcome_range);
+  internal::RowSample sample(kMaxSearchRows, 0);
+  std::vector<double> predictions;
+  std::vector<double> lower;
+  std::vector<double> upper;
+  ProgressBar bar("rows");
+  while (table_->next(bar, "evaluating")) {
+    const ModelRows rows = table_->rows();
+    const std::size_t n = rows.x.rows();
+    const auto outcomes = table_->column(target);
+    require_finite(outcomes, table_->file(), target, table_->batch().first_row(), kRemoveRows);
+    model_.sketch(sketch_, rows, outcomes);
+    outside.add(outcomes, table_->batch().first_row() + 1);
+    predictions.resize(n);
+    lower.resize(n * k);
+    upper.resize(n * k);
+    model_.intervals(rows, levels, predictions, {lower.data(), n, k}, {upper.data(), n, k});
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t place = sample.place_of_next();
+      if (place == internal::RowSample::kNowhere) continue;
+      sampled_.resize(sample.size());
+      sampled_features_.resize(sample.size() * features);
+      sampled_[place] = outcomes_.size() + i;
+      std::copy_n(rows.x.row(i).begin(), features, sampled_features_.data() + place * features);
+    }
+    add_bounds(outcomes, {lower.data(), n, k}, {upper.data(), n, k});
+    outcomes_.insert(outcomes_.end(), outcomes.begin(), outcomes.end());
+    predictions_.insert(predictions_.end(), predictions.begin(), predictions.end());
+    for (const std::int64_t group : rows.groups) groups_.push_back(model_.quantile_group(group));
+    clusters_.insert(clusters_.end(), rows.clusters.begin(), rows.clusters.end());
+    by_->append(table_->batch().numbers(), table_->more());
+  }
+  outside.require_none(table_->file().string() + ": '" + target + "'");
+}
+
+void EvaluatedTable::add_bounds(std::span<const double> outcomes, MatrixView lower, MatrixView upper) {
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    for (std::size_t j = 0; j < levels_.size(); ++j) {
+      lower_[j].push_back(lower(i, j));
+      upper_[j].push_back(upper(i, j));
+    }
+    for (std::size_t j = 0; j < counted_levels_.size(); ++j) {
+      const std::size_t column = levels_.size() + j;
+      if (lower(i, column) <= outcomes[i] && outcomes[i] <= upper(i, column)) ++covered_[j];
+    }
+  }
+}
+
+CalibrationRanks EvaluatedTable::ranks(const Level& level) const {
+  const ModelParts& parts = model_.parts();
+  return CalibrationRanks::of(parts.calibration, level, groups_, parts.guarantee, parts.pool_groups);
+}
+
+IntervalRows EvaluatedTable::rows(std::size_t level) const {
+  IntervalRows rows{lower_[level], upper_[level], outcomes_};
+  if (model_.parts().rule.may_be_empty()) rows.predictions = predictions_;
+  return rows;
+}
+
+std::vector<CoverageSpread> EvaluatedTable::expected() const {
+  const double confidence = 1 - (1 - kVerdictConfidence) / static_cast<double>(counted_levels_.size());
+  std::vector<CoverageSpread> expected;
+  for (const Level& level : counted_levels_) {
+    expected.push_back(expected_coverage(ranks(level), outcomes_.size(), confidence));
+  }
+  return expected;
+}
+
+void EvaluatedTable::evaluate() {
+  const MatrixView features(sampled_features_.data(), sampled_.size(), model_.parts().features.size());
+  std::vector<double> predictions;
+  predictions.reserve(sampled_.size());
+  for (const std::size_t row : sampled_) predictions.push_back(predictions_[row]);
+  // A model without calibration rows has no verdict to count clusters for.
+  const bool counted = model_.parts().calibration.clustered();
+  const auto clusters = counted ? std::span<const std::int64_t>(clusters_) : std::span<const std::int64_t>();
+  for (std::size_t j = 0; j < levels_.size(); ++j) {
+    report_.levels.push_back(widthwise::evaluate(
+        rows(j), levels_[j], ranks(levels_[j]), {sampled_, features, predictions, model_.parts().categories},
+        {.levels = levels_.size(), .clusters = clusters, .by = by_->column()}));
+  }
+}
+
+void EvaluatedTable::warn() const {
+  (void)warn_of_no_calibration(model_);
+  table_->warn_of_groups();
+}
+
+}  // namespace widthwise::cli

@@ -1,0 +1,55 @@
+#include <string>
+#include <vector>
+
+#include <widthwise/page.hpp>
+
+#include "command.hpp"
+#include "evaluated_table.hpp"
+#include "file.hpp"
+#include "options.hpp"
+#include "output.hpp"
+#include "tables.hpp"
+
+namespace widthwise::cli {
+namespace {
+
+struct ReportArguments {
+  EvaluationArguments evaluation;
+  std::string output;
+  std::string title;
+};
+
+void run(const ReportArguments& arguments) {
+  require_other_file("--output", arguments.output, {arguments.evaluation.model, arguments.evaluation.table});
+  const EvaluatedTable table(arguments.evaluation, EvaluatedLevels::kAll);
+  std::vector<IntervalRows> rows;
+  for (std::size_t j = 0; j < table.report().levels.size(); ++j) rows.push_back(table.rows(j));
+  const std::string page = to_html({.model = table.model(),
+                                    .report = table.report(),
+                                    .rows = rows,
+                                    .predictions = table.predictions(),
+                                    .levels = table.counted_levels(),
+                                    .covered = table.covered(),
+                                    .expected = table.expected(),
+                                    .title = arguments.title});
+  internal::write_file_atomically(arguments.output, std::as_bytes(std::span(page)));
+  print(headline(table.report()) + "\n");
+  table.warn();
+}
+
+void declare(CLI::App& command, ReportArguments& arguments) {
+  add_evaluation_arguments(command, arguments.evaluation);
+  command.add_option("-o,--output", arguments.output, "HTML file to write")->required()->type_name("FILE");
+  command.add_option("--title", arguments.title, "title of the page (default: with the name of the outcome)")
+      ->type_name("TITLE");
+}
+
+}  // namespace
+
+Command add_report(CLI::App& program) {
+  return make_command<ReportArguments>(
+      program, "report", "Write a page on coverage and width on new rows: verdict, advice, numbers and pictures.",
+      "widthwise report homes.safetensors april.csv -o april.html", declare, run);
+}
+
+}  // namespace widthwise::cli

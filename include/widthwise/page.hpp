@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <widthwise/diagnostics.hpp>
+#include <widthwise/level.hpp>
+#include <widthwise/model.hpp>
+#include <widthwise/plan.hpp>
+#include <widthwise/report.hpp>
+
+namespace widthwise {
+
+/// Levels of the picture "coverage at every level": 0.05 to 0.99 and the evaluated ones, ascending.
+[[nodiscard]] std::vector<Level> page_levels(std::span<const Level> evaluated);
+
+/// An evaluation, with the rows that the pictures of its page show.
+struct EvaluationPage {
+  const Model& model;
+  const EvaluationReport& report;             ///< with EvaluationReport::model
+  std::span<const IntervalRows> rows;         ///< one per level of the report
+  std::span<const double> predictions;        ///< f(x) (n)
+  std::vector<Level> levels = {};             ///< page_levels; empty for no such picture
+  std::vector<std::uint64_t> covered = {};    ///< number of covered rows at each of them
+  std::vector<CoverageSpread> expected = {};  ///< expected coverage at each of them, of all together in 99% of cases
+  std::string title = {};                     ///< by default with the name of the outcome
+};
+
+/// The page as one self-contained HTML file without scripts: the verdict with advice, numbers and pictures. Throws
+/// kInvalidArgument for a report without a model.
+[[nodiscard]] std::string to_html(const EvaluationPage& page);
+
+/// The first sentence of the page: whether intervals are valid, and where coverage is low. Throws likewise.
+[[nodiscard]] std::string headline(const EvaluationReport& report);
+
+}  // namespace widthwise

@@ -1,0 +1,355 @@
+#include <widthwise/page.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <widthwise/error.hpp>
+#include <widthwise/version.hpp>
+
+#include "layout.hpp"
+#include "page/pictures.hpp"
+#include "page/style.hpp"
+#include "page/svg.hpp"
+#include "report/verdict.hpp"
+#include "text.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::count;
+using internal::count_of;
+using internal::escaped;
+using internal::Figure;
+using internal::level_name;
+using internal::OverallVerdict;
+using internal::percent;
+using internal::significant;
+
+/// Escaped text, with the parts in backquotes as code.
+std::string with_code(std::string_view sentence) {
+  std::string result;
+  bool in_code = false;
+  std::size_t begin = 0;
+  for (std::size_t tick = sentence.find('`'); tick != std::string_view::npos; tick = sentence.find('`', begin)) {
+    result += escaped(sentence.substr(begin, tick - begin));
+    result += in_code ? "</code>" : "<code>";
+    in_code = !in_code;
+    begin = tick + 1;
+  }
+  result += escaped(sentence.substr(begin));
+  return in_code ? result + "</code>" : result;
+}
+
+std::string bullets(const std::vector<std::string>& sentences) {
+  std::string text = "<ul>";
+  for (const std::string& sentence : sentences) text += "<li>" + with_code(sentence) + "</li>";
+  return text + "</ul>";
+}
+
+std::string section(const std::string& heading, const std::string& content, const std::string& note = "") {
+  const std::string soft = note.empty() ? "" : "<p class=\"soft\">" + escaped(note) + "</p>\n";
+  return "<section>\n<h2>" + escaped(heading) + "</h2>\n" + soft + content + "\n</section>\n";
+}
+
+/// "88.1 to 91.8%".
+std::string range(double low, double high) {
+  std::string first = percent(low);
+  first.resize(first.size() - 1);
+  return first + " to " + percent(high);
+}
+
+std::string measured(const Proportion& share) {
+  return percent(share.share) + "<small>(" + range(share.low, share.high) + ")</small>";
+}
+
+// ---- the verdict
+
+OverallVerdict verdict_of(const EvaluationReport& report) {
+  std::optional<OverallVerdict> verdict = internal::overall_verdict(report);
+  if (!verdict) throw Error(ErrorCode::kInvalidArgument, "to_html: the report has no model");
+  return std::move(*verdict);
+}
+
+std::string with_command(const internal::Advice& advice) {
+  if (advice.kind == "calibrate") return advice.text + " On the command line: `widthwise calibrate --replace`.";
+  if (advice.kind == "even") return advice.text + " On the command line: `widthwise fit --goal even`.";
+  if (advice.kind == "groups") return advice.text + " On the command line: `widthwise fit --group`.";
+  return advice.text;
+}
+
+std::string head(const std::string& title, const OverallVerdict& verdict) {
+  const std::string sign = verdict.mood == "valid" ? "✓" : verdict.mood == "weak" ? "!" : "✗";
+  std::vector<std::string> advice;
+  for (const internal::Advice& one : verdict.advice) advice.push_back(with_command(one));
+  return "<header>\n<p class=\"soft\">" + escaped(title) + "</p>\n<div class=\"verdict " + verdict.mood +
+         "\">\n<p class=\"word\"><span aria-hidden=\"true\">" + sign + "</span> " + escaped(verdict.word) +
+         "</p>\n<h1>" + escaped(verdict.headline) + "</h1>\n<p>" + escaped(verdict.evidence) +
+         "</p>\n<h2>What to do</h2>\n" + bullets(advice) + "</div>\n</header>\n";
+}
+
+// ---- numbers
+
+struct Tile {
+  std::string name;
+  std::string value;
+  std::string note;
+};
+
+std::string tiles(const LevelEvaluation& level, std::uint64_t calibration_rows) {
+  const IntervalSummary& summary = level.intervals;
+  std::vector<Tile> found = {
+      {"Coverage at " + level_name(level.level.value()), percent(summary.coverage.share),
+       "of " + count_of(summary.coverage.trials, "row")},
+      {"Expected", range(level.expected.low, level.expected.high),
+       "in " + significant(100 * level.confidence) + "% of cases"},
+      {"Mean width", significant(summary.mean_width), "median " + significant(summary.median_width)}};
+  if (level.slab) {
+    const Proportion& slab = level.slab->coverage;
+    found.push_back({"Worst slab", percent(slab.share), range(slab.low, slab.high)});
+  }
+  const auto add = [&](const std::string& name, std::uint64_t number) {
+    if (number == 0) return;
+    const double share = static_cast<double>(number) / static_cast<double>(summary.coverage.trials);
+    found.push_back({name, percent(share), count(number)});
+  };
+  add("Infinite intervals", summary.infinite);
+  add("Empty intervals", summary.empty);
+  found.push_back({"Calibration rows", count(calibration_rows), "behind the guarantee"});
+  std::string text = "<dl class=\"tiles\">\n";
+  for (const Tile& tile : found) {
+    text += "<div><dt>" + escaped(tile.name) + "</dt><dd>" + escaped(tile.value) + "<small>" + escaped(tile.note) +
+            "</small></dd></div>\n";
+  }
+  return text + "</dl>\n";
+}
+
+std::string weak_cell(const LevelEvaluation& level, const std::vector<std::string>& features) {
+  const std::string tested = count(level.places_tested);
+  if (level.places_tested == 0) return "-<small>too few rows to tell</small>";
+  if (level.weak_places.empty()) return "none<small>of " + tested + " tested</small>";
+  const WeakPlace& place = level.weak_places.front();
+  const std::size_t found = level.weak_places.size();
+  const std::string others =
+      found > 1 ? "; " + count(found) + " of " + tested + " tested are weak" : "; " + tested + " tested";
+  return percent(place.coverage.share) + " where " + escaped(summary(place, level, features)) + "<small>(" +
+         range(place.coverage.low, place.coverage.high) + ")" + others + "</small>";
+}
+
+std::string level_cells(const EvaluationReport& report, const LevelEvaluation& level, bool infinite, bool empty) {
+  const IntervalSummary& summary = level.intervals;
+  const auto counted = [&](std::uint64_t number) {
+    const double share = static_cast<double>(number) / static_cast<double>(summary.coverage.trials);
+    return count(number) + "<small>" + percent(share) + "</small>";
+  };
+  std::vector<std::string> cells = {
+      level_name(level.level.value()),
+      report.seen.any() ? kSeenVerdict : std::string(name_of(level.verdict)),
+      measured(summary.coverage),
+      range(level.expected.low, level.expected.high),
+      level.slab ? measured(level.slab->coverage) : "-",
+      significant(summary.mean_width) + "<small>median " + significant(summary.median_width) + "</small>",
+      significant(summary.interval_score)};
+  if (infinite) cells.push_back(counted(summary.infinite));
+  if (empty) cells.push_back(counted(summary.empty));
+  std::string text = "<tr>";
+  for (const std::string& cell : cells) text += "<td>" + cell + "</td>";
+  return text + "<td class=\"text\">" + weak_cell(level, report.features) + "</td></tr>";
+}
+
+std::string test_text() {
+  return "where coverage is the same everywhere, the chance that this page calls any place weak is at most " +
+         percent(kWeakPlaceError, 0) + ".";
+}
+
+std::string numbers(const EvaluationReport& report) {
+  const auto any = [&](std::uint64_t IntervalSummary::* number) {
+    return std::ranges::any_of(report.levels,
+                               [&](const LevelEvaluation& level) { return level.intervals.*number > 0; });
+  };
+  const bool infinite = any(&IntervalSummary::infinite);
+  const bool empty = any(&IntervalSummary::empty);
+  std::vector<std::string> heads = {"Level",      "Verdict",    "Coverage",      "Expected",
+                                    "Worst slab", "Mean width", "Interval score"};
+  if (infinite) heads.emplace_back("Infinite");
+  if (empty) heads.emplace_back("Empty");
+  std::string table = "<div class=\"scroll\"><table><thead><tr>";
+  for (const std::string& name : heads) table += "<th scope=\"col\">" + name + "</th>";
+  table += "<th scope=\"col\" class=\"text\">Weak places</th></tr></thead><tbody>\n";
+  for (const LevelEvaluation& level : report.levels) table += level_cells(report, level, infinite, empty) + "\n";
+  table += "</tbody></table></div>";
+  std::string note = count_of(report.rows, "row") + (report.seen.any() ? "" : " that the model had not seen") +
+                     ". In brackets: 95% confidence intervals. Expected: the range of coverage that exchangeable rows "
+                     "would show. Worst slab: the coverage of the worst tenth or more of the rows, cut out by any "
+                     "mixture of the features that are numbers; reported from " +
+                     count(kMinSlabRows) + " rows on that measure it. Weak places: " + test_text() +
+                     " Interval score: mean width, plus a penalty for each outcome outside; lower is better.";
+  if (empty) note += " Empty: no value conforms, and the prediction alone is returned.";
+  return section("In numbers", table, note);
+}
+
+// ---- pictures
+
+/// Figures as elements of the page, with unique names.
+class Gallery {
+ public:
+  [[nodiscard]] std::string add(const std::string& heading, const std::vector<Figure>& figures,
+                                const std::string& note) {
+    if (figures.empty()) return "";
+    std::string text = "<div class=\"pictures\">\n";
+    for (const Figure& figure : figures) {
+      const std::string name = "picture" + std::to_string(++drawn_);
+      text += "<figure><h3 id=\"" + name + "-heading\">" + escaped(figure.heading) + "</h3>" +
+              figure.picture.to_string(name) + "<figcaption id=\"" + name + "-caption\">" + escaped(figure.caption) +
+              "</figcaption></figure>\n";
+    }
+    return section(heading, text + "</div>", note);
+  }
+
+ private:
+  int drawn_ = 0;
+};
+
+bool has_finite_level(const EvaluationPage& page) {
+  return std::ranges::any_of(page.expected, [](const CoverageSpread& expected) { return expected.mean < 1; });
+}
+
+std::vector<Figure> overview(const EvaluationPage& page, std::size_t j) {
+  const LevelEvaluation& level = page.report.levels[j];
+  const std::string& target = page.model.parts().target;
+  const bool finite = level.verdict != Verdict::kInfinite;
+  std::vector<Figure> figures;
+  if (finite) figures.push_back(internal::intervals_figure(page.rows[j], page.predictions, level.level, target));
+  if (has_finite_level(page)) figures.push_back(internal::levels_figure(page));
+  if (finite && std::isfinite(level.intervals.median_width)) {
+    figures.push_back(internal::widths_figure(page.rows[j], page.predictions, target));
+  }
+  if (finite && level.places_tested > 0) {
+    const std::string name = "interval width (units of " + target + ")";
+    figures.push_back(internal::bins_figure(level.by_width, level.level, "width", name));
+  }
+  return figures;
+}
+
+std::vector<Figure> by_bins(const EvaluationPage& page, const LevelEvaluation& level) {
+  std::vector<Figure> figures;
+  if (level.verdict == Verdict::kInfinite || level.places_tested == 0) return figures;
+  const auto add = [&](const std::vector<Bin>& bins, const std::string& called, const std::string& name) {
+    figures.push_back(internal::bins_figure(bins, level.level, called, name));
+  };
+  if (level.by) add(level.by->bins, level.by->name, level.by->name);
+  if (!level.by_group.empty()) add(level.by_group, "group", "group");
+  const std::vector<std::string>& features = page.report.features;
+  for (const FeatureBins& feature : level.by_feature) {
+    if (feature.feature == features.size()) {
+      add(feature.bins, "the prediction", "prediction of " + page.model.parts().target);
+    } else if (const std::string& name = features[feature.feature]; !level.by || level.by->name != name) {
+      add(feature.bins, name, name);
+    }
+  }
+  return figures;
+}
+
+// ---- the model
+
+std::string goal_text(const Model& model) {
+  if (model.parts().rule.parameter_count() == 0) return "none: one width for all rows";
+  const auto found = model.parts().notes.find("goal");
+  if (found == model.parts().notes.end()) return "not known";
+  if (found->second == "even") return "even: the same coverage everywhere";
+  if (found->second == "narrow") return "narrow: the smallest mean width";
+  return found->second + ", where 0 is narrow and 1 is even";
+}
+
+std::string fitted(const Model& model) {
+  const ModelParts& parts = model.parts();
+  std::string features;
+  for (const std::string& name : parts.features) features += (features.empty() ? "" : ", ") + name;
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"Outcome", parts.target},
+      {"Predictions", model.needs_predictions() ? "given as " + parts.prediction : "made by the model itself"},
+      {"Goal", goal_text(model)},
+      {"Transform", std::string(parts.rule.transform().name()) +
+                        (parts.rule.sides() == Sides::kTwo ? ", lower and upper side apart" : "")},
+      {"Rows fitted", parts.fit_rows > 0 ? count(parts.fit_rows) : "not known"},
+      {"Calibration rows", count(parts.calibration.rows_kept())},
+      {"Guarantee", parts.guarantee.is_marginal() ? parts.guarantee.to_string()
+                                                  : "training-conditional, " + parts.guarantee.to_string()},
+      {"Features", count(parts.features.size()) + ": " + features}};
+  std::string text = "<dl class=\"facts\">";
+  for (const auto& [name, value] : facts) text += "<dt>" + escaped(name) + "</dt><dd>" + escaped(value) + "</dd>";
+  return text + "</dl>";
+}
+
+std::string guarantee_section(const EvaluationPage& page, const LevelEvaluation& level) {
+  const ModelParts& parts = page.model.parts();
+  const std::string name = level_name(level.level.value());
+  std::vector<std::string> points;
+  if (!parts.guarantee.is_marginal()) {
+    points.push_back(
+        "This model also has a training-conditional guarantee: if rows are independent draws of one distribution, a "
+        "calibration set gives a coverage of at least " +
+        name + " with probability at least " + level_name(parts.guarantee.confidence()->value()) + ".");
+  }
+  if (level.verdict != Verdict::kInfinite && !page.model.grouped() && !page.model.weighted()) {
+    const std::uint64_t rows = parts.calibration.rows_kept();
+    const CoverageSpread spread = coverage_spread(level.level, rows, kSpreadConfidence, parts.guarantee);
+    points.push_back("One calibration set is not the average: with " + count_of(rows, "row") +
+                     ", coverage lies between " + percent(spread.low) + " and " + percent(spread.high) +
+                     " in 95% of cases. More calibration rows bring it closer to " + name + ".");
+  }
+  points.emplace_back(
+      "Rows that are later, from elsewhere, or chosen by their prediction may not be exchangeable with the calibration "
+      "rows. Calibrate with rows like them, and test again.");
+  points.emplace_back(
+      "Rows that fitted the model are not exchangeable with new ones: neither the calibration nor this test may "
+      "contain them.");
+  const std::string statement =
+      "If new rows are exchangeable with the calibration rows, a " + name + " interval contains the outcome with " +
+      "probability at least " + name + ", on average over calibration sets and new rows (marginal coverage). This " +
+      "holds for any model and any data distribution, at any sample size. It does not say that coverage is " + name +
+      " for every kind of row; `evaluate` and the report measure that.";
+  return section("What the guarantee means", "<p>" + with_code(statement) + "</p>" + bullets(points));
+}
+
+}  // namespace
+
+std::vector<Level> page_levels(std::span<const Level> evaluated) {
+  std::vector<Level> levels(evaluated.begin(), evaluated.end());
+  const auto add = [&](double level) {
+    if (std::ranges::find(levels, Level(level)) == levels.end()) levels.emplace_back(level);
+  };
+  for (int i = 0; i <= 36; ++i) add((50 + 25 * i) / 1000.0);
+  for (const double level : {0.97, 0.98, 0.99}) add(level);
+  std::ranges::sort(levels, {}, [](const Level& level) { return level.value(); });
+  return levels;
+}
+
+std::string headline(const EvaluationReport& report) { return verdict_of(report).headline; }
+
+std::string to_html(const EvaluationPage& page) {
+  const OverallVerdict verdict = verdict_of(page.report);
+  const LevelEvaluation& level = page.report.levels[verdict.level];
+  const std::string title = page.title.empty() ? "Prediction intervals of " + page.model.parts().target : page.title;
+  std::string by_note = "Marked bins lie below the level by the test of this page: " + test_text() +
+                        " Bars are 95% confidence intervals of each bin alone, so some lie below the level by chance.";
+  if (level.by_feature.size() < page.report.features.size()) {
+    by_note += " Of " + count_of(page.report.features.size(), "feature") + ", these have the bins of lowest coverage.";
+  }
+  Gallery gallery;
+  std::string main = head(title, verdict) + tiles(level, page.model.parts().calibration.rows_kept());
+  main += numbers(page.report);
+  main += gallery.add("In pictures", overview(page, verdict.level),
+                      "Intervals of " + level_name(level.level.value()) + ".");
+  main += gallery.add("Where coverage holds", by_bins(page, level), by_note);
+  main += section("What was fitted", fitted(page.model)) + guarantee_section(page, level);
+  // The page loads no other resources.
+  return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
+         escaped(title) + "</title>\n<style>\n" + internal::kPageStyle + "</style>\n</head>\n<body>\n<main>\n" + main +
+         "<footer>widthwise " + kVersion + "</footer>\n</main>\n</body>\n</html>\n";
+}
+
+}  // namespace widthwise

@@ -1,0 +1,408 @@
+#include "page/pictures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include <widthwise/random.hpp>
+
+#include "diagnostics/rows.hpp"
+#include "report/bins.hpp"
+#include "report/verdict.hpp"
+#include "text.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+constexpr std::size_t kRowsShown = 250;
+constexpr std::size_t kBinsShown = 15;
+constexpr std::size_t kLongestLabel = 24;
+constexpr double kTail = 0.995;  // widths above this quantile are counted in the last bar
+
+double share_of(std::uint64_t part, std::size_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// All rows in the order of their predictions, equal ones in random order; of many rows evenly spaced ones.
+std::vector<std::size_t> rows_in_order(std::span<const double> predictions) {
+  std::vector<std::size_t> order(predictions.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random(0).shuffle(std::span(order));
+  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return predictions[row]; });
+  return order;
+}
+
+std::vector<std::size_t> evenly_spaced(const std::vector<std::size_t>& order) {
+  if (order.size() <= kRowsShown) return order;
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < kRowsShown; ++i) shown.push_back(order[(2 * i + 1) * order.size() / (2 * kRowsShown)]);
+  return shown;
+}
+
+/// Limits of an axis that contain all finite values.
+std::pair<double, double> limits_of(const IntervalRows& rows, const std::vector<std::size_t>& shown) {
+  double low = rows.outcomes[shown.front()];
+  double high = low;
+  for (const std::size_t row : shown) {
+    for (const double value : {rows.outcomes[row], rows.lower[row], rows.upper[row]}) {
+      if (!std::isfinite(value)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+  const double range = high > low ? high - low : std::max(std::abs(high), 1.0);
+  constexpr double kMargin = 0.04;
+  return {low - kMargin * range, high + kMargin * range};
+}
+
+/// "Widths grow with the prediction: ..."; empty if some widths are infinite or rows are few.
+std::string widths_at_the_ends(const IntervalRows& rows, const std::vector<std::size_t>& order) {
+  const std::size_t tenth = order.size() / 10;
+  constexpr std::size_t kFewRows = 20;
+  if (order.size() < kFewRows) return "";
+  CompensatedSum low;
+  CompensatedSum high;
+  for (std::size_t i = 0; i < tenth; ++i) {
+    low.add(width_of(rows, order[i]));
+    high.add(width_of(rows, order[order.size() - 1 - i]));
+  }
+  const double first = low.value() / static_cast<double>(tenth);
+  const double last = high.value() / static_cast<double>(tenth);
+  if (!std::isfinite(first) || !std::isfinite(last)) return "";
+  constexpr double kClear = 1.25;
+  const std::string how = last > kClear * first   ? "Widths grow with the prediction: "
+                          : first > kClear * last ? "Widths shrink with the prediction: "
+                                                  : "Widths are much the same at both ends of the prediction: ";
+  std::string text = " ";
+  text.append(how).append(significant(first)).append(" on average in its lowest tenth, ");
+  return text.append(significant(last)).append(" in its highest.");
+}
+
+}  // namespace
+
+Figure intervals_figure(const IntervalRows& rows, std::span<const double> predictions, const Level& level,
+                        const std::string& target) {
+  const std::vector<std::size_t> order = rows_in_order(predictions);
+  const std::vector<std::size_t> shown = evenly_spaced(order);
+  const std::size_t n = rows.outcomes.size();
+  std::uint64_t above = 0;
+  std::uint64_t below = 0;
+  for (std::size_t row = 0; row < n; ++row) {
+    if (rows.outcomes[row] > rows.upper[row]) ++above;
+    if (rows.outcomes[row] < rows.lower[row]) ++below;
+  }
+  const std::string outside = percent(share_of(above + below, n));
+  const auto [low, high] = limits_of(rows, shown);
+  Picture picture({.ticks = percent_ticks(0, 1), .name = "rows in the order of their predictions"},
+                  {.low = low, .high = high, .ticks = number_ticks(low, high), .name = target},
+                  {{Mark::kBand, Tone::kGood, level_name(level.value()) + " interval"},
+                   {Mark::kDot, Tone::kGood, "outcome inside"},
+                   {Mark::kCross, Tone::kBad, "outside (" + outside + ")"}},
+                  {});
+  const auto place = [&](std::size_t i) { return (static_cast<double>(i) + 0.5) / static_cast<double>(shown.size()); };
+  picture.style(stroke(Tone::kGood) + ";stroke-width:1.2;opacity:.4");
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    picture.line(place(i), std::max(rows.lower[shown[i]], low), place(i), std::min(rows.upper[shown[i]], high));
+  }
+  picture.style(fill(Tone::kGood));
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (is_covered(rows, shown[i])) picture.dot(place(i), rows.outcomes[shown[i]], 1.4);
+  }
+  picture.style(stroke(Tone::kBad) + ";stroke-width:1.4;fill:none");
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (!is_covered(rows, shown[i])) picture.cross(place(i), rows.outcomes[shown[i]], 2.6);
+  }
+  return {.heading = "Intervals and outcomes",
+          .caption = "Each line is the interval of one row, each dot its outcome, for " + count(shown.size()) + " of " +
+                     count_of(n, "row") + ". " + outside +
+                     " of all outcomes lie outside, marked by crosses: " + percent(share_of(above, n)) + " above and " +
+                     percent(share_of(below, n)) + " below." + widths_at_the_ends(rows, order),
+          .picture = std::move(picture)};
+}
+
+namespace {
+
+/// A level of the picture "coverage at every level", with differences from the level.
+struct LevelPoint {
+  Level level;
+  double coverage;
+  double low;
+  double high;
+};
+
+std::vector<LevelPoint> finite_points(const EvaluationPage& page) {
+  std::vector<LevelPoint> points;
+  for (std::size_t j = 0; j < page.levels.size(); ++j) {
+    const CoverageSpread& expected = page.expected[j];
+    if (expected.mean >= 1) continue;  // infinite intervals
+    const double level = page.levels[j].value();
+    points.push_back({.level = page.levels[j],
+                      .coverage = share_of(page.covered[j], page.report.rows) - level,
+                      .low = expected.low - level,
+                      .high = expected.high - level});
+  }
+  return points;
+}
+
+/// Levels that the evaluation of fewer levels finds too low are also too low here.
+bool is_too_low(const EvaluationPage& page, const LevelPoint& point) {
+  return point.coverage < point.low || std::ranges::any_of(
+                                           page.report.levels,
+                                           [&](const LevelEvaluation& level) {
+                                             return level.level == point.level && level.verdict == Verdict::kTooLow;
+                                           });
+}
+
+std::string levels_caption(const EvaluationPage& page, const std::vector<LevelPoint>& points) {
+  const std::string band = "the band for " + count_of(page.report.model->calibration_rows, "calibration row") +
+                           " and " + count_of(page.report.rows, "test row");
+  const LevelPoint* worst = nullptr;
+  std::size_t low = 0;
+  std::size_t high = 0;
+  for (const LevelPoint& point : points) {
+    if (point.coverage > point.high) ++high;
+    if (!is_too_low(page, point)) continue;
+    ++low;
+    if (worst == nullptr || point.coverage < worst->coverage) worst = &point;
+  }
+  std::string text = "Coverage stays inside " + band + " at all " + count_of(points.size(), "level") + ".";
+  if (worst != nullptr) {
+    text = "Coverage is too low, compared with " + band + ", at " + count(low) + " of " +
+           count_of(points.size(), "level") + "; most at the level " + level_name(worst->level.value()) +
+           ", where it is " + percent(worst->coverage + worst->level.value()) + ".";
+  } else if (high > 0) {
+    text = "Coverage is never below " + band + "; at " + count(high) + " of " + count_of(points.size(), "level") +
+           " it is above: these rows are easier than the calibration rows, or scores are tied.";
+  }
+  if (points.size() < page.levels.size()) {
+    text += " Intervals of higher levels than " + level_name(points.back().level.value()) + " are infinite.";
+  }
+  return text;
+}
+
+std::vector<Tick> point_ticks(double reach) {
+  std::vector<Tick> ticks;
+  for (const double at : round_numbers(-reach, reach)) {
+    std::string text = at > 0 ? "+" : "";
+    text.append(significant(100 * at, 4));
+    ticks.push_back({at, std::move(text)});
+  }
+  return ticks;
+}
+
+}  // namespace
+
+Figure levels_figure(const EvaluationPage& page) {
+  const std::vector<LevelPoint> points = finite_points(page);
+  double reach = 0.01;
+  for (const LevelPoint& point : points) {
+    for (const double value : {point.coverage, point.low, point.high}) reach = std::max(reach, 1.05 * std::abs(value));
+  }
+  const bool any_low = std::ranges::any_of(points, [&](const LevelPoint& point) { return is_too_low(page, point); });
+  std::vector<LegendEntry> legend = {{Mark::kBand, Tone::kGood, "expected, in 99% of cases"},
+                                     {Mark::kDashes, Tone::kText, "level"},
+                                     {Mark::kLine, Tone::kGood, "measured"}};
+  if (any_low) legend.push_back({Mark::kCross, Tone::kBad, "too low"});
+  Picture picture(
+      {.ticks = percent_ticks(0, 1), .name = "level"},
+      {.low = -reach, .high = reach, .ticks = point_ticks(reach), .name = "coverage minus level, in points"},
+      std::move(legend), {});
+  Picture::Points band;
+  Picture::Points measured;
+  for (const LevelPoint& point : points) {
+    band.emplace_back(point.level.value(), point.high);
+    measured.emplace_back(point.level.value(), point.coverage);
+  }
+  for (auto point = points.rbegin(); point != points.rend(); ++point) {
+    band.emplace_back(point->level.value(), point->low);
+  }
+  picture.style(fill(Tone::kGood) + ";opacity:.2");
+  picture.polygon(band);
+  picture.style(stroke(Tone::kText) + ";stroke-width:1;stroke-dasharray:4 3");
+  picture.line(0, 0, 1, 0);
+  picture.style(stroke(Tone::kGood) + ";stroke-width:1.5");
+  picture.polyline(measured);
+  picture.style(fill(Tone::kGood));
+  for (const auto& [level, coverage] : measured) picture.dot(level, coverage, 1.8);
+  picture.style(stroke(Tone::kBad) + ";stroke-width:1.8;fill:none");
+  for (const LevelPoint& point : points) {
+    if (is_too_low(page, point)) picture.cross(point.level.value(), point.coverage, 3.2);
+  }
+  return {.heading = "Coverage at every level", .caption = levels_caption(page, points), .picture = std::move(picture)};
+}
+
+namespace {
+
+struct Widths {
+  std::vector<double> finite;  // ascending
+  double mean = 0;
+  std::uint64_t infinite = 0;
+  std::optional<double> one_width = {};  // that covers as many outcomes
+
+  Widths(const IntervalRows& rows, std::span<const double> predictions) {
+    CompensatedSum sum;
+    std::vector<double> errors;
+    std::size_t covered = 0;
+    for (std::size_t row = 0; row < rows.outcomes.size(); ++row) {
+      const double width = width_of(rows, row);
+      if (is_covered(rows, row)) ++covered;
+      errors.push_back(std::abs(rows.outcomes[row] - predictions[row]));
+      if (!std::isfinite(width)) {
+        ++infinite;
+        continue;
+      }
+      finite.push_back(width);
+      sum.add(width);
+    }
+    std::ranges::sort(finite);
+    mean = sum.value() / static_cast<double>(finite.size());
+    if (infinite > 0 || covered == 0) return;
+    std::ranges::nth_element(errors, errors.begin() + static_cast<std::ptrdiff_t>(covered - 1));
+    one_width = 2 * errors[covered - 1];
+  }
+
+  [[nodiscard]] double quantile(double share) const {
+    return finite[static_cast<std::size_t>(share * static_cast<double>(finite.size() - 1))];
+  }
+
+  /// The end of the last bar: the largest width, unless a few rows are much wider than all others.
+  [[nodiscard]] double end() const {
+    constexpr double kMuch = 1.5;
+    const double tail = quantile(kTail);
+    return finite.back() > kMuch * tail && tail > 0 ? tail : finite.back();
+  }
+};
+
+std::string widths_caption(const Widths& widths) {
+  std::string text = "Half of the intervals are narrower than " + significant(widths.quantile(0.5)) +
+                     ", a tenth is wider than " + significant(widths.quantile(0.9)) + ".";
+  if (widths.infinite > 0) {
+    text += " " + count(widths.infinite) + " of " + count(widths.infinite + widths.finite.size()) +
+            " are infinite and not in the picture.";
+  } else if (widths.one_width && *widths.one_width > 0) {
+    constexpr double kRounded = 0.005;
+    const double change = widths.mean / *widths.one_width - 1;
+    text += " One width with the same coverage would be " + significant(*widths.one_width) + ": these intervals are " +
+            (std::abs(change) < kRounded ? std::string("as wide")
+                                         : percent(std::abs(change), 0) + (change < 0 ? " narrower" : " wider")) +
+            " on average.";
+  }
+  return text;
+}
+
+/// Shares of the rows in bars of equal width from low to high.
+std::vector<double> bars_of(const Widths& widths, double low, double high) {
+  const auto n = static_cast<double>(widths.finite.size());
+  const auto number = static_cast<std::size_t>(std::clamp(std::round(std::sqrt(n)), 8.0, 40.0));
+  std::vector<double> bars(high > low ? number : 1, 0);
+  for (const double width : widths.finite) {
+    const double place = high > low ? (std::min(width, high) - low) / (high - low) : 0;
+    const auto bar = static_cast<std::size_t>(place * static_cast<double>(bars.size()));
+    bars[std::min(bar, bars.size() - 1)] += 1 / (n + static_cast<double>(widths.infinite));
+  }
+  return bars;
+}
+
+}  // namespace
+
+Figure widths_figure(const IntervalRows& rows, std::span<const double> predictions, const std::string& target) {
+  const Widths widths(rows, predictions);
+  const double end = widths.end();
+  const bool equal = end - widths.finite.front() <= 1e-9 * end;
+  const double low = widths.finite.front() - (equal ? std::max(0.05 * end, 0.5) : 0);
+  const double high = end + (equal ? std::max(0.05 * end, 0.5) : 0);
+  const std::vector<double> bars = equal ? std::vector<double>{1} : bars_of(widths, low, high);
+  const double tallest = std::ranges::max(bars);
+  Axis x{.low = low, .high = high, .name = "interval width (units of " + target + ")"};
+  if (widths.one_width) {
+    x.low = std::min(x.low, *widths.one_width);
+    x.high = std::max(x.high, *widths.one_width);
+  }
+  x.ticks = number_ticks(x.low, x.high);
+  std::vector<LegendEntry> legend = {{Mark::kBand, Tone::kGood, "rows"},
+                                     {Mark::kLine, Tone::kText, "mean " + significant(widths.mean)}};
+  if (widths.one_width) {
+    legend.push_back({Mark::kDashes, Tone::kBad, "one width for all " + significant(*widths.one_width)});
+  }
+  Picture picture(x, {.high = 1.05 * tallest, .ticks = percent_ticks(0, 1.05 * tallest), .name = "share of rows"},
+                  std::move(legend), {});
+  picture.style(fill(Tone::kGood) + ";opacity:.55");
+  const double step = (high - low) / static_cast<double>(bars.size());
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const double start = low + step * static_cast<double>(i);
+    if (bars[i] > 0) picture.rectangle(start, 0, start + step, bars[i]);
+  }
+  picture.style(stroke(Tone::kText) + ";stroke-width:1.4");
+  if (widths.mean <= x.high) picture.line(widths.mean, 0, widths.mean, 1.05 * tallest);
+  if (widths.one_width) {
+    picture.style(stroke(Tone::kBad) + ";stroke-width:1.5;stroke-dasharray:4 2");
+    picture.line(*widths.one_width, 0, *widths.one_width, 1.05 * tallest);
+  }
+  if (end < widths.finite.back()) {
+    const auto beyond = std::ranges::count_if(widths.finite, [&](double width) { return width > end; });
+    picture.note(percent(share_of(static_cast<std::uint64_t>(beyond), rows.outcomes.size())) + " wider than " +
+                 significant(end) + ",");
+    picture.note("up to " + significant(widths.finite.back()));
+  }
+  return {.heading = "How wide intervals are", .caption = widths_caption(widths), .picture = std::move(picture)};
+}
+
+namespace {
+
+std::string bins_caption(const std::vector<Bin>& bins, const std::string& name) {
+  if (bins.size() == 1) return "All rows are of one kind: " + name + " is " + name_of_bin(bins.front()) + ".";
+  const auto share = [](const Bin& bin) { return bin.coverage.share; };
+  const Bin& worst = *std::ranges::min_element(bins, {}, share);
+  const Bin& best = *std::ranges::max_element(bins, {}, share);
+  const auto weak = static_cast<std::size_t>(std::ranges::count_if(bins, &Bin::weak));
+  const std::string found = weak == 0   ? "no bin lies"
+                            : weak == 1 ? "one bin lies"
+                                        : count(weak) + " of " + count(bins.size()) + " bins lie";
+  return "Coverage ranges from " + percent(worst.coverage.share) + " (" + name_of_bin(worst) + ") to " +
+         percent(best.coverage.share) + " (" + name_of_bin(best) + "); " + found +
+         " below the level by more than chance.";
+}
+
+}  // namespace
+
+Figure bins_figure(const std::vector<Bin>& all, const Level& level, const std::string& called,
+                   const std::string& name) {
+  const bool labelled = std::ranges::any_of(all, [](const Bin& bin) { return !bin.label.empty(); });
+  std::vector<Bin> bins = lowest_bins(all, kBinsShown);
+  if (labelled) std::ranges::stable_sort(bins, {}, [](const Bin& bin) { return bin.coverage.share; });
+  double left = level.value();
+  for (const Bin& bin : bins) left = std::min(left, bin.coverage.low);
+  left = std::max(left - 0.04 * (1 - left), 0.0);
+  const double right = 1 + 0.02 * (1 - left);
+  const auto rows = static_cast<double>(bins.size());
+  Axis y{.low = -0.5, .high = rows - 0.5, .name = name};
+  const auto place = [&](std::size_t i) { return rows - 1 - static_cast<double>(i); };  // the first bin is at the top
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    y.ticks.push_back({place(i), shortened(name_of_bin(bins[i]), kLongestLabel)});
+  }
+  const bool any_weak = std::ranges::any_of(bins, &Bin::weak);
+  std::vector<LegendEntry> legend = {{Mark::kDot, Tone::kGood, "95% confidence"}};
+  if (any_weak) legend.push_back({Mark::kCross, Tone::kBad, "below the level"});
+  legend.push_back({Mark::kDashes, Tone::kText, "level " + level_name(level.value())});
+  constexpr double kRowHeight = 17;
+  Picture picture({.low = left, .high = right, .ticks = percent_ticks(left, 1), .name = "coverage"}, std::move(y),
+                  std::move(legend), {.height = std::max(130.0, 68 + kRowHeight * rows), .grid_along_x = true});
+  for (const bool weak : {false, true}) {
+    const Tone tone = weak ? Tone::kBad : Tone::kGood;
+    picture.style(stroke(tone) + ";stroke-width:1.6;" + (weak ? "fill:none" : fill(tone)));
+    for (std::size_t i = 0; i < bins.size(); ++i) {
+      if (bins[i].weak != weak) continue;
+      const Proportion& coverage = bins[i].coverage;
+      picture.line(coverage.low, place(i), coverage.high, place(i));
+      if (weak) picture.cross(coverage.share, place(i), 3.4);
+      if (!weak) picture.dot(coverage.share, place(i), 2.4);
+    }
+  }
+  picture.style(stroke(Tone::kText) + ";stroke-width:1;stroke-dasharray:4 3");
+  picture.line(level.value(), -0.5, level.value(), rows - 0.5);
+  const std::string heading = "Coverage by " + called + (labelled ? ", the lowest first" : "");
+  return {.heading = heading, .caption = bins_caption(bins, name), .picture = std::move(picture)};
+}
+
+}  // namespace widthwise::internal

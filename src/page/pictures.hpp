@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <widthwise/diagnostics.hpp>
+#include <widthwise/page.hpp>
+
+#include "page/svg.hpp"
+
+/// The pictures of the page of an evaluation.
+namespace widthwise::internal {
+
+/// A picture with its heading and a caption that describes it.
+struct Figure {
+  std::string heading;
+  std::string caption;
+  Picture picture;
+};
+
+/// Intervals and outcomes of a sample of the rows, in the order of their predictions.
+[[nodiscard]] Figure intervals_figure(const IntervalRows& rows, std::span<const double> predictions, const Level& level,
+                                      const std::string& target);
+
+/// Coverage minus level, with the band that exchangeable rows give. The page has such levels.
+[[nodiscard]] Figure levels_figure(const EvaluationPage& page);
+
+/// The distribution of finite widths, compared with one width of equal coverage. There are finite widths.
+[[nodiscard]] Figure widths_figure(const IntervalRows& rows, std::span<const double> predictions,
+                                   const std::string& target);
+
+/// Coverage by bins, which are not empty. `called` follows "Coverage by", `name` is that of the axis.
+[[nodiscard]] Figure bins_figure(const std::vector<Bin>& bins, const Level& level, const std::string& called,
+                                 const std::string& name);
+
+}  // namespace widthwise::internal

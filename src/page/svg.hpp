@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// Small pictures as inline SVG, in the colours of the page (style.hpp).
+namespace widthwise::internal {
+
+/// The text for HTML and SVG: markup characters as entities, those that no page may contain as '?'.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+/// The text, or its beginning with "…" if it has more than `max` characters.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t max);
+
+struct Tick {
+  double at = 0;
+  std::string text;
+};
+
+struct Axis {
+  double low = 0;
+  double high = 1;
+  std::vector<Tick> ticks = {};
+  std::string name = {};
+};
+
+/// Round numbers from low to high, at most about `count` of them.
+[[nodiscard]] std::vector<double> round_numbers(double low, double high, std::size_t count = 5);
+
+/// Ticks at round numbers, such as 200,000 and 0.5.
+[[nodiscard]] std::vector<Tick> number_ticks(double low, double high);
+
+/// Ticks at round percentages.
+[[nodiscard]] std::vector<Tick> percent_ticks(double low, double high);
+
+/// How an entry of a legend is drawn.
+enum class Mark { kLine, kDashes, kBand, kDot, kCross };
+
+/// Expected results are drawn in one colour, those that need attention in the other, levels and means like text.
+enum class Tone { kGood, kBad, kText };
+
+struct LegendEntry {
+  Mark mark;
+  Tone tone;
+  std::string text;
+};
+
+/// A style of lines and areas: "stroke:var(--good)".
+[[nodiscard]] std::string stroke(Tone tone);
+[[nodiscard]] std::string fill(Tone tone);
+
+/// A picture with two axes and a legend above it. Coordinates are those of the axes.
+/// Thread safety: none.
+class Picture {
+ public:
+  using Points = std::vector<std::pair<double, double>>;
+
+  struct Layout {
+    double height = 250;
+    bool grid_along_x = false;  ///< grid lines at the ticks of x, else at those of y
+  };
+
+  Picture(Axis x, Axis y, std::vector<LegendEntry> legend, const Layout& layout);
+
+  /// Draw what follows in this style, until the next style.
+  void style(const std::string& css);
+
+  void line(double x1, double y1, double x2, double y2);
+  void polyline(const Points& points);
+  void polygon(const Points& points);
+  void rectangle(double x1, double y1, double x2, double y2);
+  void dot(double x, double y, double radius);
+  void cross(double x, double y, double reach);
+  /// A line of text at the upper right, below earlier ones.
+  void note(std::string_view text);
+
+  /// The element; `name` makes the references to its heading and caption unique.
+  [[nodiscard]] std::string to_string(std::string_view name) const;
+
+ private:
+  [[nodiscard]] double px(double x) const;
+  [[nodiscard]] double py(double y) const;
+  void lay_out_legend();
+  void drop_colliding_ticks();
+  [[nodiscard]] std::string points_text(const Points& points) const;
+  [[nodiscard]] std::string axes_text() const;
+
+  Axis x_;
+  Axis y_;
+  Layout layout_;
+  double left_ = 0;
+  double right_ = 0;
+  double top_ = 0;
+  double bottom_ = 0;
+  std::string legend_text_;
+  std::string drawn_;
+  std::string notes_;
+  std::size_t note_lines_ = 0;
+  bool in_style_ = false;
+  std::vector<LegendEntry> legend_;
+};
+
+}  // namespace widthwise::internal

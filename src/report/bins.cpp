@@ -1,0 +1,32 @@
+#include "report/bins.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "printable.hpp"
+#include "text.hpp"
+
+namespace widthwise::internal {
+
+std::string name_of_bin(const Bin& bin) {
+  if (!bin.label.empty()) return printable(bin.label);
+  if (std::isnan(bin.low)) return "missing";
+  return bin.low == bin.high ? significant(bin.low) : significant(bin.low) + " to " + significant(bin.high);
+}
+
+std::vector<Bin> lowest_bins(const std::vector<Bin>& bins, std::size_t max) {
+  if (bins.size() <= max) return bins;
+  std::vector<std::size_t> order(bins.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return std::pair(!bins[i].weak, bins[i].coverage.share); });
+  order.resize(max);
+  std::ranges::sort(order);
+  std::vector<Bin> lowest;
+  lowest.reserve(max);
+  for (const std::size_t i : order) lowest.push_back(bins[i]);
+  return lowest;
+}
+
+}  // namespace widthwise::internal

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <widthwise/diagnostics.hpp>
+
+/// Bins in reports.
+namespace widthwise::internal {
+
+/// "north", "3 to 5", "missing".
+[[nodiscard]] std::string name_of_bin(const Bin& bin);
+
+/// At most `max` bins: the weak ones, then those with the lowest coverage, in the given order.
+[[nodiscard]] std::vector<Bin> lowest_bins(const std::vector<Bin>& bins, std::size_t max);
+
+}  // namespace widthwise::internal

@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/page.hpp>
+
+#include "page/svg.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::escaped;
+using internal::round_numbers;
+using internal::shortened;
+
+TEST(Svg, EscapesMarkupAndControlCharacters) {
+  EXPECT_EQ(escaped("<b a=\"1\" c='2'>&"), "&lt;b a=&quot;1&quot; c=&#x27;2&#x27;&gt;&amp;");
+  EXPECT_EQ(escaped("a\x1b[0m\n"), "a?[0m?");
+  EXPECT_EQ(escaped("\xff"), "?");
+}
+
+TEST(Svg, ShortensBetweenCharacters) {
+  EXPECT_EQ(shortened("äöü", 3), "äöü");
+  EXPECT_EQ(shortened("äöüß", 3), "äö…");
+  EXPECT_EQ(shortened("", 3), "");
+}
+
+TEST(Svg, TicksAreRoundAndWithinTheAxis) {
+  EXPECT_EQ(round_numbers(0, 1), (std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1}));
+  for (const double scale : {1e-300, 1e-9, 0.7, 3.0, 1e9, 1e300}) {
+    const std::vector<double> numbers = round_numbers(-0.31 * scale, 2.9 * scale);
+    EXPECT_GE(numbers.size(), 3U) << scale;
+    EXPECT_LE(numbers.size(), 7U) << scale;
+    EXPECT_TRUE(std::ranges::is_sorted(numbers));
+    EXPECT_GE(numbers.front(), -0.311 * scale);
+    EXPECT_LE(numbers.back(), 2.901 * scale);
+  }
+  EXPECT_EQ(round_numbers(5, 5), std::vector<double>{5});
+}
+
+TEST(Page, LevelsAreDistinctAndAscending) {
+  const std::vector<Level> asked = {0.9, 0.123};
+  const std::vector<Level> levels = page_levels(asked);
+  EXPECT_EQ(levels.size(), 41U);
+  EXPECT_TRUE(std::ranges::is_sorted(levels, {}, [](const Level& level) { return level.value(); }));
+  EXPECT_EQ(std::ranges::count(levels, Level(0.9)), 1);
+}
+
+TEST(Page, NeedsAModel) { EXPECT_THROW((void)headline(EvaluationReport{}), Error); }
+
+}  // namespace
+}  // namespace widthwise
