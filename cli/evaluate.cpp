@@ -23,6 +23,10 @@ void run(const EvaluateArguments& arguments) {
 
 void declare(CLI::App& command, EvaluateArguments& arguments) {
   add_evaluation_arguments(command, arguments.evaluation);
+  CLI::Option* const in_order = command.add_flag(
+      "--in-order", arguments.evaluation.in_order,
+      "the rows are in time order: report at which row they stopped being exchangeable with the calibration rows");
+  add_false_alarm_rate(command, arguments.evaluation.false_alarm_rate)->needs(in_order);
   add_json(command, arguments.json);
 }
 

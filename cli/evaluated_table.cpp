@@ -5,6 +5,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/page.hpp>
 #include <widthwise/seen_rows.hpp>
+#include <widthwise/track.hpp>
 
 #include "options.hpp"
 #include "outcomes_outside.hpp"
@@ -31,6 +32,18 @@ void add_evaluation_arguments(CLI::App& command, EvaluationArguments& arguments)
   add_table_options(command, arguments.reading);
 }
 
+namespace {
+
+ExchangeabilityOptions options_of(const EvaluationArguments& arguments) {
+  ExchangeabilityOptions options;
+  if (!arguments.false_alarm_rate.empty()) {
+    options.false_alarm_rate = parse_number("--false-alarm-rate", arguments.false_alarm_rate);
+  }
+  return options;
+}
+
+}  // namespace
+
 EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLevels which)
     : model_(load_with_guarantee(arguments.model, arguments.guarantee)) {
   const std::string& target = target_of(model_);
@@ -51,6 +64,7 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
   by_.emplace(arguments.by, model_, *reader, arguments.table);
   table_.emplace(model_, arguments.table, std::move(reader), std::vector<std::string>{target},
                  std::vector<std::string>{}, RowUse::kEvaluate, by_->select());
+  if (arguments.in_order) exchangeability_ = monitor_of(model_, options_of(arguments));
   read();
   if (outcomes_.empty()) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
   report_ = {.table = arguments.table,
@@ -58,7 +72,8 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
              .guarantee = model_.parts().guarantee,
              .model = EvaluatedModel::of(model_),
              .seen = seen_rows(model_, sketch_),
-             .features = model_.parts().features};
+             .features = model_.parts().features,
+             .exchangeability = exchangeability_};
   evaluate();
 }
 
@@ -84,6 +99,7 @@ void EvaluatedTable::read() {
     require_finite(outcomes, table_->file(), target, table_->batch().first_row(), kRemoveRows);
     model_.sketch(sketch_, rows, outcomes);
     outside.add(outcomes, table_->batch().first_row() + 1);
+    if (exchangeability_) observe(*exchangeability_, model_, rows, outcomes);
     predictions.resize(n);
     lower.resize(n * k);
     upper.resize(n * k);

@@ -29,6 +29,8 @@ struct EvaluationArguments {
   std::vector<std::string> levels;
   std::string by;
   std::string guarantee;
+  bool in_order = false;
+  std::string false_alarm_rate;
 };
 
 void add_evaluation_arguments(CLI::App& command, EvaluationArguments& arguments);
@@ -79,6 +81,7 @@ class EvaluatedTable {
   std::vector<std::uint64_t> covered_;  // per counted level
   std::vector<std::int64_t> groups_;    // whose quantiles the rows take; empty without groups
   std::vector<std::int64_t> clusters_;  // empty without clusters
+  std::optional<ExchangeabilityMonitor> exchangeability_;  // if the rows are in time order
   RowSketch sketch_;
   std::vector<double> predictions_;
   // A sample of the rows to search for weak places, and the features of these rows.

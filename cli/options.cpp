@@ -6,6 +6,7 @@
 #include <string>
 
 #include <widthwise/error.hpp>
+#include <widthwise/exchangeability.hpp>
 
 #include "message.hpp"
 #include "output.hpp"
@@ -77,6 +78,15 @@ CLI::Option* add_guarantee(CLI::App& command, std::string& value, const std::str
 
 CLI::Option* add_json(CLI::App& command, bool& json) {
   return command.add_flag("--json", json, "print one JSON object with numbers in full precision");
+}
+
+CLI::Option* add_false_alarm_rate(CLI::App& command, std::string& value, const std::string& more) {
+  return command
+      .add_option("--false-alarm-rate", value,
+                  fmt::format("maximum probability that an alarm is ever raised if rows are exchangeable with the "
+                              "calibration rows{}; default: {}",
+                              more, ExchangeabilityOptions{}.false_alarm_rate))
+      ->type_name("P");
 }
 
 CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& purpose,

@@ -43,6 +43,9 @@ CLI::Option* add_json(CLI::App& command, bool& json);
 /// Declare --guarantee, which is read by Guarantee::parse.
 CLI::Option* add_guarantee(CLI::App& command, std::string& value, const std::string& by_default);
 
+/// Declare --false-alarm-rate of the alarm for exchangeability.
+CLI::Option* add_false_alarm_rate(CLI::App& command, std::string& value, const std::string& more = "");
+
 /// Declare a command with a one-line purpose and an example.
 CLI::App& add_command(CLI::App& program, const std::string& name, const std::string& purpose,
                       const std::string& example);

@@ -36,6 +36,7 @@ struct TrackArguments {
   std::string method;
   std::string step;
   std::string window_rows;
+  std::string false_alarm_rate;
   std::uint64_t batch_size = TrackOptions{}.batch_size;
   std::string batch_by;
   std::uint64_t delay = 0;
@@ -52,6 +53,7 @@ struct GivenOptions {
   std::optional<OnlineMethod> method;
   std::optional<double> step;
   std::optional<std::uint64_t> window_rows;
+  std::optional<double> false_alarm_rate;
 };
 
 GivenOptions parse(const TrackArguments& arguments) {
@@ -60,6 +62,9 @@ GivenOptions parse(const TrackArguments& arguments) {
   if (!arguments.method.empty()) given.method = online_method_of(arguments.method);
   if (!arguments.step.empty()) given.step = parse_number("--step", arguments.step);
   if (!arguments.window_rows.empty()) given.window_rows = internal::read_whole<std::uint64_t>(arguments.window_rows);
+  if (!arguments.false_alarm_rate.empty()) {
+    given.false_alarm_rate = parse_number("--false-alarm-rate", arguments.false_alarm_rate);
+  }
   return given;
 }
 
@@ -75,6 +80,8 @@ void expect_same(const OnlineCalibration& online, const GivenOptions& given) {
   expect(given.levels.empty() || given.levels == online.levels(), "--level");
   expect(!given.method || *given.method == online.method(), "--method");
   expect(!given.window_rows || *given.window_rows == online.window_rows(), "--window-rows");
+  const double rate = online.exchangeability() ? online.exchangeability()->false_alarm_rate() : 0;
+  expect(!given.false_alarm_rate || *given.false_alarm_rate == rate, "--false-alarm-rate");
   for (std::size_t j = 0; j < online.levels().size(); ++j) {
     expect(!given.step || *given.step == online.step(j), "--step");
   }
@@ -92,6 +99,7 @@ OnlineCalibration begin(const TrackArguments& arguments, const Model& model) {
   options.method = given.method.value_or(options.method);
   options.step = given.step;
   options.window_rows = given.window_rows.value_or(options.window_rows);
+  options.false_alarm_rate = given.false_alarm_rate.value_or(options.false_alarm_rate);
   return {parts.calibration, given.levels.empty() ? parts.levels : given.levels, options};
 }
 
@@ -403,6 +411,7 @@ void declare(CLI::App& command, TrackArguments& arguments) {
                   "recent rows used for the quantiles of adaptive and for the report of recent coverage; default: 1000")
       ->type_name("N")
       ->check(whole_number());
+  add_false_alarm_rate(command, arguments.false_alarm_rate, "; 0: no alarm");
   command.add_flag("--restart", arguments.restart, "discard the saved online state and start from the calibration");
   add_copied_columns(command, arguments.columns);
   add_table_options(command, arguments.reading);

@@ -46,6 +46,7 @@ constexpr double kHeadStart = 100;
 constexpr std::uint64_t kMagic = 0x004e494c4e4f5757U;  // "WWONLIN", zero-terminated
 constexpr std::uint64_t kRowByRowFormat = 1;
 constexpr std::uint64_t kBatchFormat = 2;
+constexpr std::uint64_t kAlarmFormat = 3;
 constexpr std::size_t kHeaderWords = 7;
 constexpr std::size_t kLevelWords = 8;
 constexpr std::size_t kBatchWords = 5;
@@ -138,6 +139,9 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
   }
   if (calibration.weighted()) {
     refuse(ErrorCode::kInvalidArgument, "the calibration has weights; expected one without weights");
+  }
+  if (options.false_alarm_rate != 0) {
+    exchangeability_.emplace(calibration, ExchangeabilityOptions{.false_alarm_rate = options.false_alarm_rate});
   }
   // Ordered by priority, so the first rows are a uniform sample; a calibration already stores -0 as 0.
   std::vector<double> scores;
@@ -307,6 +311,7 @@ void OnlineCalibration::observe(std::uint64_t batch, std::span<const double> sco
       learn(j, missed, covered.empty() ? !missed : covered[i * k + j] != 0);
     }
     ++rows_;
+    if (exchangeability_) exchangeability_->observe(score);
     if (method_ == OnlineMethod::kAdaptive) keep(score, scores.size() <= kFewRows);
   }
   if (scores.size() > kFewRows) {
@@ -379,6 +384,9 @@ OnlineCoverage OnlineCalibration::coverage(std::size_t j) const {
 // for each level the rows covered; for each pending batch its number, rows, and for each level q and whether the set is
 // empty. A state that was updated row by row, with every miss outside its interval, does not need these fields and is
 // written in format 1.
+//
+// Format 3 is that of a state with a test of exchangeability: the fields of format 2, then the number of words of the
+// state of the test and these words, which have a format and a checksum of their own.
 
 bool OnlineCalibration::is_row_by_row() const {
   const std::uint64_t once = rows_ > 0 ? 1 : 0;
@@ -387,13 +395,16 @@ bool OnlineCalibration::is_row_by_row() const {
 }
 
 std::vector<std::byte> OnlineCalibration::serialise() const {
-  const bool row_by_row = is_row_by_row();
+  const std::vector<std::byte> test = exchangeability_ ? exchangeability_->serialise() : std::vector<std::byte>();
+  const std::size_t test_words = test.size() / internal::kWordBytes;
+  const bool row_by_row = is_row_by_row() && !exchangeability_;
   const std::size_t recent = std::min(rows_, window_rows_);
   const std::size_t k = levels_.size();
   const std::size_t more = row_by_row ? 0 : kBatchWords + k + pending_.size() * (2 + 2 * k);
-  WordWriter writer(kHeaderWords + k * (kLevelWords + bit_words(recent)) + scores_.size() + more);
+  WordWriter writer(kHeaderWords + k * (kLevelWords + bit_words(recent)) + scores_.size() + more +
+                    (exchangeability_ ? 1 + test_words : 0));
   writer.put(kMagic);
-  writer.put(row_by_row ? kRowByRowFormat : kBatchFormat);
+  writer.put(exchangeability_ ? kAlarmFormat : row_by_row ? kRowByRowFormat : kBatchFormat);
   writer.put(static_cast<std::uint64_t>(method_));
   writer.put(window_rows_);
   writer.put(rows_);
@@ -413,7 +424,15 @@ std::vector<std::byte> OnlineCalibration::serialise() const {
     writer.put_bits(recent, [&](std::size_t i) { return state.recent[i] != 0; });
   }
   for (const double score : scores_) writer.put(score);
-  if (row_by_row) return std::move(writer).finish();
+  if (!row_by_row) put_batches(writer);
+  if (exchangeability_) {
+    writer.put(std::uint64_t{test_words});
+    for (std::size_t i = 0; i < test_words; ++i) writer.put(internal::load_word(test, i));
+  }
+  return std::move(writer).finish();
+}
+
+void OnlineCalibration::put_batches(WordWriter& writer) const {
   writer.put(issued_);
   writer.put(delay_);
   writer.put(slowest_);
@@ -428,7 +447,6 @@ std::vector<std::byte> OnlineCalibration::serialise() const {
       writer.put(std::uint64_t{level.empty ? 1U : 0U});
     }
   }
-  return std::move(writer).finish();
 }
 
 /// Reads a state from bytes, field by field.
@@ -510,7 +528,16 @@ struct OnlineCalibration::Reader {
     }
     check(batches <= kMaxPendingBatches, "there are too many pending batches");
     for (std::uint64_t i = 0; i < batches; ++i) read_batch();
-    check(!online.is_row_by_row(), "the format is newer than the state requires");
+  }
+
+  void read_test() {
+    const std::uint64_t count = words.get();
+    check(count <= words.words_left(), "unexpected end of the bytes");
+    std::vector<std::byte> bytes(count * internal::kWordBytes);
+    for (std::size_t i = 0; i < count; ++i) internal::store_word(bytes, i, words.get());
+    online.exchangeability_ = ExchangeabilityMonitor::deserialise(bytes);
+    check(online.exchangeability_->rows() == online.rows_ && !online.exchangeability_->grouped(),
+          "the test of exchangeability does not match the stream");
   }
 
   void read_batch() {
@@ -562,14 +589,17 @@ struct OnlineCalibration::Reader {
 OnlineCalibration OnlineCalibration::deserialise(std::span<const std::byte> bytes) {
   Reader reader{.words = WordReader(bytes, "OnlineCalibration::deserialise")};
   WordReader& words = reader.words;
-  const std::uint64_t format = words.format() == kRowByRowFormat ? kRowByRowFormat : kBatchFormat;
+  const std::uint64_t format = std::clamp(words.format(), kRowByRowFormat, kAlarmFormat);
   words.expect_header(kMagic, format, "the state of an online calibration");
   words.verify_checksum();
   reader.read_header();
   for (LevelState& state : reader.online.states_) reader.read_level(state);
   reader.read_scores();
-  if (format == kBatchFormat) {
+  if (format >= kBatchFormat) {
     reader.read_batches();
+    if (format == kAlarmFormat) reader.read_test();
+    words.check(format == kAlarmFormat || !reader.online.is_row_by_row(),
+                "the format is newer than the state requires");
   } else {
     OnlineCalibration& online = reader.online;
     online.issued_ = online.rows_;

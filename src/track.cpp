@@ -1,6 +1,7 @@
 #include <widthwise/track.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <string>
 #include <utility>
@@ -82,6 +83,24 @@ void Tracker::observe_until(std::uint64_t left) {
   for (auto& issued = batches_->issued; issued.size() > left; issued.pop_front()) {
     const Batches::Issued& batch = issued.front();
     online_.observe(batch.number, batch.rows.scores, batch.rows.covered);
+  }
+}
+
+ExchangeabilityMonitor monitor_of(const Model& model, const ExchangeabilityOptions& options) {
+  const Calibration& calibration = model.parts().calibration;
+  if (calibration.rows_kept() == 0) {
+    throw Error(ErrorCode::kTooFewRows,
+                "the model has no calibration rows to compare rows in time order with; calibrate it first");
+  }
+  return ExchangeabilityMonitor(calibration, options);
+}
+
+void observe(ExchangeabilityMonitor& monitor, const Model& model, const ModelRows& rows,
+             std::span<const double> outcomes) {
+  std::vector<double> scores(rows.x.rows());
+  model.scores(rows, outcomes, scores);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (!std::isnan(scores[i])) monitor.observe(scores[i], rows.groups.empty() ? 0 : rows.groups[i]);
   }
 }
 

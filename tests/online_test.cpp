@@ -410,7 +410,8 @@ TEST(OnlineBatches, OutcomesOfABatchMayComeInAnyNumberOfCalls) {
 
 TEST(OnlineBatches, OneRowAtATimeIsAsItWasBeforeThereWereBatches) {
   for (const OnlineMethod method : kMethods) {
-    OnlineCalibration alone(calibration_of(uniform_scores(50, 26)), {0.9, 0.3}, {.method = method, .window_rows = 30});
+    OnlineCalibration alone(calibration_of(uniform_scores(50, 26)), {0.9, 0.3},
+                            {.method = method, .window_rows = 30, .false_alarm_rate = 0});
     OnlineCalibration issued = alone;
     for (const double score : uniform_scores(500, 27)) {
       alone.observe(score);
@@ -420,6 +421,33 @@ TEST(OnlineBatches, OneRowAtATimeIsAsItWasBeforeThereWereBatches) {
     EXPECT_EQ(alone, issued);
     EXPECT_EQ(std::to_integer<int>(alone.serialise()[8]), 1);  // the format of states from before
   }
+}
+
+TEST(OnlineBatches, TheAlarmIsThatOfTheRowsInTheOrderObserved) {
+  const Calibration calibration = calibration_of(uniform_scores(50, 26));
+  OnlineCalibration online(calibration, {0.9});
+  ExchangeabilityMonitor monitor(calibration);
+  const std::vector<double> scores = uniform_scores(90, 27);
+  const std::uint64_t first = online.issue(30);
+  const std::uint64_t second = online.issue(60);
+  online.observe(second, std::span(scores).first(60));
+  online.observe(first, std::span(scores).last(30));
+  for (const double score : scores) monitor.observe(score);
+  EXPECT_EQ(*online.exchangeability(), monitor);
+  for (int t = 0; t < 50; ++t) online.observe(2);
+  ASSERT_TRUE(online.exchangeability()->alarm());
+  EXPECT_GT(online.exchangeability()->alarm()->row, 90U);
+  // The quantiles are those without an alarm.
+  OnlineCalibration without(calibration, {0.9}, {.false_alarm_rate = 0});
+  EXPECT_FALSE(without.exchangeability());
+  OnlineCalibration with(calibration, {0.9});
+  for (const double score : scores) {
+    ASSERT_EQ(with.quantile(0), without.quantile(0));
+    with.observe(score);
+    without.observe(score);
+  }
+  expect_error(ErrorCode::kInvalidArgument, "false-alarm rate",
+               [&] { OnlineCalibration(calibration, {0.9}, {.false_alarm_rate = 1}); });
 }
 
 TEST(OnlineBatches, RowsThatAreNeverObservedCountForNothing) {
@@ -560,21 +588,22 @@ TEST(OnlineBatches, IssuedCoverageIsKeptOnFourStreams) {
 
 // --- bytes
 
-/// States of both methods, before, while and after the window fills.
+/// States of both methods, before, while and after the window fills, with and without an alarm.
 std::vector<OnlineCalibration> some_states() {
   std::vector<OnlineCalibration> states;
   for (const OnlineMethod method : kMethods) {
     for (const int rows : {0, 1, 64, 90, 500}) {
       OnlineCalibration online(calibration_of(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
-                               {.method = method, .window_rows = 100});
+                               {.method = method, .window_rows = 100, .false_alarm_rate = rows == 64 ? 0.01 : 0.0});
       Random random(13);
       for (int t = 0; t < rows; ++t) online.observe(t % 50 == 3 ? kInfinity : 2 * random.uniform());
       states.push_back(std::move(online));
     }
     // In batches, some of them pending, with intervals that cover more than their sets.
     for (const std::uint64_t batch : {1U, 40U}) {
-      OnlineCalibration online(calibration_of(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
-                               {.method = method, .step = 0.5, .window_rows = 100});
+      OnlineCalibration online(
+          calibration_of(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
+          {.method = method, .step = 0.5, .window_rows = 100, .false_alarm_rate = batch == 40 ? 0.01 : 0.0});
       Random random(13);
       for (int t = 0; t < 12; ++t) {
         const std::uint64_t number = online.issue(batch);

@@ -10,9 +10,14 @@
 #include <vector>
 
 #include <widthwise/calibration.hpp>
+#include <widthwise/exchangeability.hpp>
 #include <widthwise/level.hpp>
 
 namespace widthwise {
+
+namespace internal {
+class WordWriter;
+}  // namespace internal
 
 /// How the quantile is updated. The numbers are stored in files and never change.
 enum class OnlineMethod {
@@ -41,6 +46,9 @@ struct OnlineOptions {
   /// thousand rows estimate a level of 0.9 to a percentage point and support levels up to 0.999; older rows say little
   /// about a drifting stream. Quantiles use 10 mean delays if that is more, because one batch may differ from the next.
   std::uint64_t window_rows = 1000;
+
+  /// Maximum probability of an alarm if the stream is exchangeable with the calibration rows, in (0, 1); 0: no alarm.
+  double false_alarm_rate = ExchangeabilityOptions{}.false_alarm_rate;
 };
 
 /// The default step of a level. Adaptive: a twentieth of alpha (or of the level, if that is smaller), which is 0.005 at
@@ -80,6 +88,10 @@ struct PendingBatch {
 /// A miss is a score above q. If alpha_t >= 1, the set {B <= q} is empty, q is -infinity and every row is a miss. The
 /// interval of an empty set is the prediction itself, so intervals may cover more than the bound counts, never less.
 ///
+/// Next to the quantiles, an ExchangeabilityMonitor tests whether the rows are still exchangeable with the calibration
+/// rows, in the order in which outcomes are observed. It never changes a quantile. Its false-alarm rate holds if that
+/// order does not depend on the outcomes.
+///
 /// Invariant: the state depends only on the calibration, the options and the sequence of calls of issue, observe and
 /// drop; splitting a call of observe into several calls for the same batch changes nothing.
 /// Thread safety: const methods may run concurrently; the others need exclusive access.
@@ -109,6 +121,10 @@ class OnlineCalibration {
 
   /// The mean delay of recent rows, weighted by age over `window_rows` rows; 0 before the first outcome.
   [[nodiscard]] double delay() const { return delay_; }
+
+  /// The test that the stream is exchangeable with the calibration rows; empty if it was switched off, and in states
+  /// that were saved before there was such a test.
+  [[nodiscard]] const std::optional<ExchangeabilityMonitor>& exchangeability() const { return exchangeability_; }
 
   /// The largest delay so far: d in the guarantee.
   [[nodiscard]] std::uint64_t longest_delay() const { return longest_delay_; }
@@ -193,6 +209,7 @@ class OnlineCalibration {
   [[nodiscard]] const Issued& pending_batch(std::uint64_t batch) const;
   [[nodiscard]] bool is_row_by_row() const;
   void check_places(std::size_t places) const;
+  void put_batches(internal::WordWriter& writer) const;
   void note_delay(std::uint64_t delay);
   void learn(std::size_t j, bool missed, bool covered);
   void keep(double score, bool sorted);
@@ -209,6 +226,7 @@ class OnlineCalibration {
   std::deque<double> scores_;                // the window, oldest first; adaptive method
   std::vector<double> sorted_;               // the same, ascending
   std::map<std::uint64_t, Issued> pending_;  // by number
+  std::optional<ExchangeabilityMonitor> exchangeability_;
 };
 
 }  // namespace widthwise

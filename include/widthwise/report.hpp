@@ -7,6 +7,7 @@
 
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/evaluation.hpp>
+#include <widthwise/exchangeability.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/model.hpp>
@@ -65,6 +66,7 @@ struct EvaluationReport {
   SeenRows seen = {};
   std::vector<std::string> features = {};
   std::vector<LevelEvaluation> levels = {};
+  std::optional<ExchangeabilityMonitor> exchangeability = {};  ///< of rows in time order
 };
 
 [[nodiscard]] std::string to_text(const EvaluationReport& report);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include <widthwise/exchangeability.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/online.hpp>
@@ -53,5 +54,13 @@ class Tracker {
   TrackOptions options_;
   std::unique_ptr<Batches> batches_;
 };
+
+/// Start a test that rows are exchangeable with the calibration rows of a model, within groups if it has groups. Throws
+/// kTooFewRows for a model without calibration rows, and as the constructor of ExchangeabilityMonitor.
+[[nodiscard]] ExchangeabilityMonitor monitor_of(const Model& model, const ExchangeabilityOptions& options = {});
+
+/// Record the next n rows in time order, with outcomes y (n). Rows without a score are skipped.
+void observe(ExchangeabilityMonitor& monitor, const Model& model, const ModelRows& rows,
+             std::span<const double> outcomes);
 
 }  // namespace widthwise

@@ -9,6 +9,7 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
+#include <widthwise/exchangeability.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/interface.hpp>
 #include <widthwise/knn.hpp>

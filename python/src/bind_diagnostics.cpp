@@ -74,7 +74,7 @@ std::pair<std::string, std::string> evaluate_rows(
     const std::optional<Integers>& groups, const std::vector<double>& levels, const Integers& searched,
     const DoubleMatrix& search_features, const std::vector<std::string>& features,
     const std::vector<std::vector<std::string>>& categories, const std::optional<ByColumn>& by,
-    const std::optional<Integers>& clusters) {
+    const std::optional<Integers>& clusters, const ExchangeabilityMonitor* exchangeability) {
   if (searched.size() != search_features.shape(0) || search_features.shape(1) != features.size() ||
       intervals.shape(2) != levels.size()) {
     throw Error(ErrorCode::kShapeMismatch, "evaluate: intervals, levels, rows to search, features and names differ");
@@ -91,6 +91,7 @@ std::pair<std::string, std::string> evaluate_rows(
   EvaluationReport report{.rows = outcomes.size(),
                           .guarantee = model != nullptr ? model->parts().guarantee : Guarantee::parse(guarantee),
                           .features = features};
+  if (exchangeability != nullptr) report.exchangeability = *exchangeability;
   if (model != nullptr) report.model = EvaluatedModel::of(*model);
   if (model != nullptr && sketch != nullptr) {
     report.seen = locked([&](const RowSketch& seen) { return seen_rows(*model, seen); }, *sketch);
@@ -220,7 +221,8 @@ void bind_diagnostics(nb::module_& module) {
   module.def("evaluate", &evaluate_rows, nb::arg("model").none(), nb::arg("sketch").none(), nb::arg("calibration_rows"),
              nb::arg("guarantee"), nb::arg("intervals"), nb::arg("outcomes"), nb::arg("predictions").none(),
              nb::arg("groups").none(), nb::arg("levels"), nb::arg("search_rows"), nb::arg("search_features"),
-             nb::arg("features"), nb::arg("categories"), nb::arg("by").none(), nb::arg("clusters").none() = nb::none());
+             nb::arg("features"), nb::arg("categories"), nb::arg("by").none(), nb::arg("clusters").none() = nb::none(),
+             nb::arg("exchangeability").none() = nb::none());
   module.def("expected_coverage", &expected_coverage, nb::arg("model").none(), nb::arg("calibration_rows"),
              nb::arg("groups").none(), nb::arg("test_rows"), nb::arg("level"), nb::arg("confidence"),
              nb::arg("guarantee") = marginal);

@@ -15,9 +15,10 @@ namespace {
 
 void construct(SharedOnline* self, const SharedCalibration& shared, const std::vector<double>& levels,
                const std::string& method, const std::optional<double>& step,
-               const std::optional<std::uint64_t>& window_rows) {
+               const std::optional<std::uint64_t>& window_rows, const std::optional<double>& false_alarm_rate) {
   OnlineOptions options{.method = online_method_of(method), .step = step};
   options.window_rows = window_rows.value_or(options.window_rows);
+  options.false_alarm_rate = false_alarm_rate.value_or(options.false_alarm_rate);
   new (self) SharedOnline(
       locked([&](const Calibration& calibration) { return OnlineCalibration(calibration, levels_of(levels), options); },
              shared));
@@ -114,6 +115,21 @@ std::pair<Vector, Cube> track(SharedOnline& shared, const Model& model, const Ta
   return std::move(room).give();
 }
 
+/// Test whether rows in time order are exchangeable with the calibration rows of the model.
+ExchangeabilityMonitor observe_in_order(const Model& model, const Table& table,
+                                        const std::optional<Doubles>& predictions,
+                                        const std::optional<Integers>& groups, const Doubles& outcomes,
+                                        const std::optional<double>& false_alarm_rate) {
+  check_outcomes(table, outcomes);
+  ExchangeabilityOptions options;
+  options.false_alarm_rate = false_alarm_rate.value_or(options.false_alarm_rate);
+  ExchangeabilityMonitor monitor = monitor_of(model, options);
+  Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& part, std::size_t first) {
+    widthwise::observe(monitor, model, part, span_of(outcomes).subspan(first, part.x.rows()));
+  });
+  return monitor;
+}
+
 std::map<std::uint64_t, std::uint64_t> pending(const SharedOnline& shared) {
   std::map<std::uint64_t, std::uint64_t> rows;
   for (const PendingBatch& batch : read<&OnlineCalibration::pending>(shared)) rows.emplace(batch.number, batch.rows);
@@ -135,9 +151,12 @@ std::vector<double> levels(const SharedOnline& shared) {
 }  // namespace
 
 void bind_online(nb::module_& module) {
+  nb::class_<ExchangeabilityMonitor>(module, "ExchangeabilityMonitor");
+  module.def("observe_in_order", &observe_in_order, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
+             nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("false_alarm_rate").none());
   nb::class_<SharedOnline>(module, "OnlineCalibration")
       .def("__init__", &construct, nb::arg("calibration"), nb::arg("levels"), nb::arg("method"), nb::arg("step").none(),
-           nb::arg("window_rows").none())
+           nb::arg("window_rows").none(), nb::arg("false_alarm_rate").none())
       .def("issue", &issue, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none())
       .def("observe", &observe, nb::arg("batch"), nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
            nb::arg("outcomes"))

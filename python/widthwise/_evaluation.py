@@ -29,6 +29,10 @@ class Evaluation(PrintedReport):
       ``worst_slab``, ``weakest``, ``weak_places``, ``by_width``, ``by_group``, ``by_feature`` and, if requested,
       ``by``
 
+    - ``exchangeability``: with ``in_order=True``, a dict with ``false_alarm_rate``, ``rows``, ``alarm`` (None, or a dict
+      with ``row``, counted from 1, and ``errors``, "larger" or "smaller"), ``log_martingale``,
+      ``highest_log_martingale`` and ``text``
+
     All weak places, here and in the report, come from one test: if coverage is the same everywhere, the probability
     that any place is called weak is at most 1%.
     """
@@ -118,9 +122,16 @@ def evaluate(
     levels: list[float],
     weights: Floats | None = None,
     clusters: Any = None,
+    false_alarm_rate: float | None = None,
     by: By | None = None,
 ) -> Evaluation:
-    """Evaluate a model; weak places are searched in the features that it was fitted with."""
+    """Evaluate a model; weak places are searched in the features that it was fitted with.
+
+    With a false-alarm rate, the rows are in time order and tested for exchangeability with the calibration rows.
+    """
+    exchangeability = None
+    if false_alarm_rate is not None:
+        exchangeability = _core.observe_in_order(model, table, y_pred, groups, outcomes, false_alarm_rate)
     if model.clustered and not model.calibration_clusters:
         clusters = None  # without calibration rows there is no verdict to count them for
     if groups is not None:
@@ -135,6 +146,7 @@ def evaluate(
         predictions=predictions,
         groups=groups,
         clusters=clusters,
+        exchangeability=exchangeability,
         categories=model.categories,
         by=by,
     )
@@ -152,6 +164,7 @@ def _evaluate(
     groups: Any = None,
     guarantee: str = "marginal",
     clusters: Any = None,
+    exchangeability: _core.ExchangeabilityMonitor | None = None,
     categories: list[list[str]] | None = None,
     by: By | None = None,
 ) -> Evaluation:
@@ -172,5 +185,6 @@ def _evaluate(
         categories or [],
         by,
         clusters,
+        exchangeability,
     )
     return Evaluation(report, text)

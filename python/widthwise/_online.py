@@ -74,6 +74,9 @@ class OnlinePredictor(HasModel):
     window_rows : int, optional
         Recent rows used for the quantiles of "adaptive" and for `recent_coverage`; 1000 by default. Quantiles use ten
         batches if these have more rows.
+    false_alarm_rate : float, default=0.01
+        Maximum probability that `alarm` is ever set for a stream that is exchangeable with the calibration rows. 0 for
+        no alarm.
 
     Examples
     --------
@@ -100,6 +103,7 @@ class OnlinePredictor(HasModel):
         method: str = "adaptive",
         step: float | None = None,
         window_rows: int | None = None,
+        false_alarm_rate: float = 0.01,
     ) -> None:
         if not isinstance(predictor, Predictor):
             self._regressor = predictor._as_it_is()
@@ -112,7 +116,12 @@ class OnlinePredictor(HasModel):
         levels = levels_of(confidence_level, model.levels)
         rows = None if window_rows is None else whole(window_rows, "window_rows", minimum=1)
         self._online = _core.OnlineCalibration(
-            model.calibration, levels, word(method, "method"), None if step is None else real(step, "step"), rows
+            model.calibration,
+            levels,
+            word(method, "method"),
+            None if step is None else real(step, "step"),
+            rows,
+            real(false_alarm_rate, "false_alarm_rate"),
         )
 
     def _inputs(self, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
@@ -285,6 +294,26 @@ class OnlinePredictor(HasModel):
     def fixed_coverage(self) -> list[float]:
         """Coverage that the original calibration would have had, per level."""
         return self._measured("fixed_coverage")
+
+    @property
+    def alarm(self) -> dict[str, Any] | None:
+        """The alarm that rows stopped being exchangeable with the calibration rows; None if there was none.
+
+        A dict with ``row``, counted from 1 in the order in which outcomes were observed, and ``errors``, "larger" or
+        "smaller" than those of the calibration rows. The probability that an alarm is ever raised for an exchangeable
+        stream is at most `false_alarm_rate`, provided that the order of the outcomes does not depend on their values.
+        """
+        state = self.exchangeability
+        return None if state is None else state["alarm"]
+
+    @property
+    def exchangeability(self) -> dict[str, Any] | None:
+        """The test behind `alarm`; None if it is switched off or the state was saved by a version without it.
+
+        A dict with ``false_alarm_rate``, ``rows``, ``alarm``, ``log_martingale``, ``highest_log_martingale`` and
+        ``text``. The alarm is raised when the logarithm of the martingale reaches ``log(1 / false_alarm_rate)``.
+        """
+        return self._online.report()["exchangeability"]
 
     def _measured(self, name: str) -> list[float]:
         return [level[name] for level in self._online.report()["levels"]]

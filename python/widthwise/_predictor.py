@@ -17,7 +17,7 @@ from ._evaluation import Evaluation, evaluate
 from ._groups import column_of, for_prediction
 from ._intervals import interval_frame
 from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, load_model
-from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
+from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of, real
 from ._tables import Floats
 
 if TYPE_CHECKING:
@@ -176,6 +176,8 @@ class Predictor(HasModel):
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        in_order: bool = False,
+        false_alarm_rate: float = 0.01,
         by: Any = None,
     ) -> Evaluation:
         """Measure coverage and width on rows that the model has not seen.
@@ -192,6 +194,11 @@ class Predictor(HasModel):
             by default they are the column of X that the model was fitted with.
         by : array-like or str, optional
             Labels or numbers to test coverage by, or the name of their column in X. The column need not be a feature.
+        in_order : bool, default=False
+            The rows are in time order: also report, as ``exchangeability``, at which row they stopped being
+            exchangeable with the calibration rows.
+        false_alarm_rate : float, default=0.01
+            Maximum probability of an alarm for rows that are exchangeable with the calibration rows.
         """
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
@@ -201,7 +208,8 @@ class Predictor(HasModel):
         ratios = self._weights(X, weights, table.rows)
         numbers = self._groups(X, groups, table.rows)
         blocks = cluster_numbers(cluster_column_of(self._model, X, clusters), table.rows)
-        evaluation = evaluate(self._model, table, predictions, numbers, outcomes, levels, ratios, blocks, tested)
+        rate = real(false_alarm_rate, "false_alarm_rate") if in_order else None
+        evaluation = evaluate(self._model, table, predictions, numbers, outcomes, levels, ratios, blocks, rate, tested)
         if seen := evaluation["seen"]:
             warnings.warn(seen["text"], UserWarning, stacklevel=2)
         return evaluation

@@ -580,6 +580,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        in_order: bool = False,
+        false_alarm_rate: float = 0.01,
         by: Any = None,
     ) -> Evaluation:
         """Measure coverage and width on rows the model was not fitted on, with a verdict. The verdict on a model with
@@ -596,6 +598,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Labels of the groups of the rows, if the calibration has groups; see `predict_interval`.
         by : array-like or str, optional
             Labels or numbers to test coverage by, or the name of their column in X. The column need not be a feature.
+        in_order : bool, default=False
+            The rows are in time order: also report, as ``exchangeability``, at which row they stopped being
+            exchangeable with the calibration rows.
+        false_alarm_rate : float, default=0.01
+            Maximum probability of an alarm for rows that are exchangeable with the calibration rows.
 
         Returns
         -------
@@ -616,6 +623,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             groups=groups,
             weights=weights,
             clusters=clusters,
+            in_order=in_order,
+            false_alarm_rate=false_alarm_rate,
             by=tested,
         )
 

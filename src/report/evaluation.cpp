@@ -234,6 +234,9 @@ std::string to_text(const EvaluationReport& report) {
   text += count_of(report.rows, "row") + "\n";
   if (verdict) text.append("\n").append(internal::wrapped(verdict->headline)).append("\n");
   for (std::size_t j = 0; j < report.levels.size(); ++j) text += level_text(report, j);
+  if (report.exchangeability) {
+    text.append("\n").append(internal::wrapped(report.exchangeability->summary())).append("\n");
+  }
   if (!verdict) return text;
   text += "\nWhat to do:\n";
   for (const internal::Advice& advice : verdict->advice) {
@@ -249,6 +252,7 @@ std::string to_json(const EvaluationReport& report, NonFinite non_finite) {
   json["guarantee"] = json_of(report.guarantee);
   json["seen"] = seen_json(report.seen);
   json["verdict"] = verdict_json(report);
+  if (report.exchangeability) json["exchangeability"] = json_of(report.exchangeability);
   json["levels"] = Json::array();
   for (std::size_t j = 0; j < report.levels.size(); ++j) json["levels"].push_back(level_json(report, j));
   return internal::dump(json, non_finite);

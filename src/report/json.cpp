@@ -86,8 +86,25 @@ Json json_of(const OnlineCalibration& online) {
     levels.push_back({{"level", online.levels()[j].value()}, {"step", online.step(j)}});
     levels.back().update(json_of(online.coverage(j)));
   }
-  return {{"method", name_of(online.method())}, {"window_rows", online.window_rows()},     {"rows", online.rows()},
-          {"pending", online.rows_pending()},   {"longest_delay", online.longest_delay()}, {"levels", levels}};
+  return {{"method", name_of(online.method())},
+          {"window_rows", online.window_rows()},
+          {"rows", online.rows()},
+          {"pending", online.rows_pending()},
+          {"longest_delay", online.longest_delay()},
+          {"levels", levels},
+          {"exchangeability", json_of(online.exchangeability())}};
+}
+
+Json json_of(const std::optional<ExchangeabilityMonitor>& test) {
+  if (!test) return nullptr;
+  Json alarm = nullptr;
+  if (test->alarm()) alarm = {{"row", test->alarm()->row}, {"errors", test->alarm()->larger ? "larger" : "smaller"}};
+  return {{"false_alarm_rate", test->false_alarm_rate()},
+          {"rows", test->rows()},
+          {"alarm", alarm},
+          {"log_martingale", test->log_martingale()},
+          {"highest_log_martingale", test->highest_log_martingale()},
+          {"text", test->summary()}};
 }
 
 std::string with_guarantee(const Guarantee& guarantee) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json json_of(const std::vector<Bin>& bins);
 [[nodiscard]] Json json_of(const OnlineCalibration& online);
 [[nodiscard]] Json json_of(const OnlineCoverage& coverage);
+/// null if there is no test.
+[[nodiscard]] Json json_of(const std::optional<ExchangeabilityMonitor>& test);
 /// "marginal", or the confidence as a number.
 [[nodiscard]] Json json_of(const Guarantee& guarantee);
 

@@ -133,6 +133,10 @@ void add_stream(Lines& lines, const OnlineCalibration& online) {
                   percent(internal::share(coverage.recent_covered, coverage.recent_rows)) + " of the last " +
                   count_of(coverage.recent_rows, "row"));
   }
+  if (!online.exchangeability()) return;
+  const std::optional<ExchangeabilityAlarm>& alarm = online.exchangeability()->alarm();
+  lines.add("  alarm", alarm ? "at row " + count(alarm->row) + ": rows stopped being exchangeable with the calibration"
+                             : std::string("none"));
 }
 
 Json levels_json(const ModelParts& parts) {

@@ -60,7 +60,12 @@ std::string to_text(const TrackReport& report) {
     if (online.rows_pending() > 0) text += "; " + count_of(online.rows_pending(), "row") + " pending";
     text += ".\n";
   }
-  return online.rows() > 0 ? text + "\n" + coverage_table(report) : text;
+  if (online.rows() == 0) return text;
+  text.append("\n").append(coverage_table(report));
+  if (online.exchangeability()) {
+    text.append("\n").append(internal::wrapped(online.exchangeability()->summary())).append("\n");
+  }
+  return text;
 }
 
 std::string to_json(const TrackReport& report) {
@@ -81,7 +86,8 @@ std::string to_json(const TrackReport& report) {
                          {"added", report.added},
                          {"method", stream["method"]},
                          {"window_rows", stream["window_rows"]},
-                         {"levels", stream["levels"]}});
+                         {"levels", stream["levels"]},
+                         {"exchangeability", stream["exchangeability"]}});
 }
 
 }  // namespace widthwise

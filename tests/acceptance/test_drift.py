@@ -4,6 +4,7 @@ The level and the stream are fixed, and no setting of the method was chosen on t
 """
 
 import json
+import random
 
 import pytest
 
@@ -44,3 +45,21 @@ def test_the_long_run_keeps_the_level_where_a_fixed_calibration_does_not(bikes, 
     # The fixed intervals are those of predict.
     evaluated = run("evaluate", model, stream, "--level", LEVEL, "--json")["levels"][0]
     assert found["fixed_coverage"] == pytest.approx(evaluated["coverage"]["share"], abs=1e-9)
+
+
+def test_the_alarm_is_raised_by_date_and_not_in_random_order(bikes, run, tmp_path):
+    model, stream = bikes
+    alarm = run("evaluate", model, stream, "--in-order", "--json")["exchangeability"]["alarm"]
+    print(f"alarm at row {alarm['row']}, errors {alarm['errors']}")
+    assert alarm["errors"] == "larger" and alarm["row"] < 2000
+    # Calibration rows and new rows of the whole period in random order are exchangeable.
+    lines = stream.read_text().splitlines()
+    rows = lines[1:]
+    random.Random(0).shuffle(rows)
+    half = len(rows) // 2
+    for name, part in {"calibrate": rows[:half], "new": rows[half:]}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *part]) + "\n")
+    shuffled = tmp_path / "shuffled.safetensors"
+    run("calibrate", model, tmp_path / "calibrate.csv", "--replace", "-o", shuffled)
+    found = run("evaluate", shuffled, tmp_path / "new.csv", "--in-order", "--json")["exchangeability"]
+    assert found["alarm"] is None and found["rows"] == len(rows) - half

@@ -243,3 +243,36 @@ def test_infinite_outcomes_are_refused(homes, stream, tmp_path):
     message = homes.fails(1, "track", "homes.safetensors", tmp_path / "bad.parquet", "-o", tmp_path / "x.csv")
     assert "row 4322: 'price' is infinite" in message
     assert not (tmp_path / "x.csv").exists()
+
+
+def test_the_alarm_is_raised_after_the_change_and_resumed(homes, stream, tmp_path):
+    whole = homes.ok("track", "homes.safetensors", "stream.csv", "-o", tmp_path / "out.csv", "--json").json
+    found = whole["exchangeability"]
+    assert found["alarm"]["errors"] == "larger" and 2000 < found["alarm"]["row"] < 2200
+    one, two = tmp_path / "one.safetensors", tmp_path / "two.safetensors"
+    text = homes.ok("track", "homes.safetensors", "stream_1.csv", "-o", tmp_path / "1.csv", "--save", one).out
+    row = found["alarm"]["row"]
+    assert f"Alarm at row {row:,}: rows stopped being exchangeable with the calibration rows" in text
+    resumed = homes.ok("track", one, "stream_2.csv", "-o", tmp_path / "2.csv", "--save", two, "--json").json
+    assert resumed["exchangeability"] == found
+    assert homes.ok("inspect", two, "--json").json["online"]["exchangeability"] == found
+    assert f"at row {row:,}" in homes.ok("inspect", two).out
+    message = homes.fails(2, "track", one, "stream_2.csv", "--false-alarm-rate", "0.1", "-o", tmp_path / "2.csv")
+    assert message.startswith("widthwise track: --false-alarm-rate: ") and "--restart" in message
+    off = homes.ok("track", "homes.safetensors", "stream.csv", "--false-alarm-rate", 0, "-o", tmp_path / "out.csv")
+    assert "exchangeable" not in off.out
+    assert "expected a false-alarm rate between 0 and 1" in homes.fails(
+        2, "track", "homes.safetensors", "stream.csv", "--false-alarm-rate", "2", "-o", tmp_path / "out.csv"
+    )
+
+
+def test_a_table_in_order_is_evaluated_as_a_stream(homes, stream, tmp_path):
+    tracked = homes.ok("track", "homes.safetensors", "stream.csv", "-o", tmp_path / "out.csv", "--json").json
+    report = homes.ok("evaluate", "homes.safetensors", "stream.csv", "--in-order", "--json").json
+    assert report["exchangeability"] == tracked["exchangeability"]
+    text = homes.ok("evaluate", "homes.safetensors", "stream.csv", "--in-order").out
+    assert f"Alarm at row {report['exchangeability']['alarm']['row']:,}: " in text
+    write(stream.slice(0, 2000), tmp_path / "quiet.csv")
+    assert "No alarm: " in homes.ok("evaluate", "homes.safetensors", tmp_path / "quiet.csv", "--in-order").out
+    assert "exchangeability" not in homes.ok("evaluate", "homes.safetensors", "stream.csv", "--json").json
+    assert "--in-order" in homes.fails(2, "evaluate", "homes.safetensors", "stream.csv", "--false-alarm-rate", "0.1")
