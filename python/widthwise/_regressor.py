@@ -14,11 +14,19 @@ from typing import Any
 import numpy as np
 
 try:
+    from sklearn import get_config
     from sklearn.base import BaseEstimator, RegressorMixin, clone
     from sklearn.model_selection import KFold, check_cv
     from sklearn.utils import _safe_indexing, check_random_state, get_tags
+    from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
     from sklearn.utils.parallel import Parallel, delayed
-    from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
+    from sklearn.utils.validation import (
+        _check_method_params,
+        check_array,
+        check_consistent_length,
+        check_is_fitted,
+        validate_data,
+    )
 except ImportError as error:
     raise ImportError(
         "WidthwiseRegressor needs scikit-learn 1.6 or later: pip install 'widthwise[sklearn]'; "
@@ -205,6 +213,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights: Any = None,
         clusters: Any = None,
         time: Any = None,
+        **fit_params: Any,
     ) -> WidthwiseRegressor:
         """Fit estimator, localizer and calibration.
 
@@ -240,6 +249,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Times of the rows: numbers, ``datetime64`` or text such as 2024-01-31. The latest rows calibrate, the latest
             of the others are the hold-out, and folds are blocks of time. Rows ordered in time are rarely exchangeable,
             so the coverage of later rows is not guaranteed: measure it with `evaluate`.
+        **fit_params
+            Further parameters for ``fit`` of the estimator. Each fold and the final fit get their rows of values with one
+            element per row. With metadata routing of scikit-learn, those that the estimator requests.
 
         Returns
         -------
@@ -247,15 +259,36 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             This one.
         """
         fitted = self._as_it_is()
-        fitted._fit(X, y, y_pred, y_pred_cv, groups, weights, clusters, time)
+        fitted._fit(X, y, y_pred, y_pred_cv, groups, weights, clusters, time, fitted._routed(fit_params))
         with self._lock():
             parameters = {name: value for name, value in dict(vars(self)).items() if not name.endswith("_")}
             learnt = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
             self.__dict__ = parameters | learnt  # one assignment, so that no thread sees half of it
         return self
 
+    def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters for ``fit`` of the estimator."""
+        if not fit_params:
+            return {}
+        if self.estimator is None or self._is_prefit():
+            raise ValueError(
+                f"{', '.join(sorted(fit_params))}: parameters for fit of the estimator, but there is no estimator to fit"
+            )
+        if not get_config()["enable_metadata_routing"]:
+            return fit_params
+        return dict(process_routing(self, "fit", **fit_params).estimator.fit)
+
     def _fit(
-        self, X: Any, y: Any, y_pred: Any, y_pred_cv: Any, groups: Any, weights: Any, clusters: Any, time: Any
+        self,
+        X: Any,
+        y: Any,
+        y_pred: Any,
+        y_pred_cv: Any,
+        groups: Any,
+        weights: Any,
+        clusters: Any,
+        time: Any,
+        fit_params: dict[str, Any],
     ) -> None:
         target = _tables.name_of(y, "y")
         group = groups if isinstance(groups, str) else _tables.name_of(groups, "")
@@ -308,7 +341,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
             model = localizer._model
         else:
-            model = self._fit_estimator(X, features, y, share, seed, localizer, options, labels, ratios, blocks)
+            model = self._fit_estimator(
+                X, features, y, share, seed, localizer, options, labels, ratios, blocks, fit_params
+            )
         if model.needs_predictions and hasattr(self, "n_features_in_"):
             model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
         self.predictor_ = Predictor._of(model)
@@ -384,17 +419,19 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups: Groups | None,
         weights: Floats | None,
         blocks: Blocks,
+        fit_params: dict[str, Any],
     ) -> _core.Model:
         """Cross-fit the estimator, train on its out-of-sample errors and calibrate with the remaining rows."""
         rows, held = _split(len(y), share, seed, blocks)
         fit_X, fit_y, fit_blocks = _rows_of(X, rows), y[rows], blocks.take(rows)
+        fit_params = _check_method_params(X, fit_params, rows)
         cv = self.cv
         if isinstance(cv, Integral):
             folds = self._folds(len(rows))
             cv = fit_blocks.folds(folds, seed) if blocks else KFold(folds, shuffle=True, random_state=seed)
         logger.info("cross-fitting the estimator on %d rows", len(rows))
-        predicted, predictions = self._cross_fit(fit_X, fit_y, cv, fit_blocks)
-        self.estimator_ = clone(self.estimator).fit(fit_X, fit_y)
+        predicted, predictions = self._cross_fit(fit_X, fit_y, cv, fit_blocks, fit_params)
+        self.estimator_ = clone(self.estimator).fit(fit_X, fit_y, **fit_params)
 
         localizer._fit(
             _tables.read_features(_rows_of(fit_X, predicted), self.categorical_features),
@@ -423,7 +460,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model.calibrate(core, held_table, held_pred, numbers, y[held], first_row, None, labels, ratios, clusters)
         return model.with_calibration(core, model.sketch(held_table, y[held]))
 
-    def _cross_fit(self, X: Any, y: Floats, cv: Any, blocks: Blocks) -> tuple[Any, Floats]:
+    def _cross_fit(
+        self, X: Any, y: Floats, cv: Any, blocks: Blocks, fit_params: dict[str, Any]
+    ) -> tuple[Any, Floats]:
         """The rows in a test fold, ascending, and their predictions by an estimator that was not fitted on them.
 
         A splitter may leave rows out of all test folds, as TimeSeriesSplit does with the first rows. Of several
@@ -431,7 +470,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
 
         def fold(train: Any, test: Any) -> Floats:
-            estimator = clone(self.estimator).fit(_rows_of(X, train), y[train])
+            params = _check_method_params(X, fit_params, train)
+            estimator = clone(self.estimator).fit(_rows_of(X, train), y[train], **params)
             return self._predictions(estimator, _rows_of(X, test))
 
         try:
@@ -690,6 +730,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             for name, value in parameters.items()
         }
         return type(self)(**copies)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """The metadata that `fit` uses itself, and that it passes to the estimator."""
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        if self.estimator is not None:
+            router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        return router
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
