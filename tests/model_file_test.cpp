@@ -228,7 +228,7 @@ Model golden_model() {
 /// The model of golden/model-2.safetensors: the same, in the middle of a stream.
 Model golden_online_model() {
   const Model model = golden_model();
-  OnlineCalibration online(model.parts().calibration, {0.8, 0.9}, {.window_rows = 50});
+  OnlineCalibration online(model.parts().calibration, {0.8, 0.9}, {.window_rows = 50, .false_alarm_rate = 0});
   const examples::Table table(80, 3, 34);
   const std::size_t n = table.rows();
   std::vector<double> unused(5 * n);
@@ -325,16 +325,19 @@ Model clustered_model() {
   return model.with_calibration(std::move(calibration));
 }
 
-fs::path golden_state() { return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / "online-2.bin"; }
+fs::path golden_state(int format) {
+  return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / fmt::format("online-{}.bin", format);
+}
 
-/// The state of golden/online-2.bin: a stream in batches, one of which is pending in part.
-OnlineCalibration golden_batches() {
+/// The state of golden/online-2.bin: a stream in batches, one of which is pending in part. That of golden/online-3.bin
+/// has an alarm as well.
+OnlineCalibration golden_batches(double false_alarm_rate = 0) {
   Random random(36);
   Calibration calibration;
   std::vector<double> scores(60);
   for (double& score : scores) score = random.uniform();
   calibration.add(0, scores);
-  OnlineCalibration online(calibration, {0.8, 0.9}, {.window_rows = 50});
+  OnlineCalibration online(calibration, {0.8, 0.9}, {.window_rows = 50, .false_alarm_rate = false_alarm_rate});
   for (int day = 0; day < 6; ++day) {
     const std::uint64_t batch = online.issue(30);
     for (double& score : scores) score = static_cast<double>(1 + day) * random.uniform();
@@ -347,7 +350,10 @@ OnlineCalibration golden_batches() {
 
 /// Written once, when the format was new, and never changed: it represents existing files.
 TEST(ModelFile, DISABLED_WriteTheGoldenStateOfBatches) {
-  internal::write_file_atomically(golden_state(), golden_batches().serialise());
+  internal::write_file_atomically(golden_state(2), golden_batches().serialise());
+}
+TEST(ModelFile, DISABLED_WriteTheGoldenStateWithAnAlarm) {
+  internal::write_file_atomically(golden_state(3), golden_batches(0.01).serialise());
 }
 TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat4) { save(golden_guaranteed_model(), golden_file(4)); }
 
@@ -687,7 +693,7 @@ TEST(ModelFile, AGuaranteeIsMarginalOrAConfidence) {
 }
 
 TEST(ModelFile, TheGoldenStateOfBatchesIsReadForEver) {
-  const std::vector<std::byte> bytes = internal::read_file(golden_state());
+  const std::vector<std::byte> bytes = internal::read_file(golden_state(2));
   ASSERT_LT(bytes.size(), 4'000U);
   const OnlineCalibration online = OnlineCalibration::deserialise(bytes);
   EXPECT_EQ(online.serialise(), bytes);
@@ -697,6 +703,22 @@ TEST(ModelFile, TheGoldenStateOfBatchesIsReadForEver) {
   EXPECT_EQ(online.rows_pending(), 15U);
   EXPECT_EQ(online.longest_delay(), 30U);
   EXPECT_EQ(online.coverage(1).covered, 80U);
+  EXPECT_FALSE(online.exchangeability());
+}
+
+TEST(ModelFile, TheGoldenStateWithAnAlarmIsReadForEver) {
+  const std::vector<std::byte> bytes = internal::read_file(golden_state(3));
+  ASSERT_LT(bytes.size(), 8'000U);
+  const OnlineCalibration online = OnlineCalibration::deserialise(bytes);
+  EXPECT_EQ(online.serialise(), bytes);
+  ASSERT_TRUE(online.exchangeability());
+  const ExchangeabilityMonitor& test = *online.exchangeability();
+  const OnlineCalibration again = golden_batches(0.01);
+  EXPECT_NEAR(test.log_martingale(), again.exchangeability()->log_martingale(), 1e-9);
+  ASSERT_TRUE(test.alarm());
+  EXPECT_EQ(test.alarm()->row, again.exchangeability()->alarm()->row);
+  EXPECT_TRUE(test.alarm()->larger);
+  EXPECT_EQ(test.rows(), 170U);
 }
 
 TEST(ModelFile, Format2HasAStreamAndFormat1HasNone) {

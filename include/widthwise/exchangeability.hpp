@@ -50,8 +50,8 @@ class ExchangeabilityMonitor {
   /// the bets resolve.
   static constexpr std::size_t kMaxMarks = 4096;
 
-  /// Throws kInvalidArgument for a false-alarm rate outside (0, 1) and for a calibration with weights or clusters, whose
-  /// rows are not exchangeable with the stream.
+  /// Throws kInvalidArgument for a false-alarm rate outside (0, 1) and for a calibration with weights or clusters,
+  /// whose rows are not exchangeable with the stream.
   explicit ExchangeabilityMonitor(const Calibration& calibration, const ExchangeabilityOptions& options = {});
 
   /// Record the score of the next row. Returns its p-value, small for a large score; NaN for a row of a group without

@@ -290,7 +290,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         time: Any,
         fit_params: dict[str, Any],
     ) -> None:
-        target = _tables.name_of(y, "y")
+        options: dict[str, Any] = {"target": _tables.name_of(y, "y"), "prediction": "y_pred"}
         group = groups if isinstance(groups, str) else _tables.name_of(groups, "")
         if isinstance(groups, str):
             groups = X[groups]
@@ -312,13 +312,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         localizer = self._new_localizer(seed)
         base_options = option_texts(self.base_options, "base_options")
         blocks = Blocks.of(clusters, time, n, features.table.names)
-        options: dict[str, Any] = {"target": target, "prediction": "y_pred"}
         if labels is not None:
             options["group"] = group or unused("group", features.table.names)
         if ratios is not None:
             options["weight"] = weight or unused("weight", features.table.names)
         self.estimator_ = None
-
         if y_pred is not None or y_pred_cv is not None or self._is_prefit():
             options |= {"groups": labels, "weights": ratios, "blocks": blocks}
             model = self._fit_to_predictions(X, features, y, share, localizer, options, y_pred, y_pred_cv)
@@ -460,9 +458,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model.calibrate(core, held_table, held_pred, numbers, y[held], first_row, None, labels, ratios, clusters)
         return model.with_calibration(core, model.sketch(held_table, y[held]))
 
-    def _cross_fit(
-        self, X: Any, y: Floats, cv: Any, blocks: Blocks, fit_params: dict[str, Any]
-    ) -> tuple[Any, Floats]:
+    def _cross_fit(self, X: Any, y: Floats, cv: Any, blocks: Blocks, fit_params: dict[str, Any]) -> tuple[Any, Floats]:
         """The rows in a test fold, ascending, and their predictions by an estimator that was not fitted on them.
 
         A splitter may leave rows out of all test folds, as TimeSeriesSplit does with the first rows. Of several

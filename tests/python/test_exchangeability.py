@@ -106,5 +106,13 @@ def test_groups_are_compared_with_their_own_rows():
     assert wrong["exchangeability"]["alarm"]["row"] < 100
 
 
+def test_a_calibration_with_weights_is_refused():
+    X, y = rows_of(1000, 0)
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False)
+    model.fit(X, y, weights=np.where(X[:, 0] > 2, 2.0, 1.0))
+    with pytest.raises(ValueError, match="the calibration has weights"):
+        model.evaluate(X, y, weights=np.ones(1000), in_order=True)
+
+
 def test_the_document_shows_what_is_printed():
     assert markdown.differences(Path(__file__).parents[2] / "docs/drift.md") == []
