@@ -136,6 +136,7 @@ void EvaluatedTable::add_bounds(std::span<const double> outcomes, MatrixView low
 }
 
 CalibrationRanks EvaluatedTable::ranks(const Level& level) const {
+  if (model_.cross_calibrated()) return CalibrationRanks::of_folds(level, model_.fold_rows());
   const ModelParts& parts = model_.parts();
   return CalibrationRanks::of(parts.calibration, level, groups_, parts.guarantee, parts.pool_groups);
 }
@@ -150,7 +151,7 @@ std::vector<CoverageSpread> EvaluatedTable::expected() const {
   const double confidence = 1 - (1 - kVerdictConfidence) / static_cast<double>(counted_levels_.size());
   std::vector<CoverageSpread> expected;
   for (const Level& level : counted_levels_) {
-    expected.push_back(expected_coverage(ranks(level), outcomes_.size(), confidence));
+    expected.push_back(expected_coverage(level, ranks(level), outcomes_.size(), confidence));
   }
   return expected;
 }

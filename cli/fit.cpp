@@ -85,13 +85,15 @@ void require_folder_of(const std::filesystem::path& file) {
 }
 
 void warn_of_small_calibration(const Model& model) {
-  if (model.parts().calibration.rows_kept() == 0) {
+  if (model.calibration_rows() == 0) {
     warn_of_no_calibration(model);
     return;
   }
   for (const Level& level : model.parts().levels) {
     const std::string text = infinite_warning(model, level);
-    if (!text.empty()) warn(text + "; add rows with 'widthwise calibrate'");
+    if (!text.empty()) {
+      warn(text + (model.cross_calibrated() ? "; fit with more rows" : "; add rows with 'widthwise calibrate'"));
+    }
   }
 }
 
@@ -119,6 +121,11 @@ void check_arguments(const FitArguments& arguments) {
     throw Error(ErrorCode::kInvalidArgument,
                 "--calibration-size: rows with cross-validated predictions (--cv-prediction) calibrate nothing; leave "
                 "it out, and run 'widthwise calibrate' with rows predicted by the deployed model");
+  }
+  if (arguments.options.calibration == CalibrationMethod::kCross && arguments.calibration_size_given) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "--calibration-size: with --calibration cross, every row calibrates the model of its fold; leave it out");
   }
   if (arguments.options.pool_groups != 0 && arguments.columns.group.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "--pool-groups pools small groups; give their column with --group COL");

@@ -16,7 +16,7 @@ constexpr const char* kPredictionColumn = "prediction";
 
 IntervalColumns::IntervalColumns(const Model& model, const std::vector<Level>& levels,
                                  std::optional<std::uint64_t> batch)
-    : with_predictions_(!model.needs_predictions()), batch_(batch), infinite_(levels.size()) {
+    : with_predictions_(model.prediction_columns().size() != 1), batch_(batch), infinite_(levels.size()) {
   if (with_predictions_) names_.emplace_back(kPredictionColumn);
   for (const Level& level : levels) {
     names_.push_back("lower_" + level.to_string());

@@ -38,7 +38,7 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
   for (std::size_t j = 0; j < levels.size(); ++j) {
     if (added.infinite()[j] == 0) continue;
     if (const std::string text = infinite_warning(model, levels[j]); !text.empty()) {
-      warn(text + "; add rows with 'widthwise calibrate'");
+      warn(text + (model.cross_calibrated() ? "; fit with more rows" : "; add rows with 'widthwise calibrate'"));
     } else if (!model.grouped()) {
       warn(fmt::format(
           "{} of level {}{} infinite: the prediction is missing, or its score is outside the calibrated scores",
@@ -53,7 +53,7 @@ void warn_of_infinite(const Model& model, const QuantileColumns& quantiles) {
     if (quantiles.infinite()[j] == 0 || !model.uncalibrated().empty()) continue;
     const Level& probability = quantiles.probabilities()[j];
     const std::uint64_t needed = parts.guarantee.min_rows(std::max(probability, probability.complement()));
-    const std::uint64_t rows = parts.calibration.units();
+    const std::uint64_t rows = model.calibration_rows();
     warn(fmt::format(
         "quantile {} is infinite in {}{}", probability.to_string(), count_of(quantiles.infinite()[j], "row"),
         rows < needed

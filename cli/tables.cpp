@@ -66,7 +66,7 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
   const ModelParts& parts = model.parts();
   std::vector<NeededColumn> needed;
   for (const std::string& name : parts.features) needed.push_back({name, kNeeded});
-  if (model.needs_predictions()) needed.push_back({parts.prediction, ", which holds the predictions"});
+  for (const std::string& name : model.prediction_columns()) needed.push_back({name, ", which holds predictions"});
   if (!parts.group.empty()) needed.push_back({parts.group, ", which holds the groups"});
   if (model.needs_weights()) needed.push_back({parts.weight, ", which holds the weights"});
   needed.insert(needed.end(), others.begin(), others.end());
@@ -200,7 +200,8 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     columns_.push_back({name, static_cast<std::size_t>(found - selected.begin()), {}});
     if (found == selected.end()) selected.push_back(name);
   };
-  if (model.needs_predictions()) want(parts.prediction);
+  for (const std::string& name : model.prediction_columns()) want(name);
+  prediction_count_ = columns_.size();
   if (model.needs_weights()) want(parts.weight);
   for (const auto& name : numbers) want(name);
   std::vector<SelectedColumn> columns;
@@ -232,6 +233,10 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
     column.values.resize(numbers.rows());
     for (std::size_t i = 0; i < numbers.rows(); ++i) column.values[i] = numbers(i, column.place);
   }
+  predictions_.clear();
+  for (std::size_t i = 0; i < numbers.rows() && prediction_count_ > 1; ++i) {
+    for (std::size_t k = 0; k < prediction_count_; ++k) predictions_.push_back(columns_[k].values[i]);
+  }
   if (model_.needs_weights()) {
     require_weights(column(model_.parts().weight), file_, model_.parts().weight, batch_.first_row());
   }
@@ -262,7 +267,7 @@ ModelRows ModelTable::rows() const {
   const MatrixView numbers = batch_.numbers();
   ModelRows rows;
   rows.x = {numbers.data(), numbers.rows(), model_.parts().features.size(), numbers.stride()};
-  if (model_.needs_predictions()) rows.predictions = columns_.front().values;
+  if (prediction_count_ > 0) rows.predictions = prediction_count_ == 1 ? columns_.front().values : predictions_;
   rows.groups = groups_;
   rows.clusters = clusters_;
   if (use_ == RowUse::kCalibrate) rows.labels = &labels_;

@@ -144,7 +144,9 @@ class ModelTable {
   TableBatch batch_;
   std::uint64_t rows_read_ = 0;
   std::size_t more_ = 0;
-  std::vector<Column> columns_;  // the predictions, if the model needs them, and the requested numbers
+  std::size_t prediction_count_ = 0;
+  std::vector<double> predictions_;  // of the folds, row by row, if there are several columns of predictions
+  std::vector<Column> columns_;      // the predictions, if the model needs them, and the requested numbers
 };
 
 /// Load a model and replace its guarantee if one is given.

@@ -239,6 +239,17 @@ void ConformalRule::intervals(const PredictionRows& rows, MatrixView scores, Mut
                   [&](std::size_t first, std::size_t count) { return scores.slice(first, count); });
 }
 
+double ConformalRule::bound(double prediction, std::span<const double> parameters, double score, bool above) const {
+  const PredictionRows row{{&prediction, 1}, {parameters.data(), 1, parameters.size()}};
+  double inverse = 0;
+  transform_->inverses({&score, 1, 1}, side_parameters(*this, row, above, 0, 1), {&inverse, 1, 1});
+  const double residual = to_residual(score_, inverse);
+  const double end = std::numeric_limits<double>::infinity();
+  // A comparison with NaN is false, so that a row without a prediction is not bounded.
+  if (above) return prediction + residual < end ? prediction + residual : end;
+  return prediction - residual > -end ? prediction - residual : -end;
+}
+
 void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& rows, std::span<const double> outcomes,
                               RowNumbers numbers) const {
   const std::size_t n = rows.predictions.size();

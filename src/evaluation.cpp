@@ -4,12 +4,14 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include <widthwise/cross_coverage.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
 
@@ -61,6 +63,24 @@ std::string calibration_text(std::uint64_t rows, const CalibrationRanks& calibra
                               : count_of(rows, "calibration row");
 }
 
+/// The verdict on a cross-calibrated model.
+std::string say_of_folds(const LevelEvaluation& found, const CalibrationRanks& calibration) {
+  const Proportion& coverage = found.intervals.coverage;
+  const std::string measured =
+      "Coverage of " + percent(coverage.share) + " on " + count_of(coverage.trials, "test row");
+  const std::string guaranteed =
+      "Cross-calibration with " + count_of(found.expected.rows, "row") + " in " +
+      count_of(calibration.fold_rows.size(), "fold") + " guarantees at least " +
+      percent(cross_coverage(found.level, calibration.fold_rows)) +
+      " on average over training sets, about 1 - 2 alpha, and usually gives about the level.";
+  if (found.verdict == Verdict::kTooLow) {
+    return "Not valid here. " + measured + " is below " + percent(found.expected.low) +
+           ", which exchangeable rows reach in " + significant(100 * found.confidence) + "% of cases. " + guaranteed +
+           " These rows are harder than those of the fit: fit again with rows like these.";
+  }
+  return "Valid. " + measured + " agrees with the guarantee. " + guaranteed;
+}
+
 std::string say(const LevelEvaluation& found, const CalibrationRanks& calibration) {
   const Proportion& coverage = found.intervals.coverage;
   if (found.verdict == Verdict::kInfinite && calibration.weighted) {
@@ -73,6 +93,7 @@ std::string say(const LevelEvaluation& found, const CalibrationRanks& calibratio
            count_of(calibration.min_rows, "calibration row") + (grouped ? " per group" : "") + "; the model has " +
            count(found.expected.rows) + groups_text(calibration) + ".";
   }
+  if (!calibration.fold_rows.empty()) return say_of_folds(found, calibration);
   const std::string measured = "Coverage of " + percent(coverage.share);
   const std::string expected = (calibration.weighted ? "the approximate range" : "the range") +
                                std::string(" expected for ") + calibration_text(found.expected.rows, calibration) +
@@ -477,6 +498,12 @@ CalibrationRanks CalibrationRanks::of_rows(const Level& level, std::uint64_t row
           .min_rows = guarantee.min_rows(level)};
 }
 
+CalibrationRanks CalibrationRanks::of_folds(const Level& level, std::span<const std::uint64_t> fold_rows) {
+  CalibrationRanks ranks = of_rows(level, std::accumulate(fold_rows.begin(), fold_rows.end(), std::uint64_t{0}));
+  ranks.fold_rows.assign(fold_rows.begin(), fold_rows.end());
+  return ranks;
+}
+
 CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Level& level,
                                       std::span<const std::int64_t> row_groups, const Guarantee& guarantee,
                                       std::uint64_t pool_below) {
@@ -516,8 +543,16 @@ CalibrationRanks CalibrationRanks::of_weighted(const Calibration& calibration, c
   return ranks;
 }
 
-CoverageSpread expected_coverage(const CalibrationRanks& calibration, std::size_t n, double confidence) {
-  return measured_coverage_spread(internal::RowRanks(calibration, n).count(), confidence);
+CoverageSpread expected_coverage(const Level& level, const CalibrationRanks& calibration, std::size_t n,
+                                 double confidence) {
+  CoverageSpread spread = measured_coverage_spread(internal::RowRanks(calibration, n).count(), confidence);
+  if (calibration.fold_rows.empty() || spread.mean == 1) return spread;
+  // Half of the error rate is for the training set, the other half for the test rows (Hoeffding).
+  const double failure = (1 - confidence) / 2;
+  const double deviation = std::sqrt(-std::log(failure) / (2 * static_cast<double>(n)));
+  spread.low = std::max(0.0, cross_coverage_of_model(level, calibration.fold_rows, failure) - deviation);
+  spread.high = 1;
+  return spread;
 }
 
 LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const CalibrationRanks& calibration,
@@ -550,7 +585,7 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
       std::ranges::all_of(ranked,
                           [](const RankedRows& group) { return group.test_rows == 0 || group.rank > group.rows; }) ||
       (calibration.weighted && result.intervals.infinite == result.intervals.coverage.trials);
-  result.expected = measured_coverage_spread(ranked, result.confidence);
+  result.expected = expected_coverage(level, calibration, rows.outcomes.size(), result.confidence);
   result.verdict = judge(result.intervals, result.expected, all_infinite);
   result.summary = say(result, calibration);
   find_weak_places(result, rows, calibration, search, options.by, PlaceTest(rows, level, ranks),

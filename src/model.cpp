@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include <widthwise/trees.hpp>
 
 #include "message.hpp"
+#include "model/folds.hpp"
 #include "observed_rows.hpp"
 #include "outcomes_outside.hpp"
 #include "printable.hpp"
@@ -54,14 +56,19 @@ bool has_twice(Values values) {
   return std::ranges::adjacent_find(values) != values.end();
 }
 
+/// Whether the model, or every fold of it, has a base model.
+bool has_base(const ModelParts& parts) {
+  return parts.base != nullptr || (!parts.folds.empty() && !parts.folds.front()->needs_predictions());
+}
+
 void check_names(const ModelParts& parts) {
   if (std::ranges::any_of(parts.features, &std::string::empty)) {
     refuse(ErrorCode::kInvalidArgument, "a feature has no name");
   }
   if (has_twice(parts.features)) refuse(ErrorCode::kInvalidArgument, "two features have the same name");
-  if ((parts.base == nullptr) == parts.prediction.empty()) {
+  if (has_base(parts) != parts.prediction.empty()) {
     refuse(ErrorCode::kInvalidArgument,
-           parts.base == nullptr
+           !has_base(parts)
                ? "the model has no base model; expected the name of a prediction column"
                : "the model has a base model, so it reads no prediction column; found the name " + parts.prediction);
   }
@@ -214,8 +221,9 @@ void check_weights(const ModelParts& parts) {
 }
 
 ModelParts checked(ModelParts parts) {
+  if (!parts.folds.empty()) internal::check_folds(parts);
   check_names(parts);
-  check_functions(parts);
+  if (parts.folds.empty()) check_functions(parts);
   check_categories(parts);
   check_numbers(parts);
   check_weights(parts);
@@ -244,7 +252,10 @@ struct Model::Block {
 };
 
 ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
-  const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, count); };
+  const auto part = [&](auto values) {
+    const std::size_t columns = values.empty() ? 0 : values.size() / x.rows();
+    return values.subspan(first * columns, count * columns);
+  };
   return {.x = x.slice(first, count),
           .predictions = part(predictions),
           .groups = part(groups),
@@ -253,9 +264,71 @@ ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
           .clusters = part(clusters)};
 }
 
+std::string fold_prediction(const std::string& prediction, std::size_t fold) {
+  return fmt::format("{}.{}", prediction, fold);
+}
+
 Model::Model(ModelParts parts)
     : parts_(checked(std::move(parts))),
-      predictor_(parts_.rule, parts_.calibration, parts_.guarantee, parts_.pool_groups) {}
+      predictor_(parts_.rule, parts_.calibration, parts_.guarantee, parts_.pool_groups),
+      folds_(parts_.folds.empty() ? nullptr : std::make_shared<const internal::FoldModels>(parts_)) {}
+
+Model Model::of_folds(std::vector<Model> folds, const std::string& prediction, RowSketch fit_rows) {
+  if (folds.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least 2 folds, found 0");
+  ModelParts parts = folds.front().parts();
+  parts.base = nullptr;
+  parts.localizer = nullptr;
+  parts.calibration = Calibration();
+  parts.unit = 1;
+  parts.prediction = prediction;
+  parts.fit_rows = 0;
+  parts.fit_residuals.clear();
+  parts.fit_sketch = std::move(fit_rows);
+  parts.calibration_sketch = RowSketch();
+  for (std::size_t j = 0; j < parts.categories.size(); ++j) {
+    Labels labels;
+    for (const Model& fold : folds) {
+      for (const std::string& label : fold.categories_of(j).all()) labels.add(label);
+    }
+    parts.categories[j] = labels.sorted();
+  }
+  for (Model& fold : folds) {
+    parts.fit_rows += fold.parts().calibration.rows_seen();
+    parts.folds.push_back(std::make_shared<const Model>(std::move(fold)));
+  }
+  return Model(std::move(parts));
+}
+
+bool Model::needs_predictions() const { return !has_base(parts_); }
+
+std::span<const std::uint64_t> Model::fold_rows() const {
+  return folds_ == nullptr ? std::span<const std::uint64_t>() : folds_->rows();
+}
+
+std::uint64_t Model::calibration_rows() const {
+  if (folds_ == nullptr) return parts_.calibration.units();
+  return std::accumulate(folds_->rows().begin(), folds_->rows().end(), std::uint64_t{0});
+}
+
+std::size_t Model::prediction_count() const {
+  if (!needs_predictions()) return 0;
+  const bool shared = folds_ == nullptr || parts_.folds.front()->parts().prediction == parts_.prediction;
+  return shared ? 1 : parts_.folds.size();
+}
+
+std::vector<std::string> Model::prediction_columns() const {
+  const std::size_t count = prediction_count();
+  if (count == 1) return {parts_.prediction};
+  std::vector<std::string> columns;
+  for (std::size_t k = 0; k < count; ++k) columns.push_back(parts_.folds[k]->parts().prediction);
+  return columns;
+}
+
+void Model::refuse_folds(std::string_view what) const {
+  if (folds_ == nullptr) return;
+  refuse(ErrorCode::kInvalidArgument,
+         fmt::format("a cross-calibrated model has no {}; fit with split calibration (calibration 'split')", what));
+}
 
 const Labels& Model::categories_of(std::size_t feature) const {
   static const Labels kNone;
@@ -268,7 +341,7 @@ bool Model::trained_by_folds() const {
 }
 
 std::string Model::uncalibrated() const {
-  if (parts_.calibration.rows_seen() > 0) return {};
+  if (parts_.calibration.rows_seen() > 0 || cross_calibrated()) return {};
   return needs_predictions() && trained_by_folds()
              ? "the model is not calibrated, so its intervals are infinite: cross-validated predictions only train the "
                "localizer. Calibrate it with rows that no model was fitted on, predicted by the deployed model"
@@ -284,6 +357,7 @@ void Model::check_outcomes(std::span<const double> outcomes, RowNumbers numbers)
 }
 
 Model Model::with_calibration(Calibration calibration, RowSketch rows) const {
+  refuse_folds("calibration that rows are added to");
   ModelParts parts = parts_;
   parts.calibration = std::move(calibration);
   parts.calibration_sketch = std::move(rows);
@@ -305,8 +379,11 @@ Model Model::with_online(std::optional<OnlineCalibration> online) const {
 void Model::check(const ModelRows& rows) const {
   const std::size_t n = rows.x.rows();
   expect_count("columns of x, one per feature", rows.x.columns(), parts_.features.size());
-  expect_count(needs_predictions() ? "predictions, one per row" : "predictions, because the model has a base model",
-               rows.predictions.size(), needs_predictions() ? n : 0);
+  const std::size_t columns = prediction_count();
+  expect_count(columns > 1    ? "predictions, one per row and fold"
+               : columns == 1 ? "predictions, one per row"
+                              : "predictions, because the model has a base model",
+               rows.predictions.size(), columns * n);
   if (!rows.groups.empty()) expect_count("groups, one per row", rows.groups.size(), n);
   if (!rows.clusters.empty()) expect_count("clusters, one per row", rows.clusters.size(), n);
   if (rows.weights.empty()) return;
@@ -339,6 +416,7 @@ std::span<const double> Model::weights_of(const ModelRows& rows, std::size_t fir
 
 template <class Use>
 void Model::for_each_block(const ModelRows& rows, const Use& use) const {
+  refuse_folds("score of a row");
   check(rows);
   const std::size_t n = rows.x.rows();
   const std::size_t features = parts_.features.size();
@@ -379,7 +457,9 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
 void Model::predictions(const ModelRows& rows, std::span<double> out) const {
   check(rows);
   expect_count("output predictions, one per row", out.size(), rows.x.rows());
-  if (needs_predictions()) {
+  if (cross_calibrated()) {
+    folds_->predictions(rows, out);
+  } else if (needs_predictions()) {
     std::ranges::copy(rows.predictions, out.begin());
   } else {
     parts_.base->evaluate(rows.x, {out.data(), out.size(), 1});
@@ -422,6 +502,12 @@ void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions
 void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
                       MutableMatrixView lower, MutableMatrixView upper) const {
   check_bounds(rows, levels.size(), predictions, lower, upper);
+  if (cross_calibrated()) {
+    check(rows);
+    if (!rows.groups.empty()) refuse_folds("groups");
+    folds_->intervals(rows, levels, predictions, lower, upper);
+    return;
+  }
   require_weights(rows);
   if (!rows.groups.empty() && !weighted()) {
     grouped_intervals(rows, levels, predictions, lower, upper);
@@ -461,6 +547,7 @@ void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<dou
 
 std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
                            MutableMatrixView lower, MutableMatrixView upper) const {
+  refuse_folds("stream");
   if (grouped()) {
     refuse(ErrorCode::kInvalidArgument,
            "a stream has one quantile for all rows, but this model has groups; track a model without groups");
@@ -509,6 +596,14 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
                                                         : "the model has no column of weights; do not pass a weight");
   }
   double f = prediction.value_or(kNaN);
+  if (cross_calibrated()) {
+    ModelRows row{.x = {x.data(), 1, features}};
+    if (prediction) row.predictions = {&*prediction, 1};
+    if (group) refuse_folds("groups");
+    Interval interval;
+    intervals(row, {&level, 1}, {&f, 1}, {&interval.lower, 1, 1}, {&interval.upper, 1, 1});
+    return interval;
+  }
   if (!needs_predictions()) parts_.base->evaluate({x.data(), 1, features}, {&f, 1, 1});
 
   const std::size_t columns = parts_.rule.parameter_count();
@@ -542,12 +637,21 @@ void Model::for_each_outcome_block(const ModelRows& rows, std::span<const double
 }
 
 void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+  if (cross_calibrated()) {
+    check(rows);
+    if (!rows.groups.empty()) refuse_folds("groups");
+    expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
+    expect_count("output p-values, one per row", out.size(), rows.x.rows());
+    folds_->p_values(rows, outcomes, out);
+    return;
+  }
   require_weights(rows);
   for_each_outcome_block(rows, outcomes, out, "output p-values, one per row",
                          [&](const auto& block, auto y, auto found) { predictor_.p_values(block, y, found); });
 }
 
 void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
+  refuse_folds("quantiles of the outcome");
   expect_count("rows of quantiles", out.rows(), rows.x.rows());
   expect_count("columns of quantiles, one per probability", out.columns(), probabilities.size());
   require_weights(rows);
@@ -574,9 +678,18 @@ void Model::weights(const ModelRows& rows, std::span<double> out) const {
 }
 
 void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
+  std::vector<double> predictions(rows.x.rows());
+  parameters(rows, predictions, out);
+}
+
+void Model::parameters(const ModelRows& rows, std::span<double> predictions, MutableMatrixView out) const {
+  refuse_folds("parameters of a row");
+  expect_count("output predictions, one per row", predictions.size(), rows.x.rows());
   expect_count("rows of parameters", out.rows(), rows.x.rows());
   expect_count("columns of parameters", out.columns(), parts_.rule.parameter_count());
   for_each_block(rows, [&](const Block& block) {
+    std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
+    if (out.columns() == 0) return;
     for (std::size_t i = 0; i < block.predictions.size(); ++i) {
       std::ranges::copy(block.rows.parameters.row(i), out.row(block.first + i).begin());
     }
@@ -590,6 +703,7 @@ void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std:
 
 void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, RowNumbers numbers,
                        std::span<double> scores, std::span<bool> above) const {
+  refuse_folds("calibration that rows are added to");
   const std::size_t n = rows.x.rows();
   expect_count("outcomes, one per row", outcomes.size(), n);
   expect_count("output scores, one per row", scores.size(), n);

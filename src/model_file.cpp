@@ -1,9 +1,11 @@
 #include <widthwise/model_file.hpp>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
@@ -31,7 +33,9 @@
 // labels.
 // Format 6 is format 5 with fields that may be absent: the text "cluster", the column of cluster labels; the text
 // "weight", the column of likelihood ratios, or the function "shift" that gives their logarithms. "calibration" may
-// have clusters, and it has weights only if "weight" or "shift" is there. All models are written in this format; before
+// have clusters, and it has weights only if "weight" or "shift" is there.
+// A cross-calibrated model has the text "folds", the number of fold models, and an array "fold.<k>" of each, a complete
+// model file without folds. All models are written in this format; before
 // format 4, versions wrote the oldest format that could hold the model.
 namespace widthwise {
 namespace {
@@ -48,6 +52,7 @@ constexpr int kFormatWithCategories = 5;
 constexpr int kFormatWithGroups = 5;
 constexpr int kFormatWithWeights = 6;
 constexpr int kFormatWithClusters = 6;
+constexpr int kFormatWithFolds = 6;
 constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
@@ -134,6 +139,14 @@ int format_of(std::span<const std::byte> bytes) {
   return static_cast<int>(number);
 }
 
+std::string fold_name(std::size_t fold) { return fmt::format("fold.{}", fold); }
+
+void put_folds(SafetensorsWriter& writer, const ModelParts& parts) {
+  if (parts.folds.empty()) return;
+  writer.put_text("folds", std::to_string(parts.folds.size()));
+  for (std::size_t k = 0; k < parts.folds.size(); ++k) writer.put(fold_name(k), serialise(*parts.folds[k]));
+}
+
 void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (parts.online) writer.put("online", parts.online->serialise());
   if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.to_string());
@@ -179,6 +192,25 @@ void take_optional(SafetensorsReader& reader, int format, ModelParts& parts) {
   if (parts.shift == nullptr) refuse("shift: expected a function, found none");
 }
 
+Model read_model(std::span<const std::byte> bytes);
+
+/// The fold models. A fold has no folds: this is checked before it is read, which bounds the depth.
+std::vector<std::shared_ptr<const Model>> take_folds(SafetensorsReader& reader) {
+  std::vector<std::shared_ptr<const Model>> folds;
+  const auto text = reader.take_text_if_any("folds");
+  const std::uint64_t count = text ? positive(*text, "folds") : 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::vector<std::byte> bytes = reader.take<std::byte>(fold_name(k));
+    try {
+      if (SafetensorsReader::texts_of(bytes).contains("folds")) refuse("expected a model without folds");
+      folds.push_back(std::make_shared<const Model>(read_model(bytes)));
+    } catch (const Error& error) {
+      refuse(fmt::format("{}: {}", fold_name(k), error.what()));
+    }
+  }
+  return folds;
+}
+
 Model read_model(std::span<const std::byte> bytes) {
   const int format = format_of(bytes);
   SafetensorsReader reader =
@@ -204,6 +236,7 @@ Model read_model(std::span<const std::byte> bytes) {
     refuse(fmt::format("clusters in format {}, which has none", format));
   }
   take_optional(reader, format, parts);
+  if (format >= kFormatWithFolds) parts.folds = take_folds(reader);
   parts.fit_residuals = reader.take<double>("fit_residuals");
   parts.fit_rows = count_of(reader.take_text("fit_rows"), "fit_rows");
   parts.notes = reader.take_texts(kNotePrefix);
@@ -235,6 +268,7 @@ std::vector<std::byte> serialise(const Model& model) {
     writer.put_text("levels", internal::text_of_levels(parts.levels));
     writer.put("calibration", parts.calibration.serialise());
     put_optional(writer, parts);
+    put_folds(writer, parts);
     writer.put("fit_residuals", parts.fit_residuals);
     writer.put_text("fit_rows", std::to_string(parts.fit_rows));
     for (const auto& [name, text] : parts.notes) writer.put_text(kNotePrefix + name, text);

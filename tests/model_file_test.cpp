@@ -264,6 +264,21 @@ Model golden_categorical_model() {
   return Model(std::move(parts));
 }
 
+fs::path golden_file_with_folds() { return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / "model-6-folds.safetensors"; }
+
+/// The model of that file, cross-calibrated in two folds.
+Model golden_cross_model() {
+  std::vector<Model> folds;
+  for (std::uint64_t k = 0; k < 2; ++k) {
+    ModelParts parts = golden_model().parts();
+    parts.base = examples::trees(3, 1, 3, 2, 40 + k);
+    parts.fit_residuals.clear();
+    parts.calibration = Calibration();
+    folds.push_back(examples::calibrated(Model(std::move(parts)), examples::Table(30, 3, 42 + k)));
+  }
+  return Model::of_folds(std::move(folds), "", RowSketch());
+}
+
 /// The model of format 1 with labelled groups, some of which are pooled.
 Model golden_grouped_model() {
   ModelParts parts = golden_model().parts();
@@ -360,6 +375,7 @@ TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat4) { save(golden_guaranteed_m
 TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat5) { save(golden_categorical_model(), golden_file(5)); }
 
 TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat6) { save(golden_weighted_model(), golden_file(6)); }
+TEST(ModelFile, DISABLED_WriteTheGoldenFileWithFolds) { save(golden_cross_model(), golden_file_with_folds()); }
 
 /// Load the golden file of a format; expect it to be small and to be written unchanged except for the format.
 Model golden_model_as_written(int format) {
@@ -600,6 +616,64 @@ TEST(ModelFile, NothingInTheFieldsOfWeightsIsTrusted) {
       std::memcpy(p.data.data() + at, calibration.data(), calibration.size());
     });
   }
+}
+
+TEST(ModelFile, TheGoldenFileWithFoldsIsReadIndefinitely) {
+  // The folds are files of their own, whose format and version change with the program.
+  EXPECT_EQ(model_file_format(golden_file_with_folds()), 6);
+  const Model model = load(golden_file_with_folds());
+  const Model same = golden_cross_model();
+  EXPECT_EQ(serialise(model), serialise(same));
+  const std::vector<double> rows[] = {{0, 0, 0}, {-1.5, 1, 2}, {kNaN, kNaN, 1}};
+  for (const std::vector<double>& x : rows) {
+    const Interval one = model.interval(x, 0.9);
+    const Interval other = same.interval(x, 0.9);
+    EXPECT_TRUE(std::isfinite(one.lower) && std::isfinite(one.upper));
+    EXPECT_EQ(one.lower, other.lower);
+    EXPECT_EQ(one.upper, other.upper);
+  }
+}
+
+TEST(ModelFile, NothingInFoldsIsTrusted) {
+  const std::vector<std::byte> bytes = serialise(golden_cross_model());
+  const auto refused = [&](const char* why, const std::function<void(Pieces&)>& spoil) {
+    Pieces pieces(bytes);
+    spoil(pieces);
+    const std::string message = refusal_of(pieces.together());
+    EXPECT_NE(message.find(why), std::string::npos) << why << ": " << message;
+  };
+  using P = Pieces;
+  const auto text_of = [](const std::vector<std::byte>& file) {
+    return std::string(reinterpret_cast<const char*>(file.data()), file.size());
+  };
+  const auto add = [&](P& p, const std::string& file) {
+    p.text("folds") = "3";
+    p.append("fold.2", "U8", {file.size()}, file);
+  };
+  refused("expected a positive number", [](P& p) { p.text("folds") = "0"; });
+  refused("fold.1", [](P& p) { p.text("folds") = "1"; });
+  refused("fold.2", [](P& p) { p.text("folds") = "3"; });
+  refused("fold.2", [](P& p) { p.text("folds") = "18446744073709551615"; });
+  refused("fold", [](P& p) { p.header["__metadata__"].erase("folds"); });
+  refused("fold.2: expected a model without folds", [&](P& p) { add(p, text_of(bytes)); });
+  refused("fold.2", [&](P& p) { add(p, "no model"); });
+  refused("other features", [&](P& p) {
+    ModelParts parts = golden_cross_model().parts().folds[0]->parts();
+    parts.features[0] = "other";
+    add(p, text_of(serialise(Model(std::move(parts)))));
+  });
+  refused("fold 2 has no calibration rows", [&](P& p) {
+    ModelParts parts = golden_cross_model().parts().folds[0]->parts();
+    parts.calibration = Calibration();
+    add(p, text_of(serialise(Model(std::move(parts)))));
+  });
+  refused("fold", [](P& p) { p.text("format") = "5"; });
+  const auto message = [&] {
+    std::vector<std::byte> damaged = bytes;
+    damaged[damaged.size() / 2] ^= std::byte{1};
+    return refusal_of(damaged);
+  }();
+  EXPECT_NE(message, "");
 }
 
 TEST(ModelFile, NothingInCategoriesIsTrusted) {

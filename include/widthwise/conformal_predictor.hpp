@@ -65,6 +65,10 @@ class ConformalRule {
   void intervals(const PredictionRows& rows, MatrixView scores, MutableMatrixView lower, MutableMatrixView upper,
                  const OutcomeRange& range = {}) const;
 
+  /// The lower or upper (`above`) bound of one row with these parameters for one score, as `intervals` computes it. It
+  /// is the farther from the prediction, the larger the score. No allocation.
+  [[nodiscard]] double bound(double prediction, std::span<const double> parameters, double score, bool above) const;
+
   /// Add n rows, which nothing was fitted on, to a calibration, with their numbers. PredictionRows::test_weights holds
   /// the likelihood ratios of the rows. Throws kNotFinite, with the row, if a score is NaN, and kInvalidArgument for
   /// rows with groups and a calibration without groups, or the reverse.

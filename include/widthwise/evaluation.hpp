@@ -64,10 +64,15 @@ struct CalibrationRanks {
   std::uint64_t min_rows = 0;                     ///< calibration rows per group needed for finite intervals
   bool weighted = false;   ///< whether `rows` are effective sample sizes of weighted rows, so ranks are approximate
   bool clustered = false;  ///< `rows` and `min_rows` count clusters
+  /// Of a cross-calibrated model, whose coverage has a guarantee (cross_coverage) but no known law; else empty.
+  std::vector<std::uint64_t> fold_rows = {};
 
   /// One quantile of this many scores for all rows.
   [[nodiscard]] static CalibrationRanks of_rows(const Level& level, std::uint64_t rows,
                                                 const Guarantee& guarantee = {});
+
+  /// The quantile over folds with this many calibration rows each.
+  [[nodiscard]] static CalibrationRanks of_folds(const Level& level, std::span<const std::uint64_t> fold_rows);
 
   /// The ranks of a calibration for rows of these groups (n, or empty). With groups pooled below `pool_below` rows,
   /// row_groups are those of SortedScores::quantile_group.
@@ -81,8 +86,10 @@ struct CalibrationRanks {
                                                     const Guarantee& guarantee);
 };
 
-/// The expected coverage of n exchangeable rows with these quantiles.
-[[nodiscard]] CoverageSpread expected_coverage(const CalibrationRanks& calibration, std::size_t n, double confidence);
+/// The expected coverage of n exchangeable rows with these quantiles. With folds, `low` is a bound that independent
+/// rows fall below with a probability of at most 1 - confidence, and `high` is 1.
+[[nodiscard]] CoverageSpread expected_coverage(const Level& level, const CalibrationRanks& calibration, std::size_t n,
+                                               double confidence);
 
 /// Rows to search for places of low coverage: all rows, or a random sample of many rows.
 struct SearchRows {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <widthwise/calibration.hpp>
@@ -27,7 +28,23 @@ namespace widthwise {
 inline constexpr const char* kTrainedWith = "trained_with";
 inline constexpr const char* kCrossValidated = "cross-validated predictions";
 
+class Model;
+
+namespace internal {
+class FoldModels;
+}  // namespace internal
+
+/// Maximum number of folds of a cross-calibrated model.
+inline constexpr std::size_t kMaxFolds = 100'000;
+
+/// The column of the predictions of one fold model, if every fold has its own: "y_pred.3".
+[[nodiscard]] std::string fold_prediction(const std::string& prediction, std::size_t fold);
+
 /// The contents of a model file.
+///
+/// A cross-calibrated model (CV+, and jackknife+ with one row per fold) has `folds`. Each fold is a complete model that
+/// was fitted without the rows of its fold and is calibrated with these rows. The model itself then has no base model,
+/// localizer or calibration; its rule is that of the first fold, for information.
 struct ModelParts {
   std::vector<std::string> features = {};             ///< names of the columns of x, in order; unique, not empty
   std::vector<Labels> categories = {};                ///< of each feature, none of a number; or empty: all are numbers
@@ -46,18 +63,20 @@ struct ModelParts {
   std::vector<Level> levels = {0.9};  ///< default levels of predictions; at least one, distinct
   Calibration calibration = {};       ///< scores in units; with weights if there is `weight` or `shift`
   Guarantee guarantee = {};           ///< guarantee of intervals and quantiles; p-values and streams have their own
-  std::optional<OnlineCalibration> online = {};   ///< state of the tracked stream, scores in units
-  std::vector<double> fit_residuals = {};         ///< quantiles of |y - f(x)| over the training rows, ascending
-  std::uint64_t fit_rows = 0;                     ///< number of training rows
-  RowSketch fit_sketch = RowSketch();             ///< of the training rows; empty if unknown
-  RowSketch calibration_sketch = RowSketch();     ///< of the rows in `calibration`; empty if unknown
-  std::map<std::string, std::string> notes = {};  ///< how it was made: goal, seed, engines; for information only
+  std::optional<OnlineCalibration> online = {};          ///< state of the tracked stream, scores in units
+  std::vector<double> fit_residuals = {};                ///< quantiles of |y - f(x)| over the training rows, ascending
+  std::uint64_t fit_rows = 0;                            ///< number of training rows
+  RowSketch fit_sketch = RowSketch();                    ///< of the training rows; empty if unknown
+  RowSketch calibration_sketch = RowSketch();            ///< of the rows in `calibration`; empty if unknown
+  std::map<std::string, std::string> notes = {};         ///< how it was made: goal, seed, engines; for information only
+  std::vector<std::shared_ptr<const Model>> folds = {};  ///< 2 to kMaxFolds, of a cross-calibrated model; else empty
 };
 
 /// n rows for a model.
 struct ModelRows {
   MatrixView x;  ///< n x features; NaN is a missing value. A category is the number of its label, NaN if it has none
-  std::span<const double> predictions = {};     ///< n if the model has no base model, else empty
+  /// n if the model has no base model, else empty; n x folds, row by row, if every fold has a prediction column.
+  std::span<const double> predictions = {};
   std::span<const std::int64_t> groups = {};    ///< n numbers of groups, or empty if the calibration has no groups
   const GroupLabels* labels = nullptr;          ///< labels of groups, for calibrate; null if all are integers
   std::span<const double> weights = {};         ///< n likelihood ratios if the model needs weights, else empty
@@ -78,8 +97,25 @@ class Model {
   /// Throws kShapeMismatch, kInvalidArgument or kNotFinite for inconsistent parts, and kDuplicateRows.
   explicit Model(ModelParts parts);
 
+  /// Combine calibrated models of folds to a cross-calibrated model; `fit_rows` is the sketch of all rows. Fold k reads
+  /// its predictions, if it needs any, from the column `prediction`, or from fold_prediction(prediction, k). Throws
+  /// like the constructor.
+  [[nodiscard]] static Model of_folds(std::vector<Model> folds, const std::string& prediction, RowSketch fit_rows);
+
   [[nodiscard]] const ModelParts& parts() const { return parts_; }
-  [[nodiscard]] bool needs_predictions() const { return parts_.base == nullptr; }
+  [[nodiscard]] bool needs_predictions() const;
+
+  /// Whether the model is cross-calibrated: its parts have folds.
+  [[nodiscard]] bool cross_calibrated() const { return folds_ != nullptr; }
+
+  /// The calibration rows of each fold; empty unless the model is cross-calibrated.
+  [[nodiscard]] std::span<const std::uint64_t> fold_rows() const;
+
+  /// Number of scores of the calibration, see Calibration::units, or of those of all folds.
+  [[nodiscard]] std::uint64_t calibration_rows() const;
+
+  /// The columns of predictions that rows need: none with a base model, else one, or one per fold.
+  [[nodiscard]] std::vector<std::string> prediction_columns() const;
 
   /// The categories of a feature; none if it is a number.
   [[nodiscard]] const Labels& categories_of(std::size_t feature) const;
@@ -123,10 +159,14 @@ class Model {
   /// The same model with another stream state, or none.
   [[nodiscard]] Model with_online(std::optional<OnlineCalibration> online) const;
 
-  /// Write f(x) of n rows: predictions of the base model, or a copy of the given ones.
+  /// Write f(x) of n rows: predictions of the base model, or a copy of the given ones. That of a cross-calibrated model
+  /// is the median over its folds, weighted by their calibration rows; intervals of level 0.5 and above contain it.
   void predictions(const ModelRows& rows, std::span<double> out) const;
 
-  /// Write f(x) (n) and the intervals at k levels (n x k each).
+  /// Write f(x) (n) and the intervals at k levels (n x k each). With folds, a lower bound is the
+  /// floor(alpha (n + 1))-th smallest lower bound of all n calibration scores, each with its fold model, and an upper
+  /// bound the ceil((1 - alpha) (n + 1))-th smallest upper bound; infinite if n is too small. For guarantees see
+  /// cross_coverage. Below level 0.5 the two may cross, and the interval is the prediction.
   void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
                  MutableMatrixView lower, MutableMatrixView upper) const;
 
@@ -153,7 +193,8 @@ class Model {
                                   std::optional<std::int64_t> group = std::nullopt,
                                   std::optional<double> weight = std::nullopt) const;
 
-  /// Write p-values of outcomes y (n) to out (n).
+  /// Write p-values of outcomes y (n) to out (n). Those of a cross-calibrated model are cross-conformal: at most alpha
+  /// with a probability of at most 1 - cross_coverage.
   void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
   /// Write quantiles of the outcome at k probabilities (n x k), see ConformalPredictor::quantiles.
@@ -164,6 +205,9 @@ class Model {
 
   /// Write the parameters g(x) of n rows (n x rule.parameter_count()).
   void parameters(const ModelRows& rows, MutableMatrixView out) const;
+
+  /// The same, and f(x) (n).
+  void parameters(const ModelRows& rows, std::span<double> predictions, MutableMatrixView out) const;
 
   /// Write the scores B of rows with outcomes y (n) to out (n), in units, as stored in a calibration. NaN if an input
   /// is NaN.
@@ -192,6 +236,10 @@ class Model {
   void require_weights(const ModelRows& rows) const;
   [[nodiscard]] std::span<const double> weights_of(const ModelRows& rows, std::size_t first, std::size_t count,
                                                    std::vector<double>& learnt) const;
+  /// Throw kInvalidArgument if the model is cross-calibrated, which has no `what`.
+  void refuse_folds(std::string_view what) const;
+  /// Number of prediction_columns.
+  [[nodiscard]] std::size_t prediction_count() const;
   void check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
                     const MutableMatrixView& lower, const MutableMatrixView& upper) const;
   void grouped_intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
@@ -212,6 +260,7 @@ class Model {
 
   ModelParts parts_;
   ConformalPredictor predictor_;
+  std::shared_ptr<const internal::FoldModels> folds_;  // null unless cross-calibrated
 };
 
 }  // namespace widthwise

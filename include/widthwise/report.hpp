@@ -53,6 +53,7 @@ struct EvaluatedModel {
   std::string goal = {};               ///< empty when unknown
   bool one_width = false;              ///< for all rows
   bool clustered = false;              ///< calibrated by clusters
+  bool cross_calibrated = false;
 
   [[nodiscard]] static EvaluatedModel of(const Model& model);
 };

@@ -5,6 +5,7 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/calibration_shard.hpp>
 #include <widthwise/conformal_predictor.hpp>
+#include <widthwise/cross_coverage.hpp>
 #include <widthwise/dense_net.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>

@@ -24,6 +24,7 @@ nb::list to_list(const std::vector<Bin>& bins) { return nb::cast<nb::list>(value
 
 CalibrationRanks ranks_of(const Model* model, std::uint64_t calibration_rows, const std::optional<Integers>& groups,
                           double level, const std::string& guarantee) {
+  if (model != nullptr && model->cross_calibrated()) return CalibrationRanks::of_folds(level, model->fold_rows());
   return model != nullptr ? CalibrationRanks::of(model->parts().calibration, level, span_of(groups),
                                                  model->parts().guarantee, model->parts().pool_groups)
                           : CalibrationRanks::of_rows(level, calibration_rows, Guarantee::parse(guarantee));
@@ -33,7 +34,7 @@ nb::dict expected_coverage(const Model* model, std::uint64_t calibration_rows, c
                            std::size_t test_rows, double level, double confidence, const std::string& guarantee) {
   const CoverageSpread spread = [&] {
     const nb::gil_scoped_release release;
-    return expected_coverage(ranks_of(model, calibration_rows, groups, level, guarantee), test_rows, confidence);
+    return expected_coverage(level, ranks_of(model, calibration_rows, groups, level, guarantee), test_rows, confidence);
   }();
   return to_dict(spread);
 }

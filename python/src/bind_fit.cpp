@@ -85,7 +85,11 @@ std::tuple<Model, std::string, std::string> fit_table(
                 .time = columns.time},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
   }();
-  result.report.calibration_rows += columns.calibrated_later;
+  if (columns.calibrated_later > 0) {
+    result.report.calibration_rows += columns.calibrated_later;
+    const Model& model = result.model;
+    result.report.advise_cross(options, !model.grouped() && !model.weighted() && !model.clustered());
+  }
   return {result.model, to_json(result, std::nullopt, NonFinite::kName), to_text(result)};
 }
 

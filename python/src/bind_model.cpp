@@ -60,8 +60,9 @@ Matrix numbers_each(const Rows& rows, std::size_t k, const Fill& fill) {
   return give<Matrix>(std::move(out), {rows.table.rows(), k});
 }
 
-Vector predictions(const Model& model, const Table& table) {
-  return a_number_each({table, {}, {}}, [&](const ModelRows& part, std::size_t, std::span<double> out) {
+/// Predictions of the base model, or the median of those given for the folds.
+Vector predictions(const Model& model, const Table& table, const OptionalDoubles& given) {
+  return a_number_each({table, span_of(given), {}}, [&](const ModelRows& part, std::size_t, std::span<double> out) {
     model.predictions(part, out);
   });
 }
@@ -265,6 +266,21 @@ Model with_fit_sketch(const Model& model, const SharedSketch& shared) {
   return Model(std::move(parts));
 }
 
+/// A cross-calibrated model. Every fold reads its predictions from a column of its own.
+Model of_folds(const std::vector<const Model*>& folds, const std::string& prediction,
+               const std::map<std::string, std::string>& notes) {
+  std::vector<Model> models;
+  for (const Model* fold : folds) {
+    ModelParts parts = fold->parts();
+    if (fold->needs_predictions()) parts.prediction = fold_prediction(prediction, models.size());
+    // Rows that were fitted are recognised by the sketch of the whole model.
+    parts.fit_sketch = parts.calibration_sketch = RowSketch();
+    parts.fit_residuals.clear();
+    models.emplace_back(std::move(parts));
+  }
+  return with_notes(Model::of_folds(std::move(models), prediction, RowSketch()), notes);
+}
+
 nb::bytes to_bytes(const Model& model) {
   const auto bytes = serialise(model);
   return nb::bytes(bytes.data(), bytes.size());
@@ -395,7 +411,12 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("fit_rows", [](const Model& self) { return self.parts().fit_rows; })
       .def_prop_ro("notes", [](const Model& self) { return self.parts().notes; })
       .def_prop_ro("calibration", [](const Model& self) { return SharedCalibration(self.parts().calibration); })
-      .def_prop_ro("calibration_rows", [](const Model& self) { return self.parts().calibration.rows_kept(); });
+      .def_prop_ro("calibration_rows",
+                   [](const Model& self) {
+                     return self.cross_calibrated() ? self.calibration_rows() : self.parts().calibration.rows_kept();
+                   })
+      .def_prop_ro("cross_calibrated", &Model::cross_calibrated)
+      .def_prop_ro("prediction_columns", &Model::prediction_columns);
 }
 
 }  // namespace
@@ -420,9 +441,10 @@ void bind_model(nb::module_& module) {
           nb::arg("guarantee"))
       .def_prop_ro("online", &online_of)
       .def("with_online", &with_online, nb::arg("online").none())
+      .def_static("of_folds", &of_folds, nb::arg("folds"), nb::arg("prediction"), nb::arg("notes"))
       .def("with_fit_sketch", &with_fit_sketch, nb::arg("rows"))
       .def("with_notes", &with_notes, nb::arg("notes"))
-      .def("predictions", &predictions, nb::arg("table"))
+      .def("predictions", &predictions, nb::arg("table"), nb::arg("predictions").none() = nb::none())
       .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
            nb::arg("levels"), nb::arg("weights").none() = nb::none())
       .def("quantiles", &quantiles, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),

@@ -27,7 +27,9 @@ struct Rows {
       if (size == 0 || size == table.rows()) return;
       throw internal::make_error(ErrorCode::kShapeMismatch, "X has {} rows, {} has {}", table.rows(), what, size);
     };
-    fits(predictions.size(), "y_pred");
+    // A cross-calibrated model may take a prediction per fold; the model checks their number.
+    const bool whole_rows = table.rows() > 0 && predictions.size() % table.rows() == 0;
+    fits(whole_rows ? table.rows() : predictions.size(), "y_pred");
     fits(groups.size(), "groups");
     fits(weights.size(), "weights");
     fits(clusters.size(), "clusters");
@@ -45,7 +47,10 @@ struct Rows {
   void for_each_part_when_released(const Use& use) const {
     check();
     table.for_each_part([&](MatrixView x, std::size_t first) {
-      const auto part = [&](auto values) { return values.empty() ? values : values.subspan(first, x.rows()); };
+      const auto part = [&](auto values) {
+        const std::size_t columns = values.empty() ? 0 : values.size() / table.rows();
+        return values.subspan(first * columns, x.rows() * columns);
+      };
       use(ModelRows{.x = x,
                     .predictions = part(predictions),
                     .groups = part(groups),

@@ -102,7 +102,8 @@ def _number(batch: Any, name: str) -> Floats:
 
 
 def _predictions(model: _core.Model, batch: Any) -> Floats | None:
-    return _number(batch, model.prediction) if model.needs_predictions else None
+    columns = [_number(batch, name) for name in model.prediction_columns]
+    return np.column_stack(columns).ravel() if columns else None
 
 
 def _weights(model: _core.Model, batch: Any) -> Floats | None:
@@ -117,7 +118,7 @@ def group_column(model: _core.Model, groups: str | None) -> str | None:
 
 
 def needed_columns(model: _core.Model, *more: str | None) -> list[str]:
-    names = [*model.features, *([model.prediction] if model.needs_predictions else [])]
+    names = [*model.features, *model.prediction_columns]
     names += [*([model.weight] if model.needs_weights else []), *filter(None, more)]
     return list(dict.fromkeys(names))
 
@@ -143,7 +144,7 @@ class Intervals:
     def of(cls, predictor: Predictor, confidence_level: Levels | None, groups: str | None) -> Intervals:
         levels = list(dict.fromkeys(predictor._checked_levels(confidence_level)))
         model = predictor._model
-        names = [] if model.needs_predictions else ["prediction"]
+        names = [] if len(model.prediction_columns) == 1 else ["prediction"]
         return cls(levels, names + bound_names(levels), group_column(model, groups))
 
     def check(self, model: _core.Model, there: Sequence[str]) -> None:
@@ -159,7 +160,7 @@ class Intervals:
         labels = None if self.groups is None else batch[self.groups]
         groups = for_prediction(model, labels, table.rows)
         made, bounds = model.intervals(table, predictions, groups, self.levels, _weights(model, batch))
-        columns = [] if predictions is not None else [made]
+        columns = [] if len(model.prediction_columns) == 1 else [made]
         for j in range(len(self.levels)):
             columns += [bounds[:, 0, j], bounds[:, 1, j]]
         return dict(zip(self.names, map(np.ascontiguousarray, columns), strict=True))

@@ -209,7 +209,8 @@ class Localizer(HasModel):
         prediction: str,
         base: str = "none",
         base_options: dict[str, str] | None = None,
-        folds: int = _core.FOLDS,
+        folds: int | str = _core.FOLDS,
+        calibration: str = "split",
         calibration_size: float = 0.0,
         may_be_exact: bool = False,
         cross_validated: bool = False,
@@ -223,18 +224,16 @@ class Localizer(HasModel):
         table = features.table
         options = {
             "folds": str(folds),
+            "calibration": calibration,
             "calibration_size": repr(calibration_size),
             "may_be_exact": "true" if may_be_exact else "false",
         } | self._options
         if target in table.names:
-            warnings.warn(
-                f"X contains the target column {target!r}; drop it",
-                UserWarning,
-                stacklevel=3,
-            )
+            warnings.warn(f"X contains the target column {target!r}; drop it", UserWarning, stacklevel=3)
         while prediction in (target, *table.names):  # the file tells columns by their names
             prediction += "_"
-        if len(y) * (1 - calibration_size) < MIN_ROWS_TO_TRAIN and options["score_transform"] == "auto":
+        apart = calibration_size if calibration == "split" else 1 / (len(y) if folds == "all" else int(folds))
+        if self._has_one_width(len(y) * (1 - apart)) and options["score_transform"] == "auto":
             warnings.warn(
                 f"{len(y)} rows are too few to learn how errors depend on the row: all intervals have one width",
                 UserWarning,
@@ -280,6 +279,11 @@ class Localizer(HasModel):
         for warning in self.fit_report_["warnings"]:
             warnings.warn(warning, UserWarning, stacklevel=3)
         logger.info("%s", self.fit_report_["summary"])
+
+    def _has_one_width(self, rows: float) -> bool:
+        """Whether no localizer is trained on this many rows."""
+        transform = self._options["score_transform"]
+        return transform == "identity" or (transform == "auto" and rows < MIN_ROWS_TO_TRAIN)
 
     @classmethod
     def from_booster(

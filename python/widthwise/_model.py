@@ -8,6 +8,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from . import _core, _groups, _tables, _weights
 from ._blocks import cluster_numbers
 from ._options import file_of
@@ -119,7 +121,16 @@ def inputs_of(model: _core.Model, X: Any, y_pred: Any) -> tuple[_core.Table, Flo
         return table, None
     if not model.needs_predictions:
         raise ValueError("this model has a base model; do not pass y_pred")
-    return table, _tables.numbers(y_pred, "y_pred", table.rows)
+    folds = len(model.prediction_columns)
+    if folds == 1:
+        return table, _tables.numbers(y_pred, "y_pred", table.rows)
+    predictions = _tables.floats(y_pred, "y_pred")
+    if predictions.shape != (table.rows, folds):
+        raise ValueError(
+            f"y_pred has the shape {predictions.shape}; expected {(table.rows, folds)}: the predictions of the models "
+            "of all folds"
+        )
+    return table, np.ascontiguousarray(predictions).ravel()
 
 
 def add_rows(

@@ -161,7 +161,7 @@ def fit_options_of(
     texts = {"goal": goal_text(goal) or "auto", "guarantee": guarantee_text(guarantee)}
     texts |= {name: option_text(value, name) for name, value in options.items()}
     for name, text in option_texts(further, "fit_options").items():
-        if name in (*texts, "folds", "calibration_size"):
+        if name in (*texts, "folds", "calibration", "calibration_size"):
             raise ValueError(f"fit_options contains {name!r}, which has a parameter of its own")
         texts[name] = text
     _core.check_fit_options(texts)

@@ -97,10 +97,9 @@ class Predictor(HasModel):
         """
         return Predictor._of(self._model.with_guarantee(guarantee_text(guarantee)), self._origin)
 
-    def predict(self, X: Any) -> Floats:
-        """Predictions of the base model."""
-        table, _ = self._inputs(X, None)
-        return self._model.predictions(table)
+    def predict(self, X: Any, y_pred: Any = None) -> Floats:
+        """Predictions of the base model. Those of a cross-calibrated model are the median over its folds."""
+        return self._model.predictions(*self._inputs(X, y_pred))
 
     def predict_interval(
         self,
@@ -119,7 +118,8 @@ class Predictor(HasModel):
         X : table of shape (n, d)
             Contains the columns of fit, in any order. Other columns are ignored.
         y_pred : array-like of shape (n,), optional
-            Predictions, if the model has no base model.
+            Predictions, if the model has no base model. Of shape (n, folds) if the model is cross-calibrated with an
+            estimator: the predictions of the estimators of all folds.
         confidence_level : float or list of k floats, optional
         groups : array-like or str, optional
             Labels of the groups of the rows, or the name of their column in X, if the calibration has groups. By

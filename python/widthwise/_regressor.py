@@ -77,7 +77,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Default confidence level of `predict_interval`.
     cv : int or splitter, default=5
         Number of folds for cross-fitting, or a scikit-learn splitter if `estimator` is given. Rows outside all test
-        folds, such as the first rows of ``TimeSeriesSplit``, do not train the localizer.
+        folds, such as the first rows of ``TimeSeriesSplit``, do not train the localizer. With calibration="cross" the
+        folds of the calibration: every row is in one test fold, and "all" is one fold per row.
+    calibration : {"split", "cross"}, default="split"
+        "split" sets calibration rows aside. "cross" calibrates every row with the model of its fold (CV+; jackknife+
+        with ``cv="all"``), for a few hundred rows or fewer. Intervals are narrower, and cover at least about
+        1 - 2 alpha of new outcomes, usually about 1 - alpha (docs/few-rows.md).
     calibration_size : float or int, default=0.25
         Size of the calibration set: a share of the rows below 1, or a number of rows. 0 to calibrate later with
         `conformalize`.
@@ -127,7 +132,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     estimator_ : estimator
-        The fitted estimator; None if the model contains its base model.
+        The fitted estimator; None if the model contains its base model, or has one per fold.
+    estimators_ : list of estimators
+        The estimators of the folds with calibration="cross" and an `estimator`; else None.
     predictor_ : Predictor
         The localizer with its calibration.
     fit_report_ : FitReport
@@ -161,6 +168,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         score_transform: str = "auto",
         confidence_level: Levels = 0.9,
         cv: Any = _core.FOLDS,
+        calibration: str = "split",
         calibration_size: float | int = _core.CALIBRATION_SIZE,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -183,6 +191,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.score_transform = score_transform
         self.confidence_level = confidence_level
         self.cv = cv
+        self.calibration = calibration
         self.calibration_size = calibration_size
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -305,39 +314,27 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         n = len(y)
         labels = for_calibration(groups, n)
         ratios = _weights.checked(weights, n)
-        share = self._calibration_share(n)
+        cross = self._is_cross()
+        share = 0.0 if cross else self._calibration_share(n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         features = _tables.read_features(X, self.categorical_features)
         features.warn(stacklevel=3)
         localizer = self._new_localizer(seed)
-        base_options = option_texts(self.base_options, "base_options")
         blocks = Blocks.of(clusters, time, n, features.table.names)
         if labels is not None:
             options["group"] = group or unused("group", features.table.names)
         if ratios is not None:
             options["weight"] = weight or unused("weight", features.table.names)
         self.estimator_ = None
+        self.estimators_ = None
         if y_pred is not None or y_pred_cv is not None or self._is_prefit():
             options |= {"groups": labels, "weights": ratios, "blocks": blocks}
             model = self._fit_to_predictions(X, features, y, share, localizer, options, y_pred, y_pred_cv)
         elif self.estimator is None:
-            if not isinstance(self.cv, Integral):
-                raise ValueError("cv is a splitter; without an estimator, expected a number of folds")
-            localizer._fit(
-                features,
-                y,
-                None,
-                base="trees",
-                base_options=base_options,
-                folds=self._folds(n - round(share * n)),
-                calibration_size=share,
-                may_be_exact=True,
-                groups=labels,
-                weights=ratios,
-                blocks=blocks,
-                **options,
-            )
-            model = localizer._model
+            options |= {"groups": labels, "weights": ratios, "blocks": blocks}
+            model = self._fit_trees(features, y, share, localizer, options)
+        elif cross:
+            model = self._fit_folds(X, y, seed, localizer, options, blocks, fit_params)
         else:
             model = self._fit_estimator(
                 X, features, y, share, seed, localizer, options, labels, ratios, blocks, fit_params
@@ -350,6 +347,26 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             _warn_of_infinite(
                 model, "add clusters" if model.clustered else "add calibration rows, or pool small groups"
             )
+
+    def _fit_trees(
+        self, features: _tables.Features, y: Floats, share: float, localizer: Localizer, options: dict[str, Any]
+    ) -> _core.Model:
+        """Fit a base model of trees that is part of the model."""
+        if not isinstance(self.cv, (Integral, str)):
+            raise ValueError("cv is a splitter; without an estimator, expected a number of folds")
+        localizer._fit(
+            features,
+            y,
+            None,
+            base="trees",
+            base_options=option_texts(self.base_options, "base_options"),
+            folds=self._folds(len(y) - round(share * len(y))),
+            calibration=self.calibration,
+            calibration_size=share,
+            may_be_exact=True,
+            **options,
+        )
+        return localizer._model
 
     def _new_localizer(self, seed: int) -> Localizer:
         """A localizer with the options of this estimator."""
@@ -399,6 +416,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             features,
             y,
             _tables.numbers(given, "y_pred_cv" if cross_validated else "y_pred", len(y)),
+            folds=self._folds(len(y)) if self._is_cross() else _core.FOLDS,
+            calibration=self.calibration,
             calibration_size=0.0 if cross_validated else share,
             cross_validated=cross_validated,
             **options,
@@ -458,6 +477,63 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model.calibrate(core, held_table, held_pred, numbers, y[held], first_row, None, labels, ratios, clusters)
         return model.with_calibration(core, model.sketch(held_table, y[held]))
 
+    def _fit_folds(
+        self,
+        X: Any,
+        y: Floats,
+        seed: int,
+        localizer: Localizer,
+        options: dict[str, Any],
+        blocks: Blocks,
+        fit_params: dict[str, Any],
+    ) -> _core.Model:
+        """Fit estimator and localizer without the rows of each fold, and calibrate them with these rows."""
+        if "group" in options:
+            raise ValueError("calibration='cross' does not calibrate groups separately; use calibration='split'")
+        if "weight" in options:
+            raise ValueError("calibration='cross' has no weights; use calibration='split'")
+        if blocks:
+            raise ValueError("calibration='cross' has neither clusters nor time; use calibration='split'")
+        if self.guarantee != "marginal":
+            raise ValueError(f"calibration='cross' has no guarantee {self.guarantee}; use calibration='split'")
+        cv = self.cv
+        if isinstance(cv, (Integral, str)):
+            count = self._folds(len(y))
+            cv = KFold(len(y) if count == "all" else count, shuffle=True, random_state=seed)
+        folds = self._splits(X, y, cv, Blocks())
+        if sorted(row for _, test in folds for row in test) != list(range(len(y))):
+            raise ValueError(
+                "calibration='cross' needs every row in exactly one test fold; pass cv as a number, KFold "
+                "or LeaveOneOut"
+            )
+        models, self.estimators_ = [], []
+        for train, test in folds:
+            fold_X, fold_y = _rows_of(X, train), y[train]
+            params = _check_method_params(X, fit_params, train)
+            self.estimators_.append(clone(self.estimator).fit(fold_X, fold_y, **params))
+            if localizer._has_one_width(len(train)):  # nothing is learnt from the errors
+                predicted, predictions = np.arange(len(train)), self._predictions(self.estimators_[-1], fold_X)
+            else:
+                inner = KFold(min(_core.FOLDS, len(train)), shuffle=True, random_state=seed)
+                predicted, predictions = self._cross_fit(fold_X, fold_y, inner, Blocks(), params)
+            localizer._fit(
+                _tables.read_features(_rows_of(fold_X, predicted), self.categorical_features),
+                fold_y[predicted],
+                predictions,
+                may_be_exact=True,
+                cross_validated=True,
+                **options,
+            )
+            models.append(self._calibrated(localizer._model, self.estimators_[-1], _rows_of(X, test), y[test]))
+        model = _core.Model.of_folds(models, models[0].prediction, {"folds": str(len(folds))})
+        return model.with_fit_sketch(model.sketch(features_of(model, X), y))
+
+    def _calibrated(self, model: _core.Model, estimator: Any, X: Any, y: Floats) -> _core.Model:
+        """The model, calibrated with rows that neither it nor the estimator was fitted on."""
+        table, core = features_of(model, X), _core.Calibration()
+        model.calibrate(core, table, self._predictions(estimator, X), None, y, first_row_of(table, y))
+        return model.with_calibration(core)
+
     def _cross_fit(self, X: Any, y: Floats, cv: Any, blocks: Blocks, fit_params: dict[str, Any]) -> tuple[Any, Floats]:
         """The rows in a test fold, ascending, and their predictions by an estimator that was not fitted on them.
 
@@ -470,6 +546,19 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             estimator = clone(self.estimator).fit(_rows_of(X, train), y[train], **params)
             return self._predictions(estimator, _rows_of(X, test))
 
+        folds = self._splits(X, y, cv, blocks)
+        made = Parallel(n_jobs=self.n_jobs)(delayed(fold)(train, test) for train, test in folds)
+        predictions = np.full(len(y), np.nan)
+        predicted = np.zeros(len(y), dtype=bool)
+        for (_, test), values in zip(folds, made, strict=True):
+            predictions[test] = values
+            predicted[test] = True
+        rows = np.flatnonzero(predicted)
+        return rows, predictions[rows]
+
+    @staticmethod
+    def _splits(X: Any, y: Floats, cv: Any, blocks: Blocks) -> list[tuple[Any, Any]]:
+        """The positions of the training and test rows of each fold."""
         try:
             folds = list(check_cv(cv).split(X, y, blocks.clusters))
         except ValueError as error:
@@ -479,14 +568,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 ) from error
             raise
         blocks.check(folds, type(cv).__name__)
-        made = Parallel(n_jobs=self.n_jobs)(delayed(fold)(train, test) for train, test in folds)
-        predictions = np.full(len(y), np.nan)
-        predicted = np.zeros(len(y), dtype=bool)
-        for (_, test), values in zip(folds, made, strict=True):
-            predictions[test] = values
-            predicted[test] = True
-        rows = np.flatnonzero(predicted)
-        return rows, predictions[rows]
+        return folds
 
     def conformalize(
         self,
@@ -541,7 +623,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Predictions of the estimator, without intervals."""
         now = self._as_it_is()
         X, predictions = now._inputs(X, None)
-        return now.predictor_.predict(X) if predictions is None else predictions
+        return (
+            predictions if predictions is not None and predictions.ndim == 1 else now.predictor_.predict(X, predictions)
+        )
 
     def predict_interval(
         self,
@@ -683,17 +767,21 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         path : path-like
         estimator : fitted estimator, optional
-            The estimator whose predictions the model was fitted to. X must have the columns that `fit` received, in the
-            same order. Without an estimator, pass ``y_pred`` when predicting, unless the file contains a base model.
+            The estimator whose predictions the model was fitted to, or the list `estimators_` of a cross-calibrated
+            model. X must have the columns that `fit` received, in the same order. Without an estimator, pass ``y_pred`` when predicting, unless the file contains a base model.
         """
         predictor = Predictor.load(path)
+        per_fold = list(estimator) if isinstance(estimator, (list, tuple)) else None
+        one = None if per_fold is not None else estimator
         self = cls(
-            estimator,
+            one,
             confidence_level=predictor.confidence_levels,
-            prefit=estimator is not None,
+            prefit=one is not None,
             guarantee=predictor.guarantee,
+            calibration="cross" if predictor._model.cross_calibrated else "split",
         )
-        self.estimator_ = estimator
+        self.estimator_ = one
+        self.estimators_ = per_fold
         self.predictor_ = predictor
         if estimator is not None:
             self._restore_columns(predictor._model.notes.get(ESTIMATOR_COLUMNS))
@@ -776,9 +864,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             else:
                 X = _with_numbers(validate_data(self, X=_tables.unmasked(X, "X"), reset=False, **self._checks()))
         if y_pred is not None:
-            return X, _tables.numbers(y_pred, "y_pred")
+            return X, y_pred if len(self.predictor_._model.prediction_columns) > 1 else _tables.numbers(
+                y_pred, "y_pred"
+            )
         if not self.predictor_.needs_predictions:
             return X, None
+        if getattr(self, "estimators_", None) is not None:
+            return X, np.column_stack([self._predictions(estimator, X) for estimator in self.estimators_])
         if self.estimator_ is None:
             raise ValueError("the model was fitted to given predictions; pass the predictions of these rows as y_pred")
         return X, self._predictions(self.estimator_, X)
@@ -802,8 +894,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("prefit is True, but estimator is None; pass a fitted estimator")
         return self.prefit or frozen
 
-    def _folds(self, rows: int) -> int:
-        """The number of folds, at most one per row."""
+    def _is_cross(self) -> bool:
+        if self.calibration in ("split", "cross"):
+            return bool(self.calibration == "cross")
+        raise ValueError(f"calibration is {self.calibration!r}; expected 'split' or 'cross'")
+
+    def _folds(self, rows: int) -> int | str:
+        """The number of folds, at most one per row; "all" is one per row."""
+        if isinstance(self.cv, str) and self.cv == "all" and self._is_cross():
+            return "all"
         return max(2, min(whole(self.cv, "cv", minimum=2), rows))
 
     def _calibration_share(self, n: int) -> float:

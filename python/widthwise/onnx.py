@@ -241,6 +241,8 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
 
 def _refuse(model: _core.Model, base: Any, localizer: Any) -> None:
     """Raise if the model cannot be exported, with an alternative."""
+    if model.cross_calibrated:
+        raise ValueError("a cross-calibrated model has no ONNX form; fit with calibration='split'")
     if why := model.uncalibrated():
         raise not_fitted(f"{why}: {HOW_TO_CALIBRATE}")
     if model.transform not in _INVERSES:

@@ -29,10 +29,10 @@ std::string infinite_warning(const Model& model, const Level& level) {
            "have fewer than the " + count_of(needed, "calibration row") +
            " that the level needs: " + internal::short_list(sizes.too_small);
   }
-  if (calibration.units() >= needed) return "";
+  if (model.calibration_rows() >= needed) return "";
   return "intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite: the level needs " +
          count_of(needed, calibration.clustered() ? "calibration cluster" : "calibration row") + ", the model has " +
-         count(calibration.units()) + (model.weighted() ? ", the effective sample size of its weighted rows" : "");
+         count(model.calibration_rows()) + (model.weighted() ? ", the effective sample size of its weighted rows" : "");
 }
 
 std::string grouped_coverage(const Model& model, const Level& level) {

@@ -221,11 +221,12 @@ EvaluatedModel EvaluatedModel::of(const Model& model) {
   const ModelParts& parts = model.parts();
   const auto goal = parts.notes.find("goal");
   return {.level = parts.levels.front(),
-          .calibration_rows = parts.calibration.units(),
+          .calibration_rows = model.calibration_rows(),
           .weighted = model.weighted(),
           .goal = goal == parts.notes.end() ? "" : goal->second,
           .one_width = parts.rule.parameter_count() == 0,
-          .clustered = parts.calibration.clustered()};
+          .clustered = parts.calibration.clustered(),
+          .cross_calibrated = model.cross_calibrated()};
 }
 
 std::string to_text(const EvaluationReport& report) {

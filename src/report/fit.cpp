@@ -78,15 +78,19 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   std::string text = files ? internal::printable(files->model) + ": fitted on " + internal::printable(files->table) +
                                  ", " + count_of(parts.features.size(), "feature")
                            : "Fitted with " + count_of(parts.features.size(), "feature");
-  text += "\n\n  fitting rows      " + count(report.fit_rows) + ", of which " + count(report.holdout_rows) +
-          " in the hold-out\n";
-  text += "  calibration rows  " + count(report.calibration_rows);
+  const std::size_t folds = result.model.fold_rows().size();
+  text += "\n\n  fitting rows      " + count(report.fit_rows);
+  text +=
+      folds > 0 ? ", in " + count_of(folds, "fold") : ", of which " + count(report.holdout_rows) + " in the hold-out";
+  text += "\n  calibration rows  " + count(report.calibration_rows);
+  if (folds > 0) text += ", each with the model of its fold";
   text += internal::parts_text(parts.calibration);
   if (result.model.weighted()) text += ", weighted (effective sample size " + count(report.effective_rows) + ")";
   text += "\n";
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
           " - prediction| out of sample\n\n";
-  text += "On the hold-out, at level " + parts.levels.front().to_string() + ":\n\n";
+  text += std::string("On the hold-out") + (folds > 0 ? " of the first fold model" : "") + ", at level " +
+          parts.levels.front().to_string() + ":\n\n";
   text += goals_text(report, parts.cluster.empty() && time_of(parts).empty()) + "\n" +
           internal::wrapped(report.summary()) + "\n";
   if (time_of(parts).empty()) return text;
@@ -113,6 +117,7 @@ std::string to_json(const FitResult& result, const std::optional<FitFiles>& file
                {"calibration_rows", report.calibration_rows},
                {"effective_rows", report.effective_rows},
                {"calibration_clusters", internal::clusters_json(parts.calibration)},
+               {"fold_rows", result.model.fold_rows()},
                {"base_error", report.base_error},
                {"level", parts.levels.front().value()},
                {"chosen", goal_json(report.chosen)},

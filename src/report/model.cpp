@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <widthwise/cross_coverage.hpp>
 #include <widthwise/model_file.hpp>
 
 #include "layout.hpp"
@@ -42,6 +43,10 @@ class Lines {
 
 std::string calibration_text(const Model& model) {
   if (const std::string missing = model.uncalibrated(); !missing.empty()) return missing;
+  if (model.cross_calibrated()) {
+    return fmt::format("{}, each calibrates the model of its fold; {}", count_of(model.calibration_rows(), "row"),
+                       count_of(model.fold_rows().size(), "fold"));
+  }
   const Calibration& calibration = model.parts().calibration;
   std::string text = count_of(calibration.rows_seen(), "row");
   if (calibration.rows_kept() < calibration.rows_seen()) {
@@ -73,16 +78,24 @@ Json categories_json(const Model& model) {
   return categories;
 }
 
+/// "the column 'forecast'", or the columns of the folds.
+std::string prediction_text(const Model& model) {
+  const std::vector<std::string> columns = model.prediction_columns();
+  if (columns.size() == 1) return "the column '" + printable(columns.front()) + "'";
+  return "the columns '" + printable(columns.front()) + "' to '" + printable(columns.back()) + "', one per fold";
+}
+
 void add_model(Lines& lines, const Model& model) {
   const ModelParts& parts = model.parts();
   lines.add("target", parts.target.empty() ? "not named" : printable(parts.target));
   lines.add("features", count(parts.features.size()) + ": " + internal::list(parts.features));
   if (const std::string categories = categories_text(model); !categories.empty()) lines.add("categories", categories);
-  lines.add("base model", parts.base == nullptr
-                              ? "none: predictions are read from the column '" + printable(parts.prediction) + "'"
-                              : parts.base->describe().summary);
-  lines.add("localizer",
-            parts.localizer == nullptr ? "none: one width for all rows" : parts.localizer->describe().summary);
+  const ModelParts& first = model.cross_calibrated() ? parts.folds.front()->parts() : parts;
+  const std::string per_fold = model.cross_calibrated() ? "one per fold; the first: " : "";
+  lines.add("base model", first.base == nullptr ? "none: predictions are read from " + prediction_text(model)
+                                                : per_fold + first.base->describe().summary);
+  lines.add("localizer", first.localizer == nullptr ? "none: one width for all rows"
+                                                    : per_fold + first.localizer->describe().summary);
   lines.add("rule", std::string(parts.rule.transform().name()) + " transform of the " +
                         std::string(name_of(parts.rule.score())) + " error, " +
                         (parts.rule.sides() == Sides::kTwo ? "two-sided" : "one half-width for both sides"));
@@ -104,15 +117,23 @@ void add_coverage(Lines& lines, const Model& model) {
   const std::optional<Level>& confidence = parts.guarantee.confidence();
   lines.add("guarantee", confidence ? "training-conditional: coverage of at least the level for " +
                                           percent(confidence->value()) + " of calibration sets"
-                                    : "marginal: coverage of at least the level, on average over calibration sets");
+                         : model.cross_calibrated()
+                             ? "cross-calibration: coverage of at least about 1 - 2 alpha, on average over training "
+                               "sets; usually about the level"
+                             : "marginal: coverage of at least the level, on average over calibration sets");
   const Calibration& calibration = parts.calibration;
-  const std::uint64_t rows = calibration.units();
+  const std::uint64_t rows = model.calibration_rows();
   for (const Level& level : parts.levels) {
     if (parts.calibration.grouped()) {
       lines.add("level " + level.to_string(), grouped_coverage(model, level));
       continue;
     }
     const std::uint64_t needed = parts.guarantee.min_rows(level);
+    if (model.cross_calibrated() && rows >= needed) {
+      lines.add("level " + level.to_string(), "covers at least " + percent(cross_coverage(level, model.fold_rows())) +
+                                                  " of new outcomes on average over training sets");
+      continue;
+    }
     const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
     lines.add("level " + level.to_string(),
               rows < needed ? "infinite: needs " +
@@ -139,10 +160,15 @@ void add_stream(Lines& lines, const OnlineCalibration& online) {
                              : std::string("none"));
 }
 
-Json levels_json(const ModelParts& parts) {
+Json levels_json(const Model& model) {
+  const ModelParts& parts = model.parts();
   Json levels = Json::array();
   for (const Level& level : parts.levels) {
     levels.push_back({{"level", level.value()}, {"min_rows", parts.guarantee.min_rows(level)}});
+    if (model.cross_calibrated()) {
+      levels.back()["at_least"] = cross_coverage(level, model.fold_rows());
+      continue;
+    }
     levels.back().update(
         json_of(coverage_spread(level, parts.calibration.units(), kSpreadConfidence, parts.guarantee)));
   }
@@ -195,8 +221,9 @@ std::string to_json(const ModelReport& report) {
                            {"clusters", internal::clusters_json(parts.calibration)},
                            {"weighted", parts.calibration.weighted()},
                            {"effective_rows", parts.calibration.effective_rows()}}},
+                         {"fold_rows", report.model.fold_rows()},
                          {"guarantee", json_of(parts.guarantee)},
-                         {"levels", levels_json(parts)},
+                         {"levels", levels_json(report.model)},
                          {"online", parts.online ? json_of(*parts.online) : Json(nullptr)},
                          {"notes", parts.notes}});
 }

@@ -143,6 +143,10 @@ OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low
         " Coverage is lowest, " + headline_share(place->coverage.share, level.level.value()) + ", where " + where + ".";
     verdict.advice.push_back({"look", "Check first what changed where " + where + "."});
   }
+  if (report.model->cross_calibrated) {
+    verdict.advice = {{"fit", "Fit again with rows like these. Keep some rows for a test."}};
+    return verdict;
+  }
   verdict.advice.push_back({"fit",
                             "If new rows stay like these, fit again with such rows: calibration alone makes all "
                             "intervals wider."});

@@ -6,12 +6,15 @@
 #include <string>
 #include <utility>
 
+#include <widthwise/error.hpp>
+
 #include "message.hpp"
 #include "text.hpp"
 #include "train/fit/base_model.hpp"
 #include "train/fit/calibrate.hpp"
 #include "train/fit/categories.hpp"
 #include "train/fit/checks.hpp"
+#include "train/fit/cross_calibrate.hpp"
 #include "train/fit/goals.hpp"
 #include "train/fit/holdout.hpp"
 #include "train/fit/residual_quantiles.hpp"
@@ -114,6 +117,13 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const Workers workers(communicator);
   Goals goals = internal::resolve_goals(options);
   const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
+  if (options.calibration == CalibrationMethod::kCross) {
+    internal::check_cross_calibration(table, options, workers);
+    return internal::fit_folds(table, base, localizer, options, progress);
+  }
+  if (options.folds == kFoldPerRow) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: folds 'all' needs cross-calibration (calibration 'cross')");
+  }
 
   const Splits splits(table, options, workers);
   const FittingCategories categories(table, splits, workers);
@@ -123,6 +133,8 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   report.fit_rows = splits.fitting_rows();
   report.holdout_rows = splits.holdout_rows();
   report.calibration_rows = splits.calibration_rows();
+  report.advise_cross(options, table.group.empty() && table.clusters.empty() && table.times.empty() &&
+                                   table.weights.empty() && workers.alone());
   report.base_error = internal::mean_error(rows, splits, workers);
   if (report.base_error == 0) {
     accept_exact_predictions(rows, table, options.may_be_exact, workers, goals, report);

@@ -4,6 +4,7 @@ Each check has several cells, one per level and group. A cell is a count of cove
 """
 
 import functools
+import math
 import os
 import zlib
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from faces import (
     Clustered,
     CommandLine,
     Cpp,
+    Cross,
     Deployed,
     Onnx,
     Python,
@@ -164,6 +166,40 @@ class StreamCheck:
         return findings
 
 
+@dataclass(frozen=True)
+class CrossCheck:
+    """Coverage of cross-calibrated models, compared with the bound that is proved for K folds of n rows."""
+
+    name: str
+    face: Cross
+    population: str
+    n: int
+    folds: int
+    repetitions: int
+    m: int = 20
+    levels: tuple = (0.8, 0.9)
+    long: bool = False
+
+    @property
+    def cells(self):
+        return len(self.levels)
+
+    def run(self, face=None):
+        """Means over independent repetitions, with Hoeffding's inequality."""
+        random = np.random.default_rng(zlib.crc32(self.name.encode()))
+        rows = draw(self.population, random, (self.repetitions, self.n))
+        test = draw(self.population, random, (self.repetitions, self.m))
+        covered = (face or self.face).covered(None, rows, test, self.levels)
+        findings = []
+        for j, level in enumerate(self.levels):
+            least = law.cross_coverage(level, self.n, self.folds)
+            share = covered[..., j].mean()
+            p = math.exp(-2 * self.repetitions * max(0.0, least - share) ** 2)
+            total = int(covered[..., j].sum())
+            findings.append(Finding(f"{self.name}, level {level}", level, self.repetitions * self.m, total, least, p))
+        return findings
+
+
 # ---- the list
 
 TRANSFORMS = ("identity", "erc", "linear", "exp", "sigma", "density", "affine", "mixture")
@@ -297,9 +333,16 @@ def _spark():
     yield Check("Spark, skewed, n = 100,000", Spark(), "skewed", 100_000, 20_000, 1, long=True)
 
 
+def _cross():
+    for population, n, cv in (("heavy", 12, "all"), ("rounded", 20, 5), ("skewed", 40, 4)):
+        folds = n if cv == "all" else cv
+        yield CrossCheck(f"cross, {population}, n = {n}, folds {cv}", Cross(cv), population, n, folds, 60)
+    yield CrossCheck("cross with a localizer, skewed, n = 40", Cross(4, "exp"), "skewed", 40, 4, 10)
+
+
 CHECKS = [
     check
-    for family in (_cpp, _python, _onnx, _command_line, _streams, _spark)
+    for family in (_cpp, _python, _cross, _onnx, _command_line, _streams, _spark)
     for check in family()
     if FULL or not check.long
 ]

@@ -219,6 +219,33 @@ class Regressor:
 
 
 @dataclass(frozen=True)
+class Cross:
+    """WidthwiseRegressor with cross-calibration of least squares."""
+
+    cv: int | str
+    transform: str = "identity"
+
+    def covered(self, fit, calibration, test, levels):
+        from sklearn.linear_model import LinearRegression
+
+        def one(rows, new):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = WidthwiseRegressor(
+                    LinearRegression(),
+                    calibration="cross",
+                    cv=self.cv,
+                    score_transform=self.transform,
+                    random_state=0,
+                    n_jobs=1,
+                    compare=False,
+                ).fit(rows.X, rows.y)
+                return inside(model.predict_interval(new.X, confidence_level=levels)[1], new.y)
+
+        return repeated(calibration, test, one)
+
+
+@dataclass(frozen=True)
 class Deployed:
     """Predictions of the user's own linear model; the rows after its fitting rows calibrate."""
 

@@ -35,6 +35,13 @@ def rank(level, n, confidence=None):
     return math.ceil((n + 1) * Fraction(str(level)))
 
 
+def cross_coverage(level, n, folds):
+    """The coverage that is proved for cross-calibration with folds of equal size (docs/mathematics.md)."""
+    alpha = 1 - level
+    any_fit = 2 * (alpha + (1 - alpha) * (folds - 1) / (n + folds))
+    return max(0.0, 1 - min(any_fit, 2 * alpha + (1 - folds / n) / (folds + 1)))
+
+
 @functools.lru_cache(maxsize=32)
 def _cumulative(n, k, m, repetitions):
     """P(total <= t) for t = 0, 1, ..., repetitions * m."""

@@ -182,7 +182,8 @@ def test_python_has_every_option_with_its_default(cls):
         if option["name"] in FURTHER:
             assert f"``{name}``" in documentation or (cls is WidthwiseRegressor and name == "may_be_exact"), name
             continue
-        if cls is Localizer and option["name"] in ("folds", "calibration_size"):  # it has no base model or calibration
+        # A localizer has no base model or calibration.
+        if cls is Localizer and option["name"] in ("folds", "calibration", "calibration_size"):
             continue
         assert name in parameters, name
         assert re.search(rf"^(\w+, )*{name}\b.* : ", documentation, re.MULTILINE), name

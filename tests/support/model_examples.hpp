@@ -187,7 +187,10 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   groups[0] = 7;
   const bool grouped = model.parts().calibration.grouped();
   ModelRows rows{.x = {x.data(), kRows, features}, .groups = grouped ? groups : std::span<const std::int64_t>()};
-  if (model.needs_predictions()) rows.predictions = kValues;
+  std::vector<double> given;  // one per row, or one per row and fold
+  const std::size_t prediction_columns = model.prediction_columns().size();
+  for (std::size_t i = 0; i < kRows * prediction_columns; ++i) given.push_back(kValues[i / prediction_columns]);
+  rows.predictions = given;
   constexpr double kWeights[] = {1, 1e-300, 2, 1e300, 0.5, kInfinity};
   if (model.needs_weights()) rows.weights = kWeights;
   const Answers found = answers(model, rows, model.parts().levels);
@@ -196,7 +199,7 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   }
   std::vector<double> p_values(kRows);
   model.p_values(rows, kValues, p_values);
-  if (!grouped) {
+  if (!grouped && prediction_columns <= 1) {
     const auto prediction = model.needs_predictions() ? std::optional(kValues[2]) : std::nullopt;
     const auto weight = model.needs_weights() ? std::optional(kWeights[2]) : std::nullopt;
     const Interval alone = model.interval(rows.x.row(2), model.parts().levels[0], prediction, std::nullopt, weight);

@@ -103,6 +103,10 @@ struct FitReport {
   double base_error = 0;             ///< mean |y - f(x)| out of sample
   std::uint64_t effective_rows = 0;  ///< effective sample size of the calibration rows; their number without weights
   std::vector<std::string> warnings;
+  std::string few_rows = {};  ///< recommends cross-calibration for few rows; else empty
+
+  /// Set few_rows if split calibration of few rows was chosen and cross-calibration is `possible`.
+  void advise_cross(const FitOptions& options, bool possible);
 
   /// Width and coverage of the chosen goal, compared with one width for all rows and with the opposite goal.
   [[nodiscard]] std::string summary() const;
@@ -113,9 +117,13 @@ struct FitResult {
   FitReport report;
 };
 
+/// Fewer rows are better cross-calibrated (docs/few-rows.md).
+inline constexpr std::uint64_t kFewRows = 300;
+
 /// Fit a model: set calibration rows aside, cross-fit the base model (if there are no predictions), train the localizer
-/// on out-of-sample residuals, calibrate. No model is trained on a calibration row.
-/// `base` is needed if the table has no predictions, `localizer` if the transform has parameters.
+/// on out-of-sample residuals, calibrate. No model is trained on a calibration row. With cross-calibration, this is
+/// done once per fold, with the rows outside the fold to fit and those of the fold to calibrate. `base` is needed if
+/// the table has no predictions, `localizer` if the transform has parameters.
 ///
 /// With several workers, the table contains the rows of this worker, row numbers are unique over all workers, and the
 /// trainers use the same communicator (TrainingContext). All workers return the same model, to the last bit. The split

@@ -45,6 +45,15 @@ class Goal {
   std::string text_;
 };
 
+/// How a model is calibrated.
+/// - split: a random part of the rows calibrates and fits nothing; coverage of at least 1 - alpha
+/// - cross: every row calibrates the model of its fold, which is fitted to the other folds (CV+, jackknife+); for few
+///   rows. Coverage of at least about 1 - 2 alpha (cross_coverage), usually about 1 - alpha
+enum class CalibrationMethod { kSplit, kCross };
+
+/// FitOptions::folds of jackknife+.
+inline constexpr std::size_t kFoldPerRow = 0;
+
 /// Options of a fit. A new field is described in table(), from which the command line, Python, the checkpoint key and
 /// docs/options.md take it.
 struct FitOptions {
@@ -59,13 +68,15 @@ struct FitOptions {
   std::optional<LevelWindow> level_window = std::nullopt;
   std::vector<Level> levels = {0.9};  ///< default confidence levels of the model
   Guarantee guarantee = {};           ///< of the model's intervals
+  CalibrationMethod calibration = CalibrationMethod::kSplit;
   /// Below 1: share of the rows, chosen at random, for the calibration set. From 1: number of rows, a whole number.
-  /// 0: no calibration set. Rows with cv_predictions never calibrate.
+  /// 0: no calibration set. Rows with cv_predictions never calibrate. Not used by cross-calibration.
   double calibration_size = 0.25;
   /// Groups with fewer calibration rows are pooled (ModelParts); 0: none. Empty: as few as give infinite intervals at
   /// one of the levels.
   std::optional<std::uint64_t> pool_groups = 0;
-  std::size_t folds = 5;            ///< of cross-fitting the base model
+  /// Of cross-fitting the base model; of cross-calibration, if that is chosen, where kFoldPerRow means one per row.
+  std::size_t folds = 5;
   double holdout_fraction = 0.2;    ///< of the fitting rows, for early stopping and the report
   OutcomeRange outcome_range = {};  ///< range that contains every outcome; an outcome outside is an error
   bool may_be_exact = false;        ///< accept predictions that all equal their outcome

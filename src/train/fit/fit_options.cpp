@@ -12,7 +12,6 @@
 namespace widthwise {
 namespace {
 
-using internal::count_field;
 using internal::flag_field;
 using internal::joined;
 using internal::listed;
@@ -201,6 +200,43 @@ Field calibration_field() {
           [](const FitOptions& options) { return text_of(options.calibration_size); }};
 }
 
+Field method_field() {
+  return {
+      {.name = "calibration",
+       .form = "split|cross",
+       .expected = "split or cross",
+       .help = "`split` sets calibration rows aside; `cross` calibrates every row with the model of its fold (CV+), "
+               "for a few hundred rows or fewer: narrower intervals, which cover at least about 1 - 2 alpha and "
+               "usually about 1 - alpha of new outcomes"},
+      [](FitOptions& options, std::string_view text) {
+        options.calibration = text == "cross" ? CalibrationMethod::kCross : CalibrationMethod::kSplit;
+        return text == "cross" || text == "split";
+      },
+      [](const FitOptions& options) {
+        return std::string(options.calibration == CalibrationMethod::kCross ? "cross" : "split");
+      }};
+}
+
+Field folds_field() {
+  return {{.name = "folds",
+           .form = "N|all",
+           .expected = "a whole number of at least 2, or all",
+           .help = "folds for cross-fitting the base model; with cross-calibration the number of fold models, and "
+                   "`all` is one per row (jackknife+)"},
+          [](FitOptions& options, std::string_view text) {
+            if (text == "all") {
+              options.folds = kFoldPerRow;
+              return true;
+            }
+            const auto folds = read_whole<std::uint64_t>(text);
+            if (folds) options.folds = *folds;
+            return folds && *folds >= 2;
+          },
+          [](const FitOptions& options) {
+            return options.folds == kFoldPerRow ? std::string("all") : std::to_string(options.folds);
+          }};
+}
+
 Field range_field() {
   return {
       {.name = "outcome_range",
@@ -255,11 +291,12 @@ const OptionTable<FitOptions>& FitOptions::table() {
     internal::add_group(
         fields, "Training",
         {
+            method_field(),
             calibration_field(),
             pool_field(),
             number_field("holdout_fraction", &FitOptions::holdout_fraction, NumberRange::fraction(),
                          "share of the fitting rows held out for early stopping and the fit report"),
-            count_field("folds", &FitOptions::folds, 2, "folds for cross-fitting the base model"),
+            folds_field(),
             internal::seed_field(&FitOptions::seed),
             flag_field("compare", &FitOptions::compare, "also train the opposite goal, for the fit report"),
             flag_field("may_be_exact", &FitOptions::may_be_exact,

@@ -2,6 +2,7 @@
 
 #include <widthwise/train/fit.hpp>
 
+#include "message.hpp"
 #include "text.hpp"
 
 namespace widthwise {
@@ -25,8 +26,21 @@ std::string width_against(const GoalReport& report, const GoalReport& other) {
 
 }  // namespace
 
+void FitReport::advise_cross(const FitOptions& options, bool possible) {
+  const std::uint64_t rows = fit_rows + calibration_rows;
+  const bool few = rows < kFewRows && calibration_rows > 0 && options.guarantee.is_marginal();
+  if (!possible || !few) return;
+  const std::string least = percent(1 - 2 * options.levels.front().complement().value(), 0);
+  few_rows = fmt::format(
+      " With {} rows, of which {} calibrate, cross-calibration (calibration 'cross') usually gives narrower intervals: "
+      "all rows fit and calibrate. Its guarantee at level {} is about {} instead of {}, and its coverage usually about "
+      "{} (docs/few-rows.md).",
+      rows, calibration_rows, options.levels.front().to_string(), least, percent(options.levels.front().value(), 0),
+      percent(options.levels.front().value(), 0));
+}
+
 std::string FitReport::summary() const {
-  if (chosen.goal == "fixed") return "All intervals have one width: no localizer was trained.";
+  if (chosen.goal == "fixed") return "All intervals have one width: no localizer was trained." + few_rows;
   const auto worst = [](const GoalReport& goal) {
     const Proportion& slab = *goal.worst_slab;
     return percent(slab.share).append(" (").append(percent_range(slab.low, slab.high)).append(")");
@@ -48,6 +62,7 @@ std::string FitReport::summary() const {
     text.append(" of the intervals are empty: no value conforms, and the prediction alone is returned.");
   }
   if (chosen.infinite > 0) text.append(" ").append(percent(chosen.infinite)).append(" of the intervals are infinite.");
+  text += few_rows;
   if (!other) return text;
   if (!comparable(*other, chosen)) {
     return text + " The mean width of the goal " + other->goal + " cannot be compared, because it is infinite or 0.";

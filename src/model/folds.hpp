@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <widthwise/model.hpp>
+
+namespace widthwise::internal {
+
+/// Throw kInvalidArgument or kShapeMismatch unless the folds of a cross-calibrated model are consistent with it.
+void check_folds(const ModelParts& parts);
+
+/// The fold models of a cross-calibrated model, with their scores sorted: CV+ (docs/mathematics.md).
+/// Invariant: immutable. Thread safety: full.
+class FoldModels {
+ public:
+  /// The parts are consistent (check_folds).
+  explicit FoldModels(const ModelParts& parts);
+
+  /// Calibration rows of each fold.
+  [[nodiscard]] const std::vector<std::uint64_t>& rows() const { return rows_; }
+
+  /// Write the median of the predictions of the fold models, weighted by their calibration rows; NaN if one is not
+  /// finite.
+  void predictions(const ModelRows& rows, std::span<double> out) const;
+
+  /// Write predictions and intervals as Model::intervals.
+  void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+                 MutableMatrixView lower, MutableMatrixView upper) const;
+
+  /// Write cross-conformal p-values.
+  void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
+
+ private:
+  struct Block;
+  class Search;
+
+  [[nodiscard]] std::size_t block_rows() const;
+  /// These rows as fold k takes them. `x` holds them if they are copied.
+  [[nodiscard]] ModelRows rows_for(std::size_t k, const ModelRows& rows, std::vector<double>& x,
+                                   std::vector<double>& predictions) const;
+  void evaluate(const ModelRows& rows, Block& block) const;
+  [[nodiscard]] double median_prediction(const Block& block, std::size_t row,
+                                         std::vector<std::pair<double, std::uint64_t>>& sorted) const;
+
+  std::vector<std::shared_ptr<const Model>> models_;
+  std::vector<Labels> categories_;           // of the rows; empty if all features are numbers
+  std::vector<std::vector<double>> scores_;  // per fold, ascending
+  std::vector<std::uint64_t> rows_;
+  std::uint64_t all_rows_ = 0;
+  bool own_predictions_ = false;  // whether every fold has a prediction column of its own
+  OutcomeRange range_;
+};
+
+}  // namespace widthwise::internal

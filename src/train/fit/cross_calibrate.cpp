@@ -1,0 +1,155 @@
+#include "train/fit/cross_calibrate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include <widthwise/error.hpp>
+
+#include "message.hpp"
+#include "train/fit/base_model.hpp"
+#include "train/fit/folds.hpp"
+#include "train/fit/rows.hpp"
+#include "train/fit/streams.hpp"
+
+namespace widthwise::internal {
+namespace {
+
+/// Some rows of a table, in this order.
+class PartOfTable {
+ public:
+  PartOfTable(const FitTable& table, std::span<const std::size_t> rows)
+      : x_(rows.size() * table.x.columns()), y_(taken(table.y, rows)), table_(table) {
+    const std::size_t columns = table.x.columns();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::ranges::copy(table.x.row(rows[i]), x_.data() + i * columns);
+      numbers_.push_back(table.row_numbers.empty() ? table.first_row + rows[i] : table.row_numbers[rows[i]]);
+    }
+    if (!table.predictions.empty()) predictions_ = taken(table.predictions, rows);
+    table_.x = {x_.data(), rows.size(), columns};
+    table_.y = y_;
+    table_.predictions = predictions_;
+    table_.row_numbers = numbers_;
+  }
+  PartOfTable(const PartOfTable&) = delete;
+  PartOfTable& operator=(const PartOfTable&) = delete;
+
+  [[nodiscard]] const FitTable& table() const { return table_; }
+
+  /// The rows for a model, with the numbers of its categories.
+  [[nodiscard]] ModelRows rows_for(const Model& model) {
+    for (std::size_t j = 0; j < table_.categories.size(); ++j) {
+      if (table_.categories[j].size() == 0) continue;
+      renumber(x_, j, table_.x.columns(), table_.categories[j], model.categories_of(j));
+    }
+    return {.x = table_.x, .predictions = predictions_};
+  }
+
+ private:
+  std::vector<double> x_;
+  std::vector<double> y_;
+  std::vector<double> predictions_;
+  std::vector<std::uint64_t> numbers_;
+  FitTable table_;
+};
+
+/// The rows of a fold, or all others, in the random order of the folds. The fit of a fold then depends on the order of
+/// the table only through random choices, as the guarantee requires.
+std::vector<std::size_t> rows_of(const Folds& folds, std::size_t fold, bool inside) {
+  std::vector<std::size_t> rows;
+  for (const std::size_t row : folds.order) {
+    if ((folds.fold_of[row] == fold) == inside) rows.push_back(row);
+  }
+  return rows;
+}
+
+/// The options of the fit of one fold.
+FitOptions fold_options(FitOptions options, std::size_t fold) {
+  options.calibration = CalibrationMethod::kSplit;
+  options.calibration_size = 0;
+  options.folds = FitOptions().folds;
+  options.compare = options.compare && fold == 0;
+  return options;
+}
+
+/// The model, calibrated with the rows of its fold; adds their absolute residuals to `errors`. Sketches and residuals
+/// of fitting rows stay with the whole model, because they are nearly the same for all folds.
+Model calibrated_with(const Model& fitted, PartOfTable& fold, std::uint64_t seed, double& errors) {
+  const ModelRows rows = fold.rows_for(fitted);
+  Calibration calibration(Calibration::Options{.seed = seed});
+  fitted.calibrate(calibration, rows, fold.table().y, RowNumbers(fold.table().row_numbers));
+  std::vector<double> predictions(fold.table().y.size());
+  fitted.predictions(rows, predictions);
+  for (std::size_t i = 0; i < predictions.size(); ++i) errors += std::abs(fold.table().y[i] - predictions[i]);
+  ModelParts parts = fitted.parts();
+  parts.calibration = std::move(calibration);
+  parts.fit_sketch = RowSketch();
+  parts.fit_residuals.clear();
+  parts.notes.clear();
+  return Model(std::move(parts));
+}
+
+}  // namespace
+
+void check_cross_calibration(const FitTable& table, const FitOptions& options, const Workers& workers) {
+  const auto refuse = [](const std::string& why) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: cross-calibration " + why);
+  };
+  if (!workers.alone()) refuse("trains in one process; fit without workers, or use split calibration");
+  if (!table.group.empty())
+    refuse("does not calibrate groups separately; use split calibration, or fit without groups");
+  if (!table.clusters.empty() || !table.times.empty()) {
+    refuse("has neither clusters nor splits by time; use split calibration");
+  }
+  if (!table.weights.empty()) refuse("has no weights; use split calibration, or fit without weights");
+  if (!options.guarantee.is_marginal()) {
+    refuse(fmt::format("has no guarantee {}; use the guarantee 'marginal', or split calibration",
+                       options.guarantee.to_string()));
+  }
+  if (!table.cv_predictions.empty()) {
+    refuse(
+        "needs the models of the folds, not only their predictions; let the fit train the base model, or pass "
+        "predictions of the deployed model");
+  }
+  if (options.folds > std::min(table.x.rows(), kMaxFolds)) {
+    refuse(fmt::format("with {} folds needs as many rows, and at most {} folds; found {} rows", options.folds,
+                       kMaxFolds, table.x.rows()));
+  }
+}
+
+FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
+                    const FitOptions& options, const ProgressCallback& progress) {
+  const std::size_t n = table.x.rows();
+  const Folds folds =
+      random_folds(n, options.folds == kFoldPerRow ? n : options.folds, stream_seed(options.seed, Stream::kCross));
+  std::vector<Model> models;
+  FitReport report;
+  std::map<std::string, std::string> notes;
+  double errors = 0;
+  for (std::size_t k = 0; k < folds.count; ++k) {
+    const PartOfTable others(table, rows_of(folds, k, false));
+    FitResult fitted = fit(others.table(), base, localizer, fold_options(options, k), progress);
+    if (k == 0) {
+      report = fitted.report;
+      notes = fitted.model.parts().notes;
+    }
+    PartOfTable fold(table, rows_of(folds, k, true));
+    models.push_back(calibrated_with(fitted.model, fold, options.seed, errors));
+  }
+  report.fit_rows = n;
+  report.calibration_rows = n;
+  report.base_error = errors / static_cast<double>(n);
+  RowSketch sketch;
+  sketch.add(RowHasher(table.features), table.x, table.y);
+  ModelParts parts =
+      Model::of_folds(std::move(models), base == nullptr || !table.predictions.empty() ? table.prediction : "",
+                      std::move(sketch))
+          .parts();
+  parts.notes = std::move(notes);
+  parts.notes["options"] = FitOptions::table().checked_to_string(options);
+  parts.notes["folds"] = std::to_string(folds.count);
+  return {Model(std::move(parts)), std::move(report)};
+}
+
+}  // namespace widthwise::internal
