@@ -21,6 +21,7 @@
 #include "hash.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "shift_table.hpp"
 #include "standard_streams.hpp"
 #include "tables.hpp"
 #include "workers.hpp"
@@ -31,6 +32,7 @@ namespace {
 struct FitArguments {
   FitColumnChoice columns;
   std::string output;
+  std::string shift_to;
   bool json = false;
   FitOptions options;
   TrainerOptions trainers;
@@ -69,7 +71,7 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& column
        {std::string(kVersion), engine, origin, arguments.options.to_string(), arguments.trainers.to_string(),
         std::to_string(arguments.workers.world), arguments.columns.target, arguments.columns.prediction,
         arguments.columns.cv_prediction, arguments.columns.group, arguments.columns.weight, arguments.columns.cluster,
-        arguments.columns.time}) {
+        arguments.columns.time, arguments.columns.sample_weight}) {
     add(word);
   }
   for (const FitFeature& feature : columns.features) add(feature.name + (feature.categorical ? " categorical" : ""));
@@ -130,6 +132,9 @@ void check_arguments(const FitArguments& arguments) {
   if (arguments.options.pool_groups != 0 && arguments.columns.group.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "--pool-groups pools small groups; give their column with --group COL");
   }
+  if (!arguments.shift_to.empty() && !arguments.columns.weight.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "--shift-to learns weights and --weight reads them; give one of the two");
+  }
   if (!arguments.columns.cluster.empty() && !arguments.columns.group.empty()) {
     throw Error(
         ErrorCode::kInvalidArgument,
@@ -140,6 +145,9 @@ void check_arguments(const FitArguments& arguments) {
     if (!arguments.columns.time.empty()) {
       throw Error(ErrorCode::kInvalidArgument,
                   "--time: splits by time need all rows in one process; fit without workers");
+    }
+    if (!arguments.shift_to.empty()) {
+      throw Error(ErrorCode::kInvalidArgument, "--shift-to learns weights in one process; fit without workers");
     }
     check_distributed(TrainerKind::kBase, trainers.base);
     check_distributed(TrainerKind::kLocalizer, trainers.localizer);
@@ -179,13 +187,15 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
           .clusters = data.clusters,
           .cluster = arguments.columns.cluster,
           .times = data.times,
-          .time = arguments.columns.time};
+          .time = arguments.columns.time,
+          .shift_to = {data.shift_to.data(), data.shift_to.size() / columns.features.size(), columns.features.size()},
+          .sample_weights = data.sample_weights};
 }
 
 FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
-                            const Communicator* communicator = nullptr) {
+                            const Communicator* communicator = nullptr, const LocalizerTrainer* shift = nullptr) {
   ProgressBar bar("rounds");
-  return fit(table, trainers.base.get(), trainers.localizer.get(), options, bar.callback(), communicator);
+  return fit(table, trainers.base.get(), trainers.localizer.get(), options, bar.callback(), communicator, shift);
 }
 
 /// Fit as one of several workers.
@@ -237,7 +247,14 @@ void run(const FitArguments& arguments) {
   const Trainers trainers = make_trainers(arguments.trainers, options.seed, options.needs_localizer());
   FitData data = read_rows(arguments.columns, columns, {});
   agree_on_categories(columns, data, arguments.tables(), nullptr);
-  const FitResult result = fit_with_progress(table_of(arguments, columns, data), trainers, options);
+  std::unique_ptr<const LocalizerTrainer> shift;
+  if (!arguments.shift_to.empty()) {
+    data.shift_to = read_shift_rows(arguments.shift_to, arguments.columns.reading, columns, data);
+    if (data.shift_to.empty()) throw Error(ErrorCode::kBadData, arguments.shift_to + ": no rows");
+    shift = make_shift_trainer(arguments.trainers, options.seed);
+  }
+  const FitResult result =
+      fit_with_progress(table_of(arguments, columns, data), trainers, options, nullptr, shift.get());
   save(result.model, arguments.output);
   report(arguments, columns, result);
 }
@@ -273,6 +290,9 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
       "the "
       "hold-out, and folds are blocks of time. The column is no feature, unless named")
       ->excludes("--cluster");
+  add("--sample-weight", columns.sample_weight,
+      "column of weights for training, at least 0: base model and localizer count a row by its weight, the calibration "
+      "does not. Not a feature, unless named with --features");
   CLI::Option* features = add_list(command, "--features", columns.features, "A,B,...",
                                    "columns of x; default: all columns of numbers, and of text as categories")
                               ->group("Data");
@@ -304,6 +324,13 @@ Command add_fit(CLI::App& program) {
                   "widthwise fit homes.csv --target price --base trees -o homes.safetensors\n"
                   "  widthwise fit homes.csv --target price --prediction forecast --goal narrow -o homes.safetensors");
   add_columns(command, arguments->columns);
+  command
+      .add_option(
+          "--shift-to", arguments->shift_to,
+          "CSV or Parquet file of rows to predict, without outcomes, from another population than TABLE "
+          "(covariate shift): learn how much more often each row occurs there, and weight calibration rows by it")
+      ->type_name("FILE")
+      ->group("Data");
   add_described_options(command, FitOptions::table(), arguments->options);
   add_described_options(command, TrainerOptions::table(), arguments->trainers);
   add_worker_options(command, arguments->workers, "Several processes");

@@ -114,6 +114,7 @@ void select(TableReader& reader, const FitColumnChoice& choice, const std::vecto
   selected.push_back({.name = choice.target});
   if (!choice.prediction_column().empty()) selected.push_back({.name = choice.prediction_column()});
   if (!choice.weight.empty()) selected.push_back({.name = choice.weight});
+  if (!choice.sample_weight.empty()) selected.push_back({.name = choice.sample_weight});
   if (!choice.group.empty()) selected.push_back(labels.groups.select(choice.group));
   if (!choice.cluster.empty()) selected.push_back(labels.clusters.select(choice.cluster));
   if (!choice.time.empty()) selected.push_back(labels.times.select(reader, choice.time));
@@ -144,9 +145,11 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
     for (std::size_t i = 0; i < numbers.rows(); ++i) {
       const auto row = numbers.row(i);
       data.x.insert(data.x.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(features.size()));
-      data.y.push_back(row[features.size()]);
-      if (!predictions_in.empty()) data.predictions.push_back(row[features.size() + 1]);
-      if (!choice.weight.empty()) data.weights.push_back(row[features.size() + (predictions_in.empty() ? 1 : 2)]);
+      std::size_t place = features.size();  // in the order of `select`
+      data.y.push_back(row[place++]);
+      if (!predictions_in.empty()) data.predictions.push_back(row[place++]);
+      if (!choice.weight.empty()) data.weights.push_back(row[place++]);
+      if (!choice.sample_weight.empty()) data.sample_weights.push_back(row[place++]);
       data.row_numbers.push_back(first_number + batch.first_row() + i);
     }
     labels.append(choice, piece.table, batch, data);
@@ -156,6 +159,10 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
     if (!predictions_in.empty()) {
       require_finite(std::span(data.predictions).subspan(before), piece.table, predictions_in, batch.first_row(),
                      "remove the rows without a prediction");
+    }
+    if (!choice.sample_weight.empty()) {
+      require_finite(std::span(data.sample_weights).subspan(before), piece.table, choice.sample_weight,
+                     batch.first_row(), "remove the rows without a sample weight");
     }
     if (!choice.weight.empty()) {
       require_weights(std::span(data.weights).subspan(before), piece.table, choice.weight, batch.first_row());
@@ -179,13 +186,16 @@ void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
   if (!choice.weight.empty()) named.push_back(choice.weight);
   if (!choice.cluster.empty()) named.push_back(choice.cluster);
   if (!choice.time.empty()) named.push_back(choice.time);
+  if (!choice.sample_weight.empty()) named.push_back(choice.sample_weight);
   require_columns(reader, choice.tables.front(), named, ErrorCode::kInvalidArgument);
   if (prediction == choice.target) {
     refuse_columns(choice, std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
                                " and --target name the same column");
   }
-  if (!choice.weight.empty() && (choice.weight == choice.target || choice.weight == prediction)) {
-    refuse_columns(choice, "--weight names the column of outcomes or predictions");
+  for (const auto& [option, column] :
+       {std::pair("--weight", &choice.weight), std::pair("--sample-weight", &choice.sample_weight)}) {
+    if (column->empty() || (*column != choice.target && *column != prediction)) continue;
+    refuse_columns(choice, fmt::format("{} names the column of outcomes or predictions", option));
   }
   if (choice.group == choice.target) refuse_columns(choice, "--group and --target name the same column");
   if (choice.cluster == choice.target) refuse_columns(choice, "--cluster and --target name the same column");
@@ -244,7 +254,8 @@ FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
                        std::span<const std::string> categorical) {
   const std::vector<std::string> unwanted = parse_columns(reader, choice.tables.front(), choice.exclude);
   std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
-  excluded.insert({choice.target, choice.prediction_column(), choice.weight, choice.cluster, choice.time});
+  excluded.insert(
+      {choice.target, choice.prediction_column(), choice.weight, choice.sample_weight, choice.cluster, choice.time});
   FitColumns chosen;
   for (const ColumnInfo& column : reader.columns()) {
     const std::string& name = column.name;

@@ -25,6 +25,7 @@ struct FitColumnChoice {
   std::string weight;
   std::string cluster;
   std::string time;
+  std::string sample_weight;
   std::vector<std::string> features;
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  ///< integers or booleans to read as categories
@@ -77,7 +78,9 @@ struct FitData {
   std::vector<double> weights;         ///< likelihood ratios; empty without a column of them
   std::vector<std::int64_t> clusters;  ///< empty without a column of clusters
   GroupLabels cluster_labels;
-  std::vector<double> times;  ///< empty without a column of times
+  std::vector<double> times;           ///< empty without a column of times
+  std::vector<double> sample_weights;  ///< likewise
+  std::vector<double> shift_to;        ///< the features of the rows of --shift-to
   std::vector<std::uint64_t> row_numbers;
   std::vector<std::string> fingerprints;  ///< of the tables
 };

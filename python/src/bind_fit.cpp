@@ -46,25 +46,29 @@ FitOptions fit_options(const OptionValues& values) {
   return options;
 }
 
+/// The numbers of a table, in `copy` unless they are a matrix already.
+MatrixView matrix_of(const Table& table, std::vector<double>& copy) {
+  if (const auto matrix = table.as_matrix()) return *matrix;
+  copy.resize(table.rows() * table.columns());
+  table.copy(0, {copy.data(), table.rows(), table.columns()});
+  return {copy.data(), table.rows(), table.columns()};
+}
+
 /// The model, and its report as JSON and as text.
 std::tuple<Model, std::string, std::string> fit_table(
     const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
     const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
     const std::optional<Doubles>& weights, const std::optional<Integers>& clusters, const std::optional<Doubles>& times,
-    const FitColumns& columns, const FitOptions& options, const TrainerOptions& trainer_options,
-    const nb::object& progress) {
+    const Table* shift_to, const std::optional<Doubles>& sample_weights, const FitColumns& columns,
+    const FitOptions& options, const TrainerOptions& trainer_options, const nb::object& progress) {
   const Trainers trainers = make_trainers(trainer_options, options.seed, options.needs_localizer());
+  std::unique_ptr<const LocalizerTrainer> shift;
+  if (shift_to != nullptr) shift = make_shift_trainer(trainer_options, options.seed);
   FitResult result = [&] {
     const nb::gil_scoped_release release;
     std::vector<double> copy;
-    MatrixView x;
-    if (const auto matrix = table.as_matrix()) {
-      x = *matrix;
-    } else {
-      copy.resize(table.rows() * table.columns());
-      table.copy(0, {copy.data(), table.rows(), table.columns()});
-      x = {copy.data(), table.rows(), table.columns()};
-    }
+    const MatrixView x = matrix_of(table, copy);
+    std::vector<double> shift_copy;
     return fit({.x = x,
                 .y = span_of(y),
                 .predictions = span_of(predictions),
@@ -82,8 +86,10 @@ std::tuple<Model, std::string, std::string> fit_table(
                 .clusters = span_of(clusters),
                 .cluster = columns.cluster,
                 .times = span_of(times),
-                .time = columns.time},
-               trainers.base.get(), trainers.localizer.get(), options, progress_of(progress));
+                .time = columns.time,
+                .shift_to = shift_to == nullptr ? MatrixView() : matrix_of(*shift_to, shift_copy),
+                .sample_weights = span_of(sample_weights)},
+               trainers.base.get(), trainers.localizer.get(), options, progress_of(progress), nullptr, shift.get());
   }();
   if (columns.calibrated_later > 0) {
     result.report.calibration_rows += columns.calibrated_later;
@@ -172,16 +178,18 @@ void bind_fit(nb::module_& module) {
       [](const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
          const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
          const std::optional<Doubles>& weights, const std::optional<Integers>& clusters,
-         const std::optional<Doubles>& times, const FitColumns& columns, const OptionValues& options,
-         const OptionValues& trainers, const nb::object& progress) {
+         const std::optional<Doubles>& times, const Table* shift_to, const std::optional<Doubles>& sample_weights,
+         const FitColumns& columns, const OptionValues& options, const OptionValues& trainers,
+         const nb::object& progress) {
         TrainerOptions trainer_options;
         TrainerOptions::table().set(trainer_options, trainers);
-        return fit_table(table, y, predictions, cv_predictions, groups, labels, weights, clusters, times, columns,
-                         fit_options(options), trainer_options, progress);
+        return fit_table(table, y, predictions, cv_predictions, groups, labels, weights, clusters, times, shift_to,
+                         sample_weights, columns, fit_options(options), trainer_options, progress);
       },
       nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(), nb::arg("cv_predictions").none(),
       nb::arg("groups").none(), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("clusters").none(),
-      nb::arg("times").none(), nb::arg("columns"), nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
+      nb::arg("times").none(), nb::arg("shift_to").none(), nb::arg("sample_weights").none(), nb::arg("columns"),
+      nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
   module.def("check_fit_options", [](const OptionValues& options) { (void)fit_options(options); }, nb::arg("options"));
   module.def("fit_option_list", [] { return to_list(FitOptions::table().infos()); });
   module.def("trainer_option_list", [] { return to_list(TrainerOptions::table().infos()); });

@@ -92,12 +92,6 @@ Matrix quantiles(const Model& model, const Table& table, const OptionalDoubles& 
                       [&](const ModelRows& part, MutableMatrixView out) { model.quantiles(part, levels, out); });
 }
 
-/// The weights of rows whose weights are learnt.
-Vector learnt_weights(const Model& model, const Table& table) {
-  return a_number_each({table, {}, {}},
-                       [&](const ModelRows& part, std::size_t, std::span<double> out) { model.weights(part, out); });
-}
-
 Matrix parameters(const Model& model, const Table& table, const OptionalDoubles& predictions) {
   return numbers_each({table, span_of(predictions), {}}, model.parts().rule.parameter_count(),
                       [&](const ModelRows& part, MutableMatrixView out) { model.parameters(part, out); });
@@ -451,7 +445,6 @@ void bind_model(nb::module_& module) {
            nb::arg("probabilities"), nb::arg("weights").none() = nb::none())
       .def("p_values", &p_values, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
            nb::arg("outcomes"), nb::arg("weights").none() = nb::none())
-      .def("learnt_weights", &learnt_weights, nb::arg("table"))
       .def("scores", &scores, nb::arg("table"), nb::arg("predictions").none(), nb::arg("outcomes"))
       .def("parameters", &parameters, nb::arg("table"), nb::arg("predictions").none())
       .def("half_widths", &half_widths, nb::arg("table"), nb::arg("predictions").none(), nb::arg("scores"))
@@ -470,6 +463,8 @@ void bind_model(nb::module_& module) {
       .def(
           "check_outcomes", [](const Model& self, const Doubles& outcomes) { self.check_outcomes(span_of(outcomes)); },
           nb::arg("outcomes"))
+      .def("weights_warning", &weights_warning)
+      .def_prop_ro("effective_rows", [](const Model& self) { return self.parts().calibration.effective_rows(); })
       .def("in_sample_warning", &in_sample_warning, nb::arg("fresh_residuals"))
       .def("to_bytes", &to_bytes)
       .def_static("from_bytes", &from_bytes, nb::arg("data"))

@@ -220,6 +220,8 @@ class Localizer(HasModel):
         weights: Floats | None = None,
         weight: str = "",
         blocks: Blocks = NO_BLOCKS,
+        shift_to: Any = None,
+        sample_weights: Floats | None = None,
     ) -> None:
         table = features.table
         options = {
@@ -240,7 +242,7 @@ class Localizer(HasModel):
                 stacklevel=3,
             )
             options["score_transform"] = "identity"
-        trains = base == "trees" or options["score_transform"] != "identity"
+        trains = base == "trees" or options["score_transform"] != "identity" or shift_to is not None
         trainers = {
             "base": base,
             "base_options": ",".join(f"{name}={text}" for name, text in (base_options or {}).items()),
@@ -260,6 +262,8 @@ class Localizer(HasModel):
                 weights=weights,
                 clusters=blocks.clusters,
                 times=blocks.times,
+                shift_to=None if shift_to is None else _tables.like(features, shift_to),
+                sample_weights=sample_weights,
                 columns=_core.FitColumns(
                     target=target,
                     prediction=prediction,

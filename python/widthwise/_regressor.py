@@ -222,6 +222,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights: Any = None,
         clusters: Any = None,
         time: Any = None,
+        shift_to: Any = None,
+        sample_weight: Any = None,
         **fit_params: Any,
     ) -> WidthwiseRegressor:
         """Fit estimator, localizer and calibration.
@@ -258,6 +260,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Times of the rows: numbers, ``datetime64`` or text such as 2024-01-31. The latest rows calibrate, the latest
             of the others are the hold-out, and folds are blocks of time. Rows ordered in time are rarely exchangeable,
             so the coverage of later rows is not guaranteed: measure it with `evaluate`.
+        shift_to : table of shape (m, d), optional
+            Rows of the population to predict, without outcomes, to learn these weights from instead: a classifier of
+            these rows against the fitting rows, stored in the model. Later rows need no weights. The guarantee is then
+            approximate, and the two populations have to overlap; `fit_report_` and warnings say how much they do.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows for training, at least 0: estimator and localizer count a row by its weight. The
+            calibration does not, so coverage holds for the population of rows, each of which counts once.
         **fit_params
             Further parameters for ``fit`` of the estimator. Each fold and the final fit get their rows of values with one
             element per row. With metadata routing of scikit-learn, those that the estimator requests.
@@ -268,7 +277,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             This one.
         """
         fitted = self._as_it_is()
-        fitted._fit(X, y, y_pred, y_pred_cv, groups, weights, clusters, time, fitted._routed(fit_params))
+        fitted._fit(
+            X, y, y_pred, y_pred_cv, groups, weights, clusters, time, shift_to, sample_weight, fitted._routed(fit_params)
+        )
         with self._lock():
             parameters = {name: value for name, value in dict(vars(self)).items() if not name.endswith("_")}
             learnt = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
@@ -297,15 +308,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights: Any,
         clusters: Any,
         time: Any,
+        shift_to: Any,
+        sample_weight: Any,
         fit_params: dict[str, Any],
     ) -> None:
         options: dict[str, Any] = {"target": _tables.name_of(y, "y"), "prediction": "y_pred"}
         group = groups if isinstance(groups, str) else _tables.name_of(groups, "")
-        if isinstance(groups, str):
-            groups = X[groups]
+        groups = X[groups] if isinstance(groups, str) else groups
         weight = weights if isinstance(weights, str) else _tables.name_of(weights, "")
-        if isinstance(weights, str):
-            weights = X[weights]
+        weights = X[weights] if isinstance(weights, str) else weights
         if groups is None and self.pool_groups != "none":
             raise ValueError("pool_groups pools small groups; pass the labels of the rows as groups= to fit")
         X, y = self._validated(X, y)
@@ -316,6 +327,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ratios = _weights.checked(weights, n)
         cross = self._is_cross()
         share = 0.0 if cross else self._calibration_share(n)
+        samples = _weights.for_training(sample_weight, n)
+        if cross and (samples is not None or shift_to is not None):
+            raise ValueError("calibration='cross' has neither sample_weight nor shift_to; use calibration='split'")
+        if self.estimator is not None and not self._is_prefit():
+            fit_params = fit_params | _weights.arguments(self.estimator, samples)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         features = _tables.read_features(X, self.categorical_features)
         features.warn(stacklevel=3)
@@ -325,19 +341,19 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             options["group"] = group or unused("group", features.table.names)
         if ratios is not None:
             options["weight"] = weight or unused("weight", features.table.names)
+        options["shift_to"] = shift_to
         self.estimator_ = None
         self.estimators_ = None
+        of_rows = {"groups": labels, "weights": ratios, "blocks": blocks, "sample_weights": samples}
         if y_pred is not None or y_pred_cv is not None or self._is_prefit():
-            options |= {"groups": labels, "weights": ratios, "blocks": blocks}
-            model = self._fit_to_predictions(X, features, y, share, localizer, options, y_pred, y_pred_cv)
+            model = self._fit_to_predictions(X, features, y, share, localizer, options | of_rows, y_pred, y_pred_cv)
         elif self.estimator is None:
-            options |= {"groups": labels, "weights": ratios, "blocks": blocks}
-            model = self._fit_trees(features, y, share, localizer, options)
+            model = self._fit_trees(features, y, share, localizer, options | of_rows)
         elif cross:
             model = self._fit_folds(X, y, seed, localizer, options, blocks, fit_params)
         else:
             model = self._fit_estimator(
-                X, features, y, share, seed, localizer, options, labels, ratios, blocks, fit_params
+                X, features, y, share, seed, localizer, options, labels, ratios, blocks, samples, fit_params
             )
         if model.needs_predictions and hasattr(self, "n_features_in_"):
             model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
@@ -436,6 +452,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups: Groups | None,
         weights: Floats | None,
         blocks: Blocks,
+        samples: Floats | None,
         fit_params: dict[str, Any],
     ) -> _core.Model:
         """Cross-fit the estimator, train on its out-of-sample errors and calibrate with the remaining rows."""
@@ -460,6 +477,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             groups=None if groups is None else Groups(groups.numbers[rows][predicted], groups.labels),
             weights=None if weights is None else weights[rows][predicted],
             blocks=fit_blocks.take(predicted),
+            sample_weights=None if samples is None else samples[rows][predicted],
             **options,
         )
         model = localizer._model
@@ -475,7 +493,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         clusters = blocks.take(held).clusters
         first_row = first_row_of(features.table, y)
         model.calibrate(core, held_table, held_pred, numbers, y[held], first_row, None, labels, ratios, clusters)
-        return model.with_calibration(core, model.sketch(held_table, y[held]))
+        calibrated = model.with_calibration(core, model.sketch(held_table, y[held]))
+        localizer.fit_report_["effective_rows"] = calibrated.effective_rows
+        if warning := calibrated.weights_warning():
+            warnings.warn(warning, UserWarning, stacklevel=4)
+        return calibrated
 
     def _fit_folds(
         self,

@@ -142,6 +142,16 @@ def select_names(
     return table.select([place[name] for name in features], list(categories))
 
 
+def like(features: Features, X: Any) -> _core.Table:
+    """The columns of another table of rows like those to fit, with the same categories."""
+    names = features.table.names
+    text = {name for name, found in zip(names, features.categories, strict=False) if found}
+    table, has_names = read(X, text)
+    if not table.rows:
+        raise ValueError("shift_to has no rows")
+    return select_names(table, names, has_names, features.categories)
+
+
 def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.int64], list[str]]:
     """The index of each row's label, -1 if the value is missing, and the labels in ascending order. The column holds
     text, booleans or integers."""

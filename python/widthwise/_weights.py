@@ -44,3 +44,29 @@ def for_model(model: _core.Model, weights: Any, rows: int) -> Floats | None:
         why = "learns its weights" if model.weighted else "was fitted without weights"
         raise ValueError(f"the model {why}; do not pass weights")
     return checked(weights, rows)
+
+
+def for_training(sample_weight: Any, rows: int) -> Floats | None:
+    """Sample weights as finite numbers of at least 0, some of which are positive."""
+    if sample_weight is None:
+        return None
+    values = _tables.numbers(sample_weight, "sample_weight", rows)
+    bad = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
+    if len(bad):
+        raise ValueError(f"sample_weight[{bad[0]}] is {values[bad[0]]}; expected a finite number of at least 0")
+    if not values.any():
+        raise ValueError("all values of sample_weight are 0; expected some positive ones")
+    return values
+
+
+def arguments(estimator: Any, weights: Floats | None) -> dict[str, Floats]:
+    """The argument sample_weight of an estimator's fit, if there are weights."""
+    if weights is None:
+        return {}
+    from sklearn.utils.validation import has_fit_parameter
+
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"{type(estimator).__name__}.fit does not take sample_weight; use an estimator that does, or fit without"
+        )
+    return {"sample_weight": weights}

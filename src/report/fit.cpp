@@ -22,6 +22,11 @@ Json goal_json(const GoalReport& goal) {
           {"iterations", goal.iterations}};
 }
 
+Json shift_json(const FitReport& report) {
+  if (!report.shift) return nullptr;
+  return {{"rows", report.shift->rows}, {"auc", report.shift->auc}};
+}
+
 std::string goal_name(const GoalReport& goal) {
   if (goal.goal == "fixed") return "one width";
   const bool named = goal.goal == "even" || goal.goal == "narrow";
@@ -85,8 +90,13 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   text += "\n  calibration rows  " + count(report.calibration_rows);
   if (folds > 0) text += ", each with the model of its fold";
   text += internal::parts_text(parts.calibration);
-  if (result.model.weighted()) text += ", weighted (effective sample size " + count(report.effective_rows) + ")";
+  if (report.effective_rows > 0 && result.model.weighted())
+    text += ", weighted (effective sample size " + count(report.effective_rows) + ")";
   text += "\n";
+  if (report.shift) {
+    text += "  learnt weights    from " + count_of(report.shift->rows, "row") +
+            " to predict, told from fitting rows with AUC " + significant(report.shift->auc) + "\n";
+  }
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
           " - prediction| out of sample\n\n";
   text += std::string("On the hold-out") + (folds > 0 ? " of the first fold model" : "") + ", at level " +
@@ -118,6 +128,7 @@ std::string to_json(const FitResult& result, const std::optional<FitFiles>& file
                {"effective_rows", report.effective_rows},
                {"calibration_clusters", internal::clusters_json(parts.calibration)},
                {"fold_rows", result.model.fold_rows()},
+               {"shift", shift_json(report)},
                {"base_error", report.base_error},
                {"level", parts.levels.front().value()},
                {"chosen", goal_json(report.chosen)},

@@ -18,6 +18,7 @@
 #include "train/fit/goals.hpp"
 #include "train/fit/holdout.hpp"
 #include "train/fit/residual_quantiles.hpp"
+#include "train/fit/shift.hpp"
 #include "train/fit/splits.hpp"
 #include "train/workers/workers.hpp"
 
@@ -70,17 +71,21 @@ std::uint64_t pool_below(const FitOptions& options) {
   return rows;
 }
 
-/// Warn if the weights leave too few effective calibration rows for coverage to be near the level.
-void warn_of_weights(const Model& model, FitReport& report) {
-  if (!model.weighted() || report.calibration_rows == 0) return;
-  constexpr std::uint64_t kFew = 10;  // times as many rows as the level needs
-  const Level& level = model.parts().levels.front();
-  if (report.effective_rows >= kFew * model.parts().guarantee.min_rows(level)) return;
-  report.warnings.push_back(fmt::format(
-      "the weights leave an effective sample size of {} of {} calibration rows, so coverage at level {} varies widely "
-      "from calibration set to calibration set: the two populations hardly overlap. Add calibration rows like those to "
-      "predict",
-      report.effective_rows, report.calibration_rows, level.to_string()));
+/// ModelParts::shift; null if the table has no rows to learn weights from.
+std::shared_ptr<const RowFunction> learnt_weights(const FitTable& table, const FittingRows& rows,
+                                                  const LocalizerTrainer* trainer, const FitOptions& options,
+                                                  const Workers& workers, const ProgressCallback& progress,
+                                                  FitReport& report) {
+  if (table.shift_to.rows() == 0) return nullptr;
+  if (!workers.alone()) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: weights are learnt in one process; fit without workers");
+  }
+  if (trainer == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: learning weights from shift_to needs a trainer");
+  }
+  internal::LearntShift shift = internal::learn_shift(table, rows, *trainer, options.seed, progress, report.warnings);
+  report.shift = shift.report;
+  return shift.function;
 }
 
 /// How the model was made, for its file.
@@ -112,8 +117,22 @@ std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitT
 
 }  // namespace
 
+std::string weights_warning(const Model& model) {
+  constexpr std::uint64_t kFew = 10;  // times as many rows as the level needs
+  const Calibration& calibration = model.parts().calibration;
+  const Level& level = model.parts().levels.front();
+  if (!model.weighted() || calibration.rows_kept() == 0 ||
+      calibration.effective_rows() >= kFew * model.parts().guarantee.min_rows(level))
+    return "";
+  return fmt::format(
+      "the weights leave an effective sample size of {} of {} calibration rows, so coverage at level {} varies widely "
+      "from calibration set to calibration set. Add calibration rows like those to predict",
+      calibration.effective_rows(), calibration.rows_kept(), level.to_string());
+}
+
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator) {
+              const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator,
+              const LocalizerTrainer* shift) {
   const Workers workers(communicator);
   Goals goals = internal::resolve_goals(options);
   const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
@@ -140,6 +159,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
     accept_exact_predictions(rows, table, options.may_be_exact, workers, goals, report);
   }
   const double unit = unit_near(report.base_error);
+  const auto weigher = learnt_weights(encoded, rows, shift, options, workers, progress, report);
 
   const Holdout holdout(rows, unit, splits, workers, options, localizer, progress);
   const Candidate chosen = choose_sides(goals, holdout, splits.holdout_rows());
@@ -154,6 +174,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .cluster = table.cluster,
                                 .pool_groups = pool_below(options),
                                 .weight = table.weight,
+                                .shift = weigher,
                                 .base = rows.base,
                                 .localizer = holdout.retrain(chosen),
                                 .rule = chosen.goal.rule,
@@ -168,7 +189,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .notes = notes_of(chosen.goal, table, base, localizer, options, settings, workers)});
   Model model = internal::calibrate(fitted, encoded, splits, workers, options.seed, report.warnings);
   report.effective_rows = model.parts().calibration.effective_rows();
-  warn_of_weights(model, report);
+  if (std::string warning = weights_warning(model); !warning.empty()) report.warnings.push_back(std::move(warning));
   return {std::move(model), std::move(report)};
 }
 

@@ -236,6 +236,17 @@ const OptionTable<TrainerOptions>& TrainerOptions::table() {
   return kAll;
 }
 
+std::unique_ptr<const LocalizerTrainer> make_shift_trainer(const TrainerOptions& options, std::uint64_t seed) {
+  return make_localizer_trainer("trees", {.options = {{"learning_rate", "0.1"},
+                                                      {"max_depth", "3"},
+                                                      {"min_child_weight", "10"},
+                                                      {"lambda", "10"},
+                                                      {"max_rounds", "500"}},
+                                          .threads = options.threads,
+                                          .seed = seed,
+                                          .library = options.xgboost});
+}
+
 Trainers make_trainers(const TrainerOptions& options, std::uint64_t seed, bool with_localizer,
                        const TrainingContext& context) {
   TrainerOptions::table().check(options);

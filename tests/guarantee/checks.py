@@ -25,6 +25,7 @@ from faces import (
     StreamInBatches,
     TrackedStream,
     Weighted,
+    WeightedModel,
 )
 from populations import TIED, draw, with_likelihood_ratios
 
@@ -276,6 +277,8 @@ def _python():
     yield Check("Python groups, counts", Python(), "counts", 0, 60, 200, groups=(10, 19, 40), scale=10)
     yield Check("Python clusters, skewed, n = 20", Clustered(), "skewed", 20, 50, 200, scale=10)
     yield Check("Python weights, heavy, n = 30", Weighted(), "heavy", 30, 1, 2000, weighted=True, scale=10)
+    model = WeightedModel()
+    yield Check("Python model with weights, skewed, n = 30", model, "skewed", 30, 1, 1000, weighted=True, scale=10)
     equal = Weighted(factor=100.0)
     yield Check("Python equal weights of 100, heavy, n = 11", equal, "heavy", 11, 10, 500, scale=10)
     from sklearn.linear_model import LinearRegression

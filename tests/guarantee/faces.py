@@ -185,6 +185,29 @@ class Weighted(Python):
         return inside(np.stack([f - lower, f + upper], axis=1), new.y)
 
 
+@functools.cache
+def weighted_predictor(fit):
+    """A model with weights that is not calibrated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few rows
+        model = WidthwiseRegressor(calibration_size=0, random_state=0, n_jobs=1, compare=False)
+        model.fit(fit.X, fit.y, y_pred=fit.prediction, weights=np.ones_like(fit.y))
+    return model.predictor_
+
+
+@dataclass(frozen=True)
+class WeightedModel(Python):
+    """A model with weights: Predictor.calibrated and predict_interval."""
+
+    def localizer(self, fit):
+        return weighted_predictor(fit)
+
+    def one(self, localizer, rows, new, levels):
+        predictor = localizer.calibrated(*rows.arguments, weights=rows.weights, replace=True)
+        _, intervals = predictor.predict_interval(new.X, new.prediction, confidence_level=levels, weights=new.weights)
+        return inside(intervals, new.y)
+
+
 @dataclass(frozen=True)
 class Regressor:
     """WidthwiseRegressor.fit on fitting and calibration rows together; it sets calibration rows aside itself."""

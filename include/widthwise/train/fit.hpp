@@ -78,6 +78,11 @@ struct FitTable {
   /// folds are blocks of time. No split separates rows of the same time. Not with several workers.
   std::span<const double> times = {};
   std::string time = {};  ///< name of the column of times
+  /// m x features: rows of the population to predict, without outcomes, to learn likelihood ratios from; none: m = 0
+  MatrixView shift_to = {};
+  /// n numbers >= 0 for training, or empty: base model and localizer count a row by its weight. The calibration does
+  /// not: the guarantee is for the population of rows, each of which counts once.
+  std::span<const double> sample_weights = {};
 };
 
 /// Width and coverage of one goal on the hold-out at the first of FitOptions::levels. Each half is measured after
@@ -93,6 +98,12 @@ struct GoalReport {
   std::size_t iterations = 0;
 };
 
+/// How well a classifier tells the rows of FitTable::shift_to from the fitting rows.
+struct ShiftReport {
+  std::uint64_t rows = 0;  ///< of shift_to
+  double auc = 0.5;        ///< area under the ROC curve of the hold-out; 0.5: no shift, 1: no overlap
+};
+
 struct FitReport {
   std::uint64_t fit_rows = 0;
   std::uint64_t holdout_rows = 0;
@@ -102,6 +113,7 @@ struct FitReport {
   GoalReport fixed;                  ///< one width for all rows
   double base_error = 0;             ///< mean |y - f(x)| out of sample
   std::uint64_t effective_rows = 0;  ///< effective sample size of the calibration rows; their number without weights
+  std::optional<ShiftReport> shift = {};  ///< if weights are learnt
   std::vector<std::string> warnings;
   std::string few_rows = {};  ///< recommends cross-calibration for few rows; else empty
 
@@ -123,14 +135,19 @@ inline constexpr std::uint64_t kFewRows = 300;
 /// Fit a model: set calibration rows aside, cross-fit the base model (if there are no predictions), train the localizer
 /// on out-of-sample residuals, calibrate. No model is trained on a calibration row. With cross-calibration, this is
 /// done once per fold, with the rows outside the fold to fit and those of the fold to calibrate. `base` is needed if
-/// the table has no predictions, `localizer` if the transform has parameters.
+/// the table has no predictions, `localizer` if the transform has parameters, `shift` if the table has rows of shift_to:
+/// it trains a classifier with an objective for one parameter. One process only.
 ///
 /// With several workers, the table contains the rows of this worker, row numbers are unique over all workers, and the
 /// trainers use the same communicator (TrainingContext). All workers return the same model, to the last bit. The split
 /// of a row follows from its number, or from that of its cluster, and does not depend on which worker has the row.
 [[nodiscard]] FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                             const FitOptions& options, const ProgressCallback& progress = {},
-                            const Communicator* communicator = nullptr);
+                            const Communicator* communicator = nullptr, const LocalizerTrainer* shift = nullptr);
+
+/// A warning if the weights of a model leave so small an effective sample size that coverage varies widely from
+/// calibration set to calibration set; else empty.
+[[nodiscard]] std::string weights_warning(const Model& model);
 
 /// Compare the training residuals with those of calibration rows: the one-sided Smirnov distances in both directions,
 /// and the bound that equally distributed residuals exceed with a probability of at most `failure`.

@@ -112,6 +112,11 @@ struct Trainers {
   std::unique_ptr<const LocalizerTrainer> localizer;  ///< null if not requested
 };
 
+/// The trainer of the classifier that learns weights (FitTable::shift_to): small, regularised trees. Throws
+/// kMissingEngine.
+[[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_shift_trainer(const TrainerOptions& options,
+                                                                         std::uint64_t seed);
+
 /// Throws kInvalidArgument for options that the trainers do not take, and kMissingEngine.
 [[nodiscard]] Trainers make_trainers(const TrainerOptions& options, std::uint64_t seed, bool with_localizer,
                                      const TrainingContext& context = {});

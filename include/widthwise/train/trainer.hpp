@@ -18,10 +18,12 @@ namespace widthwise {
 /// The inputs of training.
 struct InputRows {
   InputRows(MatrixView numbers) : x(numbers) {}  // NOLINT(google-explicit-constructor): most rows are numbers alone
-  InputRows(MatrixView values, std::span<const std::uint8_t> categories) : x(values), categorical(categories) {}
+  InputRows(MatrixView values, std::span<const std::uint8_t> categories, std::span<const double> sample_weights = {})
+      : x(values), categorical(categories), weights(sample_weights) {}
 
   MatrixView x;                                    ///< n x inputs; NaN is a missing value
   std::span<const std::uint8_t> categorical = {};  ///< inputs: 1 if x is the number of a category; empty: none is
+  std::span<const double> weights = {};            ///< n sample weights >= 0; empty: every row counts once
 };
 
 /// The training data of a localizer.
@@ -71,6 +73,9 @@ class BaseTrainer : public Interface {
   [[nodiscard]] virtual std::string engine() const = 0;
   [[nodiscard]] virtual std::string settings() const { return {}; }
   [[nodiscard]] virtual bool takes_categories() const { return false; }
+
+  /// Whether rows may have sample weights. If not, fit refuses tables with them.
+  [[nodiscard]] virtual bool takes_weights() const { return false; }
 
   /// Fit outcomes y (n). `stage` is the stage in progress reports.
   [[nodiscard]] virtual std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> y,

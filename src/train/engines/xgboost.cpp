@@ -314,6 +314,7 @@ class TreeBaseTrainer final : public BaseTrainer {
   [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
   [[nodiscard]] std::string settings() const override { return options_.to_string(); }
   [[nodiscard]] bool takes_categories() const override { return true; }
+  [[nodiscard]] bool takes_weights() const override { return true; }
 
   [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> y,
                                                          std::string_view stage,
@@ -321,6 +322,7 @@ class TreeBaseTrainer final : public BaseTrainer {
     const TrainingThreads threads(options_.threads, rows.x);
     TrainingMatrix matrix(library_, rows, threads.count());
     matrix.set_labels(y);
+    if (!rows.weights.empty()) matrix.set_weights(rows.weights);
     const TrainingMatrix* const matrices[] = {&matrix};
     Booster booster(library_, matrices, threads.added_to(parameters_));
     Course course(booster, context_.checkpoint);

@@ -11,7 +11,9 @@ FittingRows fit_base_model(const FitTable& table, const Splits& splits, const Ba
                    .y = taken(table.y, positions),
                    .residuals = {},
                    .base = nullptr,
-                   .categorical = std::vector<std::uint8_t>(table.x.columns() + 1)};
+                   .categorical = std::vector<std::uint8_t>(table.x.columns() + 1),
+                   .weights = {}};
+  if (!table.sample_weights.empty()) rows.weights = taken(table.sample_weights, positions);
   for (std::size_t j = 0; j < table.categories.size(); ++j)
     rows.categorical[j] = table.categories[j].size() > 0 ? 1 : 0;
   const std::span<const double> given = given_predictions(table);

@@ -17,10 +17,11 @@ struct FittingRows {
   std::vector<double> residuals;            ///< y - f(x) (n)
   std::shared_ptr<const RowFunction> base;  ///< trained on all fitting rows; null if the table has predictions
   std::vector<std::uint8_t> categorical;    ///< of the columns of x: 1 if it holds categories
+  std::vector<double> weights;              ///< sample weights (n), or none
 
   /// Of the features alone.
   [[nodiscard]] InputRows inputs() const {
-    return {x.features(), std::span(categorical).first(categorical.size() - 1)};
+    return {x.features(), std::span(categorical).first(categorical.size() - 1), weights};
   }
 };
 

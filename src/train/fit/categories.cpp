@@ -34,11 +34,13 @@ FittingCategories::FittingCategories(const FitTable& table, const Splits& splits
 
 void FittingCategories::keep(std::size_t feature, const std::vector<double>& counts) {
   const std::size_t columns = table_.x.columns();
+  const auto copy = [&](MatrixView& rows, std::vector<double>& own) {
+    for (std::size_t i = 0; i < rows.rows(); ++i) own.insert(own.end(), rows.row(i).begin(), rows.row(i).end());
+    rows = {own.data(), rows.rows(), columns};
+  };
   if (x_.empty()) {
-    for (std::size_t i = 0; i < table_.x.rows(); ++i) {
-      x_.insert(x_.end(), table_.x.row(i).begin(), table_.x.row(i).end());
-    }
-    table_.x = {x_.data(), table_.x.rows(), columns};
+    copy(table_.x, x_);
+    if (table_.shift_to.rows() > 0) copy(table_.shift_to, shift_to_);
   }
   Labels& all = table_.categories[feature];
   Labels kept;
@@ -46,6 +48,7 @@ void FittingCategories::keep(std::size_t feature, const std::vector<double>& cou
     if (counts[number] > 0) kept.add(all[number]);
   }
   renumber(x_, feature, columns, all, kept);
+  renumber(shift_to_, feature, columns, all, kept);
   all = std::move(kept);
 }
 

@@ -28,7 +28,8 @@ class FittingCategories {
   void keep(std::size_t feature, const std::vector<double>& counts);
 
   FitTable table_;
-  std::vector<double> x_;  // of the table; empty if all categories are kept
+  std::vector<double> x_;         // of the table; empty if all categories are kept
+  std::vector<double> shift_to_;  // likewise
 };
 
 }  // namespace widthwise::internal

@@ -97,6 +97,20 @@ void check_shapes(const FitTable& table) {
   }
 }
 
+/// Throw unless the values of categorical features are numbers of categories.
+void check_numbers_of_categories(const FitTable& table) {
+  for (std::size_t j = 0; j < table.categories.size(); ++j) {
+    const auto count = static_cast<double>(table.categories[j].size());
+    if (count == 0) continue;
+    for (std::size_t i = 0; i < table.x.rows(); ++i) {
+      const double x = table.x(i, j);
+      if (std::isnan(x) || (x >= 0 && x < count && x == std::trunc(x))) continue;
+      throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected the number of one of {} categories", i,
+                       printable(table.features[j]), x, count);
+    }
+  }
+}
+
 void check_categories(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer) {
   if (table.categories.empty()) return;
   if (table.categories.size() != table.features.size()) {
@@ -112,16 +126,7 @@ void check_categories(const FitTable& table, const BaseTrainer* base, const Loca
   };
   require(base, "base model");
   require(localizer, "localizer");
-  for (std::size_t j = 0; j < table.categories.size(); ++j) {
-    const auto count = static_cast<double>(table.categories[j].size());
-    if (count == 0) continue;
-    for (std::size_t i = 0; i < table.x.rows(); ++i) {
-      const double x = table.x(i, j);
-      if (std::isnan(x) || (x >= 0 && x < count && x == std::trunc(x))) continue;
-      throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected the number of one of {} categories", i,
-                       printable(table.features[j]), x, count);
-    }
-  }
+  check_numbers_of_categories(table);
 }
 
 void check_groups(const FitTable& table, const FitOptions& options) {
@@ -228,6 +233,49 @@ void check_times(const FitTable& table, const Workers& workers) {
   }
 }
 
+void check_shift(const FitTable& table, const FitOptions& options) {
+  if (table.shift_to.rows() == 0) return;
+  if (table.shift_to.columns() != table.x.columns()) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} features, but shift_to has {} columns", table.x.columns(),
+                     table.shift_to.columns());
+  }
+  if (!table.weights.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: found both weights and shift_to; pass one of them");
+  }
+  if (!table.clusters.empty()) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "fit: found clusters and shift_to; calibration by clusters has weights of its own, so pass one of them");
+  }
+  refuse_with_weights(options);
+  FitTable target = table;  // a view
+  target.x = table.shift_to;
+  check_features(target);
+  check_numbers_of_categories(target);
+}
+
+/// Throw unless sample weights are finite and not negative, and some are positive.
+void check_sample_weights(const FitTable& table, const BaseTrainer* base, const Workers& workers) {
+  const std::span<const double> weights = table.sample_weights;
+  if (!weights.empty() && weights.size() != table.x.rows()) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} sample weights", table.x.rows(),
+                     weights.size());
+  }
+  const auto bad = std::ranges::find_if(weights, [](double weight) { return !(weight >= 0 && weight <= kMaxSize); });
+  if (bad != weights.end()) {
+    throw make_error(ErrorCode::kBadData, "fit: sample weight {} is {}; expected a finite number of at least 0",
+                     bad - weights.begin(), *bad);
+  }
+  if (!weights.empty() && workers.alone() && std::ranges::max(weights) == 0) {
+    throw Error(ErrorCode::kBadData, "fit: all sample weights are 0; expected some positive ones");
+  }
+  if (!weights.empty() && base != nullptr && !base->takes_weights()) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: the base model {} does not take sample weights; use trees, or fit without sample weights",
+                     base->name());
+  }
+}
+
 /// All options and trainers as text.
 std::string settings_of(std::string text, const BaseTrainer* base, const LocalizerTrainer* localizer) {
   if (base != nullptr) text.append(", base ").append(base->name()).append(" ").append(base->settings());
@@ -296,6 +344,8 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
     check_weights(table, options);
     check_clusters(table, options);
     check_times(table, workers);
+    check_shift(table, options);
+    check_sample_weights(table, base, workers);
     check_values(table, options.outcome_range, base != nullptr || trains_localizer);
     check_categories(table, base, trains_localizer ? localizer : nullptr);
   });

@@ -102,7 +102,9 @@ void check_cross_calibration(const FitTable& table, const FitOptions& options, c
   if (!table.clusters.empty() || !table.times.empty()) {
     refuse("has neither clusters nor splits by time; use split calibration");
   }
-  if (!table.weights.empty()) refuse("has no weights; use split calibration, or fit without weights");
+  if (!table.weights.empty() || !table.sample_weights.empty() || table.shift_to.rows() > 0) {
+    refuse("has no weights; use split calibration, or fit without weights");
+  }
   if (!options.guarantee.is_marginal()) {
     refuse(fmt::format("has no guarantee {}; use the guarantee 'marginal', or split calibration",
                        options.guarantee.to_string()));

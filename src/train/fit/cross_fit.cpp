@@ -42,11 +42,13 @@ void internal::cross_fit(const BaseTrainer& trainer, const InputRows& rows, std:
   const std::size_t columns = x.columns();
   std::vector<double> fold_x;
   std::vector<double> fold_y;
+  std::vector<double> fold_weights;
   std::vector<std::size_t> held;
   const auto append_row = [&](std::size_t row) { fold_x.insert(fold_x.end(), x.row(row).begin(), x.row(row).end()); };
   for (std::size_t fold = 0; fold < folds.count; ++fold) {
     fold_x.clear();
     fold_y.clear();
+    fold_weights.clear();
     held.clear();
     for (const std::size_t row : folds.order) {
       if (folds.fold_of[row] == fold) {
@@ -55,9 +57,10 @@ void internal::cross_fit(const BaseTrainer& trainer, const InputRows& rows, std:
       }
       append_row(row);
       fold_y.push_back(y[row]);
+      if (!rows.weights.empty()) fold_weights.push_back(rows.weights[row]);
     }
     const std::string stage = fmt::format("base model, fold {} of {}", fold + 1, folds.count);
-    const InputRows fitting({fold_x.data(), fold_y.size(), columns}, rows.categorical);
+    const InputRows fitting({fold_x.data(), fold_y.size(), columns}, rows.categorical, fold_weights);
     const auto model = trainer.train(fitting, fold_y, stage, progress);
     fold_x.clear();
     for (const std::size_t row : held) append_row(row);

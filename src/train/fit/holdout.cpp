@@ -21,7 +21,8 @@ Holdout::Holdout(const FittingRows& rows, double unit, const Splits& splits, con
       unit_(unit),
       seed_(stream_seed(options.seed, Stream::kReport)),
       all_x_(rows.x.all()),
-      categorical_(rows.categorical) {
+      categorical_(rows.categorical),
+      all_weights_(rows.weights) {
   all_residuals_.reserve(rows.residuals.size());
   for (const double residual : rows.residuals) all_residuals_.push_back(residual / unit);
   training_ = part_of(splits.training());
@@ -34,11 +35,12 @@ Holdout::Part Holdout::part_of(const std::vector<std::size_t>& positions) const 
   part.x.reserve(positions.size() * all_x_.columns());
   for (const std::size_t row : positions) part.x.insert(part.x.end(), all_x_.row(row).begin(), all_x_.row(row).end());
   part.residuals = taken(all_residuals_, positions);
+  if (!all_weights_.empty()) part.weights = taken(all_weights_, positions);
   return part;
 }
 
 TrainingRows Holdout::rows_of(const Part& part) const {
-  return {{part.x.data(), part.residuals.size(), all_x_.columns()}, {part.residuals, {}}, categorical_};
+  return {{part.x.data(), part.residuals.size(), all_x_.columns()}, {part.residuals, part.weights}, categorical_};
 }
 
 void Holdout::sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers) {
@@ -150,7 +152,8 @@ std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) 
   const auto& objective = candidate.goal.objective;
   if (objective == nullptr) return nullptr;
   return trainer_
-      ->retrain({all_x_, {all_residuals_, {}}, categorical_}, *objective, candidate.trained.iterations, progress_)
+      ->retrain({all_x_, {all_residuals_, all_weights_}, categorical_}, *objective, candidate.trained.iterations,
+                progress_)
       .function;
 }
 

@@ -39,6 +39,7 @@ class Holdout {
   struct Part {
     std::vector<double> x;
     std::vector<double> residuals;
+    std::vector<double> weights;  // or none
   };
   [[nodiscard]] Part part_of(const std::vector<std::size_t>& positions) const;
   [[nodiscard]] TrainingRows rows_of(const Part& part) const;
@@ -58,6 +59,7 @@ class Holdout {
   MatrixView all_x_;
   std::span<const std::uint8_t> categorical_;
   std::vector<double> all_residuals_;
+  std::span<const double> all_weights_;  // or none
   Part training_;
   Part holdout_;
   // Rows of reports: the hold-out, or a sample of the hold-outs of all workers.

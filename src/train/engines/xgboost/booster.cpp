@@ -63,11 +63,15 @@ void TrainingMatrix::set_types(std::span<const std::uint8_t> categorical) {
 
 TrainingMatrix::~TrainingMatrix() { library_->functions().XGDMatrixFree(handle_); }
 
-void TrainingMatrix::set_labels(std::span<const double> y) {
-  const std::vector<float> labels(y.begin(), y.end());
+void TrainingMatrix::set_labels(std::span<const double> y) { set_numbers("label", y); }
+
+void TrainingMatrix::set_weights(std::span<const double> weights) { set_numbers("weight", weights); }
+
+void TrainingMatrix::set_numbers(const char* name, std::span<const double> values) {
+  const std::vector<float> numbers(values.begin(), values.end());
   library_->functions().check(library_->functions().XGDMatrixSetInfoFromInterface(
-                                  handle_, "label", borrow(labels.data(), {labels.size()}).c_str()),
-                              "labels");
+                                  handle_, name, borrow(numbers.data(), {numbers.size()}).c_str()),
+                              name);
 }
 
 // ---- Booster

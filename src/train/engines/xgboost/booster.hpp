@@ -23,12 +23,14 @@ class TrainingMatrix {
   TrainingMatrix& operator=(const TrainingMatrix&) = delete;
 
   void set_labels(std::span<const double> y);
+  void set_weights(std::span<const double> weights);
 
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] XgboostLibrary::Functions::Handle handle() const { return handle_; }
 
  private:
   void set_types(std::span<const std::uint8_t> categorical);
+  void set_numbers(const char* name, std::span<const double> values);
 
   std::shared_ptr<const XgboostLibrary> library_;
   XgboostLibrary::Functions::Handle handle_ = nullptr;

@@ -1,0 +1,34 @@
+#include "shift_table.hpp"
+
+#include <widthwise/error.hpp>
+
+#include "progress_bar.hpp"
+#include "standard_streams.hpp"
+#include "tables.hpp"
+
+namespace widthwise::cli {
+
+std::vector<double> read_shift_rows(const std::string& table, const TableOptions& reading, const FitColumns& columns,
+                                    const FitData& data) {
+  const auto reader = open_table(table, reading.read_options());
+  require_columns(*reader, table, columns.names(), ErrorCode::kBadData, ", a feature of the model");
+  std::vector<SelectedColumn> selected;
+  for (std::size_t j = 0; j < columns.features.size(); ++j) {
+    selected.push_back({.name = columns.features[j].name});
+    if (columns.features[j].categorical) selected.back().known = &data.categories[j];
+  }
+  reader->select_columns(std::move(selected), {});
+  std::vector<double> x;
+  std::uint64_t rows = 0;
+  TableBatch batch;
+  ProgressBar bar("rows");
+  while (reader->next(batch)) {
+    const MatrixView numbers = batch.numbers();
+    for (std::size_t i = 0; i < numbers.rows(); ++i) x.insert(x.end(), numbers.row(i).begin(), numbers.row(i).end());
+    rows += numbers.rows();
+    bar.show("reading", rows, reader->progress());
+  }
+  return x;
+}
+
+}  // namespace widthwise::cli
