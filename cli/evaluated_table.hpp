@@ -78,9 +78,9 @@ class EvaluatedTable {
   std::vector<double> outcomes_;
   std::vector<std::vector<double>> lower_;  // per level
   std::vector<std::vector<double>> upper_;
-  std::vector<std::uint64_t> covered_;  // per counted level
-  std::vector<std::int64_t> groups_;    // whose quantiles the rows take; empty without groups
-  std::vector<std::int64_t> clusters_;  // empty without clusters
+  std::vector<std::uint64_t> covered_;                     // per counted level
+  std::vector<std::int64_t> groups_;                       // whose quantiles the rows take; empty without groups
+  std::vector<std::int64_t> clusters_;                     // empty without clusters
   std::optional<ExchangeabilityMonitor> exchangeability_;  // if the rows are in time order
   RowSketch sketch_;
   std::vector<double> predictions_;

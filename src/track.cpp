@@ -87,6 +87,11 @@ void Tracker::observe_until(std::uint64_t left) {
 }
 
 ExchangeabilityMonitor monitor_of(const Model& model, const ExchangeabilityOptions& options) {
+  if (model.cross_calibrated()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "the scores of a cross-calibrated model come from several models, so they are not exchangeable with "
+                "those of new rows; fit with split calibration (calibration 'split')");
+  }
   const Calibration& calibration = model.parts().calibration;
   if (calibration.rows_kept() == 0) {
     throw Error(ErrorCode::kTooFewRows,

@@ -278,7 +278,17 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         fitted = self._as_it_is()
         fitted._fit(
-            X, y, y_pred, y_pred_cv, groups, weights, clusters, time, shift_to, sample_weight, fitted._routed(fit_params)
+            X,
+            y,
+            y_pred,
+            y_pred_cv,
+            groups,
+            weights,
+            clusters,
+            time,
+            shift_to,
+            sample_weight,
+            fitted._routed(fit_params),
         )
         with self._lock():
             parameters = {name: value for name, value in dict(vars(self)).items() if not name.endswith("_")}

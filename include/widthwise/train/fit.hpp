@@ -135,8 +135,8 @@ inline constexpr std::uint64_t kFewRows = 300;
 /// Fit a model: set calibration rows aside, cross-fit the base model (if there are no predictions), train the localizer
 /// on out-of-sample residuals, calibrate. No model is trained on a calibration row. With cross-calibration, this is
 /// done once per fold, with the rows outside the fold to fit and those of the fold to calibrate. `base` is needed if
-/// the table has no predictions, `localizer` if the transform has parameters, `shift` if the table has rows of shift_to:
-/// it trains a classifier with an objective for one parameter. One process only.
+/// the table has no predictions, `localizer` if the transform has parameters, `shift` if the table has rows of
+/// shift_to: it trains a classifier with an objective for one parameter. One process only.
 ///
 /// With several workers, the table contains the rows of this worker, row numbers are unique over all workers, and the
 /// trainers use the same communicator (TrainingContext). All workers return the same model, to the last bit. The split
