@@ -55,16 +55,23 @@ def for_training(sample_weight: Any, rows: int) -> Floats | None:
     if len(bad):
         raise ValueError(f"sample_weight[{bad[0]}] is {values[bad[0]]}; expected a finite number of at least 0")
     if not values.any():
-        raise ValueError("all values of sample_weight are 0; expected some positive ones")
+        raise ValueError("all values of sample_weight are zero; expected some positive ones")
     return values
 
 
 def arguments(estimator: Any, weights: Floats | None) -> dict[str, Floats]:
-    """The argument sample_weight of an estimator's fit, if there are weights."""
+    """The argument sample_weight of an estimator's fit, or of the last step of a pipeline, if there are weights."""
     if weights is None:
         return {}
+    from sklearn import get_config
+    from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import has_fit_parameter
 
+    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
+        name, last = estimator.steps[-1]
+        return {f"{name}__{key}": values for key, values in arguments(last, weights).items()}
+    if isinstance(estimator, Pipeline):
+        return {"sample_weight": weights}  # routed by the pipeline to the steps that request it
     if not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError(
             f"{type(estimator).__name__}.fit does not take sample_weight; use an estimator that does, or fit without"

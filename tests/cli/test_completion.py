@@ -41,7 +41,7 @@ def test_commands_are_completed(widthwise):
 
 
 def test_options_of_a_command_are_completed(widthwise):
-    assert complete(widthwise, "fit", "--cal") == {"--calibration-size"}
+    assert complete(widthwise, "fit", "--cal") == {"--calibration", "--calibration-size"}
     assert {"--tolerance", "--rows", "--level"} <= complete(widthwise, "plan", "--")
 
 
