@@ -1,3 +1,5 @@
+#include <utility>
+
 #include <widthwise/calibration.hpp>
 #include <widthwise/row_sketch.hpp>
 
@@ -68,11 +70,12 @@ Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t 
 }
 
 /// The labels of the groups, in the order of their numbers.
-std::vector<std::string> labels(const SharedCalibration& self) {
+/// The numbers and labels of the groups, read together: another thread may be adding rows.
+std::vector<std::pair<std::int64_t, std::string>> groups(const SharedCalibration& self) {
   return locked(
       [](const Calibration& calibration) {
-        std::vector<std::string> all;
-        for (const std::int64_t group : calibration.groups()) all.push_back(calibration.label(group));
+        std::vector<std::pair<std::int64_t, std::string>> all;
+        for (const std::int64_t group : calibration.groups()) all.emplace_back(group, calibration.label(group));
         return all;
       },
       self);
@@ -105,8 +108,7 @@ void bind_calibration(nb::module_& module) {
       .def_static("from_bytes", &guarded_from<Calibration>, nb::arg("data"))
       .def_prop_ro("rows_seen", &read<&Calibration::rows_seen, Calibration>)
       .def_prop_ro("rows_kept", &read<&Calibration::rows_kept, Calibration>)
-      .def_prop_ro("groups", &read<&Calibration::groups, Calibration>)
-      .def_prop_ro("labels", &labels)
+      .def_prop_ro("groups", &groups)
       .def_prop_ro("labelled", &read<&Calibration::labelled, Calibration>)
       .def_prop_ro("grouped", &read<&Calibration::grouped, Calibration>)
       .def_prop_ro("clustered", &read<&Calibration::clustered, Calibration>)

@@ -176,7 +176,7 @@ class Calibration:
     def groups(self) -> list[int | str]:
         """The labels of the groups: integers in ascending order, then text."""
         labels: list[int | str] = []
-        for number, label in zip(self._core.groups, self._core.labels, strict=True):
+        for number, label in self._core.groups:
             labels.append(number if label == str(number) else label)
         return sorted(labels, key=lambda label: (isinstance(label, str), label))
 
