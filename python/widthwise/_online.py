@@ -313,7 +313,8 @@ class OnlinePredictor(HasModel):
         A dict with ``false_alarm_rate``, ``rows``, ``alarm``, ``log_martingale``, ``highest_log_martingale`` and
         ``text``. The alarm is raised when the logarithm of the martingale reaches ``log(1 / false_alarm_rate)``.
         """
-        return self._online.report()["exchangeability"]
+        report: dict[str, Any] | None = self._online.report()["exchangeability"]
+        return report
 
     def _measured(self, name: str) -> list[float]:
         return [level[name] for level in self._online.report()["levels"]]

@@ -353,7 +353,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             options["weight"] = weight or unused("weight", features.table.names)
         options["shift_to"] = shift_to
         self.estimator_ = None
-        self.estimators_ = None
+        self.estimators_: list[Any] | None = None
         of_rows = {"groups": labels, "weights": ratios, "blocks": blocks, "sample_weights": samples}
         if y_pred is not None or y_pred_cv is not None or self._is_prefit():
             model = self._fit_to_predictions(X, features, y, share, localizer, options | of_rows, y_pred, y_pred_cv)
@@ -530,21 +530,22 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"calibration='cross' has no guarantee {self.guarantee}; use calibration='split'")
         cv = self.cv
         if isinstance(cv, (Integral, str)):
-            count = self._folds(len(y))
-            cv = KFold(len(y) if count == "all" else count, shuffle=True, random_state=seed)
+            cv = KFold(self._folds(len(y)), shuffle=True, random_state=seed)
         folds = self._splits(X, y, cv, Blocks())
         if sorted(row for _, test in folds for row in test) != list(range(len(y))):
             raise ValueError(
                 "calibration='cross' needs every row in exactly one test fold; pass cv as a number, KFold "
                 "or LeaveOneOut"
             )
-        models, self.estimators_ = [], []
+        models: list[_core.Model] = []
+        self.estimators_ = []
         for train, test in folds:
             fold_X, fold_y = _rows_of(X, train), y[train]
             params = _check_method_params(X, fit_params, train)
-            self.estimators_.append(clone(self.estimator).fit(fold_X, fold_y, **params))
+            estimator = clone(self.estimator).fit(fold_X, fold_y, **params)
+            self.estimators_.append(estimator)
             if localizer._has_one_width(len(train)):  # nothing is learnt from the errors
-                predicted, predictions = np.arange(len(train)), self._predictions(self.estimators_[-1], fold_X)
+                predicted, predictions = np.arange(len(train)), self._predictions(estimator, fold_X)
             else:
                 inner = KFold(min(_core.FOLDS, len(train)), shuffle=True, random_state=seed)
                 predicted, predictions = self._cross_fit(fold_X, fold_y, inner, Blocks(), params)
@@ -556,7 +557,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 cross_validated=True,
                 **options,
             )
-            models.append(self._calibrated(localizer._model, self.estimators_[-1], _rows_of(X, test), y[test]))
+            models.append(self._calibrated(localizer._model, estimator, _rows_of(X, test), y[test]))
         model = _core.Model.of_folds(models, models[0].prediction, {"folds": str(len(folds))})
         return model.with_fit_sketch(model.sketch(features_of(model, X), y))
 
@@ -901,8 +902,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if not self.predictor_.needs_predictions:
             return X, None
-        if getattr(self, "estimators_", None) is not None:
-            return X, np.column_stack([self._predictions(estimator, X) for estimator in self.estimators_])
+        per_fold: list[Any] | None = getattr(self, "estimators_", None)
+        if per_fold is not None:
+            return X, np.column_stack([self._predictions(estimator, X) for estimator in per_fold])
         if self.estimator_ is None:
             raise ValueError("the model was fitted to given predictions; pass the predictions of these rows as y_pred")
         return X, self._predictions(self.estimator_, X)
@@ -931,10 +933,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return bool(self.calibration == "cross")
         raise ValueError(f"calibration is {self.calibration!r}; expected 'split' or 'cross'")
 
-    def _folds(self, rows: int) -> int | str:
+    def _folds(self, rows: int) -> int:
         """The number of folds, at most one per row; "all" is one per row."""
         if isinstance(self.cv, str) and self.cv == "all" and self._is_cross():
-            return "all"
+            return rows
         return max(2, min(whole(self.cv, "cv", minimum=2), rows))
 
     def _calibration_share(self, n: int) -> float:

@@ -74,10 +74,12 @@ def test_a_stopped_command_leaves_whole_files_and_nothing_else(files, tmp_path, 
         if process.returncode == 128 + stop:
             assert err == f"widthwise {command}: interrupted\n"
         written = set(os.listdir(tmp_path)) - before
-        assert written <= {"out.safetensors", "out.csv"}, written
+        assert written <= {"out.safetensors", "out.csv", "out.html"}, written
         for name in written | {"m.safetensors"}:
             if name.endswith(".csv"):
                 assert rows_in(tmp_path / name) == 20_000
+            elif name.endswith(".html"):
+                assert (tmp_path / name).read_text().rstrip().endswith("</html>")
             else:
                 shutil.copy(tmp_path / name, source / "checked.safetensors")
                 assert run("inspect", "checked.safetensors").code == 0
