@@ -61,9 +61,9 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
                 "--by: the confidence intervals of bins need independent rows, but this model has clusters; evaluate "
                 "without --by");
   }
-  by_.emplace(arguments.by, model_, *reader, arguments.table);
-  table_.emplace(model_, arguments.table, std::move(reader), std::vector<std::string>{target},
-                 std::vector<std::string>{}, RowUse::kEvaluate, by_->select());
+  by_ = std::make_unique<ByColumn>(arguments.by, model_, *reader, arguments.table);
+  table_ = std::make_unique<ModelTable>(model_, arguments.table, std::move(reader), std::vector<std::string>{target},
+                                        std::vector<std::string>{}, RowUse::kEvaluate, by_->select());
   if (arguments.in_order) exchangeability_ = monitor_of(model_, options_of(arguments));
   read();
   if (outcomes_.empty()) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");

@@ -73,8 +73,8 @@ class EvaluatedTable {
   Model model_;
   std::vector<Level> levels_;
   std::vector<Level> counted_levels_;
-  std::optional<ByColumn> by_;
-  std::optional<ModelTable> table_;
+  std::unique_ptr<ByColumn> by_;
+  std::unique_ptr<ModelTable> table_;
   std::vector<double> outcomes_;
   std::vector<std::vector<double>> lower_;  // per level
   std::vector<std::vector<double>> upper_;

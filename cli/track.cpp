@@ -80,7 +80,8 @@ void expect_same(const OnlineCalibration& online, const GivenOptions& given) {
   expect(given.levels.empty() || given.levels == online.levels(), "--level");
   expect(!given.method || *given.method == online.method(), "--method");
   expect(!given.window_rows || *given.window_rows == online.window_rows(), "--window-rows");
-  const double rate = online.exchangeability() ? online.exchangeability()->false_alarm_rate() : 0;
+  const auto& monitor = online.exchangeability();
+  const double rate = monitor ? monitor->false_alarm_rate() : 0;
   expect(!given.false_alarm_rate || *given.false_alarm_rate == rate, "--false-alarm-rate");
   for (std::size_t j = 0; j < online.levels().size(); ++j) {
     expect(!given.step || *given.step == online.step(j), "--step");

@@ -413,12 +413,32 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("prediction_columns", &Model::prediction_columns);
 }
 
+/// What a model computes of rows.
+void bind_rows(nb::class_<Model>& model) {
+  model.def("predictions", &predictions, nb::arg("table"), nb::arg("predictions").none() = nb::none())
+      .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
+           nb::arg("levels"), nb::arg("weights").none() = nb::none())
+      .def("quantiles", &quantiles, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
+           nb::arg("probabilities"), nb::arg("weights").none() = nb::none())
+      .def("p_values", &p_values, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
+           nb::arg("outcomes"), nb::arg("weights").none() = nb::none())
+      .def("scores", &scores, nb::arg("table"), nb::arg("predictions").none(), nb::arg("outcomes"))
+      .def("parameters", &parameters, nb::arg("table"), nb::arg("predictions").none())
+      .def("half_widths", &half_widths, nb::arg("table"), nb::arg("predictions").none(), nb::arg("scores"))
+      .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
+      .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
+           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none(),
+           nb::arg("labels").none() = nb::none(), nb::arg("weights").none() = nb::none(),
+           nb::arg("clusters").none() = nb::none());
+}
+
 }  // namespace
 
 void bind_model(nb::module_& module) {
   module.attr("SEEN_VERDICT") = kSeenVerdict;
   nb::class_<Model> model(module, "Model", "Base model, localizer, rule and calibration together.");
   bind_parts(model);
+  bind_rows(model);
   model.def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base.get()); })
       .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer.get()); })
       .def("with_calibration", &with_calibration, nb::arg("calibration"), nb::arg("rows").none() = nb::none())
@@ -438,21 +458,6 @@ void bind_model(nb::module_& module) {
       .def_static("of_folds", &of_folds, nb::arg("folds"), nb::arg("prediction"), nb::arg("notes"))
       .def("with_fit_sketch", &with_fit_sketch, nb::arg("rows"))
       .def("with_notes", &with_notes, nb::arg("notes"))
-      .def("predictions", &predictions, nb::arg("table"), nb::arg("predictions").none() = nb::none())
-      .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("levels"), nb::arg("weights").none() = nb::none())
-      .def("quantiles", &quantiles, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("probabilities"), nb::arg("weights").none() = nb::none())
-      .def("p_values", &p_values, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("outcomes"), nb::arg("weights").none() = nb::none())
-      .def("scores", &scores, nb::arg("table"), nb::arg("predictions").none(), nb::arg("outcomes"))
-      .def("parameters", &parameters, nb::arg("table"), nb::arg("predictions").none())
-      .def("half_widths", &half_widths, nb::arg("table"), nb::arg("predictions").none(), nb::arg("scores"))
-      .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
-      .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
-           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none(),
-           nb::arg("labels").none() = nb::none(), nb::arg("weights").none() = nb::none(),
-           nb::arg("clusters").none() = nb::none())
       .def("find_integers", &find_integers, nb::arg("labels"))
       .def("find_labels", &find_labels, nb::arg("labels"), nb::arg("rows"))
       .def("quantile_groups", &quantile_groups, nb::arg("groups"))
