@@ -385,7 +385,7 @@ std::vector<BinRows> bins_by_column(const IntervalRows& rows, const EvaluatedCol
   std::vector<double> numbers;
   numbers.reserve(column.values.size());
   for (const double value : column.values) {
-    numbers.push_back(std::isnan(value) ? value : *integers->find(label_of(static_cast<std::int64_t>(value))));
+    numbers.push_back(std::isnan(value) ? value : integers->number_of(label_of(static_cast<std::int64_t>(value))));
   }
   return internal::bins_by_label(rows, numbers, *integers, 0);
 }

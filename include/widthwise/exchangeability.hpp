@@ -130,7 +130,7 @@ class ExchangeabilityMonitor {
   ExchangeabilityMonitor() = default;
 
   void check_options() const;
-  void bet(const PValue& p);
+  void bet(const PValue& value);
 
   ExchangeabilityOptions options_;
   std::map<std::int64_t, Ranks> ranks_;  // by group

@@ -151,7 +151,7 @@ std::vector<double> levels(const SharedOnline& shared) {
 }  // namespace
 
 void bind_online(nb::module_& module) {
-  nb::class_<ExchangeabilityMonitor>(module, "ExchangeabilityMonitor");
+  const nb::class_<ExchangeabilityMonitor> monitor(module, "ExchangeabilityMonitor");
   module.def("observe_in_order", &observe_in_order, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
              nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("false_alarm_rate").none());
   nb::class_<SharedOnline>(module, "OnlineCalibration")

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -147,9 +146,9 @@ FoldModels::FoldModels(const ModelParts& parts)
     for (const CalibrationRow& row : model->parts().calibration.rows(0)) scores.push_back(row.score);
     std::ranges::sort(scores);
     rows_.push_back(scores.size());
+    all_rows_ += scores.size();
     scores_.push_back(std::move(scores));
   }
-  all_rows_ = std::accumulate(rows_.begin(), rows_.end(), std::uint64_t{0});
 }
 
 std::size_t FoldModels::block_rows() const {

@@ -200,9 +200,9 @@ class Gallery {
     std::string text = "<div class=\"pictures\">\n";
     for (const Figure& figure : figures) {
       const std::string name = "picture" + std::to_string(++drawn_);
-      text += "<figure><h3 id=\"" + name + "-heading\">" + escaped(figure.heading) + "</h3>" +
-              figure.picture.to_string(name) + "<figcaption id=\"" + name + "-caption\">" + escaped(figure.caption) +
-              "</figcaption></figure>\n";
+      text.append("<figure><h3 id=\"").append(name).append("-heading\">").append(escaped(figure.heading));
+      text.append("</h3>").append(figure.picture.to_string(name)).append("<figcaption id=\"").append(name);
+      text.append("-caption\">").append(escaped(figure.caption)).append("</figcaption></figure>\n");
     }
     return section(heading, text + "</div>", note);
   }
@@ -286,11 +286,11 @@ std::string guarantee_section(const EvaluationPage& page, const LevelEvaluation&
   const ModelParts& parts = page.model.parts();
   const std::string name = level_name(level.level.value());
   std::vector<std::string> points;
-  if (!parts.guarantee.is_marginal()) {
+  if (const auto confidence = parts.guarantee.confidence()) {
     points.push_back(
         "This model also has a training-conditional guarantee: if rows are independent draws of one distribution, a "
         "calibration set gives a coverage of at least " +
-        name + " with probability at least " + level_name(parts.guarantee.confidence()->value()) + ".");
+        name + " with probability at least " + level_name(confidence->value()) + ".");
   }
   if (level.verdict != Verdict::kInfinite && !page.model.grouped() && !page.model.weighted()) {
     const std::uint64_t rows = parts.calibration.rows_kept();

@@ -155,8 +155,8 @@ bool is_too_low(const EvaluationPage& page, const LevelPoint& point) {
 }
 
 std::string levels_caption(const EvaluationPage& page, const std::vector<LevelPoint>& points) {
-  const std::string band = "the band for " + count_of(page.report.model->calibration_rows, "calibration row") +
-                           " and " + count_of(page.report.rows, "test row");
+  const std::string band = "the band for " + count_of(page.model.calibration_rows(), "calibration row") + " and " +
+                           count_of(page.report.rows, "test row");
   const LevelPoint* worst = nullptr;
   std::size_t low = 0;
   std::size_t high = 0;

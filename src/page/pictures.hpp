@@ -32,7 +32,7 @@ struct Figure {
                                    const std::string& target);
 
 /// Coverage by bins, which are not empty. `called` follows "Coverage by", `name` is that of the axis.
-[[nodiscard]] Figure bins_figure(const std::vector<Bin>& bins, const Level& level, const std::string& called,
+[[nodiscard]] Figure bins_figure(const std::vector<Bin>& all, const Level& level, const std::string& called,
                                  const std::string& name);
 
 }  // namespace widthwise::internal

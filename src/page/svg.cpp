@@ -100,7 +100,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string shortened(std::string_view text, std::size_t max) {
-  const std::string shown = printable(text);
+  std::string shown = printable(text);
   if (characters(shown) <= max) return shown;
   std::size_t end = 0;
   for (std::size_t count = 0; end < shown.size(); ++end) {
@@ -148,13 +148,16 @@ std::string stroke(Tone tone) { return "stroke:" + std::string(colour(tone)); }
 std::string fill(Tone tone) { return "fill:" + std::string(colour(tone)); }
 
 Picture::Picture(Axis x, Axis y, std::vector<LegendEntry> legend, const Layout& layout)
-    : x_(std::move(x)), y_(std::move(y)), layout_(layout), legend_(std::move(legend)) {
+    : x_(std::move(x)),
+      y_(std::move(y)),
+      layout_(layout),
+      bottom_(layout_.height - kFont - 8 - (x_.name.empty() ? 0 : kFont + 5)),
+      legend_(std::move(legend)) {
   double labels = 0;
   for (const Tick& tick : y_.ticks) labels = std::max(labels, text_width(tick.text, kFont));
   left_ = kEdge + (y_.name.empty() ? 0 : kFont + 7) + labels + 5;
   const double last = x_.ticks.empty() ? 0 : text_width(x_.ticks.back().text, kFont) / 2;
   right_ = kWidth - std::max(kEdge, last) - 2;
-  bottom_ = layout_.height - kFont - 8 - (x_.name.empty() ? 0 : kFont + 5);
   lay_out_legend();
   drop_colliding_ticks();
 }

@@ -98,7 +98,9 @@ Json json_of(const OnlineCalibration& online) {
 Json json_of(const std::optional<ExchangeabilityMonitor>& test) {
   if (!test) return nullptr;
   Json alarm = nullptr;
-  if (test->alarm()) alarm = {{"row", test->alarm()->row}, {"errors", test->alarm()->larger ? "larger" : "smaller"}};
+  if (const auto& raised = test->alarm()) {
+    alarm = {{"row", raised->row}, {"errors", raised->larger ? "larger" : "smaller"}};
+  }
   return {{"false_alarm_rate", test->false_alarm_rate()},
           {"rows", test->rows()},
           {"alarm", alarm},

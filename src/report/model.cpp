@@ -154,8 +154,9 @@ void add_stream(Lines& lines, const OnlineCalibration& online) {
                   percent(internal::share(coverage.recent_covered, coverage.recent_rows)) + " of the last " +
                   count_of(coverage.recent_rows, "row"));
   }
-  if (!online.exchangeability()) return;
-  const std::optional<ExchangeabilityAlarm>& alarm = online.exchangeability()->alarm();
+  const auto& monitor = online.exchangeability();
+  if (!monitor) return;
+  const std::optional<ExchangeabilityAlarm>& alarm = monitor->alarm();
   lines.add("  alarm", alarm ? "at row " + count(alarm->row) + ": rows stopped being exchangeable with the calibration"
                              : std::string("none"));
 }

@@ -62,8 +62,8 @@ std::string to_text(const TrackReport& report) {
   }
   if (online.rows() == 0) return text;
   text.append("\n").append(coverage_table(report));
-  if (online.exchangeability()) {
-    text.append("\n").append(internal::wrapped(online.exchangeability()->summary())).append("\n");
+  if (const auto& monitor = online.exchangeability()) {
+    text.append("\n").append(internal::wrapped(monitor->summary())).append("\n");
   }
   return text;
 }

@@ -143,7 +143,7 @@ OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low
         " Coverage is lowest, " + headline_share(place->coverage.share, level.level.value()) + ", where " + where + ".";
     verdict.advice.push_back({"look", "Check first what changed where " + where + "."});
   }
-  if (report.model->cross_calibrated) {
+  if (report.model && report.model->cross_calibrated) {
     verdict.advice = {{"fit", "Fit again with rows like these. Keep some rows for a test."}};
     return verdict;
   }
@@ -174,8 +174,8 @@ std::string column_of(const EvaluationReport& report, const LevelEvaluation& lev
   return place.kind == PlaceKind::kColumn && !place.label.empty() && level.by ? level.by->name : "";
 }
 
-std::vector<Advice> advice_for_weak_place(const EvaluationReport& report, const LevelEvaluation& level) {
-  const EvaluatedModel& model = *report.model;
+std::vector<Advice> advice_for_weak_place(const EvaluatedModel& model, const EvaluationReport& report,
+                                          const LevelEvaluation& level) {
   const std::string column = column_of(report, level, level.weak_places.front());
   std::string quoted = "'";
   quoted.append(printable(column)).append("'");
@@ -243,7 +243,8 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
         summary(place, level, report.features) + ".";
     verdict.evidence += evidence_for(report, level);
     if (report.model) {
-      for (Advice& advice : advice_for_weak_place(report, level)) verdict.advice.push_back(std::move(advice));
+      for (Advice& advice : advice_for_weak_place(*report.model, report, level))
+        verdict.advice.push_back(std::move(advice));
     }
   } else if (level.clusters) {
     verdict.headline += "; weak places are not searched, because rows of a cluster are not independent.";

@@ -44,17 +44,13 @@ def covered_by_group(model, rows):
 
 def test_every_group_is_covered(fitted):
     found = covered_by_group(fitted, frame(20_000, 1))
-    sizes = dict(zip(fitted.predictor_._model.calibration.labels, _rows_of_groups(fitted), strict=True))
+    core = fitted.predictor_._model.calibration
+    sizes = {label: len(core.scores(group)) for group, label in core.groups}
     for name, (covered, tested) in found.iterrows():
         n = sizes[name]
         k = ceil((n + 1) * 0.9 - 1e-9)
         low, high = betabinom.ppf([1e-6, 1 - 1e-6], tested, k, n + 1 - k)
         assert low <= covered <= high, name
-
-
-def _rows_of_groups(model):
-    core = model.predictor_._model.calibration
-    return [len(core.scores(group)) for group in core.groups]
 
 
 def test_labels_are_the_same_from_every_library(fitted):
