@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -306,8 +305,7 @@ std::span<const std::uint64_t> Model::fold_rows() const {
 }
 
 std::uint64_t Model::calibration_rows() const {
-  if (folds_ == nullptr) return parts_.calibration.units();
-  return std::accumulate(folds_->rows().begin(), folds_->rows().end(), std::uint64_t{0});
+  return folds_ == nullptr ? parts_.calibration.units() : folds_->all_rows();
 }
 
 std::size_t Model::prediction_count() const {

@@ -96,6 +96,14 @@ std::string refusal_of(const std::vector<std::byte>& bytes) {
   return "";
 }
 
+/// Expect that a file is refused for this reason once `spoil` has changed it.
+void expect_refusal(const std::vector<std::byte>& bytes, const char* why, const std::function<void(Pieces&)>& spoil) {
+  Pieces pieces(bytes);
+  spoil(pieces);
+  const std::string message = refusal_of(pieces.together());
+  EXPECT_NE(message.find(why), std::string::npos) << why << ": " << message;
+}
+
 /// Every kind of base model and localizer that a file holds, and no base model.
 enum class Kind { kNone, kTrees, kNet, kKnn };
 
@@ -636,12 +644,7 @@ TEST(ModelFile, TheGoldenFileWithFoldsIsReadIndefinitely) {
 
 TEST(ModelFile, NothingInFoldsIsTrusted) {
   const std::vector<std::byte> bytes = serialise(golden_cross_model());
-  const auto refused = [&](const char* why, const std::function<void(Pieces&)>& spoil) {
-    Pieces pieces(bytes);
-    spoil(pieces);
-    const std::string message = refusal_of(pieces.together());
-    EXPECT_NE(message.find(why), std::string::npos) << why << ": " << message;
-  };
+  const auto refused = [&](const char* why, const auto& spoil) { expect_refusal(bytes, why, spoil); };
   using P = Pieces;
   const auto text_of = [](const std::vector<std::byte>& file) {
     return std::string(reinterpret_cast<const char*>(file.data()), file.size());
@@ -678,12 +681,7 @@ TEST(ModelFile, NothingInFoldsIsTrusted) {
 
 TEST(ModelFile, NothingInCategoriesIsTrusted) {
   const std::vector<std::byte> bytes = serialise(golden_categorical_model());
-  const auto refused = [&](const char* why, const std::function<void(Pieces&)>& spoil) {
-    Pieces pieces(bytes);
-    spoil(pieces);
-    const std::string message = refusal_of(pieces.together());
-    EXPECT_NE(message.find(why), std::string::npos) << why << ": " << message;
-  };
+  const auto refused = [&](const char* why, const auto& spoil) { expect_refusal(bytes, why, spoil); };
   using P = Pieces;
   refused("input 2 has 0 categories", [](P& p) { p.header["__metadata__"].erase("categories.2"); });
   refused("node", [](P& p) { p.text("categories.0") = R"(["a"])"; });  // a threshold for categories

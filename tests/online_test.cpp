@@ -21,6 +21,7 @@
 
 #include "support/bit_flips.hpp"
 #include "support/errors.hpp"
+#include "support/forged_words.hpp"
 #include "support/model_examples.hpp"
 #include "support/numbers.hpp"
 #include "support/rule_cases.hpp"
@@ -677,20 +678,7 @@ TEST(OnlineCalibrationBytes, BytesWithTheRightChecksumAreNotTrustedEither) {
       const std::uint64_t reach = std::min<std::uint64_t>(words.size() - 1, 30);
       const std::uint64_t from_end = words.size() - 1 - reach;
       std::uint64_t& word = forged[random.below(reach) + (random.below(3) == 0 ? from_end : 0)];
-      constexpr double kNumbers[] = {0.0, -0.0, 1.0, -1.0, kInfinity, -kInfinity, kNaN, 1e300, 1e-300};
-      switch (random.below(4)) {
-        case 0:
-          word = std::bit_cast<std::uint64_t>(kNumbers[random.below(std::size(kNumbers))]);
-          break;
-        case 1:
-          word = random.below(200);
-          break;
-        case 2:
-          word ^= std::uint64_t{1} << random.below(64);
-          break;
-        default:
-          word += random.below(2) == 0 ? 1 : ~std::uint64_t{0};
-      }
+      forge_word(word, random);
       internal::seal_words(std::as_writable_bytes(std::span(forged)));
       const auto forged_bytes = std::as_bytes(std::span(forged));
       try {

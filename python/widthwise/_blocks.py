@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables
-from ._groups import for_calibration, names_of
+from ._groups import for_calibration
 from ._tables import Floats
 
 
@@ -19,14 +19,10 @@ def cluster_numbers(clusters: Any, rows: int) -> NDArray[np.int64] | None:
 
 
 def cluster_column_of(model: _core.Model, X: Any, clusters: Any) -> Any:
-    """The clusters given, as labels or as the name of a column of X. By default the column that the model was fitted
-    with, if X has it; raise if a model with clusters gets none."""
-    if isinstance(clusters, str):
-        return X[clusters]
-    if clusters is not None or not model.clustered:
-        return clusters
-    if model.cluster and model.cluster in names_of(X):
-        return X[model.cluster]
+    """The clusters given, see `given_or_column`; raise if a model with clusters gets none."""
+    found = _tables.given_or_column(X, clusters, model.cluster if model.clustered else "")
+    if found is not None or not model.clustered:
+        return found
     raise ValueError(
         f"the model was calibrated by clusters; pass the labels of the rows{_column(model.cluster)} as clusters="
     )

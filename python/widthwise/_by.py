@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _tables
-from ._groups import names_of
 from ._tables import Floats
 
 
@@ -26,7 +25,7 @@ def by_of(X: Any, by: Any, rows: int | None, labelled: Sequence[str] = ()) -> By
     if by is None or isinstance(by, By):
         return by
     if isinstance(by, str):
-        if by not in names_of(X):
+        if by not in _tables.names_of(X):
             raise ValueError(f"by: X has no column {by!r}")
         name, values = by, X[by]
     else:
@@ -39,7 +38,7 @@ def by_of(X: Any, by: Any, rows: int | None, labelled: Sequence[str] = ()) -> By
 
 def features_without(X: Any, by: Any, features: Sequence[str]) -> Any:
     """X without the column `by`, unless it is a feature."""
-    if not isinstance(by, str) or by in features or by not in names_of(X):
+    if not isinstance(by, str) or by in features or by not in _tables.names_of(X):
         return X
     return X.drop(columns=[by]) if hasattr(X, "iloc") else X.drop([by])
 

@@ -28,13 +28,8 @@ class _Texts(NamedTuple):
 
 
 def column_of(model: _core.Model, X: Any, groups: Any) -> Any:
-    """The groups given, as labels or as the name of a column of X. By default the column that the model was fitted
-    with, if X has it."""
-    if isinstance(groups, str):
-        return X[groups]
-    if groups is None and model.group and model.group in names_of(X):
-        return X[model.group]
-    return groups
+    """The groups given, see `given_or_column`."""
+    return _tables.given_or_column(X, groups, model.group)
 
 
 def for_calibration(groups: Any, rows: int, name: str = "groups") -> Groups | None:
@@ -93,12 +88,3 @@ def _read(groups: Any, rows: int, name: str = "groups") -> NDArray[np.int64] | _
             return np.ascontiguousarray(array, dtype=np.int64)
     codes, labels = _tables.labels(groups, name, rows)
     return _Texts(labels, codes)
-
-
-def names_of(X: Any) -> list[Any]:
-    """The names of the columns of a table, if it has names."""
-    # The columns of Arrow tables are arrays.
-    for names in (getattr(X, "column_names", None), getattr(X, "columns", None)):
-        if names is not None:
-            return [name for name in names if isinstance(name, str)]
-    return []

@@ -433,3 +433,22 @@ def _label_column(values: Any, name: str) -> _core.Table:
             raise ValueError(f"{name}[{i}] is {value!r}; expected text, booleans or integers")
         codes[i] = places.setdefault(text, len(places))
     return _core.Table.from_columns([codes], [name], [0], len(codes), {0: list(places)})
+
+
+def names_of(X: Any) -> list[Any]:
+    """The names of the columns of a table, if it has names."""
+    # The columns of Arrow tables are arrays.
+    for names in (getattr(X, "column_names", None), getattr(X, "columns", None)):
+        if names is not None:
+            return [name for name in names if isinstance(name, str)]
+    return []
+
+
+def given_or_column(X: Any, given: Any, name: str) -> Any:
+    """Values of the rows of X, given as an array or as the name of a column of X. By default the column of this name,
+    if there is one."""
+    if isinstance(given, str):
+        return X[given]
+    if given is None and name and name in names_of(X):
+        return X[name]
+    return given

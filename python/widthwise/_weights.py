@@ -7,18 +7,12 @@ from typing import Any
 import numpy as np
 
 from . import _core, _tables
-from ._groups import names_of
 from ._tables import Floats
 
 
 def column_of(model: _core.Model, X: Any, weights: Any) -> Any:
-    """The weights given, as numbers or as the name of a column of X. By default the column that the model was fitted
-    with, if X has it."""
-    if isinstance(weights, str):
-        return X[weights]
-    if weights is None and model.needs_weights and model.weight in names_of(X):
-        return X[model.weight]
-    return weights
+    """The weights given, see `given_or_column`."""
+    return _tables.given_or_column(X, weights, model.weight)
 
 
 def checked(weights: Any, rows: int) -> Floats | None:

@@ -23,6 +23,9 @@ class FoldModels {
   /// Calibration rows of each fold.
   [[nodiscard]] const std::vector<std::uint64_t>& rows() const { return rows_; }
 
+  /// Calibration rows of all folds.
+  [[nodiscard]] std::uint64_t all_rows() const { return all_rows_; }
+
   /// Write the median of the predictions of the fold models, weighted by their calibration rows; NaN if one is not
   /// finite.
   void predictions(const ModelRows& rows, std::span<double> out) const;

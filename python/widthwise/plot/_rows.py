@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .. import _core, _tables
 from .._by import By, by_of, features_without
-from .._groups import column_of, for_prediction, names_of
+from .._groups import column_of, for_prediction
 from .._model import HOW_TO_CALIBRATE, not_fitted
 from .._predictor import Predictor
 from .._tables import Floats
@@ -107,7 +107,7 @@ def _other_column(model: Predictor, X: Any, by: Any) -> By | None:
     """The column `by`, unless it is the name or index of a feature or the prediction."""
     if by is None or isinstance(by, (int, np.integer)):
         return None
-    if isinstance(by, str) and (by in model.features or by not in names_of(X)):
+    if isinstance(by, str) and (by in model.features or by not in _tables.names_of(X)):
         return None
     return by_of(X, by, None, model._labelled())
 
