@@ -60,23 +60,10 @@ void check_options(const Transform& transform, Score score, const WidthOptions& 
                                "width objective: {} needs positive scores; use the squared or absolute score",
                                transform.name());
   }
-  if (!(options.evenness >= 0 && options.evenness <= 1)) {
-    throw internal::make_error(ErrorCode::kInvalidArgument, "width objective: evenness must be in [0, 1], found {}",
-                               options.evenness);
-  }
   if (options.nodes == 0) {
     throw Error(ErrorCode::kInvalidArgument, "width objective: nodes must be at least 1");
   }
-  if (options.level_window && options.level_window->upper < options.level_window->lower) {
-    throw internal::make_error(ErrorCode::kInvalidArgument,
-                               "width objective: the level window ends at {}, before it begins at {}",
-                               options.level_window->upper.to_string(), options.level_window->lower.to_string());
-  }
-  if (options.level_window && !(options.level_window->outside >= 0 && options.level_window->outside <= 1)) {
-    throw internal::make_error(ErrorCode::kInvalidArgument,
-                               "width objective: the weight of levels outside the window is {}; expected 0 to 1",
-                               options.level_window->outside);
-  }
+  internal::check_levels("width objective", options.evenness, options.level_window.value_or(LevelWindow::all()));
 }
 
 void check_evenness(const Transform& transform, Score score, const WidthOptions& options) {
@@ -111,6 +98,20 @@ std::unique_ptr<const Objective> make_pairwise_objective(std::shared_ptr<const T
 }
 
 namespace internal {
+
+void check_levels(std::string_view what, double evenness, const LevelWindow& window) {
+  if (!(evenness >= 0 && evenness <= 1)) {
+    throw make_error(ErrorCode::kInvalidArgument, "{}: evenness must be in [0, 1], found {}", what, evenness);
+  }
+  if (window.upper < window.lower) {
+    throw make_error(ErrorCode::kInvalidArgument, "{}: the level window ends at {}, before it begins at {}", what,
+                     window.upper.to_string(), window.lower.to_string());
+  }
+  if (!(window.outside >= 0 && window.outside <= 1)) {
+    throw make_error(ErrorCode::kInvalidArgument, "{}: the weight of levels outside the window is {}; expected 0 to 1",
+                     what, window.outside);
+  }
+}
 
 void check_shapes(std::size_t parameter_count, const ResidualRows& rows, MatrixView parameters,
                   MutableMatrixView gradient, MutableMatrixView hessian) {

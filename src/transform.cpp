@@ -45,7 +45,8 @@ constexpr std::array kTransforms{
     Entry{"identity", internal::make_identity}, Entry{"erc", internal::make_erc},
     Entry{"linear", internal::make_linear},     Entry{"exp", internal::make_exp},
     Entry{"sigma", internal::make_sigma},       Entry{"density", internal::make_density},
-    Entry{"affine", internal::make_affine},     Entry{"mixture", internal::make_mixture},
+    Entry{"affine", internal::make_affine},     Entry{"spline", internal::make_spline},
+    Entry{"mixture", internal::make_mixture},
 };
 
 }  // namespace

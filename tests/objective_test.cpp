@@ -28,7 +28,12 @@ struct Case {
   [[nodiscard]] WidthOptions options() const {
     return {.sides = sides, .evenness = evenness, .level_window = level_window, .method = method};
   }
+  [[nodiscard]] bool is_distribution() const { return transform == "spline"; }
   [[nodiscard]] std::unique_ptr<const Objective> fast() const {
+    if (is_distribution()) {
+      return make_distribution_objective(*make_transform(transform),
+                                         {sides, evenness, level_window.value_or(LevelWindow::all())});
+    }
     return make_width_objective(make_transform(transform), score, options());
   }
   [[nodiscard]] std::unique_ptr<const Objective> pairwise() const {
@@ -199,13 +204,14 @@ TEST_P(AnyObjective, IntegerWeightsAreRepeatedRows) {
     }
   }
   // Nodes are parts of the rows by number, so they differ; every other loss is the same.
-  const double tolerance = make_transform(GetParam().transform)->affine_form() == nullptr ? 0.05 : 1e-12;
+  const double tolerance = GetParam().transform == "mixture" ? 0.05 : 1e-12;
   EXPECT_NEAR(objective->evaluate(weighted.rows(), weighted.matrix()),
               objective->evaluate(repeated.rows(), repeated.matrix()), tolerance);
 }
 
 TEST_P(AnyObjective, IntervalsThatAreAllPointsGiveMinusInfinityAndNoGradient) {
   const auto objective = GetParam().fast();
+  if (GetParam().is_distribution()) return;  // it scores intervals that are not calibrated, and they are no points
   if (GetParam().transform == "affine" && GetParam().score != Score::kAbsolute) return;  // inverses are rounded up
   Problem problem;
   problem.columns = objective->parameter_count();
@@ -263,7 +269,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"mixture", Score::kSquared}, Case{"mixture", Score::kSquared, Sides::kTwo},
                     Case{"exp", Score::kAbsolute, Sides::kOne, 0.85, LevelWindow{0.8, 0.99}},
                     Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.99}},
-                    Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.99, 0.4}}),
+                    Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.99, 0.4}},
+                    Case{"spline", Score::kAbsolute, Sides::kOne, 1}, Case{"spline", Score::kAbsolute, Sides::kTwo, 1},
+                    Case{"spline", Score::kAbsolute, Sides::kTwo, 0.85, LevelWindow{0.8, 0.99, 0.4}},
+                    Case{"spline", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.9, 0.9}}),
     [](const auto& test) { return test.param.name(); });
 
 // --- what the design says of the losses
@@ -544,8 +553,90 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
                     Case{"density", Score::kAbsolute, Sides::kOne, 0, std::nullopt, PairMethod::kSummary},
                     Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, PairMethod::kSummary},
-                    Case{"mixture", Score::kSquared}),
+                    Case{"spline", Score::kAbsolute, Sides::kTwo, 0.85}, Case{"mixture", Score::kSquared}),
     [](const auto& test) { return test.param.name(); });
+
+// --- the distribution
+// ---------------------------------------------------------------------------------------------------------
+
+/// The interval score of level l, times (1 - l) / 2.
+double interval_score(double lower, double upper, double y, double level) {
+  const double miss = std::max({lower - y, y - upper, 0.0});
+  return (1 - level) / 2 * (upper - lower) + miss;
+}
+
+TEST(DistributionObjective, IsTheLogOfMeanScaledIntervalScores) {
+  const auto spline = make_transform("spline");
+  const std::size_t p = spline->parameter_count();
+  Random random(83);
+  for (const double level : {0.3, 0.9, 0.97}) {
+    const Case one_level{"spline", Score::kAbsolute, Sides::kTwo, 0.6, LevelWindow{level, level}};
+    const Problem problem = make_problem(2 * p, 20, Flavour::kPlain, random);
+    double widths = 0;
+    double scores = 0;
+    for (std::size_t i = 0; i < 20; ++i) {
+      const auto row = problem.matrix().row(i);
+      const double mean = std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(2 * p);
+      const double b = -std::log1p(-level);
+      const double lower = -spline->inverse(b, row.first(p));
+      const double upper = spline->inverse(b, row.last(p));
+      widths += std::exp(0.4 * mean) / 20;
+      scores += std::exp(-mean) * interval_score(lower, upper, problem.residuals[i], level) / 20;
+    }
+    EXPECT_NEAR(one_level.fast()->evaluate(problem.rows(), problem.matrix()), std::log(widths) / 0.4 + std::log(scores),
+                1e-12);
+  }
+}
+
+TEST(DistributionObjective, OneSideIsTwoEqualSides) {
+  Random random(89);
+  const Problem one = make_problem(3, 50, Flavour::kWeights, random);
+  Problem two = one;
+  two.columns = 6;
+  two.parameters.clear();
+  for (std::size_t i = 0; i < 50; ++i) {
+    for (int side = 0; side < 2; ++side) {
+      for (const double x : one.matrix().row(i)) two.parameters.push_back(x);
+    }
+  }
+  const Case one_sided{"spline", Score::kAbsolute, Sides::kOne, 0.85};
+  const Case two_sided{"spline", Score::kAbsolute, Sides::kTwo, 0.85};
+  const LevelEvaluation found = evaluate(*one_sided.fast(), one);
+  const LevelEvaluation expected = evaluate(*two_sided.fast(), two);
+  EXPECT_NEAR(found.loss, expected.loss, 1e-13);
+  for (std::size_t i = 0; i < 50; ++i) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      EXPECT_NEAR(found.gradient[3 * i + k], expected.gradient[6 * i + k] + expected.gradient[6 * i + 3 + k], 1e-13);
+    }
+  }
+}
+
+/// Residuals of rows whose distribution is the one of the parameters: quantiles at equally spaced probabilities.
+TEST(DistributionObjective, HasNoSlopeAtTheTrueDistribution) {
+  const auto spline = make_transform("spline");
+  const std::vector<double> truth{0.5, -0.3, 0.2, -1.0, 0.4, 0.8};  // lower side, upper side
+  constexpr std::size_t kRows = 20'000;
+  Problem problem;
+  problem.columns = 6;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const double level = std::abs(2 * (static_cast<double>(i) + 0.5) / kRows - 1);
+    const bool above = 2 * i >= kRows;
+    const double size = spline->inverse(-std::log1p(-level), std::span(truth).subspan(above ? 3 : 0, 3));
+    problem.residuals.push_back(above ? size : -size);
+    problem.parameters.insert(problem.parameters.end(), truth.begin(), truth.end());
+  }
+  const Case even{"spline", Score::kAbsolute, Sides::kTwo, 1};
+  const LevelEvaluation found = evaluate(*even.fast(), problem);
+  for (std::size_t k = 0; k < 6; ++k) {
+    double slope = 0;
+    for (std::size_t i = 0; i < kRows; ++i) slope += found.gradient[6 * i + k];
+    EXPECT_NEAR(slope, 0, 1e-3) << "parameter " << k;
+  }
+}
+
+TEST(DistributionObjective, RefusesOtherTransforms) {
+  EXPECT_THROW((void)make_distribution_objective(*make_transform("exp")), Error);
+}
 
 // --- the summary
 // ------------------------------------------------------------------------------------------------------------

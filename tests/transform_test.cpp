@@ -228,9 +228,9 @@ TEST(Transforms, AnUnknownNameIsAnErrorThatListsTheKnownOnes) {
     FAIL() << "expected an error";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-    EXPECT_STREQ(
-        error.what(),
-        "unknown transform 'affin': expected one of identity, erc, linear, exp, sigma, density, affine, mixture");
+    EXPECT_STREQ(error.what(),
+                 "unknown transform 'affin': expected one of identity, erc, linear, exp, sigma, density, affine, "
+                 "spline, mixture");
   }
 }
 

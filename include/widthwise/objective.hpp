@@ -49,6 +49,10 @@ class Objective : public Interface {
   virtual double evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient,
                           MutableMatrixView hessian, Workspace& workspace, const Reducer& reducer) const = 0;
 
+  /// Whether training starts from the best constants, instead of from 0. Not needed where constants do not change the
+  /// loss.
+  [[nodiscard]] virtual bool starts_from_best_constants() const { return false; }
+
   /// Evaluate in one process with a temporary workspace.
   double evaluate(const ResidualRows& rows, MatrixView parameters, MutableMatrixView gradient = {},
                   MutableMatrixView hessian = {}) const;
@@ -98,5 +102,20 @@ struct WidthOptions {
 /// methods are tested against this definition.
 [[nodiscard]] std::unique_ptr<const Objective> make_pairwise_objective(std::shared_ptr<const Transform> transform,
                                                                        Score score, const WidthOptions& options = {});
+
+struct DistributionOptions {
+  Sides sides = Sides::kOne;
+  double evenness = 1;                            ///< as in WidthOptions
+  LevelWindow level_window = LevelWindow::all();  ///< levels whose intervals the loss scores
+};
+
+/// The loss of a conditional distribution of the error, for transforms with a spline inverse on the absolute score. R
+/// is the mean interval score over a grid of levels, where the interval of level l is that of b = -log(1 - l), and v
+/// the mean parameter of the row, a log scale (docs/mathematics.md):
+///   L_p = (1/p) log mean(e^{p v}) + log mean(R e^-v),  p = 1 - evenness.
+/// Its minimum has the coverage l at every x and level of the grid if evenness is 1. O(N) for any number of workers,
+/// which send four numbers each.
+[[nodiscard]] std::unique_ptr<const Objective> make_distribution_objective(const Transform& transform,
+                                                                           const DistributionOptions& options = {});
 
 }  // namespace widthwise

@@ -69,6 +69,10 @@ class Transform : public Interface {
   /// The transform in the form phi = link(A e^-v + c), or null if it has no such form. This form makes objectives exact
   /// in O(N) or O(N log N).
   [[nodiscard]] virtual const AffineForm* affine_form() const { return nullptr; }
+
+  /// Whether the inverse is a spline in b = -log(1 - level), so that the parameters are a distribution of the error and
+  /// can be trained by make_distribution_objective.
+  [[nodiscard]] virtual bool has_spline_inverse() const { return false; }
 };
 
 /// The common form of all named transforms except the mixture: phi(A; p) = link(A e^-v + c), v = v(p), c = c(p). The
@@ -107,6 +111,7 @@ class AffineForm : public Interface {
 /// | sigma    | 1 | sigma(log A + g)        | [paper, Experiments]; stored as its logit, log A + g                  |
 /// | density  | 1 | A e^-g + g              | minus the log of a Laplace density of the residual                    |
 /// | affine   | 2 | A e^-g1 + g2            | density with independent scale and offset                             |
+/// | spline   | 3 | inverse: sum_k e^{g_k} M_k(b) | the distribution of the error, with a slope per range of levels   |
 /// | mixture  | 8 | sum_j softplus(w_j) phi_j + epsilon log A | erc, linear, exp, sigma; p = (w_1, g_1, ...)          |
 [[nodiscard]] std::shared_ptr<const Transform> make_transform(std::string_view name,
                                                               const TransformOptions& options = {});

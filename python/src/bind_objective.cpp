@@ -2,6 +2,7 @@
 #include <widthwise/train/fit.hpp>
 
 #include "bindings.hpp"
+#include "transform/spline.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -115,6 +116,7 @@ void bind_objective(nb::module_& module) {
       .def("evaluate", &evaluate, nb::arg("residuals"), nb::arg("parameters"), nb::arg("weights").none(),
            nb::arg("with_gradient"), nb::arg("with_hessian"), nb::arg("sum").none(), nb::arg("rank"),
            nb::arg("workers"));
+  module.def("spline_basis", &internal::spline_basis, nb::arg("b"));
   module.def("unit_near", &unit_near, nb::arg("typical_residual"));
 }
 

@@ -450,6 +450,16 @@ def _offset(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
     return graph.add("Mul", graph.exp(p[0]), graph.add("Sub", graph.constant(q), p[-1]))
 
 
+def _spline(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
+    """phi^-1 = sum_k e^g_k M_k(b)."""
+    basis = np.array([_core.spline_basis(b) for b in q.ravel()])
+    a = ""
+    for k, parameter in enumerate(p):
+        term = graph.add("Mul", graph.exp(parameter), graph.constant(basis[:, k].reshape(q.shape)))
+        a = graph.add("Add", a, term) if a else term
+    return a
+
+
 # phi^-1 of every transform with a closed form, given the parameters of a side, each of shape (N, 1), and the quantiles,
 # of shape (1, k).
 _INVERSES: dict[str, Callable[[_Graph, _core.Model, list[str], Floats], str]] = {
@@ -460,6 +470,7 @@ _INVERSES: dict[str, Callable[[_Graph, _core.Model, list[str], Floats], str]] = 
     "sigma": _log,
     "density": _offset,
     "affine": _offset,
+    "spline": _spline,
 }
 
 

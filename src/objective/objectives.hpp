@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <string_view>
 
 #include <widthwise/objective.hpp>
 
@@ -23,6 +24,9 @@ std::unique_ptr<const Objective> make_general_objective(std::shared_ptr<const Tr
 
 /// Lower bound of a Hessian relative to the mean per row; tiny Hessians make extreme leaves.
 inline constexpr double kMinCurvature = 1e-3;
+
+/// Throw kInvalidArgument unless the evenness is in [0, 1] and the window is valid.
+void check_levels(std::string_view what, double evenness, const LevelWindow& window);
 
 /// Throw kShapeMismatch unless all matrices are contiguous n x parameter_count (outputs may be empty), and
 /// kInvalidArgument unless all weights are finite and >= 0.
@@ -71,6 +75,8 @@ enum Slot : std::size_t {
   kGathered = kBucketedThresholds + 2,
   kGatheredGradient,
   kGatheredHessian,
+  kMeanParameters,
+  kIntervalScores,
 };
 
 }  // namespace widthwise::internal

@@ -40,7 +40,11 @@ void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bo
                               Goals& goals, FitReport& report) {
   internal::check_rounded_to_zero(rows.residuals, workers);
   if (!may_be_exact) internal::refuse_exact_predictions(table);
-  goals = {.chosen = goals.fixed, .two_sided = std::nullopt, .fixed = goals.fixed, .other = std::nullopt};
+  goals = {.chosen = goals.fixed,
+           .two_sided = std::nullopt,
+           .distribution = std::nullopt,
+           .fixed = goals.fixed,
+           .other = std::nullopt};
   report.warnings.emplace_back("every prediction equals the outcome, so there is no error to learn from");
 }
 
@@ -48,13 +52,27 @@ void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bo
 /// square root of the number of rows.
 double min_gain(std::uint64_t holdout_rows) { return 0.35 / std::sqrt(static_cast<double>(holdout_rows)); }
 
-/// Train the chosen goal, with one side or two.
-Candidate choose_sides(const Goals& goals, const Holdout& holdout, std::uint64_t holdout_rows) {
+/// Whether intervals of the distribution are narrower by more than chance and not less even. Their two sides assume
+/// equal tails, which outcomes that pile up at one end (zeros) do not have.
+bool is_better(const Candidate& distribution, const Candidate& scale, double gain) {
+  constexpr double kErrors = 2;
+  return std::log(distribution.report.mean_width) < std::log(scale.report.mean_width) - gain &&
+         distribution.unevenness.value < scale.unevenness.value + kErrors * scale.unevenness.standard_error;
+}
+
+/// Train the chosen goal, with one side or two, or with the distribution of the error.
+Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdout_rows) {
   Candidate chosen = holdout.try_out(goals.chosen);
-  if (!goals.two_sided) return chosen;
-  Candidate two_sided = holdout.try_out(*goals.two_sided);
-  const bool is_better = two_sided.trained.loss < chosen.trained.loss - min_gain(holdout_rows);
-  return is_better ? two_sided : chosen;
+  const double gain = min_gain(holdout_rows);
+  if (goals.two_sided) {
+    Candidate two_sided = holdout.try_out(*goals.two_sided);
+    if (two_sided.trained.loss < chosen.trained.loss - gain) return two_sided;
+  }
+  if (goals.distribution) {
+    Candidate distribution = holdout.try_out(*goals.distribution);
+    if (is_better(distribution, chosen, gain)) return distribution;
+  }
+  return chosen;
 }
 
 void compare(const Candidate& chosen, const Goals& goals, const Holdout& holdout, FitReport& report) {
@@ -162,7 +180,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const auto weigher = learnt_weights(encoded, rows, shift, options, workers, progress, report);
 
   const Holdout holdout(rows, unit, splits, workers, options, localizer, progress);
-  const Candidate chosen = choose_sides(goals, holdout, splits.holdout_rows());
+  const Candidate chosen = choose(goals, holdout, splits.holdout_rows());
   compare(chosen, goals, holdout, report);
 
   const auto residuals = internal::sampled_residuals(rows.residuals, splits.fitting(), workers);

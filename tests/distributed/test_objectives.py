@@ -25,7 +25,7 @@ def evaluated(network, world, transform, method, tmp_path):
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
-@pytest.mark.parametrize("transform", ["exp", "linear", "density", "affine"])
+@pytest.mark.parametrize("transform", ["exp", "linear", "density", "affine", "spline"])
 def test_loss_and_gradient_are_those_of_one_process(transform, world, network, tmp_path):
     loss, gradient, _ = evaluated(Here(), 1, transform, "exact", tmp_path)
     (tmp_path / "workers").mkdir()

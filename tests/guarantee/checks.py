@@ -203,7 +203,7 @@ class CrossCheck:
 
 # ---- the list
 
-TRANSFORMS = ("identity", "erc", "linear", "exp", "sigma", "density", "affine", "mixture")
+TRANSFORMS = ("identity", "erc", "linear", "exp", "sigma", "density", "affine", "spline", "mixture")
 POPULATIONS = ("normal", "heavy", "skewed", "rounded", "counts", "zeros")
 # Transform, goal and sides of the trained localizers.
 TRAINED = [
@@ -216,6 +216,7 @@ TRAINED = [
     ("density", "narrow", None),
     ("affine", "narrow", False),
     ("affine", "narrow", True),
+    ("spline", "even", None),
 ]
 
 

@@ -23,7 +23,17 @@ import widthwise
 from widthwise import Calibration, Localizer, OnlinePredictor, Predictor, WidthwiseRegressor
 
 # Number of parameters of a transform per side.
-PARAMETERS = {"identity": 0, "erc": 1, "linear": 1, "exp": 1, "sigma": 1, "density": 1, "affine": 2, "mixture": 8}
+PARAMETERS = {
+    "identity": 0,
+    "erc": 1,
+    "linear": 1,
+    "exp": 1,
+    "sigma": 1,
+    "density": 1,
+    "affine": 2,
+    "spline": 3,
+    "mixture": 8,
+}
 
 
 def inside(bounds, y):

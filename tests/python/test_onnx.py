@@ -22,7 +22,15 @@ from widthwise import Localizer, Predictor, WidthwiseRegressor, __version__, _co
 
 ROWS = 10_000
 LEVELS = [0.5, 0.8, 0.95]
-GOALS = {"exp": "even", "erc": "even", "linear": 0.5, "sigma": "even", "density": "narrow", "affine": "narrow"}
+GOALS = {
+    "exp": "even",
+    "erc": "even",
+    "linear": 0.5,
+    "sigma": "even",
+    "density": "narrow",
+    "affine": "narrow",
+    "spline": "even",
+}
 
 
 def rows(n, seed):
@@ -198,7 +206,7 @@ def test_one_width_for_all():
     assert_exported(predictor, TEST[0], TEST[2])
 
 
-@pytest.mark.parametrize("transform", ["identity", "exp", "erc", "density", "affine"])
+@pytest.mark.parametrize("transform", ["identity", "exp", "erc", "density", "affine", "spline"])
 @pytest.mark.parametrize("score", ["squared", "log"])
 def test_scores_that_only_cpp_fits(tmp_path, score, transform):
     texts, arrays = read_file(fitted(score_transform=transform, goal=None))

@@ -20,7 +20,7 @@ from widthwise.torch import WidthLoss  # noqa: E402
 # Every transform with the goals that it supports.
 CASES = [
     *((goal, transform) for transform in ("erc", "linear", "exp", "sigma") for goal in ("even", "narrow", 0.5)),
-    *(("narrow", transform) for transform in ("density", "affine", "mixture")),
+    *(("narrow", transform) for transform in ("density", "affine", "spline", "mixture")),
 ]
 
 
@@ -155,7 +155,7 @@ def test_tensors_in_tensors_out() -> None:
         assert isinstance(upper, torch.Tensor)
 
 
-@pytest.mark.parametrize("transform", ["exp", "linear", "affine", "density", "mixture"])
+@pytest.mark.parametrize("transform", ["exp", "linear", "affine", "density", "spline", "mixture"])
 def test_what_cannot_be_bounded_is_infinite(transform: str) -> None:
     loss = WidthLoss(None, transform)
     parameters, _ = batch(loss, 4)

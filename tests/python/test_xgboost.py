@@ -20,7 +20,7 @@ from widthwise.xgboost import WidthObjective, training_matrix  # noqa: E402
 # Every transform with the goals that it supports.
 CASES = [
     *((goal, transform) for transform in ("erc", "linear", "exp", "sigma") for goal in ("even", "narrow", 0.5)),
-    *(("narrow", transform) for transform in ("density", "affine", "mixture")),
+    *(("narrow", transform) for transform in ("density", "affine", "spline", "mixture")),
 ]
 # The settings of widthwise::TreeOptions.
 TREES = {

@@ -353,7 +353,8 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
       table.x.rows(), columns_of(table),
       settings_of(fmt::format("{} guarantee={}", settings, options.guarantee.to_string()), base, localizer));
   const std::string transform(goal.rule.transform().name());
-  const bool needs_all_rows = goal.rule.transform().affine_form() == nullptr || goal.rule.score() != Score::kAbsolute;
+  const bool has_sums = goal.rule.transform().affine_form() != nullptr || goal.rule.transform().has_spline_inverse();
+  const bool needs_all_rows = !has_sums || goal.rule.score() != Score::kAbsolute;
   if (!workers.alone() && trains_localizer && needs_all_rows) {
     throw make_error(ErrorCode::kInvalidArgument,
                      "fit: the transform {} needs all rows in one process; fit without workers", transform);

@@ -64,12 +64,14 @@ std::vector<std::size_t> rows_of(const Folds& folds, std::size_t fold, bool insi
   return rows;
 }
 
-/// The options of the fit of one fold.
+/// The options of the fit of one fold. All folds have the same rule, so that none is chosen on a hold-out: a choice
+/// that depends on rows of all folds would let a fold model see its calibration rows.
 FitOptions fold_options(FitOptions options, std::size_t fold) {
   options.calibration = CalibrationMethod::kSplit;
   options.calibration_size = 0;
   options.folds = FitOptions().folds;
   options.compare = options.compare && fold == 0;
+  options.sides = options.sides.value_or(Sides::kOne);
   return options;
 }
 

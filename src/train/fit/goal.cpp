@@ -46,7 +46,9 @@ ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& tr
   const ConformalRule rule(phi, score.score, sides);
   if (phi->parameter_count() == 0) return {wish, rule, nullptr, std::nullopt};
   const AffineForm* form = phi->affine_form();
-  const bool has_evenness = form != nullptr && !form->has_offset() && score.score != Score::kLog;
+  const bool is_scale = form != nullptr && !form->has_offset() && score.score != Score::kLog;
+  const bool is_distribution = phi->has_spline_inverse() && score.score == Score::kAbsolute;
+  const bool has_evenness = is_scale || is_distribution;
   if (!has_evenness && goal && !goal->is_narrow()) {
     throw internal::make_error(
         ErrorCode::kInvalidArgument,
@@ -54,6 +56,10 @@ ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& tr
         goal->to_string());
   }
   const Goal served = has_evenness ? wish : Goal::narrow();
+  if (is_distribution) {
+    const LevelWindow window = level_window.value_or(LevelWindow::all());
+    return {served, rule, make_distribution_objective(*phi, {sides, served.evenness(), window}), level_window};
+  }
   WidthOptions width;
   width.sides = sides;
   width.evenness = has_evenness ? served.evenness() : 0;
@@ -73,7 +79,8 @@ namespace {
 ResolvedGoal resolve_with(const FitOptions& options, const std::optional<Goal>& goal, const std::string& transform,
                           Sides sides, const ScoreOptions& score = {}) {
   ResolvedGoal resolved = resolve_goal(goal, transform, sides, options.level_window, score);
-  if (options.level_window || !resolved.goal.is_narrow() || options.levels.empty()) return resolved;
+  const bool follows_levels = resolved.goal.is_narrow() || resolved.rule.transform().has_spline_inverse();
+  if (options.level_window || !follows_levels || options.levels.empty()) return resolved;
   // The goal is known only now, because some transforms support only narrow.
   return resolve_goal(goal, transform, sides, LevelWindow::around(options.levels), score);
 }
@@ -85,13 +92,21 @@ internal::Goals internal::resolve_goals(const FitOptions& options) {
   const ScoreOptions score{options.score, {.gamma = options.gamma, .epsilon = options.epsilon}};
   Goals goals{.chosen = resolve_with(options, options.goal, options.score_transform, sides, score),
               .two_sided = std::nullopt,
+              .distribution = std::nullopt,
               .fixed = resolve_with(options, options.goal, "identity", sides),
               .other = std::nullopt};
   const ResolvedGoal& chosen = goals.chosen;
   if (chosen.objective == nullptr) return goals;
   // The transform mixture needs a root-finder per row, which is too slow to train twice.
-  if (!options.sides && chosen.goal.is_narrow() && chosen.rule.transform().affine_form() != nullptr) {
+  const Transform& transform = chosen.rule.transform();
+  const bool may_have_two_sides =
+      transform.has_spline_inverse() || (chosen.goal.is_narrow() && transform.affine_form() != nullptr);
+  if (!options.sides && may_have_two_sides) {
     goals.two_sided = resolve_with(options, options.goal, options.score_transform, Sides::kTwo, score);
+  }
+  const bool fits_distribution = options.score_transform == "auto" && options.score == Score::kAbsolute;
+  if (fits_distribution && !chosen.goal.is_narrow() && options.sides != Sides::kOne) {
+    goals.distribution = resolve_with(options, options.goal, "spline", Sides::kTwo);
   }
   if (options.compare) {
     goals.other = resolve_with(options, chosen.goal.is_narrow() ? Goal::even() : Goal::narrow(), "auto", sides);

@@ -10,8 +10,10 @@ namespace widthwise::internal {
 struct Goals {
   ResolvedGoal chosen;
   std::optional<ResolvedGoal> two_sided;  ///< the chosen goal with two sides, if the hold-out chooses
-  ResolvedGoal fixed;                     ///< one width for all rows
-  std::optional<ResolvedGoal> other;      ///< the opposite goal, if it is compared
+  std::optional<ResolvedGoal>
+      distribution;                   ///< the chosen goal with the distribution of the error, if the hold-out chooses
+  ResolvedGoal fixed;                 ///< one width for all rows
+  std::optional<ResolvedGoal> other;  ///< the opposite goal, if it is compared
 };
 
 /// Throws kInvalidArgument for a goal that the transform does not support.

@@ -1,5 +1,7 @@
 #include "train/fit/holdout.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <widthwise/diagnostics.hpp>
@@ -94,11 +96,13 @@ Candidate Holdout::try_out(const ResolvedGoal& goal) const {
     trained = trainer_->train(rows_of(training_), rows_of(holdout_), *goal.objective, progress_);
     trained.function->evaluate({report_rows_.data(), n, columns, columns + 1}, parameters);
   }
-  GoalReport report = measure(goal.rule, parameters);
+  Candidate candidate{goal, {}, {}, std::move(trained)};
+  measure(goal.rule, parameters, candidate);
+  GoalReport& report = candidate.report;
   report.goal = goal.objective == nullptr ? "fixed" : goal.goal.to_string();
   report.score_transform = goal.rule.transform().name();
-  report.iterations = trained.iterations;
-  return {goal, std::move(report), std::move(trained)};
+  report.iterations = candidate.trained.iterations;
+  return candidate;
 }
 
 std::vector<Interval> Holdout::intervals(const ConformalRule& rule, MatrixView parameters) const {
@@ -123,7 +127,39 @@ std::vector<Interval> Holdout::intervals(const ConformalRule& rule, MatrixView p
   return intervals;
 }
 
-GoalReport Holdout::measure(const ConformalRule& rule, MatrixView parameters) const {
+Unevenness Holdout::unevenness(const IntervalRows& rows) const {
+  constexpr std::size_t kBins = 10;
+  const std::size_t n = rows.outcomes.size();
+  if (n < 2 * kBins) return {};
+  std::vector<double> widths(n);
+  for (std::size_t i = 0; i < n; ++i) widths[i] = rows.upper[i] - rows.lower[i];
+  Unevenness found;
+  double variance = 0;  // of the coverage of a bin, mean over the bins
+  for (const std::span<const double> key :
+       {std::span<const double>(report_predictions_), std::span<const double>(widths)}) {
+    std::vector<std::size_t> order(n);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key[a] < key[b]; });
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+      const std::size_t first = bin * n / kBins;
+      const std::size_t last = (bin + 1) * n / kBins;
+      double covered = 0;
+      for (std::size_t i = first; i < last; ++i) {
+        const std::size_t row = order[i];
+        covered += rows.lower[row] <= rows.outcomes[row] && rows.outcomes[row] <= rows.upper[row] ? 1 : 0;
+      }
+      const auto count = static_cast<double>(last - first);
+      const double error = covered / count - level_.value();
+      const double chance = level_.value() * (1 - level_.value()) / count;
+      found.value += (error * error - chance) / (2 * kBins);
+      variance += chance / (2 * kBins);
+    }
+  }
+  found.standard_error = variance * std::sqrt(2.0 / (2 * kBins));
+  return found;
+}
+
+void Holdout::measure(const ConformalRule& rule, MatrixView parameters, Candidate& candidate) const {
   std::vector<double> lower;
   std::vector<double> upper;
   for (const Interval& interval : intervals(rule, parameters)) {
@@ -134,7 +170,8 @@ GoalReport Holdout::measure(const ConformalRule& rule, MatrixView parameters) co
                           rule.may_be_empty() ? report_predictions_ : std::span<const double>()};
   const IntervalSummary summary = summarise(rows, level_);
   const std::size_t n = lower.size();
-  GoalReport report;
+  candidate.unevenness = unevenness(rows);
+  GoalReport& report = candidate.report;
   report.mean_width = unit_ * summary.mean_width;
   report.coverage = summary.coverage.share;
   report.infinite = static_cast<double>(summary.infinite) / static_cast<double>(n);
@@ -145,7 +182,6 @@ GoalReport Holdout::measure(const ConformalRule& rule, MatrixView parameters) co
     const Proportion slab = worst_slab(rows, features, {.seed = seed_}).coverage;
     if (slab.trials >= kMinSlabRows) report.worst_slab = slab;
   }
-  return report;
 }
 
 std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) const {

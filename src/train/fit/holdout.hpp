@@ -12,10 +12,17 @@
 
 namespace widthwise::internal {
 
+/// The mean square of the errors of coverage over tenths of the rows by prediction and by width, less what chance adds.
+struct Unevenness {
+  double value = 0;
+  double standard_error = 0;  ///< of rows with even coverage
+};
+
 /// A localizer trained without the hold-out, with the report of its intervals there.
 struct Candidate {
   ResolvedGoal goal;
   GoalReport report;
+  Unevenness unevenness;
   Trained trained;
 };
 
@@ -47,7 +54,8 @@ class Holdout {
   [[nodiscard]] std::vector<std::uint8_t> halves() const;
   void sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers);
   /// Calibrate on one half of the report rows and measure on the other, both ways.
-  [[nodiscard]] GoalReport measure(const ConformalRule& rule, MatrixView parameters) const;
+  void measure(const ConformalRule& rule, MatrixView parameters, Candidate& candidate) const;
+  [[nodiscard]] Unevenness unevenness(const IntervalRows& rows) const;
   [[nodiscard]] std::vector<Interval> intervals(const ConformalRule& rule, MatrixView parameters) const;
 
   const LocalizerTrainer* trainer_;
