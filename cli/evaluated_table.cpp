@@ -6,6 +6,8 @@
 #include <widthwise/page.hpp>
 #include <widthwise/seen_rows.hpp>
 #include <widthwise/track.hpp>
+#include <widthwise/train/conditional_coverage.hpp>
+#include <widthwise/train/registry.hpp>
 
 #include "options.hpp"
 #include "outcomes_outside.hpp"
@@ -29,6 +31,11 @@ void add_evaluation_arguments(CLI::App& command, EvaluationArguments& arguments)
                   "also test coverage by the values of this column, which need not be a feature: one bin per label of "
                   "text and booleans, one per value of a few integers, else ten ranges")
       ->type_name("COL");
+  command.add_flag(
+      "--conditional", arguments.conditional,
+      "also estimate how far coverage given the features is from the level (ERT, with its standard error): "
+      "a classifier predicts covered rows, which takes seconds and needs XGBoost. 0 if coverage is the "
+      "level at every x; slightly negative by chance");
   add_table_options(command, arguments.reading);
 }
 
@@ -61,10 +68,17 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
                 "--by: the confidence intervals of bins need independent rows, but this model has clusters; evaluate "
                 "without --by");
   }
+  if (model_.clustered() && arguments.conditional) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--conditional: the classifier needs independent rows, but this model has clusters; evaluate without "
+                "--conditional");
+  }
+  const auto coverage_trainer = arguments.conditional ? make_classifier_trainer() : nullptr;
   by_ = std::make_unique<ByColumn>(arguments.by, model_, *reader, arguments.table);
   table_ = std::make_unique<ModelTable>(model_, arguments.table, std::move(reader), std::vector<std::string>{target},
                                         std::vector<std::string>{}, RowUse::kEvaluate, by_->select());
   if (arguments.in_order) exchangeability_ = monitor_of(model_, options_of(arguments));
+  if (!model_.cross_calibrated() && model_.calibration_rows() > 0) crps_.emplace();
   read();
   if (outcomes_.empty()) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
   report_ = {.table = arguments.table,
@@ -73,8 +87,10 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
              .model = EvaluatedModel::of(model_),
              .seen = seen_rows(model_, sketch_),
              .features = model_.parts().features,
-             .exchangeability = exchangeability_};
-  evaluate();
+             .exchangeability = exchangeability_,
+             .conditional = arguments.conditional};
+  if (crps_) report_.crps = crps_->mean();
+  evaluate(coverage_trainer.get());
 }
 
 void EvaluatedTable::read() {
@@ -91,6 +107,7 @@ void EvaluatedTable::read() {
   std::vector<double> predictions;
   std::vector<double> lower;
   std::vector<double> upper;
+  std::vector<double> quantiles;
   ProgressBar bar("rows");
   while (table_->next(bar, "evaluating")) {
     const ModelRows rows = table_->rows();
@@ -111,6 +128,12 @@ void EvaluatedTable::read() {
       sampled_features_.resize(sample.size() * features);
       sampled_[place] = outcomes_.size() + i;
       std::copy_n(rows.x.row(i).begin(), features, sampled_features_.data() + place * features);
+    }
+    if (crps_) {
+      const std::size_t m = crps_->probabilities().size();
+      quantiles.resize(n * m);
+      model_.quantiles(rows, crps_->probabilities(), {quantiles.data(), n, m});
+      crps_->add({quantiles.data(), n, m}, outcomes);
     }
     add_bounds(outcomes, {lower.data(), n, k}, {upper.data(), n, k});
     outcomes_.insert(outcomes_.end(), outcomes.begin(), outcomes.end());
@@ -156,7 +179,14 @@ std::vector<CoverageSpread> EvaluatedTable::expected() const {
   return expected;
 }
 
-void EvaluatedTable::evaluate() {
+void EvaluatedTable::estimate_erts(const LocalizerTrainer& trainer, const SearchRows& search) {
+  ProgressBar bar("rounds");
+  for (std::size_t j = 0; j < levels_.size(); ++j) {
+    report_.levels[j].ert = estimate_ert(trainer, rows(j), search, levels_[j], {}, bar.callback());
+  }
+}
+
+void EvaluatedTable::evaluate(const LocalizerTrainer* coverage_trainer) {
   const MatrixView features(sampled_features_.data(), sampled_.size(), model_.parts().features.size());
   std::vector<double> predictions;
   predictions.reserve(sampled_.size());
@@ -164,11 +194,13 @@ void EvaluatedTable::evaluate() {
   // A model without calibration rows has no verdict to count clusters for.
   const bool counted = model_.parts().calibration.clustered();
   const auto clusters = counted ? std::span<const std::int64_t>(clusters_) : std::span<const std::int64_t>();
+  const SearchRows search{sampled_, features, predictions, model_.parts().categories};
   for (std::size_t j = 0; j < levels_.size(); ++j) {
-    report_.levels.push_back(widthwise::evaluate(
-        rows(j), levels_[j], ranks(levels_[j]), {sampled_, features, predictions, model_.parts().categories},
-        {.levels = levels_.size(), .clusters = clusters, .by = by_->column()}));
+    report_.levels.push_back(
+        widthwise::evaluate(rows(j), levels_[j], ranks(levels_[j]), search,
+                            {.levels = levels_.size(), .clusters = clusters, .by = by_->column()}));
   }
+  if (coverage_trainer != nullptr) estimate_erts(*coverage_trainer, search);
 }
 
 void EvaluatedTable::warn() const {

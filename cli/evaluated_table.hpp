@@ -14,6 +14,7 @@
 #include <widthwise/model.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/row_sketch.hpp>
+#include <widthwise/train/trainer.hpp>
 
 #include "by_column.hpp"
 #include "table_options.hpp"
@@ -29,6 +30,7 @@ struct EvaluationArguments {
   std::vector<std::string> levels;
   std::string by;
   std::string guarantee;
+  bool conditional = false;
   bool in_order = false;
   std::string false_alarm_rate;
 };
@@ -67,7 +69,8 @@ class EvaluatedTable {
  private:
   void read();
   void add_bounds(std::span<const double> outcomes, MatrixView lower, MatrixView upper);
-  void evaluate();
+  void evaluate(const LocalizerTrainer* coverage_trainer);
+  void estimate_erts(const LocalizerTrainer& trainer, const SearchRows& search);
   [[nodiscard]] CalibrationRanks ranks(const Level& level) const;
 
   Model model_;
@@ -82,6 +85,7 @@ class EvaluatedTable {
   std::vector<std::int64_t> groups_;                       // whose quantiles the rows take; empty without groups
   std::vector<std::int64_t> clusters_;                     // empty without clusters
   std::optional<ExchangeabilityMonitor> exchangeability_;  // if the rows are in time order
+  std::optional<Crps> crps_;                               // if the model has quantiles
   RowSketch sketch_;
   std::vector<double> predictions_;
   // A sample of the rows to search for weak places, and the features of these rows.

@@ -251,7 +251,7 @@ void run(const FitArguments& arguments) {
   if (!arguments.shift_to.empty()) {
     data.shift_to = read_shift_rows(arguments.shift_to, arguments.columns.reading, columns, data);
     if (data.shift_to.empty()) throw Error(ErrorCode::kBadData, arguments.shift_to + ": no rows");
-    shift = make_shift_trainer(arguments.trainers, options.seed);
+    shift = make_classifier_trainer(arguments.trainers, options.seed);
   }
   const FitResult result =
       fit_with_progress(table_of(arguments, columns, data), trainers, options, nullptr, shift.get());

@@ -18,6 +18,7 @@
 #include "diagnostics/bins.hpp"
 #include "diagnostics/rows.hpp"
 #include "evaluation_clusters.hpp"
+#include "evaluation_gaps.hpp"
 #include "evaluation_places.hpp"
 #include "names.hpp"
 #include "printable.hpp"
@@ -315,6 +316,12 @@ void search_places(LevelEvaluation& result, WeakPlaces& places, const IntervalRo
   }
 }
 
+/// The kind of the bins of a feature; the number of features means the prediction.
+PlaceKind kind_of(const SearchRows& search, std::size_t feature) {
+  if (feature == search.features.columns()) return PlaceKind::kPrediction;
+  return is_categorical(search, feature) ? PlaceKind::kCategory : PlaceKind::kFeature;
+}
+
 /// Bins of every feature and of the prediction, with the number of the feature.
 struct CutFeature {
   std::size_t feature;
@@ -398,10 +405,7 @@ std::vector<CutFeature> test_features(LevelEvaluation& result, WeakPlaces& place
   search_places(result, places, sampled.rows(), search);
   std::vector<CutFeature> by_feature = cut_features(sampled.rows(), search);
   for (CutFeature& cut : by_feature) {
-    const PlaceKind kind = cut.feature == search.features.columns() ? PlaceKind::kPrediction
-                           : is_categorical(search, cut.feature)    ? PlaceKind::kCategory
-                                                                    : PlaceKind::kFeature;
-    cut.min_p_value = places.add(kind, cut.feature, cut.bins, search.rows);
+    cut.min_p_value = places.add(kind_of(search, cut.feature), cut.feature, cut.bins, search.rows);
   }
   return by_feature;
 }
@@ -414,10 +418,25 @@ void drop_repeated(std::vector<WeakPlace>& places, const std::optional<Evaluated
   });
 }
 
+/// The gaps over bins of the width, of the prediction and of each feature, in this order.
+std::vector<CoverageGap> measure_gaps(const LevelEvaluation& result, const PlaceTest& test,
+                                      std::span<const BinRows> by_width, std::span<const CutFeature> by_feature,
+                                      const SearchRows& search, std::size_t levels) {
+  internal::CoverageGaps gaps(test, result.level);
+  gaps.add(PlaceKind::kWidth, 0, by_width);
+  for (const bool of_prediction : {true, false}) {
+    for (const CutFeature& cut : by_feature) {
+      const PlaceKind kind = kind_of(search, cut.feature);
+      if ((kind == PlaceKind::kPrediction) == of_prediction) gaps.add(kind, cut.feature, cut.bins);
+    }
+  }
+  return std::move(gaps).finish(levels);
+}
+
 void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
-                      const SearchRows& search, const std::optional<EvaluatedColumn>& by, const PlaceTest& test,
-                      double error) {
-  WeakPlaces places(test, error);
+                      const SearchRows& search, const EvaluationOptions& options, const PlaceTest& test) {
+  const std::optional<EvaluatedColumn>& by = options.by;
+  WeakPlaces places(test, kWeakPlaceError / static_cast<double>(options.levels));
   std::vector<BinRows> by_width = internal::bins_by_width(rows, kParts);
   std::vector<BinRows> by_group;
   if (!calibration.row_groups.empty()) {
@@ -432,6 +451,7 @@ void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const C
     places.add(PlaceKind::kGroup, 0, by_group, {});
     places.add(PlaceKind::kColumn, 0, by_column, {});
     by_feature = test_features(result, places, rows, search);
+    result.gaps = measure_gaps(result, test, by_width, by_feature, search, options.levels);
   }
   result.places_tested = places.tested();
   result.weak_places = std::move(places).finish();
@@ -588,8 +608,7 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
   result.expected = expected_coverage(level, calibration, rows.outcomes.size(), result.confidence);
   result.verdict = judge(result.intervals, result.expected, all_infinite);
   result.summary = say(result, calibration);
-  find_weak_places(result, rows, calibration, search, options.by, PlaceTest(rows, level, ranks),
-                   kWeakPlaceError / levels);
+  find_weak_places(result, rows, calibration, search, options, PlaceTest(rows, level, ranks));
   return result;
 }
 

@@ -1,7 +1,9 @@
 #include "evaluation_places.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <string>
 
@@ -66,15 +68,44 @@ double PlaceTest::p_value(std::span<const std::size_t> search, std::span<const s
   return std::max(alone, CoveredCount(joined).at_most(covered(measured)));
 }
 
-std::vector<bool> reject_by_holm(std::span<const double> p_values, double error) {
+double PlaceTest::two_sided_p_value(std::span<const std::size_t> rows) const {
+  const CoveredCount law(ranks_.count(rows));
+  const auto inside = static_cast<std::uint64_t>(
+      std::ranges::count_if(rows, [this](std::size_t i) { return is_strictly_inside(rows_, i); }));
+  const double below = law.at_most(covered(rows));
+  const double above = inside == 0 ? 1 : law.more_than(inside - 1);
+  return std::min(1.0, 2 * std::min(below, above));
+}
+
+double PlaceTest::gap_by_chance(std::span<const std::size_t> rows) const {
+  double variance = 0;  // of the covered count: a sum of beta-binomial counts
+  for (const RankedRows& group : ranks_.count(rows)) {
+    if (group.rank > group.rows) continue;
+    const auto n = static_cast<double>(group.rows);
+    const auto m = static_cast<double>(group.test_rows);
+    const double mean = static_cast<double>(group.rank) / (n + 1);
+    variance += m * mean * (1 - mean) * (n + 1 + m) / (n + 2);
+  }
+  return std::sqrt(2 / std::numbers::pi * variance) / static_cast<double>(rows.size());
+}
+
+std::vector<double> adjusted_by_holm(std::span<const double> p_values) {
   std::vector<std::size_t> order(p_values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return p_values[i]; });
-  std::vector<bool> rejected(p_values.size(), false);
+  std::vector<double> adjusted(p_values.size());
+  double highest = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (p_values[order[i]] > error / static_cast<double>(order.size() - i)) break;
-    rejected[order[i]] = true;
+    highest = std::max(highest, std::min(1.0, static_cast<double>(order.size() - i) * p_values[order[i]]));
+    adjusted[order[i]] = highest;
   }
+  return adjusted;
+}
+
+std::vector<bool> reject_by_holm(std::span<const double> p_values, double error) {
+  std::vector<bool> rejected;
+  rejected.reserve(p_values.size());
+  for (const double p : adjusted_by_holm(p_values)) rejected.push_back(p <= error);
   return rejected;
 }
 

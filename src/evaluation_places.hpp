@@ -41,6 +41,14 @@ class PlaceTest {
   /// the search rows, the quantile has a known rank among calibration and search rows. The larger of both p-values.
   [[nodiscard]] double p_value(std::span<const std::size_t> search, std::span<const std::size_t> measured) const;
 
+  /// The p-value of coverage that differs from that of exchangeable rows in either direction, for a place that was
+  /// chosen without regard to outcomes. Tied scores are treated as in the verdict.
+  [[nodiscard]] double two_sided_p_value(std::span<const std::size_t> rows) const;
+
+  /// The expected |coverage - level| of a place if coverage is the same everywhere, from the variance of the covered
+  /// count and the normal distribution.
+  [[nodiscard]] double gap_by_chance(std::span<const std::size_t> rows) const;
+
  private:
   [[nodiscard]] std::uint64_t covered(std::span<const std::size_t> rows) const;
 
@@ -48,6 +56,9 @@ class PlaceTest {
   const Level& level_;
   const RowRanks& ranks_;
 };
+
+/// The p-values that Holm's procedure compares with the family-wise error.
+[[nodiscard]] std::vector<double> adjusted_by_holm(std::span<const double> p_values);
 
 /// Which hypotheses Holm's procedure rejects with a family-wise error of `error`.
 [[nodiscard]] std::vector<bool> reject_by_holm(std::span<const double> p_values, double error);

@@ -392,6 +392,77 @@ TEST(WeakPlaces, PartsAreMarkedWithACorrectionForTheirNumber) {
   EXPECT_TRUE(std::ranges::none_of(bins, &Bin::weak));
 }
 
+// ---- gaps
+
+const CoverageGap& gap_of(const LevelEvaluation& found, PlaceKind kind) {
+  return *std::ranges::find(found.gaps, kind, &CoverageGap::kind);
+}
+
+TEST(CoverageGaps, AreMeasuredOverBinsOfWidthPredictionAndFeatures) {
+  const TestRows rows(5000, 0.9, 0.7);
+  const LevelEvaluation found = evaluate(rows.Intervals::rows(), 0.9, CalibrationRanks::of_rows(0.9, 5000),
+                                         {rows.rows, MatrixView::column(rows.feature), rows.feature});
+  ASSERT_EQ(found.gaps.size(), 3U);
+  const CoverageGap& by_feature = gap_of(found, PlaceKind::kFeature);
+  double mean = 0;
+  double largest = 0;
+  for (const Bin& bin : coverage_by_feature(rows.Intervals::rows(), rows.feature)) {
+    const double gap = bin.coverage.share - 0.9;
+    mean += std::abs(gap) * static_cast<double>(bin.coverage.trials) / 5000;
+    if (std::abs(gap) > std::abs(largest)) largest = gap;
+  }
+  EXPECT_EQ(by_feature.bins, 10U);
+  EXPECT_NEAR(by_feature.mean, mean, 1e-12);
+  EXPECT_DOUBLE_EQ(by_feature.largest, largest);
+  EXPECT_LT(by_feature.p_value, 1e-6);
+  EXPECT_DOUBLE_EQ(gap_of(found, PlaceKind::kPrediction).mean, by_feature.mean);
+  // All widths are equal.
+  EXPECT_EQ(gap_of(found, PlaceKind::kWidth).bins, 1U);
+}
+
+TEST(CoverageGaps, OfEvenCoverageAreThoseByChance) {
+  constexpr int kTrials = 40;
+  double mean = 0;
+  double by_chance = 0;
+  std::uint64_t alarms = 0;
+  Random random(3);
+  for (int trial = 0; trial < kTrials; ++trial) {
+    // Coverage given one calibration set is the same everywhere, but not exactly the level.
+    constexpr int kCalibrationRows = 500;
+    std::vector<double> scores;
+    for (int i = 0; i < kCalibrationRows; ++i) scores.push_back(random.uniform());
+    std::ranges::sort(scores);
+    const double coverage = scores[Level(0.9).rank(kCalibrationRows) - 1];
+    Intervals rows;
+    std::vector<double> feature;
+    std::vector<std::size_t> numbers(2000);
+    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      feature.push_back(random.uniform());
+      rows.add(-1, 1, random.uniform() < coverage ? 0 : 2);
+    }
+    const LevelEvaluation found = evaluate(rows.rows(), 0.9, CalibrationRanks::of_rows(0.9, kCalibrationRows),
+                                           {numbers, MatrixView::column(feature)});
+    mean += gap_of(found, PlaceKind::kFeature).mean / kTrials;
+    by_chance += gap_of(found, PlaceKind::kFeature).by_chance / kTrials;
+    alarms += std::ranges::any_of(found.gaps, [](const CoverageGap& gap) { return gap.p_value < 0.05; }) ? 1U : 0U;
+  }
+  // The mean over ten bins has a relative deviation of about 1/4 in a trial.
+  EXPECT_NEAR(mean / by_chance, 1, 5 * 0.25 / std::sqrt(kTrials));
+  EXPECT_LE(alarms, binomial_upper_bound(kTrials, 0.05, 1e-6));
+}
+
+TEST(CoverageGaps, SeeCoverageAboveTheLevelAndCountAllLevels) {
+  const TestRows rows(5000, 0.9, 0.97);
+  const CoverageGap alone = gap_of(rows.evaluation(5000), PlaceKind::kFeature);
+  EXPECT_GT(alone.largest, 0);
+  EXPECT_LT(alone.p_value, 0.01);
+  const CoverageGap together = gap_of(rows.evaluation(5000, {.levels = 3}), PlaceKind::kFeature);
+  EXPECT_DOUBLE_EQ(together.p_value, std::min(1.0, 3 * alone.p_value));
+}
+
+TEST(CoverageGaps, AreNotMeasuredOnFewRows) { EXPECT_TRUE(TestRows(99, 0.9, 0.9).evaluation(5000).gaps.empty()); }
+
 // ---- labels
 
 /// Intervals [-1, 1] of rows in shops, with a categorical feature that numbers the shops and a feature of noise.

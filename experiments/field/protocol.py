@@ -80,20 +80,30 @@ def make_split(data: Dataset, number: int) -> Split:
 
 
 def measure(split: Split, intervals: Floats) -> list[Record]:
-    """One record per level. Intervals of every method are clipped to the range of y in the fitting rows."""
+    """One record per level. Intervals of every method are clipped to the range of y in the fitting rows.
+
+    ``empty`` and ``infinite`` are shares of the intervals before they are clipped. The ERT and the gap by prediction
+    are measured with the worst slab, at one level; its classifier gets the features and the prediction of the base
+    model for every method.
+    """
     clipped = np.clip(intervals, split.y_fit.min(), split.y_fit.max())
     # Crossing quantiles give an empty interval.
     clipped = np.where(clipped[:, :1] > clipped[:, 1:], clipped.mean(axis=1, keepdims=True), clipped)
     records = []
     for j, level in enumerate(LEVELS):
         lower, upper = clipped[:, 0, j], clipped[:, 1, j]
+        in_detail = level == SLAB_LEVEL
         about = evaluate_intervals(
             clipped[:, :, j],
             split.y_test,
             confidence_level=level,
             calibration_rows=len(split.y_cal),
-            X=split.X_test if level == SLAB_LEVEL else None,
+            X=split.X_test if in_detail else None,
+            y_pred=split.f_test if in_detail else None,
+            conditional=in_detail,
         )["levels"][0]
+        by_prediction = [gap["mean"] for gap in about["gaps"] if gap["kind"] == "prediction"]
+        ert = about["ert"]["l1"] if about["ert"] else {"value": np.nan, "standard_error": np.nan}
         records.append(
             {
                 "alpha": round(1 - level, 10),
@@ -103,6 +113,12 @@ def measure(split: Split, intervals: Floats) -> list[Record]:
                 "gap": decile_gap(
                     upper - lower, split.f_test, (lower <= split.y_test) & (split.y_test <= upper), level
                 ),
+                "gap_by_prediction": by_prediction[0] if by_prediction else np.nan,
+                "ert": ert["value"],
+                "ert_error": ert["standard_error"],
+                "interval_score": about["interval_score"],
+                "empty": float((intervals[:, 0, j] >= intervals[:, 1, j]).mean()),
+                "infinite": float(np.isinf(intervals[:, :, j]).any(axis=1).mean()),
             }
         )
     return records

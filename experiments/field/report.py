@@ -21,7 +21,7 @@ from . import figure
 from .ours import FRONTIER, NARROW
 from .peers import PEERS
 from .suite import DATASETS
-from .table import ALPHA, SLAB_DATASETS, Table, by_cell, difference, evenness, known_mean, methods_of, values
+from .table import ALPHA, SLAB_DATASETS, Table, by_cell, difference, evenness, has, known_mean, methods_of, values
 
 ALPHAS = (0.32, 0.1, 0.05)
 ONE_WIDTH = "mapie absolute"
@@ -187,6 +187,14 @@ PROTOCOL = "\n".join(
 )
 
 
+ERT = paragraph(
+    "`ert` is the excess risk of the target coverage, L1: a lower bound of the mean absolute difference between coverage "
+    "given x and 90%, by a classifier of the features and the prediction. 0 is even coverage; slightly negative values "
+    "are chance.",
+    "- ",
+)
+
+
 def page(table: Table, datasets: list[str], checks: list[Check], circumstances: str) -> str:
     parts = [
         "# The field: comparison with other methods",
@@ -195,7 +203,7 @@ def page(table: Table, datasets: list[str], checks: list[Check], circumstances: 
             "`python -m experiments.field`."
         ),
         paragraph(circumstances),
-        PROTOCOL,
+        "\n".join([PROTOCOL, ERT]) if any(has(table, name, "ert") for name in datasets) else PROTOCOL,
         "## What must hold",
         check_list(checks),
         "## In short",
@@ -245,6 +253,7 @@ def glance(table: Table, datasets: list[str]) -> str:
 
 def dataset_table(table: Table, dataset: str) -> str:
     rows = []
+    with_ert = has(table, dataset, "ert")
     order = sorted(methods_of(table, dataset), key=lambda method: mean(values(table, dataset, method, "width")))
     for method in order:
         width = values(table, dataset, method, "width")
@@ -258,6 +267,7 @@ def dataset_table(table: Table, dataset: str) -> str:
                 f"{mean(values(table, dataset, method, 'coverage')):.3f}",
                 f"{known_mean(table, dataset, method, 'worst_slab'):.3f}",
                 f"{known_mean(table, dataset, method, 'gap'):.3f}",
+                *([f"{known_mean(table, dataset, method, 'ert'):.3f}"] if with_ert else []),
                 *(f"{mean(values(table, dataset, method, 'width', alpha)):.4f}" for alpha in (0.32, 0.05)),
                 f"{mean(values(table, dataset, method, 'seconds')):.1f}",
             ]
@@ -270,6 +280,7 @@ def dataset_table(table: Table, dataset: str) -> str:
         "coverage",
         "worst slab",
         "gap",
+        *(["ert"] if with_ert else []),
         "width 68%",
         "width 95%",
         "seconds",

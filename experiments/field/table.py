@@ -28,8 +28,14 @@ def values(table: Table, dataset: str, method: str, value: str, alpha: float = A
 
 def known_mean(table: Table, dataset: str, method: str, value: str) -> float:
     """The mean over the splits that have the value; NaN if none has it."""
-    known = [number for number in values(table, dataset, method, value) if not math.isnan(number)]
+    measured = [record.get(value, math.nan) for record in table[dataset, method, ALPHA]]
+    known = [number for number in measured if not math.isnan(number)]
     return mean(known) if known else math.nan
+
+
+def has(table: Table, dataset: str, value: str) -> bool:
+    """Whether the records of a data set have a value; older records have fewer measures."""
+    return any(not math.isnan(known_mean(table, dataset, method, value)) for method in methods_of(table, dataset))
 
 
 def evenness(dataset: str) -> str:

@@ -58,6 +58,67 @@ struct IntervalSummary {
 
 [[nodiscard]] IntervalSummary summarise(const IntervalRows& rows, const Level& level);
 
+/// An estimate with its standard error over independent rows.
+struct Estimate {
+  double value = 0;
+  double standard_error = 0;
+};
+
+/// The excess risk of the level for one loss. The parts of rows where coverage is predicted to lie below and above the
+/// level add up to the total.
+struct ExcessRisk {
+  Estimate total;
+  Estimate under;
+  Estimate over;
+};
+
+/// The excess risk of the target coverage, ERT (Braun, Holzmueller, Jordan and Bach 2025): the risk of predicting that
+/// rows are covered with the level as probability, minus the risk of predicting it with a classifier of x. It is a
+/// lower bound, in expectation, of the distance of coverage given x from the level, and reaches it for the best
+/// classifier. If coverage is the level at every x, the expectation is at most 0, and an estimate is negative by
+/// chance.
+struct Ert {
+  std::uint64_t rows = 0;
+  ExcessRisk l1;     ///< of the mean absolute distance
+  ExcessRisk brier;  ///< of the mean squared distance
+  ExcessRisk kl;  ///< of the mean Kullback-Leibler divergence, in nats; probabilities are clipped to [1e-6, 1 - 1e-6]
+};
+
+/// Compute the ERT from whether n rows are covered (0 or 1) and from the probabilities that a classifier gives them
+/// (n), which must not have been trained on the rows that it predicts. Throws kTooFewRows for fewer than 2 rows, and
+/// kInvalidArgument for a probability outside [0, 1].
+[[nodiscard]] Ert excess_risk(std::span<const std::uint8_t> covered, std::span<const double> probabilities,
+                              const Level& level);
+
+/// The continuous ranked probability score (CRPS) of quantiles at m ascending probabilities t, as the mean over rows of
+/// 2 sum_j w_j (1{y < q_j} - t_j) (q_j - y). w_j is the length of the cell of t_j: (0, 1) is divided at the midpoints
+/// between neighbouring probabilities. With t_j = (j - 1/2) / m, it is exactly the score of the distribution with mass
+/// 1 / m at each quantile (Gneiting and Raftery 2007). In the unit of y; lower is better.
+/// Thread safety: none.
+class Crps {
+ public:
+  /// Throws kInvalidArgument if there are no probabilities, or if they do not ascend.
+  explicit Crps(std::vector<Level> probabilities = default_probabilities());
+
+  /// (j - 1/2) / 20.
+  [[nodiscard]] static std::vector<Level> default_probabilities();
+
+  [[nodiscard]] const std::vector<Level>& probabilities() const { return probabilities_; }
+
+  /// Add n rows: quantiles (n x m), which may be infinite, and outcomes (n). How rows are divided into calls does not
+  /// change the score. Throws kNotFinite, with the row, for NaN.
+  void add(MatrixView quantiles, std::span<const double> outcomes);
+
+  /// The score of all rows: NaN without rows, +infinity if a quantile is infinite.
+  [[nodiscard]] double mean() const { return sum_ / static_cast<double>(rows_); }
+
+ private:
+  std::vector<Level> probabilities_;
+  std::vector<double> cells_;  // the lengths w
+  double sum_ = 0;
+  std::uint64_t rows_ = 0;
+};
+
 /// Coverage of each group, ascending by group number.
 [[nodiscard]] std::vector<Bin> coverage_by_group(const IntervalRows& rows, std::span<const std::int64_t> groups);
 

@@ -171,6 +171,17 @@ struct ColumnBins {
   std::vector<Bin> bins = {};
 };
 
+/// How far coverage is from the level over the bins of the width, the prediction or a feature.
+struct CoverageGap {
+  PlaceKind kind = PlaceKind::kWidth;  ///< kWidth, kPrediction, kFeature or kCategory
+  std::size_t feature = 0;             ///< for kFeature and kCategory
+  std::size_t bins = 0;                ///< of at least kMinBinRows rows; others are left out
+  double mean = 0;                     ///< mean over the rows of |coverage of the bin - level|
+  double by_chance = 0;                ///< about the expected mean if coverage is the same everywhere
+  double largest = 0;                  ///< coverage minus level of the bin where it differs most
+  double p_value = 1;  ///< of the clearest difference, in either direction, corrected for all bins of all levels (Holm)
+};
+
 /// The evaluation of intervals of one level: width, validity, and places with low coverage.
 ///
 /// All statements about places come from one test with a family-wise error of kWeakPlaceError, so the marks of bins, of
@@ -193,6 +204,8 @@ struct LevelEvaluation {
   std::optional<ColumnBins> by = {};         ///< if a column was given
   std::uint64_t places_tested = 0;           ///< 0 if there are too few rows
   std::vector<WeakPlace> weak_places = {};   ///< the most actionable ones first
+  std::vector<CoverageGap> gaps = {};  ///< by width, by the prediction if known, by each feature; if places are tested
+  std::optional<Ert> ert = {};         ///< if requested, see train/conditional_coverage.hpp
 };
 
 /// Evaluate n intervals of a calibrated model. Throws like summarise, and kInvalidArgument for rows without clusters

@@ -40,6 +40,7 @@ inline constexpr double kSpreadConfidence = 0.95;
 // ---- small values
 
 [[nodiscard]] std::string to_json(const Proportion& proportion, NonFinite non_finite = NonFinite::kNull);
+[[nodiscard]] std::string to_json(const Ert& ert, NonFinite non_finite = NonFinite::kNull);
 [[nodiscard]] std::string to_json(const CoverageSpread& spread, NonFinite non_finite = NonFinite::kNull);
 [[nodiscard]] std::string to_json(const std::vector<Bin>& bins, NonFinite non_finite = NonFinite::kNull);
 
@@ -68,6 +69,8 @@ struct EvaluationReport {
   std::vector<std::string> features = {};
   std::vector<LevelEvaluation> levels = {};
   std::optional<ExchangeabilityMonitor> exchangeability = {};  ///< of rows in time order
+  std::optional<double> crps = {};                             ///< of the model's quantiles, see Crps
+  bool conditional = false;                                    ///< LevelEvaluation::ert was requested
 };
 
 [[nodiscard]] std::string to_text(const EvaluationReport& report);

@@ -4,11 +4,14 @@
 #include <widthwise/evaluation.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/report.hpp>
+#include <widthwise/train/conditional_coverage.hpp>
+#include <widthwise/train/registry.hpp>
 
 #include "bindings.hpp"
 #include "message.hpp"
 #include "page/style.hpp"
 #include "row_sample.hpp"
+#include "rows.hpp"
 #include "text.hpp"
 
 namespace widthwise::python {
@@ -68,14 +71,16 @@ Numbers search_rows(std::size_t rows) {
 /// Name, values and labels of a column to test coverage by; no labels for numbers.
 using ByColumn = std::tuple<std::string, Doubles, std::vector<std::string>>;
 
-/// The report as JSON and as text. Without a model, calibration_rows and guarantee describe the intervals.
+/// The report as JSON and as text. Without a model, calibration_rows and guarantee describe the intervals. With
+/// `conditional`, XGBoost's library file or empty to search for it, the ERT is estimated.
 std::pair<std::string, std::string> evaluate_rows(
     const Model* model, const SharedSketch* sketch, std::uint64_t calibration_rows, const std::string& guarantee,
     const DoubleCube& intervals, const Doubles& outcomes, const std::optional<Doubles>& predictions,
     const std::optional<Integers>& groups, const std::vector<double>& levels, const Integers& searched,
     const DoubleMatrix& search_features, const std::vector<std::string>& features,
     const std::vector<std::vector<std::string>>& categories, const std::optional<ByColumn>& by,
-    const std::optional<Integers>& clusters, const ExchangeabilityMonitor* exchangeability) {
+    const std::optional<Integers>& clusters, const ExchangeabilityMonitor* exchangeability,
+    const std::optional<double>& crps, const std::optional<std::string>& conditional) {
   if (searched.size() != search_features.shape(0) || search_features.shape(1) != features.size() ||
       intervals.shape(2) != levels.size()) {
     throw Error(ErrorCode::kShapeMismatch, "evaluate: intervals, levels, rows to search, features and names differ");
@@ -91,7 +96,9 @@ std::pair<std::string, std::string> evaluate_rows(
   }
   EvaluationReport report{.rows = outcomes.size(),
                           .guarantee = model != nullptr ? model->parts().guarantee : Guarantee::parse(guarantee),
-                          .features = features};
+                          .features = features,
+                          .crps = crps,
+                          .conditional = conditional.has_value()};
   if (exchangeability != nullptr) report.exchangeability = *exchangeability;
   if (model != nullptr) report.model = EvaluatedModel::of(*model);
   if (model != nullptr && sketch != nullptr) {
@@ -107,14 +114,16 @@ std::pair<std::string, std::string> evaluate_rows(
     if (found != features.end()) options.by->feature = static_cast<std::size_t>(found - features.begin());
   }
   const nb::gil_scoped_release release;
-  const bool may_be_empty = model != nullptr && model->parts().rule.may_be_empty();
+  const bool may_be_empty = model == nullptr || model->parts().rule.may_be_empty();
+  const auto trainer = conditional ? make_classifier_trainer({.xgboost = *conditional}) : nullptr;
+  const SearchRows search{rows, view_of(search_features), search_predictions, labels_of_features};
   for (std::size_t j = 0; j < levels.size(); ++j) {
     const LevelBounds bounds(intervals, j);
-    report.levels.push_back(evaluate({bounds.lower, bounds.upper, span_of(outcomes),
-                                      may_be_empty ? span_of(predictions) : std::span<const double>()},
-                                     levels[j], ranks_of(model, calibration_rows, groups, levels[j], guarantee),
-                                     {rows, view_of(search_features), search_predictions, labels_of_features},
-                                     options));
+    const IntervalRows bounded{bounds.lower, bounds.upper, span_of(outcomes),
+                               may_be_empty ? span_of(predictions) : std::span<const double>()};
+    report.levels.push_back(
+        evaluate(bounded, levels[j], ranks_of(model, calibration_rows, groups, levels[j], guarantee), search, options));
+    if (trainer) report.levels.back().ert = estimate_ert(*trainer, bounded, search, levels[j]);
   }
   return {to_json(report, NonFinite::kName), to_text(report)};
 }
@@ -124,6 +133,60 @@ nb::list marked(std::vector<Bin> bins, const std::optional<double>& level,
                 const std::optional<std::uint64_t>& calibration_rows) {
   if (level) mark_weak(bins, *level, calibration_rows);
   return to_list(bins);
+}
+
+/// CRPS of a model's quantiles; none if the model has no quantiles.
+std::optional<double> crps_of_model(const Model& model, const Table& table, const std::optional<Doubles>& predictions,
+                                    const std::optional<Integers>& groups, const std::optional<Doubles>& weights,
+                                    const Doubles& outcomes) {
+  if (model.cross_calibrated() || model.calibration_rows() == 0) return std::nullopt;
+  Crps crps;
+  const std::size_t m = crps.probabilities().size();
+  std::vector<double> quantiles;
+  Rows{table, span_of(predictions), span_of(groups), span_of(weights)}.for_each_part(
+      [&](const ModelRows& part, std::size_t first) {
+        const std::size_t n = part.x.rows();
+        quantiles.resize(n * m);
+        model.quantiles(part, crps.probabilities(), {quantiles.data(), n, m});
+        crps.add({quantiles.data(), n, m}, span_of(outcomes).subspan(first, n));
+      });
+  return crps.mean();
+}
+
+/// Functions that score predicted probabilities and quantiles.
+void bind_scores(nb::module_& module) {
+  module.def("crps_of_model", &crps_of_model, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
+             nb::arg("groups").none(), nb::arg("weights").none(), nb::arg("outcomes"));
+  module.def(
+      "crps",
+      [](const DoubleMatrix& quantiles, const std::vector<double>& probabilities, const Doubles& outcomes) {
+        Crps crps({probabilities.begin(), probabilities.end()});
+        crps.add(view_of(quantiles), span_of(outcomes));
+        return crps.mean();
+      },
+      nb::arg("quantiles"), nb::arg("probabilities"), nb::arg("outcomes"));
+  module.def(
+      "excess_risk",
+      [](const Integers& covered, const Doubles& probabilities, double level) {
+        const std::vector<std::uint8_t> flags(span_of(covered).begin(), span_of(covered).end());
+        return to_dict(excess_risk(flags, span_of(probabilities), level));
+      },
+      nb::arg("covered"), nb::arg("probabilities"), nb::arg("level"));
+  module.def(
+      "cross_fit_coverage",
+      [](const DoubleMatrix& x, const Integers& covered, std::size_t folds, std::uint64_t seed,
+         const std::string& library) {
+        const std::vector<std::uint8_t> flags(span_of(covered).begin(), span_of(covered).end());
+        const std::size_t n = x.shape(0);
+        auto probabilities = std::make_unique_for_overwrite<double[]>(n);
+        {
+          const nb::gil_scoped_release release;
+          cross_fit_coverage(*make_classifier_trainer({.xgboost = library}), view_of(x), flags,
+                             {.folds = folds, .seed = seed}, {probabilities.get(), n});
+        }
+        return give<Vector>(std::move(probabilities), {n});
+      },
+      nb::arg("x"), nb::arg("covered"), nb::arg("folds"), nb::arg("seed"), nb::arg("library"));
 }
 
 /// Functions for the coverage of rows, overall and by bins.
@@ -223,11 +286,13 @@ void bind_diagnostics(nb::module_& module) {
              nb::arg("guarantee"), nb::arg("intervals"), nb::arg("outcomes"), nb::arg("predictions").none(),
              nb::arg("groups").none(), nb::arg("levels"), nb::arg("search_rows"), nb::arg("search_features"),
              nb::arg("features"), nb::arg("categories"), nb::arg("by").none(), nb::arg("clusters").none() = nb::none(),
-             nb::arg("exchangeability").none() = nb::none());
+             nb::arg("exchangeability").none() = nb::none(), nb::arg("crps").none() = nb::none(),
+             nb::arg("conditional").none() = nb::none());
   module.def("expected_coverage", &expected_coverage, nb::arg("model").none(), nb::arg("calibration_rows"),
              nb::arg("groups").none(), nb::arg("test_rows"), nb::arg("level"), nb::arg("confidence"),
              nb::arg("guarantee") = marginal);
   bind_bins(module);
+  bind_scores(module);
   bind_plans(module);
 }
 

@@ -63,7 +63,7 @@ std::tuple<Model, std::string, std::string> fit_table(
     const FitOptions& options, const TrainerOptions& trainer_options, const nb::object& progress) {
   const Trainers trainers = make_trainers(trainer_options, options.seed, options.needs_localizer());
   std::unique_ptr<const LocalizerTrainer> shift;
-  if (shift_to != nullptr) shift = make_shift_trainer(trainer_options, options.seed);
+  if (shift_to != nullptr) shift = make_classifier_trainer(trainer_options, options.seed);
   FitResult result = [&] {
     const nb::gil_scoped_release release;
     std::vector<double> copy;

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ._calibration import Calibration as Calibration
     from ._core import VERSION as __version__
     from ._evaluation import Evaluation as Evaluation
+    from ._evaluation import crps as crps
     from ._evaluation import evaluate_intervals as evaluate_intervals
     from ._localizer import Localizer as Localizer
     from ._online import OnlinePredictor as OnlinePredictor
@@ -44,6 +45,7 @@ _HOME = {
     "Plan": "_plan",
     "Predictor": "_predictor",
     "WidthwiseRegressor": "_regressor",
+    "crps": "_evaluation",
     "evaluate_intervals": "_evaluation",
     "plan": "_plan",
     "report": "_report",
@@ -59,6 +61,7 @@ __all__ = [  # noqa: F822 - found by __getattr__
     "Predictor",
     "WidthwiseRegressor",
     "__version__",
+    "crps",
     "evaluate_intervals",
     "plan",
     "report",

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _core, _tables
 from ._by import By, by_of
+from ._engine import xgboost_library
 from ._options import Guarantee, Levels, guarantee_text, levels_of, whole
 from ._printed import PrintedReport
 from ._tables import Floats
@@ -25,13 +26,23 @@ class Evaluation(PrintedReport):
     - ``seen``: None, or a dict with the shares of rows that ``fitted`` and ``calibrated`` the model (as a sentence:
       ``rows``); the verdict is then "not new"
     - ``levels``: a dict per confidence level, in the given order, with ``level``, ``coverage`` (with its 95% confidence
-      interval), ``mean_width``, ``median_width``, ``interval_score``, ``infinite``, ``empty``, ``verdict``,
-      ``worst_slab``, ``weakest``, ``weak_places``, ``by_width``, ``by_group``, ``by_feature`` and, if requested,
-      ``by``
-
+      interval), ``mean_width``, ``median_width``, ``interval_score``, ``infinite`` and ``empty`` (with
+      ``infinite_share`` and ``empty_share``), ``verdict``, ``worst_slab``, ``weakest``, ``weak_places``, ``gaps``,
+      ``ert``, ``by_width``, ``by_group``, ``by_feature`` and, if requested, ``by``
+    - ``crps``: continuous ranked probability score of the model's quantiles, see `crps`; None without a model and for
+      cross-calibrated models
     - ``exchangeability``: with ``in_order=True``, a dict with ``false_alarm_rate``, ``rows``, ``alarm`` (None, or a dict
       with ``row``, counted from 1, and ``errors``, "larger" or "smaller"), ``log_martingale``,
       ``highest_log_martingale`` and ``text``
+
+    ``gaps`` holds a dict for the width, the prediction and each feature, with the mean absolute difference between the
+    coverage of its tenths and the level (``mean``), the mean to expect by chance if coverage is even (``by_chance``),
+    the largest difference with its sign (``largest``), and a ``p_value`` corrected for all bins (Holm).
+
+    ``ert``, with ``conditional=True``, is the excess risk of the target coverage (Braun et al. 2025) for three losses:
+    ``l1``, ``brier`` and ``kl``, each with ``value``, ``standard_error``, and the parts of low (``under``) and high
+    (``over``) coverage. The value of ``l1`` estimates, from below, the mean absolute difference between coverage given
+    x and the level. It is 0 if coverage is the level at every x, and then slightly negative or positive by chance.
 
     All weak places, here and in the report, come from one test: if coverage is the same everywhere, the probability
     that any place is called weak is at most 1%.
@@ -51,8 +62,10 @@ def evaluate_intervals(
     confidence_level: Levels,
     calibration_rows: int,
     X: Any = None,
+    y_pred: Any = None,
     guarantee: Guarantee = "marginal",
     by: Any = None,
+    conditional: bool = False,
 ) -> Evaluation:
     """Evaluate intervals of any origin: width, validity and weak places.
 
@@ -69,10 +82,16 @@ def evaluate_intervals(
         Number of calibration rows; determines how far coverage may be from the level.
     X : table of shape (n, d), optional
         Features to search for places where coverage is weak: numbers, and text as categories.
+    y_pred : array-like of shape (n,), optional
+        Predictions, searched like a feature if there is X. An interval that consists of its prediction alone counts as
+        empty.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals, see `WidthwiseRegressor`.
     by : array-like of shape (n,) or str, optional
         Labels or numbers to test coverage by, or the name of their column in X.
+    conditional : bool, default=False
+        Also estimate how far coverage given X is from the level, as ``ert``, see `Evaluation`. This trains classifiers,
+        which takes seconds and needs XGBoost.
 
     Returns
     -------
@@ -107,10 +126,52 @@ def evaluate_intervals(
         levels,
         table,
         calibration_rows=whole(calibration_rows, "calibration_rows"),
+        predictions=None if y_pred is None else _tables.numbers(y_pred, "y_pred", len(outcomes)),
         guarantee=guarantee_text(guarantee),
         categories=[] if features is None else features.categories,
         by=by_of(X, by, len(outcomes)),
+        conditional=conditional,
     )
+
+
+def crps(quantiles: Any, y: Any, probabilities: Any) -> float:
+    """Continuous ranked probability score of predicted quantiles, the mean over rows; lower is better.
+
+    The score of a row is ``2 * sum(w * ((y < q) - t) * (q - y))`` over its quantiles q of probability t. w is the
+    length of the cell of t: (0, 1) is divided at the midpoints between neighbouring probabilities. With the
+    probabilities ``(j - 0.5) / m`` for j from 1 to m, it is exactly the score of the distribution with mass ``1 / m`` at
+    each quantile. The bounds of a central interval of level ``1 - a`` are quantiles of probability ``a / 2`` and
+    ``1 - a / 2``.
+
+    Parameters
+    ----------
+    quantiles : array-like of shape (n, m)
+        As returned by `predict_quantile`.
+    y : array-like of shape (n,)
+        Outcomes.
+    probabilities : list of m floats
+        Probabilities of the quantiles, ascending.
+
+    Returns
+    -------
+    float
+        In the unit of y; infinite if a quantile is infinite.
+
+    Examples
+    --------
+    >>> from widthwise import crps
+    >>> crps([[-0.67, 0.0, 0.67]], [1.0], [0.25, 0.5, 0.75])
+    0.55875
+    """
+    outcomes = _tables.numbers(y, "y")
+    bounds = _tables.floats(quantiles, "quantiles")
+    levels = levels_of(probabilities, [])
+    if bounds.shape != (len(outcomes), len(levels)):
+        raise ValueError(
+            f"quantiles are of shape {bounds.shape}; expected ({len(outcomes)}, {len(levels)}) for {len(outcomes)} "
+            f"outcomes and {len(levels)} probabilities"
+        )
+    return _core.crps(np.ascontiguousarray(bounds), levels, outcomes)
 
 
 def evaluate(
@@ -124,6 +185,7 @@ def evaluate(
     clusters: Any = None,
     false_alarm_rate: float | None = None,
     by: By | None = None,
+    conditional: bool = False,
 ) -> Evaluation:
     """Evaluate a model; weak places are searched in the features that it was fitted with.
 
@@ -134,6 +196,10 @@ def evaluate(
         exchangeability = _core.observe_in_order(model, table, y_pred, groups, outcomes, false_alarm_rate)
     if model.clustered and not model.calibration_clusters:
         clusters = None  # without calibration rows there is no verdict to count them for
+    if conditional and model.clustered:
+        raise ValueError(
+            "conditional: the classifier needs independent rows, but this model has clusters; evaluate without it"
+        )
     if groups is not None:
         groups = model.quantile_groups(groups)
     predictions, intervals = model.intervals(table, y_pred, groups, levels, weights)
@@ -149,6 +215,8 @@ def evaluate(
         exchangeability=exchangeability,
         categories=model.categories,
         by=by,
+        crps=_core.crps_of_model(model, table, y_pred, groups, weights, outcomes),
+        conditional=conditional,
     )
 
 
@@ -167,6 +235,8 @@ def _evaluate(
     exchangeability: _core.ExchangeabilityMonitor | None = None,
     categories: list[list[str]] | None = None,
     by: By | None = None,
+    crps: float | None = None,
+    conditional: bool = False,
 ) -> Evaluation:
     searched = _core.search_rows(len(outcomes) if table is not None else 0)
     report, text = _core.evaluate(
@@ -186,5 +256,7 @@ def _evaluate(
         by,
         clusters,
         exchangeability,
+        crps,
+        xgboost_library() if conditional else None,
     )
     return Evaluation(report, text)

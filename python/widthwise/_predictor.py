@@ -179,6 +179,7 @@ class Predictor(HasModel):
         in_order: bool = False,
         false_alarm_rate: float = 0.01,
         by: Any = None,
+        conditional: bool = False,
     ) -> Evaluation:
         """Measure coverage and width on rows that the model has not seen.
 
@@ -199,6 +200,9 @@ class Predictor(HasModel):
             exchangeable with the calibration rows.
         false_alarm_rate : float, default=0.01
             Maximum probability of an alarm for rows that are exchangeable with the calibration rows.
+        conditional : bool, default=False
+            Also estimate how far coverage given X is from the level, as ``ert``, see `Evaluation`. This trains
+            classifiers, which takes seconds and needs XGBoost.
         """
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
@@ -209,7 +213,9 @@ class Predictor(HasModel):
         numbers = self._groups(X, groups, table.rows)
         blocks = cluster_numbers(cluster_column_of(self._model, X, clusters), table.rows)
         rate = real(false_alarm_rate, "false_alarm_rate") if in_order else None
-        evaluation = evaluate(self._model, table, predictions, numbers, outcomes, levels, ratios, blocks, rate, tested)
+        evaluation = evaluate(
+            self._model, table, predictions, numbers, outcomes, levels, ratios, blocks, rate, tested, conditional
+        )
         if seen := evaluation["seen"]:
             warnings.warn(seen["text"], UserWarning, stacklevel=2)
         return evaluation

@@ -736,6 +736,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         in_order: bool = False,
         false_alarm_rate: float = 0.01,
         by: Any = None,
+        conditional: bool = False,
     ) -> Evaluation:
         """Measure coverage and width on rows the model was not fitted on, with a verdict. The verdict on a model with
         clusters counts clusters.
@@ -756,6 +757,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             exchangeable with the calibration rows.
         false_alarm_rate : float, default=0.01
             Maximum probability of an alarm for rows that are exchangeable with the calibration rows.
+        conditional : bool, default=False
+            Also estimate how far coverage given X is from the level, as ``ert``, see `Evaluation`. This trains
+            classifiers, which takes seconds and needs XGBoost.
 
         Returns
         -------
@@ -779,6 +783,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             in_order=in_order,
             false_alarm_rate=false_alarm_rate,
             by=tested,
+            conditional=conditional,
         )
 
     # ---- files

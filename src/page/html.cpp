@@ -97,7 +97,11 @@ struct Tile {
   std::string note;
 };
 
-std::string tiles(const LevelEvaluation& level, std::uint64_t calibration_rows) {
+std::string with_error(const Estimate& estimate) {
+  return percent(estimate.value) + "<small>standard error " + percent(estimate.standard_error) + "</small>";
+}
+
+std::string tiles(const EvaluationReport& report, const LevelEvaluation& level, std::uint64_t calibration_rows) {
   const IntervalSummary& summary = level.intervals;
   std::vector<Tile> found = {
       {"Coverage at " + level_name(level.level.value()), percent(summary.coverage.share),
@@ -109,6 +113,11 @@ std::string tiles(const LevelEvaluation& level, std::uint64_t calibration_rows) 
     const Proportion& slab = level.slab->coverage;
     found.push_back({"Worst slab", percent(slab.share), range(slab.low, slab.high)});
   }
+  if (level.ert) {
+    const Estimate& ert = level.ert->l1.total;
+    found.push_back({"ERT", percent(ert.value), "standard error " + percent(ert.standard_error)});
+  }
+  if (report.crps) found.push_back({"CRPS", significant(*report.crps), "over all levels; lower is better"});
   const auto add = [&](const std::string& name, std::uint64_t number) {
     if (number == 0) return;
     const double share = static_cast<double>(number) / static_cast<double>(summary.coverage.trials);
@@ -137,7 +146,21 @@ std::string weak_cell(const LevelEvaluation& level, const std::vector<std::strin
          range(place.coverage.low, place.coverage.high) + ")" + others + "</small>";
 }
 
-std::string level_cells(const EvaluationReport& report, const LevelEvaluation& level, bool infinite, bool empty) {
+/// Columns that only some reports have.
+struct OptionalColumns {
+  bool ert;
+  bool infinite;
+  bool empty;
+
+  explicit OptionalColumns(const EvaluationReport& report) {
+    const auto any = [&](const auto& has) { return std::ranges::any_of(report.levels, has); };
+    ert = any([](const LevelEvaluation& level) { return level.ert.has_value(); });
+    infinite = any([](const LevelEvaluation& level) { return level.intervals.infinite > 0; });
+    empty = any([](const LevelEvaluation& level) { return level.intervals.empty > 0; });
+  }
+};
+
+std::string level_cells(const EvaluationReport& report, const LevelEvaluation& level, const OptionalColumns& columns) {
   const IntervalSummary& summary = level.intervals;
   const auto counted = [&](std::uint64_t number) {
     const double share = static_cast<double>(number) / static_cast<double>(summary.coverage.trials);
@@ -151,8 +174,9 @@ std::string level_cells(const EvaluationReport& report, const LevelEvaluation& l
       level.slab ? measured(level.slab->coverage) : "-",
       significant(summary.mean_width) + "<small>median " + significant(summary.median_width) + "</small>",
       significant(summary.interval_score)};
-  if (infinite) cells.push_back(counted(summary.infinite));
-  if (empty) cells.push_back(counted(summary.empty));
+  if (columns.ert) cells.push_back(level.ert ? with_error(level.ert->l1.total) : "-");
+  if (columns.infinite) cells.push_back(counted(summary.infinite));
+  if (columns.empty) cells.push_back(counted(summary.empty));
   std::string text = "<tr>";
   for (const std::string& cell : cells) text += "<td>" + cell + "</td>";
   return text + "<td class=\"text\">" + weak_cell(level, report.features) + "</td></tr>";
@@ -164,20 +188,16 @@ std::string test_text() {
 }
 
 std::string numbers(const EvaluationReport& report) {
-  const auto any = [&](std::uint64_t IntervalSummary::* number) {
-    return std::ranges::any_of(report.levels,
-                               [&](const LevelEvaluation& level) { return level.intervals.*number > 0; });
-  };
-  const bool infinite = any(&IntervalSummary::infinite);
-  const bool empty = any(&IntervalSummary::empty);
+  const OptionalColumns columns(report);
   std::vector<std::string> heads = {"Level",      "Verdict",    "Coverage",      "Expected",
                                     "Worst slab", "Mean width", "Interval score"};
-  if (infinite) heads.emplace_back("Infinite");
-  if (empty) heads.emplace_back("Empty");
+  if (columns.ert) heads.emplace_back("ERT");
+  if (columns.infinite) heads.emplace_back("Infinite");
+  if (columns.empty) heads.emplace_back("Empty");
   std::string table = "<div class=\"scroll\"><table><thead><tr>";
   for (const std::string& name : heads) table += "<th scope=\"col\">" + name + "</th>";
   table += "<th scope=\"col\" class=\"text\">Weak places</th></tr></thead><tbody>\n";
-  for (const LevelEvaluation& level : report.levels) table += level_cells(report, level, infinite, empty) + "\n";
+  for (const LevelEvaluation& level : report.levels) table += level_cells(report, level, columns) + "\n";
   table += "</tbody></table></div>";
   std::string note = count_of(report.rows, "row") + (report.seen.any() ? "" : " that the model had not seen") +
                      ". In brackets: 95% confidence intervals. Expected: the range of coverage that exchangeable rows "
@@ -185,7 +205,12 @@ std::string numbers(const EvaluationReport& report) {
                      "mixture of the features that are numbers; reported from " +
                      count(kMinSlabRows) + " rows on that measure it. Weak places: " + test_text() +
                      " Interval score: mean width, plus a penalty for each outcome outside; lower is better.";
-  if (empty) note += " Empty: no value conforms, and the prediction alone is returned.";
+  if (columns.ert) {
+    note +=
+        " ERT: how far coverage given the features is from the level on average, estimated from below by a "
+        "classifier; 0 if coverage is the level everywhere, slightly negative by chance.";
+  }
+  if (columns.empty) note += " Empty: no value conforms, and the prediction alone is returned.";
   return section("In numbers", table, note);
 }
 
@@ -338,7 +363,7 @@ std::string to_html(const EvaluationPage& page) {
     by_note += " Of " + count_of(page.report.features.size(), "feature") + ", these have the bins of lowest coverage.";
   }
   Gallery gallery;
-  std::string main = head(title, verdict) + tiles(level, page.model.parts().calibration.rows_kept());
+  std::string main = head(title, verdict) + tiles(page.report, level, page.model.parts().calibration.rows_kept());
   main += numbers(page.report);
   main += gallery.add("In pictures", overview(page, verdict.level),
                       "Intervals of " + level_name(level.level.value()) + ".");

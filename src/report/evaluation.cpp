@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "layout.hpp"
 #include "printable.hpp"
@@ -8,6 +10,7 @@
 #include "report/json.hpp"
 #include "report/verdict.hpp"
 #include "text.hpp"
+#include "word_list.hpp"
 
 namespace widthwise {
 namespace {
@@ -63,6 +66,42 @@ std::string weak_places_text(const LevelEvaluation& level, const std::vector<std
   return text;
 }
 
+/// "p = 0.032", "p < 0.0001".
+std::string p_text(double p) {
+  constexpr double kSmallest = 0.0001;
+  return p < kSmallest ? "p < " + internal::significant(kSmallest) : "p = " + internal::significant(p, 2);
+}
+
+/// "1.9% by width, 2.2% by prediction, 2.4% by feature; 1.5% by chance, p = 0.032". The feature is that of the largest
+/// gap. Bins of a constant are all rows, whose coverage is shown anyway.
+std::string gaps_text(const LevelEvaluation& level) {
+  std::vector<std::string> parts;
+  double of_features = 0;
+  double by_chance = 0;
+  double p = 1;
+  for (const CoverageGap& gap : level.gaps) {
+    p = std::min(p, gap.p_value);
+    if (gap.bins == 1) continue;
+    by_chance = std::max(by_chance, gap.by_chance);
+    if (gap.kind == PlaceKind::kWidth || gap.kind == PlaceKind::kPrediction) {
+      parts.push_back(percent(gap.mean) + " by " + std::string(name_of(gap.kind)));
+    } else {
+      of_features = std::max(of_features, gap.mean);
+    }
+  }
+  if (of_features > 0) parts.push_back(percent(of_features) + " by feature");
+  if (parts.empty()) return "";
+  return line("coverage gap", internal::joined(parts, ", ") + "; " + percent(by_chance) + " by chance, " + p_text(p));
+}
+
+std::string ert_text(const EvaluationReport& report, const LevelEvaluation& level) {
+  if (!report.conditional) return "";
+  if (!level.ert) return line("ERT", "needs at least " + count(kMinSearchRows) + " rows with features");
+  const ExcessRisk& l1 = level.ert->l1;
+  return line("ERT", percent(l1.total.value) + ", standard error " + percent(l1.total.standard_error) + "  (" +
+                         percent(l1.under.value) + " from low coverage, " + percent(l1.over.value) + " from high)");
+}
+
 /// Many bins are shown with the lowest coverage, the weak ones first.
 constexpr std::size_t kMaxBinsShown = 30;
 
@@ -105,6 +144,8 @@ std::string level_text(const EvaluationReport& report, std::size_t j) {
                level.clusters ? with_clusters(summary.coverage, *level.clusters) : with_confidence(summary.coverage));
   if (level.slab) text += line("worst slab", with_confidence(level.slab->coverage));
   text += weak_places_text(level, report.features);
+  text += gaps_text(level);
+  text += ert_text(report, level);
   text += line("mean width", significant(summary.mean_width));
   text += line("median width", significant(summary.median_width));
   text += line("interval score", significant(summary.interval_score));
@@ -166,6 +207,21 @@ Json by_feature_json(const LevelEvaluation& level, const std::vector<std::string
   return array;
 }
 
+Json gaps_json(const LevelEvaluation& level, const std::vector<std::string>& features) {
+  Json array = Json::array();
+  for (const CoverageGap& gap : level.gaps) {
+    const bool of_feature = gap.kind == PlaceKind::kFeature || gap.kind == PlaceKind::kCategory;
+    array.push_back({{"kind", name_of(gap.kind)},
+                     {"feature", of_feature ? Json(features[gap.feature]) : Json(nullptr)},
+                     {"bins", gap.bins},
+                     {"mean", gap.mean},
+                     {"by_chance", gap.by_chance},
+                     {"largest", gap.largest},
+                     {"p_value", gap.p_value}});
+  }
+  return array;
+}
+
 Json level_json(const EvaluationReport& report, std::size_t j) {
   const LevelEvaluation& level = report.levels[j];
   const IntervalSummary& summary = level.intervals;
@@ -176,7 +232,9 @@ Json level_json(const EvaluationReport& report, std::size_t j) {
       {"median_width", summary.median_width},
       {"interval_score", summary.interval_score},
       {"infinite", summary.infinite},
+      {"infinite_share", internal::share(summary.infinite, summary.coverage.trials)},
       {"empty", summary.empty},
+      {"empty_share", internal::share(summary.empty, summary.coverage.trials)},
       {"verdict",
        {{"word", verdict_of(report, level)},
         {"text", summary_of(report, level)},
@@ -188,6 +246,8 @@ Json level_json(const EvaluationReport& report, std::size_t j) {
       {"worst_slab", slab_json(level, report.features)},
       {"weakest", weakest_json(level, report.features)},
       {"weak_places", weak_places_json(level, report.features)},
+      {"gaps", gaps_json(level, report.features)},
+      {"ert", level.ert ? json_of(*level.ert) : Json(nullptr)},
       {"by_width", json_of(level.by_width)},
       {"by_group", json_of(level.by_group)},
       {"by_feature", by_feature_json(level, report.features)}};
@@ -235,6 +295,7 @@ std::string to_text(const EvaluationReport& report) {
   text += count_of(report.rows, "row") + "\n";
   if (verdict) text.append("\n").append(internal::wrapped(verdict->headline)).append("\n");
   for (std::size_t j = 0; j < report.levels.size(); ++j) text += level_text(report, j);
+  if (report.crps) text.append("\nAll levels\n").append(line("CRPS", significant(*report.crps)));
   if (report.exchangeability) {
     text.append("\n").append(internal::wrapped(report.exchangeability->summary())).append("\n");
   }
@@ -254,6 +315,7 @@ std::string to_json(const EvaluationReport& report, NonFinite non_finite) {
   json["seen"] = seen_json(report.seen);
   json["verdict"] = verdict_json(report);
   if (report.exchangeability) json["exchangeability"] = json_of(report.exchangeability);
+  json["crps"] = report.crps ? Json(*report.crps) : Json(nullptr);
   json["levels"] = Json::array();
   for (std::size_t j = 0; j < report.levels.size(); ++j) json["levels"].push_back(level_json(report, j));
   return internal::dump(json, non_finite);

@@ -54,6 +54,19 @@ Json json_of(const Proportion& proportion) {
           {"trials", proportion.trials}};
 }
 
+Json json_of(const Ert& ert) {
+  const auto estimate = [](const Estimate& one) {
+    return Json{{"value", one.value}, {"standard_error", one.standard_error}};
+  };
+  const auto risk = [&](const ExcessRisk& one) {
+    Json json = estimate(one.total);
+    json["under"] = estimate(one.under);
+    json["over"] = estimate(one.over);
+    return json;
+  };
+  return {{"rows", ert.rows}, {"l1", risk(ert.l1)}, {"brier", risk(ert.brier)}, {"kl", risk(ert.kl)}};
+}
+
 Json json_of(const CoverageSpread& spread) {
   return {{"rows", spread.rows}, {"mean", spread.mean}, {"low", spread.low}, {"high", spread.high}};
 }
@@ -126,6 +139,8 @@ namespace widthwise {
 std::string to_json(const Proportion& proportion, NonFinite non_finite) {
   return internal::dump(internal::json_of(proportion), non_finite);
 }
+
+std::string to_json(const Ert& ert, NonFinite non_finite) { return internal::dump(internal::json_of(ert), non_finite); }
 
 std::string to_json(const CoverageSpread& spread, NonFinite non_finite) {
   return internal::dump(internal::json_of(spread), non_finite);

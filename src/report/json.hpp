@@ -26,6 +26,7 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] inline Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 [[nodiscard]] Json json_of(const Proportion& proportion);
+[[nodiscard]] Json json_of(const Ert& ert);
 [[nodiscard]] Json json_of(const CoverageSpread& spread);
 [[nodiscard]] Json json_of(const std::vector<Bin>& bins);
 [[nodiscard]] Json json_of(const OnlineCalibration& online);

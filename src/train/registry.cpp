@@ -236,7 +236,7 @@ const OptionTable<TrainerOptions>& TrainerOptions::table() {
   return kAll;
 }
 
-std::unique_ptr<const LocalizerTrainer> make_shift_trainer(const TrainerOptions& options, std::uint64_t seed) {
+std::unique_ptr<const LocalizerTrainer> make_classifier_trainer(const TrainerOptions& options, std::uint64_t seed) {
   return make_localizer_trainer("trees", {.options = {{"learning_rate", "0.1"},
                                                       {"max_depth", "3"},
                                                       {"min_child_weight", "10"},

@@ -66,6 +66,20 @@ def test_the_gap_orders_equal_widths_by_the_prediction():
     assert decile_gap(np.ones(100), predictions, even, 0.9) == pytest.approx(0)
 
 
+def test_records_have_every_measure_at_the_level_of_the_slab(split):
+    margin = np.quantile(np.abs(split.y_cal - split.f_cal), LEVELS)
+    intervals = np.stack([split.f_test[:, None] - margin, split.f_test[:, None] + margin], axis=1)
+    intervals[0, 1] = np.inf
+    intervals[1] = intervals[1, ::-1].copy()
+    low, middle, _ = measure(split, intervals)
+    # Errors grow with a feature, so one width is uneven: more than chance, and less than always wrong.
+    assert 2 * middle["ert_error"] < middle["ert"] < 0.2
+    assert 0.01 < middle["gap_by_prediction"] < 0.3
+    assert middle["interval_score"] > middle["width"]
+    assert (middle["empty"], middle["infinite"]) == (1 / 300, 1 / 300)
+    assert math.isnan(low["ert"]) and math.isnan(low["gap_by_prediction"])
+
+
 def made_up_records(narrow=0.4, splits=20):
     found = []
     names = [*ours.FRONTIER, "narrow, one-sided", *PEERS]
@@ -99,6 +113,14 @@ def test_the_page_is_written_from_the_records(tmp_path):
     text = (tmp_path / "field.md").read_text()
     assert "| narrow | 20 | 0.4050 ± 0.0011 |  | 0.900 | 0.850 |" in text
     assert (tmp_path / "field_bike.png").stat().st_size > 10_000
+
+
+def test_the_page_shows_the_ert_if_the_records_have_it():
+    measured = [record | {"ert": 0.012} for record in made_up_records(splits=5)]
+    old = by_cell(made_up_records(splits=5))
+    assert "ert" not in report.page(old, ["bike", "concrete"], [], "").split()
+    text = report.page(by_cell(measured), ["bike", "concrete"], [], "")
+    assert "| gap | ert | width 68% |" in text and "| 0.050 | 0.012 |" in text
 
 
 def test_checks_fail_with_the_numbers_that_failed():

@@ -112,10 +112,10 @@ struct Trainers {
   std::unique_ptr<const LocalizerTrainer> localizer;  ///< null if not requested
 };
 
-/// The trainer of the classifier that learns weights (FitTable::shift_to): small, regularised trees. Throws
-/// kMissingEngine.
-[[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_shift_trainer(const TrainerOptions& options,
-                                                                         std::uint64_t seed);
+/// The trainer of classifiers, of rows to predict (FitTable::shift_to) and of covered rows
+/// (train/conditional_coverage.hpp): small, regularised trees. Throws kMissingEngine.
+[[nodiscard]] std::unique_ptr<const LocalizerTrainer> make_classifier_trainer(const TrainerOptions& options = {},
+                                                                              std::uint64_t seed = 0);
 
 /// Throws kInvalidArgument for options that the trainers do not take, and kMissingEngine.
 [[nodiscard]] Trainers make_trainers(const TrainerOptions& options, std::uint64_t seed, bool with_localizer,

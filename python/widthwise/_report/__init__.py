@@ -67,6 +67,7 @@ def report(
     confidence_level: Levels | None = None,
     groups: Any = None,
     by: Any = None,
+    conditional: bool = False,
     title: str | None = None,
 ) -> Report:
     """Write a page on the validity of intervals on new rows, places of weak coverage, and remedies.
@@ -89,6 +90,9 @@ def report(
         Labels of the groups of the rows, or the name of their column in X, if the model has groups.
     by : array-like or str, optional
         Labels or numbers to test coverage by, or the name of their column in X. The column need not be a feature.
+    conditional : bool, default=False
+        Also estimate how far coverage given X is from the level (ERT), see `Evaluation`. This trains classifiers, which
+        takes seconds and needs XGBoost.
     title : str, optional
         Title of the page; by default it contains the name of the outcome.
 
@@ -112,7 +116,9 @@ def report(
     rows = ModelRows.of(model, X, y, y_pred, groups, by)
     levels = levels_of(confidence_level, rows.model.levels)
     tested = rows.column(by)
-    evaluation = evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, levels, by=tested)
+    evaluation = evaluate(
+        rows.model, rows.table, rows.given, rows.groups, rows.y, levels, by=tested, conditional=conditional
+    )
     verdict = verdict_of(evaluation, model)
     title = title or f"Prediction intervals of {rows.model.target}"
     made = Report(page(title, verdict, evaluation, rows, model), verdict.headline, verdict.advice, evaluation)

@@ -22,7 +22,7 @@ def page(title: str, verdict: Verdict, evaluation: Evaluation, rows: ModelRows, 
     pictures = Pictures(rows, verdict.level, evaluation)
     overview = pictures.of_all_rows(model)
     by_bins = pictures.by_bins()
-    main = [_head(title, verdict), _tiles(verdict.level, rows), _numbers(evaluation)]
+    main = [_head(title, verdict), _tiles(evaluation, verdict.level, rows), _numbers(evaluation)]
     if overview:
         main.append(_section("In pictures", _gallery(overview), f"Intervals of {level_text(verdict.level['level'])}."))
     if by_bins:
@@ -59,7 +59,7 @@ def _head(title: str, verdict: Verdict) -> str:
     )
 
 
-def _tiles(level: dict[str, Any], rows: ModelRows) -> str:
+def _tiles(evaluation: Evaluation, level: dict[str, Any], rows: ModelRows) -> str:
     coverage = level["coverage"]
     tiles = [
         (f"Coverage at {level_text(level['level'])}", percent(coverage["share"]), f"of {coverage['trials']:,} rows"),
@@ -69,6 +69,11 @@ def _tiles(level: dict[str, Any], rows: ModelRows) -> str:
     if level["worst_slab"]:
         slab = level["worst_slab"]["coverage"]
         tiles.append(("Worst slab", percent(slab["share"]), f"{100 * slab['low']:.1f} to {percent(slab['high'])}"))
+    if level["ert"]:
+        ert = level["ert"]["l1"]
+        tiles.append(("ERT", percent(ert["value"]), f"standard error {percent(ert['standard_error'])}"))
+    if evaluation["crps"] is not None:
+        tiles.append(("CRPS", number(evaluation["crps"]), "over all levels; lower is better"))
     for kind in ("infinite", "empty"):
         if level[kind]:
             tiles.append((f"{kind.title()} intervals", percent(level[kind] / coverage["trials"]), f"{level[kind]:,}"))
@@ -83,7 +88,8 @@ def _tiles(level: dict[str, Any], rows: ModelRows) -> str:
 def _numbers(evaluation: Evaluation) -> str:
     counts = [kind for kind in ("infinite", "empty") if any(level[kind] for level in evaluation["levels"])]
     heads = ["Level", "Verdict", "Coverage", "Expected", "Worst slab", "Mean width", "Interval score"]
-    heads += [kind.title() for kind in counts]
+    with_ert = any(level["ert"] for level in evaluation["levels"])
+    heads += ["ERT"] * with_ert + [kind.title() for kind in counts]
     lines = []
     for level in evaluation["levels"]:
         slab = level["worst_slab"]
@@ -96,6 +102,8 @@ def _numbers(evaluation: Evaluation) -> str:
             f"{number(level['mean_width'])}<small>median {number(level['median_width'])}</small>",
             number(level["interval_score"]),
         ]
+        if with_ert:
+            cells.append(_with_error(level["ert"]["l1"]) if level["ert"] else "-")
         rows = level["coverage"]["trials"]
         cells += [f"{level[kind]:,}<small>{percent(level[kind] / rows)}</small>" for kind in counts]
         lines.append("".join(f"<td>{cell}</td>" for cell in cells) + f'<td class="text">{_weak_cell(level)}</td>')
@@ -110,9 +118,18 @@ def _numbers(evaluation: Evaluation) -> str:
         f" {_core.MIN_SLAB_ROWS} rows on that measure it. Weak places: {_test_text(evaluation['levels'][0])}"
         " Interval score: mean width, plus a penalty for each outcome outside; lower is better."
     )
+    if with_ert:
+        note += (
+            " ERT: how far coverage given the features is from the level on average, estimated from below by a"
+            " classifier; 0 if coverage is the level everywhere, slightly negative by chance."
+        )
     if "empty" in counts:
         note += " Empty: no value conforms, and the prediction alone is returned."
     return _section("In numbers", table, note)
+
+
+def _with_error(estimate: dict[str, float]) -> str:
+    return f"{percent(estimate['value'])}<small>standard error {percent(estimate['standard_error'])}</small>"
 
 
 def _weak_cell(level: dict[str, Any]) -> str:
