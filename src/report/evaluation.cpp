@@ -66,13 +66,15 @@ std::string weak_places_text(const LevelEvaluation& level, const std::vector<std
   return text;
 }
 
-/// "p = 0.032", "p < 0.0001".
+/// "p < 0.01": the usual bound next above, because a single row changes small p-values much.
 std::string p_text(double p) {
-  constexpr double kSmallest = 0.0001;
-  return p < kSmallest ? "p < " + internal::significant(kSmallest) : "p = " + internal::significant(p, 2);
+  for (const double bound : {0.0001, 0.001, 0.01, 0.05}) {
+    if (p < bound) return "p < " + internal::text_of(bound);
+  }
+  return "p > 0.05";
 }
 
-/// "1.9% by width, 2.2% by prediction, 2.4% by feature; 1.5% by chance, p = 0.032". The feature is that of the largest
+/// "1.9% by width, 2.2% by prediction, 2.4% by feature; 1.5% by chance, p < 0.05". The feature is that of the largest
 /// gap. Bins of a constant are all rows, whose coverage is shown anyway.
 std::string gaps_text(const LevelEvaluation& level) {
   std::vector<std::string> parts;
