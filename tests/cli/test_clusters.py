@@ -112,6 +112,8 @@ def test_what_does_not_fit_is_refused(clustered):
     assert "--cluster excludes --time" in clustered.fails(2, *fit, "--time", "id")
     assert "not available for calibration by clusters" in clustered.fails(2, *fit, "--guarantee", "0.95")
     assert "model counts clusters" in clustered.fails(2, "track", "model.safetensors", "new.csv", "-o", "t.csv")
+    error = clustered.fails(2, "evaluate", "model.safetensors", "new.csv", "--conditional")
+    assert "the classifier needs independent rows, but this model has clusters" in error
     rows = make_rows(30, 8)
     rows["patient"][4] = None
     write(pa.table(rows), clustered.folder / "missing.csv")

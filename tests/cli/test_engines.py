@@ -83,3 +83,12 @@ def test_python_is_asked_only_when_xgboost_is_needed(homes, tmp_path):
     assert not marker.exists()
     assert homes(*knn, environment=environment).code == 2, "its localizer is one of trees"
     assert marker.exists()
+
+
+def test_conditional_coverage_needs_xgboost_and_the_rest_of_an_evaluation_does_not(homes):
+    evaluate = ["evaluate", "homes.safetensors", "fresh.csv"]
+    environment = {"WIDTHWISE_XGBOOST": "nowhere.so"}
+    assert homes(*evaluate, environment=environment).code == 0
+    refused = homes(*evaluate, "--conditional", environment=environment)
+    assert (refused.code, refused.out) == (2, "")
+    assert "XGBoost cannot be loaded: nowhere.so" in refused.err

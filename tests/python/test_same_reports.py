@@ -71,6 +71,17 @@ def test_evaluate(folder, program):
     assert text == f"test.csv: {evaluation}\n"
 
 
+def test_evaluate_with_conditional_coverage(folder, program):
+    rows = Rows(1500, seed=1)
+    arguments = ["evaluate", "model.safetensors", "test.csv", "--level", "0.9", "--conditional"]
+    text, report = printed(program, folder, *arguments)
+    evaluation = Predictor.load(folder / "model.safetensors").evaluate(
+        rows.frame(), rows.y, rows.y_pred, confidence_level=0.9, conditional=True
+    )
+    assert report["levels"][0]["ert"] == evaluation["levels"][0]["ert"] is not None
+    assert text == f"test.csv: {evaluation}\n"
+
+
 def test_evaluate_on_rows_that_were_seen(folder, program):
     rows = Rows(2000)
     text, report = printed(program, folder, "evaluate", "model.safetensors", "fit.csv", "--level", "0.9")
