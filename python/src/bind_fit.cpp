@@ -168,6 +168,7 @@ void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& ra
 
 void bind_fit(nb::module_& module) {
   register_xgboost();
+  register_python_nets();
   nb::class_<FitColumns>(module, "FitColumns")
       .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t, std::vector<std::vector<std::string>>,
                     std::string, std::string, std::string, std::string>(),

@@ -1,18 +1,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include <widthwise/dense_net.hpp>
 #include <widthwise/group_rows.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/seen_rows.hpp>
-#include <widthwise/train/fit.hpp>
 #include <widthwise/train/xgboost.hpp>
 #include <widthwise/trees.hpp>
 
 #include "bindings.hpp"
 #include "file.hpp"
 #include "message.hpp"
+#include "objective.hpp"
 #include "rows.hpp"
 #include "table.hpp"
 #include "train/fit/residual_quantiles.hpp"
@@ -343,23 +344,49 @@ nb::object arrays_of(const RowFunction* function) {
   return dict;
 }
 
-/// A model whose localizer was trained with XGBoost by the user, with the residuals it was trained on.
-Model from_xgboost(const nb::bytes& saved, const std::string& transform, const std::string& goal, bool two_sided,
-                   std::vector<std::string> features, const std::string& target, const std::string& prediction,
-                   const Doubles& residuals, double unit, const std::vector<double>& levels) {
-  const auto trees = read_trees({static_cast<const std::byte*>(saved.data()), saved.size()});
-  const ResolvedGoal resolved = resolve_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
-                                             two_sided ? Sides::kTwo : Sides::kOne);
-  return Model(ModelParts{.features = std::move(features),
-                          .target = target,
-                          .prediction = prediction,
-                          .localizer = trees,
-                          .rule = resolved.rule,
-                          .unit = unit,
-                          .levels = levels_of(levels),
-                          .fit_residuals = internal::residual_quantiles(span_of(residuals)),
-                          .fit_rows = residuals.size(),
-                          .notes = {{"goal", resolved.goal.to_string()}, {"localizer", "trees"}}});
+/// The columns and residuals that the user trained a localizer on.
+struct TrainedRows {
+  std::vector<std::string> features;
+  std::string target;
+  std::string prediction;
+  Doubles residuals;
+  double unit;
+};
+
+/// A model with a localizer that the user trained.
+Model from_trained(std::shared_ptr<const RowFunction> localizer, const std::string& name,
+                   const WidthObjective& objective, const TrainedRows& rows) {
+  return Model(ModelParts{.features = rows.features,
+                          .target = rows.target,
+                          .prediction = rows.prediction,
+                          .localizer = std::move(localizer),
+                          .rule = objective.resolved.rule,
+                          .unit = rows.unit,
+                          .levels = {0.9},
+                          .fit_residuals = internal::residual_quantiles(span_of(rows.residuals)),
+                          .fit_rows = rows.residuals.size(),
+                          .notes = {{"goal", objective.resolved.goal.to_string()}, {"localizer", name}}});
+}
+
+Model from_xgboost(const nb::bytes& saved, const WidthObjective& objective, const TrainedRows& rows) {
+  return from_trained(read_trees({static_cast<const std::byte*>(saved.data()), saved.size()}), "trees", objective,
+                      rows);
+}
+
+/// `layers` are weights (outputs x inputs) and biases of each layer.
+Model from_net(const std::vector<std::pair<FloatMatrix, Floats>>& layers, const Doubles& centre, const Doubles& scale,
+               double bound, const WidthObjective& objective, const TrainedRows& rows) {
+  DenseNetArrays net{.centre = {centre.data(), centre.data() + centre.size()},
+                     .scale = {scale.data(), scale.data() + scale.size()},
+                     .bound = bound,
+                     .layers = {}};
+  for (const auto& [weights, biases] : layers) {
+    net.layers.push_back({.inputs = static_cast<std::uint32_t>(weights.shape(1)),
+                          .outputs = static_cast<std::uint32_t>(weights.shape(0)),
+                          .weights = {weights.data(), weights.data() + weights.size()},
+                          .biases = {biases.data(), biases.data() + biases.size()}});
+  }
+  return from_trained(std::make_shared<const DenseNet>(std::move(net)), "net", objective, rows);
 }
 
 /// The categories of each feature; none of a number.
@@ -436,6 +463,9 @@ void bind_rows(nb::class_<Model>& model) {
 
 void bind_model(nb::module_& module) {
   module.attr("SEEN_VERDICT") = kSeenVerdict;
+  nb::class_<TrainedRows>(module, "TrainedRows")
+      .def(nb::init<std::vector<std::string>, std::string, std::string, Doubles, double>(), nb::kw_only(),
+           nb::arg("features"), nb::arg("target"), nb::arg("prediction"), nb::arg("residuals"), nb::arg("unit"));
   nb::class_<Model> model(module, "Model", "Base model, localizer, rule and calibration together.");
   bind_parts(model);
   bind_rows(model);
@@ -473,9 +503,9 @@ void bind_model(nb::module_& module) {
       .def("in_sample_warning", &in_sample_warning, nb::arg("fresh_residuals"))
       .def("to_bytes", &to_bytes)
       .def_static("from_bytes", &from_bytes, nb::arg("data"))
-      .def_static("from_xgboost", &from_xgboost, nb::arg("saved"), nb::arg("transform"), nb::arg("goal"),
-                  nb::arg("two_sided"), nb::arg("features"), nb::arg("target"), nb::arg("prediction"),
-                  nb::arg("residuals"), nb::arg("unit"), nb::arg("levels"))
+      .def_static("from_xgboost", &from_xgboost, nb::arg("saved"), nb::arg("objective"), nb::arg("rows"))
+      .def_static("from_net", &from_net, nb::arg("layers"), nb::arg("centre"), nb::arg("scale"), nb::arg("bound"),
+                  nb::arg("objective"), nb::arg("rows"))
       .def("save", &save_model, nb::arg("file"), nb::arg("loaded").none() = nb::none())
       .def_static("load", &load_model, nb::arg("file"));
 

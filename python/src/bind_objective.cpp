@@ -1,11 +1,16 @@
-#include <widthwise/objective.hpp>
-#include <widthwise/train/fit.hpp>
+#include <algorithm>
 
-#include "bindings.hpp"
+#include "objective.hpp"
 #include "transform/spline.hpp"
 
 namespace widthwise::python {
 namespace {
+
+ScoreOptions score_options_of(const OptionValues& values) {
+  FitOptions options;
+  FitOptions::table().set(options, values);
+  return {options.score, {.gamma = options.gamma, .epsilon = options.epsilon}};
+}
 
 /// Sums over workers with a Python function that takes an array and returns the sum of the arrays of all workers.
 class PythonReducer final : public Reducer {
@@ -29,19 +34,6 @@ class PythonReducer final : public Reducer {
   const nb::object& sum_;
   std::size_t rank_;
   std::size_t workers_;
-};
-
-/// The objective that trains a localizer for a goal.
-struct WidthObjective {
-  ResolvedGoal resolved;
-
-  WidthObjective(const std::string& goal, const std::string& transform, bool two_sided,
-                 const std::optional<std::tuple<double, double, double>>& level_window)
-      : resolved(resolve_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
-                              two_sided ? Sides::kTwo : Sides::kOne, level_window_of(level_window))) {
-    if (resolved.objective != nullptr) return;
-    throw Error(ErrorCode::kInvalidArgument, "the transform identity has no parameters to train");
-  }
 };
 
 /// Loss, gradient and diagonal Hessian (n x P each, or empty if not requested).
@@ -101,11 +93,22 @@ std::pair<Matrix, Matrix> half_widths(const WidthObjective& self, const DoubleMa
 
 }  // namespace
 
+WidthObjective::WidthObjective(const std::string& goal, const std::string& transform, bool two_sided,
+                               const std::optional<std::tuple<double, double, double>>& level_window,
+                               const OptionValues& score_options)
+    : resolved(resolve_goal(goal.empty() ? std::nullopt : std::optional(Goal::parse(goal)), transform,
+                            two_sided ? Sides::kTwo : Sides::kOne, level_window_of(level_window),
+                            score_options_of(score_options))) {
+  if (resolved.objective != nullptr) return;
+  throw Error(ErrorCode::kInvalidArgument, "the transform identity has no parameters to train");
+}
+
 void bind_objective(nb::module_& module) {
   nb::class_<WidthObjective>(module, "WidthObjective")
       .def(nb::init<const std::string&, const std::string&, bool,
-                    const std::optional<std::tuple<double, double, double>>&>(),
-           nb::arg("goal"), nb::arg("transform"), nb::arg("two_sided"), nb::arg("level_window").none())
+                    const std::optional<std::tuple<double, double, double>>&, const OptionValues&>(),
+           nb::arg("goal"), nb::arg("transform"), nb::arg("two_sided"), nb::arg("level_window").none(),
+           nb::arg("score_options") = OptionValues())
       .def_prop_ro("parameter_count",
                    [](const WidthObjective& self) { return self.resolved.objective->parameter_count(); })
       .def_prop_ro("transform",

@@ -37,6 +37,8 @@ namespace nb = nanobind;
 
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using DoubleMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FloatMatrix = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using DoubleCube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -147,5 +149,8 @@ void bind_model(nb::module_& module);
 void bind_objective(nb::module_& module);
 void bind_diagnostics(nb::module_& module);
 void bind_fit(nb::module_& module);
+
+/// Register the trainers of nets, which run on the torch package of Python.
+void register_python_nets();
 
 }  // namespace widthwise::python

@@ -29,6 +29,8 @@ _SHARED = {
         "    Learn the lower and the upper half-width separately; the parameters of the lower side come first.",
         'level_window : (float, float) or "all", optional',
         "    Confidence levels to optimise, for example (0.85, 0.95). By default all levels count equally.",
+        "score_options : dict, optional",
+        "    Options of scores and transforms by name: ``score``, ``gamma`` and ``epsilon``; docs/options.md describes them.",
     ],
 }
 

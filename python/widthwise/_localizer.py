@@ -82,9 +82,12 @@ class Localizer(HasModel):
         Which groups a `Predictor` with this localizer pools, see `WidthwiseRegressor`.
     holdout_fraction : float, default=0.2
         Share of the rows held out for early stopping and the fit report.
+    localizer : {"trees", "net", "paper-net"}, default="trees"
+        What is trained: boosted trees (XGBoost), a fully connected network (PyTorch), or the network and training of
+        the paper. Models with a network are evaluated without PyTorch. Networks do not take categorical features.
     localizer_options : dict, optional
-        Options of the trees' trainer by name, such as ``{"learning_rate": 0.1, "min_child_weight": 20}``; docs/options.md
-        lists them.
+        Options of its trainer by name, such as ``{"learning_rate": 0.1, "min_child_weight": 20}`` of trees or
+        ``{"layers": 3, "max_epochs": 100}`` of a network; docs/options.md lists them.
     categorical_features : list of str or int, optional
         Columns of integers or booleans, by name or position, to read as categories. Columns of text, ``category`` and
         Arrow dictionaries always are.
@@ -131,6 +134,7 @@ class Localizer(HasModel):
         guarantee: Guarantee = "marginal",
         pool_groups: int | str = "none",
         holdout_fraction: float = 0.2,
+        localizer: str = "trees",
         localizer_options: dict[str, Any] | None = None,
         fit_options: dict[str, Any] | None = None,
         categorical_features: Sequence[str | int] | None = None,
@@ -149,6 +153,7 @@ class Localizer(HasModel):
             holdout_fraction=holdout_fraction,
             seed=whole(random_state, "random_state"),
         )
+        self._localizer = word(localizer, "localizer")
         self._localizer_options = option_texts(localizer_options, "localizer_options")
         self._categorical_features = categorical_features
         self._n_jobs = n_jobs
@@ -242,14 +247,8 @@ class Localizer(HasModel):
                 stacklevel=3,
             )
             options["score_transform"] = "identity"
-        trains = base == "trees" or options["score_transform"] != "identity" or shift_to is not None
-        trainers = {
-            "base": base,
-            "base_options": ",".join(f"{name}={text}" for name, text in (base_options or {}).items()),
-            "localizer_options": ",".join(f"{name}={text}" for name, text in self._localizer_options.items()),
-            "threads": str(threads_of(self._n_jobs)),
-            "xgboost": xgboost_library() if trains else "",
-        }
+        localizes = options["score_transform"] != "identity"
+        trains_trees = base == "trees" or (localizes and self._localizer == "trees") or shift_to is not None
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
             self._model, report, text = _core.fit(
@@ -276,13 +275,24 @@ class Localizer(HasModel):
                     time=blocks.time,
                 ),
                 options=options,
-                trainers=trainers,
+                trainers=self._trainers(base, base_options or {}, xgboost_library() if trains_trees else ""),
                 progress=callback,
             )
         self.fit_report_ = FitReport(report, text)
         for warning in self.fit_report_["warnings"]:
             warnings.warn(warning, UserWarning, stacklevel=3)
         logger.info("%s", self.fit_report_["summary"])
+
+    def _trainers(self, base: str, base_options: dict[str, str], xgboost: str) -> dict[str, str]:
+        """The options of the trainers for C++; `xgboost` is the library of trees."""
+        return {
+            "base": base,
+            "base_options": ",".join(f"{name}={text}" for name, text in base_options.items()),
+            "localizer": self._localizer,
+            "localizer_options": ",".join(f"{name}={text}" for name, text in self._localizer_options.items()),
+            "threads": str(threads_of(self._n_jobs)),
+            "xgboost": xgboost,
+        }
 
     def _has_one_width(self, rows: float) -> bool:
         """Whether no localizer is trained on this many rows."""
@@ -307,31 +317,85 @@ class Localizer(HasModel):
         unit : float, optional
             What residuals were divided by; by default as the objective does.
         """
-        table, _ = _tables.read_numbers(X)
-        outcomes = _tables.numbers(y, "y", table.rows)
-        residuals = outcomes - _tables.numbers(y_pred, "y_pred", table.rows)
         best = booster.attr("best_iteration")
         if best is not None:
             booster = booster[: int(best) + 1]
+        table, _ = _tables.read_numbers(X)
+        rows, outcomes = objective._trained_rows(table, y, y_pred, unit)
+        model = _core.Model.from_xgboost(bytes(booster.save_raw("ubj")), objective._objective.core, rows)
+        return cls._trained(model, objective, table, outcomes)
+
+    @classmethod
+    def from_torch(
+        cls,
+        module: Any,
+        loss: Any,
+        X: Any,
+        y: Any,
+        y_pred: Any,
+        *,
+        centre: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+    ) -> Localizer:
+        """Take a PyTorch network that was trained with a `widthwise.torch.WidthLoss`.
+
+        The model evaluates the network without PyTorch, in single precision.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            A ``Sequential`` of ``Linear``, ``ReLU``, ``BatchNorm1d``, ``Dropout`` and ``Identity``, which may be nested,
+            with one output per parameter of the transform. Dropout is left out, and batch normalisation uses the
+            running statistics. Its inputs are the numbers of `X`, or these with the prediction as the last column.
+        loss : widthwise.torch.WidthLoss
+            What it was trained with.
+        X, y, y_pred
+            The rows it was trained on, or a sample of them.
+        centre, scale : array-like, one number per input, optional
+            What was subtracted from the inputs, and what they were then divided by, such as ``mean_`` and ``scale_`` of
+            a ``StandardScaler``. By default inputs are used unchanged. Scaled inputs are limited to a million, and
+            missing values become 0.
+
+        Examples
+        --------
+        >>> import numpy as np, torch
+        >>> from widthwise import Localizer
+        >>> from widthwise.torch import WidthLoss
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0, 4, (1000, 1))
+        >>> y_pred = X[:, 0]                                                # of a model that has not seen these rows
+        >>> y = y_pred + 0.2 * X[:, 0] * rng.normal(size=1000)
+        >>> loss = WidthLoss("even")
+        >>> _ = torch.manual_seed(0)
+        >>> module = torch.nn.Sequential(torch.nn.Linear(1, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+        >>> optimiser = torch.optim.Adam(module.parameters(), lr=0.02)
+        >>> inputs = torch.tensor(X, dtype=torch.float32)
+        >>> for _ in range(100):
+        ...     optimiser.zero_grad()
+        ...     loss(module(inputs), y - y_pred).backward()
+        ...     _ = optimiser.step()
+        >>> localizer = Localizer.from_torch(module, loss, X, y, y_pred)
+        >>> easy, hard = localizer.difficulty([[1.0], [3.0]], [1.0, 3.0])
+        >>> bool(2 < hard / easy < 4)
+        True
+        """
+        from ._torch_layers import net_of
+
+        table, _ = _tables.read_numbers(X)
+        net = net_of(module, centre, scale, inputs=len(table.names), outputs=loss.parameter_count)
+        rows, outcomes = loss._trained_rows(table, y, y_pred, None)
+        return cls._trained(_core.Model.from_net(*net, loss._objective.core, rows), loss, table, outcomes)
+
+    @classmethod
+    def _trained(cls, model: _core.Model, objective: Any, table: _core.Table, outcomes: Floats) -> Localizer:
+        """The localizer of a model that was trained with an objective on rows like these."""
         self = cls(goal=objective.goal, score_transform=objective.score_transform, two_sided=objective.two_sided)
-        model = _core.Model.from_xgboost(
-            bytes(booster.save_raw("ubj")),
-            objective.score_transform,
-            objective.goal,
-            objective.two_sided,
-            table.names,
-            _tables.name_of(y, "y"),
-            _tables.name_of(y_pred, "y_pred"),
-            residuals,
-            unit or objective.unit or _core.unit_near(float(np.mean(np.abs(residuals)))),
-            [0.9],
-        )
         self._model = model.with_fit_sketch(model.sketch(table, outcomes))
         return self
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Localizer:
-        """Load the localizer of a model file without its calibration, such as a net trained by ``widthwise fit``."""
+        """Load the localizer of a model file without its calibration, such as one made by ``widthwise fit``."""
         self = cls()
         self._model = load_model(path).with_calibration(_core.Calibration())
         return self

@@ -18,6 +18,8 @@ LevelWindow = str | tuple[float, float]
 Levels = float | Sequence[float] | NDArray[np.float64]
 Guarantee = str | float
 
+SCORE_OPTIONS = ("score", "gamma", "epsilon")
+
 
 def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[float]:
     """One or more levels as a list."""
@@ -152,6 +154,15 @@ def option_texts(options: Mapping[str, Any] | None, name: str) -> dict[str, str]
     if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
         raise ValueError(f"{name} is {options!r}; expected a dict of options by name")
     return {key: option_text(value, f"{name}[{key!r}]") for key, value in options.items()}
+
+
+def score_texts(options: Mapping[str, Any] | None) -> dict[str, str]:
+    """The options of scores and transforms for C++, by name."""
+    texts = option_texts(options, "score_options")
+    for name in texts:
+        if name not in SCORE_OPTIONS:
+            raise ValueError(f"score_options contains {name!r}; expected {', '.join(SCORE_OPTIONS)}")
+    return texts
 
 
 def fit_options_of(

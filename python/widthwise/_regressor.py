@@ -121,8 +121,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     base_options : dict, optional
         Options of the base model's trees, used without an `estimator`, by name, such as
         ``{"rounds": 800, "learning_rate": 0.03}``; docs/options.md lists them.
+    localizer : {"trees", "net", "paper-net"}, default="trees"
+        What is trained as the localizer: boosted trees (XGBoost), a fully connected network (PyTorch), or the network
+        and training of the paper, see `Localizer`.
     localizer_options : dict, optional
-        Options of the localizer's trees by name, such as ``{"min_child_weight": 20}``; docs/options.md lists them.
+        Options of the localizer's trainer by name, such as ``{"min_child_weight": 20}``; docs/options.md lists them.
     categorical_features : list of str or int, optional
         Columns of integers or booleans, by name or position, to read as categories. Columns of text, ``category`` and
         Arrow dictionaries always are.
@@ -182,6 +185,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         compare: bool = True,
         holdout_fraction: float = 0.2,
         base_options: dict[str, Any] | None = None,
+        localizer: str = "trees",
         localizer_options: dict[str, Any] | None = None,
         fit_options: dict[str, Any] | None = None,
         categorical_features: Sequence[str | int] | None = None,
@@ -205,6 +209,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.compare = compare
         self.holdout_fraction = holdout_fraction
         self.base_options = base_options
+        self.localizer = localizer
         self.localizer_options = localizer_options
         self.fit_options = fit_options
         self.categorical_features = categorical_features
@@ -407,6 +412,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             pool_groups=self.pool_groups,
             compare=self.compare,
             holdout_fraction=self.holdout_fraction,
+            localizer=self.localizer,
             localizer_options=self.localizer_options,
             fit_options=self.fit_options,
             random_state=seed,

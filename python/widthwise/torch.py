@@ -35,6 +35,7 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -51,7 +52,7 @@ from ._docs import with_shared
 from ._objective import HasObjective
 from ._tables import Floats
 
-__all__ = ["WidthLoss"]
+__all__ = ["ErrorLoss", "WidthLoss"]
 
 Numbers: TypeAlias = "torch.Tensor | NDArray[Any]"
 
@@ -176,6 +177,46 @@ class WidthLoss(HasObjective, torch.nn.Module):
                 f"transform {self.score_transform}{', two-sided' if self.two_sided else ''}"
             )
         return parameters
+
+
+class ErrorLoss(WidthLoss):
+    """Mean of (g(x)² - r²)², as a loss for a network with one output g(x) that is fitted to the errors themselves.
+
+    This is the error fit of locally adaptive conformal prediction (error re-weighted conformal prediction, ERC), to
+    compare `WidthLoss` with. The network is used with the transform erc, which divides the squared error by
+    g(x)² + gamma. At g(x) = 0 the gradient is 0: let the network start near 1, with residuals of about 1.
+
+    Parameters
+    ----------
+    unit : float, optional
+        Scale of the residuals, as in `WidthLoss`.
+    score_options : dict, optional
+        ``gamma`` of the transform; docs/options.md describes it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from widthwise.torch import ErrorLoss
+    >>> loss = ErrorLoss()
+    >>> float(loss(torch.tensor([[1.0], [2.0]]), torch.tensor([-1.0, 1.0])))        # the mean of 0 and (4 - 1)²
+    4.5
+    >>> loss.score_transform
+    'erc'
+    """
+
+    def __init__(self, *, unit: float | None = None, score_options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(0.0, "erc", unit=unit, score_options=score_options)
+
+    def forward(self, parameters: torch.Tensor, residuals: Numbers, weights: Numbers | None = None) -> torch.Tensor:
+        """Compute the loss of a batch; the parameters are those of `WidthLoss`."""
+        self._checked(parameters)
+        g = parameters[:, 0]
+        r = torch.as_tensor(_column(residuals, "residuals", len(g)) / self.unit).to(g)
+        errors = (g**2 - r**2) ** 2
+        if weights is None:
+            return errors.mean()
+        shares = torch.as_tensor(_column(weights, "weights", len(g))).to(g)
+        return (shares * errors).sum() / shares.sum()
 
 
 class _Width(torch.autograd.Function):

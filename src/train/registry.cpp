@@ -63,8 +63,8 @@ std::vector<TrainerEntry>& entries() {
       trees_entry<TreeBaseOptions>(TrainerKind::kBase),
       knn_entry(),
       trees_entry<TreeOptions>(TrainerKind::kLocalizer),
-      entry<NetOptions>(TrainerKind::kLocalizer, "net", "fully connected network (LibTorch)", kTorch),
-      entry(TrainerKind::kLocalizer, "paper-net", "network and training of the paper (LibTorch)", kTorch,
+      entry<NetOptions>(TrainerKind::kLocalizer, "net", "fully connected network (PyTorch)", kTorch),
+      entry(TrainerKind::kLocalizer, "paper-net", "network and training of the paper (PyTorch)", kTorch,
             NetOptions::paper()),
   };
   return all;

@@ -76,7 +76,7 @@ def reference():
     text += option_table(TRAINER_OPTIONS, faces[:2]) + "\n"
     for trainer in TRAINERS:
         text += f"\n## Options of the {trainer['kind']} `{trainer['name']}`\n\n"
-        text += f"{trainer['help'].capitalize()}. "
+        text += f"{trainer['help'][0].upper()}{trainer['help'][1:]}. "
         text += f"In `--{trainer['kind']}-options` and `{trainer['kind']}_options=`.\n\n"
         text += option_table(trainer["options"], [("name", lambda option: f"`{option['name']}`")]) + "\n"
     return text

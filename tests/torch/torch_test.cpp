@@ -20,8 +20,8 @@
 #include "support/errors.hpp"
 #include "support/noisy_rows.hpp"
 #include "support/numbers.hpp"
+#include "train/engines/net/start.hpp"
 #include "train/engines/torch/outputs.hpp"
-#include "train/engines/torch/start.hpp"
 
 namespace widthwise {
 namespace {

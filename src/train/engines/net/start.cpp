@@ -1,4 +1,4 @@
-#include "train/engines/torch/start.hpp"
+#include "train/engines/net/start.hpp"
 
 #include <algorithm>
 #include <cmath>

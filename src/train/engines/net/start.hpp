@@ -6,10 +6,10 @@
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/objective.hpp>
 #include <widthwise/random.hpp>
-#include <widthwise/train/torch.hpp>
+#include <widthwise/train/net_options.hpp>
 #include <widthwise/train/trainer.hpp>
 
-/// The initialisation of training that does not need torch.
+/// The initialisation of a net and of its training.
 namespace widthwise::internal {
 
 /// Throw kShapeMismatch, kTooFewRows, kNotFinite or kInvalidArgument for unusable rows, which the message calls `what`.
