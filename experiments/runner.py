@@ -65,25 +65,29 @@ def main(
     report: Callable[[Path], list[Check]],
     about: str | None,
 ) -> int:
-    """The command of a suite: run its jobs, write the records and the page, and report the checks."""
+    """The command of a suite: run its jobs, write the records and the page, and report the checks.
+
+    `name` is the module that is run; the files of the suite have its name with underscores.
+    """
+    stem = name.replace(".", "_")
     parser = argparse.ArgumentParser(prog=f"python -m experiments.{name}", description=about)
     parser.add_argument("--quick", action="store_true", help="two splits of two small data sets: minutes")
-    parser.add_argument("--report", action="store_true", help=f"run nothing; write page and pictures from {name}.json")
+    parser.add_argument("--report", action="store_true", help=f"run nothing; write page and pictures from {stem}.json")
     parser.add_argument("--resume", action="store_true", help="do only the jobs that an interrupted run left")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes of one thread each")
     parser.add_argument("--output", type=Path, help="folder of records, page and pictures")
     arguments = parser.parse_args()
     folder = arguments.output or (QUICK_RESULTS if arguments.quick else RESULTS)
     if not arguments.report:
-        parts = PARTS / (f"{name}-quick" if arguments.quick else name)
+        parts = PARTS / (f"{stem}-quick" if arguments.quick else stem)
         if not arguments.resume:
             shutil.rmtree(parts, ignore_errors=True)
         found, circumstances = run(work, jobs(arguments.quick), arguments.workers, parts)
         # Records that are not measurements of a method on a data set are stored separately.
-        write(folder / f"{name}.json", (record for record in found if "kind" not in record))
+        write(folder / f"{stem}.json", (record for record in found if "kind" not in record))
         if more := [record for record in found if "kind" in record]:
-            write(folder / f"{name}_more.json", more)
-        write_environment(folder / f"{name}.json", circumstances)
+            write(folder / f"{stem}_more.json", more)
+        write_environment(folder / f"{stem}.json", circumstances)
     checks = report(folder)
     for check in checks:
         print(check)

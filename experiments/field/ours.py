@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from widthwise import Calibration, Localizer, Predictor
 
-from .. import program
 from ..averaging import MeanLocalizer
 from ..records import processor_seconds
 from .protocol import LEVELS, Floats, Split
@@ -28,22 +27,17 @@ Variants = Literal["goals", "trees", "all"]
 def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, float]]:
     """Yield the name, the intervals (rows, 2, levels) and the seconds to fit of every variant."""
 
-    def trees(**options: object) -> tuple[Localizer, float]:
+    def trained(**options: Any) -> tuple[Localizer, float]:
         start = processor_seconds()
         localizer = Localizer(random_state=split.seed, n_jobs=1, compare=False, **options)
         localizer.fit(split.X_fit, split.y_fit, y_pred_cv=split.oof)
         return localizer, processor_seconds() - start
 
-    def by_net(*options: str) -> tuple[Localizer, float]:
-        start = processor_seconds()
-        localizer = program.fit(split.X_fit, split.y_fit, split.oof, *options, "--localizer", "net", seed=split.seed)
-        return localizer, processor_seconds() - start
-
-    narrow, seconds = trees(goal="narrow")
+    narrow, seconds = trained(goal="narrow")
     intervals = intervals_of(split, narrow)
     yield NARROW, intervals, seconds
     for name, goal in {"even": "even", "evenness 0.85": 0.85, "evenness 0.5": 0.5}.items():
-        localizer, took = trees(goal=goal)
+        localizer, took = trained(goal=goal)
         yield name, intervals_of(split, localizer), took
     if variants == "goals":
         return
@@ -51,7 +45,7 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
     # The default chose one side or two; skip the variant that equals it.
     sides = {False: "narrow, one-sided", True: "narrow, two-sided"}
     yield sides[narrow.two_sided], intervals, seconds
-    other, seconds_of_other = trees(goal="narrow", two_sided=not narrow.two_sided)
+    other, seconds_of_other = trained(goal="narrow", two_sided=not narrow.two_sided)
     yield sides[other.two_sided], intervals_of(split, other), seconds_of_other
 
     for name, options in {
@@ -59,12 +53,12 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
         "density": {"score_transform": "density", "goal": "narrow", "two_sided": narrow.two_sided},
         "evenness 0.85, two-sided": {"goal": 0.85, "two_sided": True},
     }.items():
-        localizer, took = trees(**options)
+        localizer, took = trained(**options)
         yield name, intervals_of(split, localizer), took
     if variants == "trees":
         return
 
-    net, seconds_of_net = by_net("--goal", "narrow", "--two-sided" if narrow.two_sided else "--one-sided")
+    net, seconds_of_net = trained(goal="narrow", two_sided=narrow.two_sided, localizer="net")
     yield "narrow, net", intervals_of(split, net), seconds_of_net
     yield "narrow, trees and net", averaged_intervals(split, narrow, net), seconds + seconds_of_net
 

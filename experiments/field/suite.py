@@ -27,7 +27,7 @@ class Job(NamedTuple):
 
 
 def jobs(quick: bool) -> list[Job]:
-    if quick:  # nets need the program, which takes long to build
+    if quick:  # nets take most of the time
         return [Job(name, split, "trees") for split in range(QUICK_SPLITS) for name in QUICK_DATASETS]
     return [
         Job(name, split, "all" if split < VARIANT_SPLITS else "goals") for split in range(SPLITS) for name in DATASETS

@@ -10,6 +10,7 @@ import torch
 
 from ..records import Record
 from . import nets
+from .methods import Localized
 from .protocol import ALPHAS, Evaluation, Floats, Parts, kth_of_the_others, rank
 
 # A hundred test rows without the last, incomplete batch of 16.
@@ -46,11 +47,12 @@ def one_width(residuals: Floats, k: int) -> tuple[float, float]:
 def trained(dataset: str, run: int, parts: Parts) -> Iterator[Record]:
     """Differences in training: the paper's network with the loss of the paper and with that of the code."""
     rows = parts.localizer
+    normalised, from_one = nets.Recipe(normalised=True), nets.Recipe(start=1)
     as_written = nets.fit(rows, width_loss, "exp", run)
     for difference, paper, code in (
         ("root", as_written, nets.fit(rows, squared_width_loss, "exp", run)),
-        ("g(0)", as_written, nets.fit(rows, width_loss, "exp", run, normalised=True)),
-        ("error fit", nets.fit(rows, error_loss, "erc", run, start=1), nets.fit_errors(rows, run)),
+        ("g(0)", as_written, nets.fit(rows, width_loss, "exp", run, normalised)),
+        ("error fit", nets.fit(rows, error_loss, "erc", run, from_one), Localized(nets.fit_errors(rows, run))),
     ):
         for version, fitted in (("paper", paper), ("code", code)):
             evaluation = Evaluation(fitted, parts.test)

@@ -8,7 +8,6 @@ import numpy as np
 
 from widthwise import Localizer
 
-from .. import program
 from ..averaging import MeanLocalizer
 from . import nets
 from .protocol import Fitted, Floats, Rows
@@ -41,61 +40,41 @@ class Localized:
         return self.localizer.half_widths(rows.X, rows.f, scores)[1]
 
 
-def fit_net(rows: Rows, transform: str, net: str, seed: int) -> Localized:
-    """Train a net on l_all, the mean width over all levels."""
-    goal = "0" if transform in ("erc", "linear", "exp", "sigma") else "narrow"
-    options = (
-        "--score-transform",
-        transform,
-        "--goal",
-        goal,
-        "--level-window",
-        "all",
-        "--one-sided",
-        "--localizer",
-        net,
-    )
-    return Localized(program.fit(rows.X, rows.y, rows.f, *options, seed=seed))
+SCALES = ("erc", "linear", "exp", "sigma")  # transforms that only rescale, for which any goal exists
 
 
-def fit_trees(rows: Rows, transform: str, seed: int) -> Localized:
-    """Train trees on l_all."""
-    localizer = Localizer(
-        goal="narrow",
+def fit_localizer(rows: Rows, transform: str, localizer: str, seed: int) -> Localized:
+    """Train trees or a net on l_all, the mean width over all levels."""
+    trained = Localizer(
+        goal=0.0 if transform in SCALES else "narrow",
         score_transform=transform,
         level_window="all",
         two_sided=False,
+        localizer=localizer,
         random_state=seed,
         n_jobs=1,
         compare=False,
     )
-    return Localized(localizer.fit(rows.X, rows.y, rows.f))
+    return Localized(trained.fit(rows.X, rows.y, rows.f))
 
 
 Method = Callable[[Rows, int], Fitted]
 
 
-def _paper_net(transform: str, max_rows: int = PAPER_NET_ROWS) -> Method:
-    return lambda rows, seed: fit_net(rows.first(max_rows), transform, "paper-net", seed)
-
-
-def _net(transform: str) -> Method:
-    return lambda rows, seed: fit_net(rows, transform, "net", seed)
-
-
-def _trees(transform: str) -> Method:
-    return lambda rows, seed: fit_trees(rows, transform, seed)
+def _trained(transform: str, localizer: str, max_rows: int | None = None) -> Method:
+    return lambda rows, seed: fit_localizer(rows.first(max_rows), transform, localizer, seed)
 
 
 PAPER: dict[str, Method] = {
-    "erc (error fit)": lambda rows, seed: nets.fit_errors(rows.first(PAPER_NET_ROWS), seed),
-    **{transform: _paper_net(transform) for transform in ("erc", "linear", "exp", "sigma")},
+    "erc (error fit)": lambda rows, seed: Localized(nets.fit_errors(rows.first(PAPER_NET_ROWS), seed)),
+    **{transform: _trained(transform, "paper-net", PAPER_NET_ROWS) for transform in SCALES},
     "fixed": lambda rows, seed: Fixed(),
 }
-FUTURE: dict[str, Method] = {"mixture": _paper_net("mixture", MIXTURE_ROWS)}
+FUTURE: dict[str, Method] = {"mixture": _trained("mixture", "paper-net", MIXTURE_ROWS)}
 OURS: dict[str, Method] = {
-    **{f"{transform}, net": _net(transform) for transform in ("density", "affine")},
-    **{f"{transform}, trees": _trees(transform) for transform in ("density", "affine")},
+    f"{transform}, {localizer}": _trained(transform, localizer)
+    for localizer in ("net", "trees")
+    for transform in ("density", "affine")
 }
 METHODS = PAPER | FUTURE | OURS
 
@@ -109,8 +88,8 @@ def mean_of(fitted: list[Localized], rows: Rows) -> Localized:
     return Localized(MeanLocalizer([one.localizer for one in fitted], rows.X, rows.y, rows.f))
 
 
-# Methods that do not need the program; the quick form has only these, because building the program takes long.
-WITHOUT_PROGRAM = ("erc (error fit)", "fixed", "density, trees", "affine, trees")
+# Methods of the quick form: the paper's, and those that train in seconds.
+QUICK = (*PAPER, "density, trees", "affine, trees")
 
 
 def seed_of(method: str, run: int) -> int:

@@ -1,6 +1,6 @@
-"""The paper's network in Python, for losses that the program does not have: the error fit, and the authors' losses.
+"""The paper's network for losses that the package does not train by itself: the error fit, and the authors' losses.
 
-The recipe is that of `--localizer paper-net`: five hidden layers of 100, Adam at 1e-4, batches of 16. A fifth of the
+The recipe is that of `localizer="paper-net"`: five hidden layers of 100, Adam at 1e-4, batches of 16. A fifth of the
 rows selects the epoch with the narrowest intervals, and the net is retrained on all rows for that many epochs.
 """
 
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from widthwise.torch import WidthLoss
+from widthwise import Localizer
+from widthwise.torch import ErrorLoss, WidthLoss
 
 from .protocol import Floats, Rows
 
@@ -42,15 +44,35 @@ class Net(torch.nn.Module):
         return g / self.layers(torch.zeros_like(x[:1])) if self.normalised else g
 
 
+class Recipe(NamedTuple):
+    """What an ablation varies."""
+
+    epochs: int = EPOCHS
+    prediction: bool = True  # f(x) is an input
+    scaling: str = "deviation"
+    start: float = 0
+    normalised: bool = False
+
+
+PAPER = Recipe()
+
+# Centre and scale of the inputs, from the columns of the training rows.
+SCALINGS: dict[str, Callable[[Floats], tuple[Floats, Floats]]] = {
+    "deviation": lambda columns: (columns.mean(axis=0), columns.std(axis=0)),
+    "range": lambda columns: (columns.min(axis=0), np.ptp(columns, axis=0)),
+    "none": lambda columns: (np.zeros(columns.shape[1]), np.ones(columns.shape[1])),
+}
+
+
 class FittedNet:
     """A trained net with the transform that uses its outputs."""
 
-    def __init__(self, net: Net, width: WidthLoss, mean: Floats, deviation: Floats) -> None:
-        self._net, self._width, self._mean, self._deviation = net, width, mean, deviation
+    def __init__(self, net: Net, width: WidthLoss, centre: Floats, scale: Floats, prediction: bool) -> None:
+        self._net, self._width, self._centre, self._scale, self._prediction = net, width, centre, scale, prediction
 
     def parameters(self, rows: Rows) -> torch.Tensor:
         with torch.no_grad():
-            return self._net(_inputs(rows, self._mean, self._deviation))
+            return self._net(scaled(_columns(rows, self._prediction), self._centre, self._scale))
 
     def scores(self, rows: Rows) -> Floats:
         return self._width.scores(self.parameters(rows), rows.residuals).numpy()
@@ -58,19 +80,28 @@ class FittedNet:
     def half_widths(self, rows: Rows, scores: Floats) -> Floats:
         return self._width.half_widths(self.parameters(rows), scores)[1].numpy()
 
+    def localizer(self, rows: Rows) -> Localizer:
+        """The net as a localizer of the package; `rows` trained it."""
+        return Localizer.from_torch(
+            self._net.layers, self._width, rows.X, rows.y, rows.f, centre=self._centre, scale=self._scale
+        )
 
-def _inputs(rows: Rows, mean: Floats, deviation: Floats) -> torch.Tensor:
-    return torch.tensor((np.column_stack([rows.X, rows.f]) - mean) / deviation, dtype=torch.float32)
+
+def _columns(rows: Rows, prediction: bool) -> Floats:
+    return np.column_stack([rows.X, rows.f]) if prediction else rows.X
 
 
-def fit(rows: Rows, loss: Loss, transform: str, seed: int, *, start: float = 0, normalised: bool = False) -> FittedNet:
+def scaled(columns: Floats, centre: Floats, scale: Floats) -> torch.Tensor:
+    return torch.tensor((columns - centre) / scale, dtype=torch.float32)
+
+
+def fit(rows: Rows, loss: Loss, transform: str, seed: int, recipe: Recipe = PAPER) -> FittedNet:
     """Train with any loss; the narrowest intervals on the hold-out select the number of epochs."""
-    columns = np.column_stack([rows.X, rows.f])
-    deviation = columns.std(axis=0)
-    deviation[deviation == 0] = 1
-    mean = columns.mean(axis=0)
+    columns = _columns(rows, recipe.prediction)
+    centre, scale = SCALINGS[recipe.scaling](columns)
+    scale[scale == 0] = 1
     width = WidthLoss(0.0, transform, unit=float(rows.residuals.mean()))
-    x = _inputs(rows, mean, deviation)
+    x = scaled(columns, centre, scale)
     residuals = torch.tensor(rows.residuals / width.unit, dtype=torch.float32)
     random = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(x), generator=random)
@@ -78,7 +109,7 @@ def fit(rows: Rows, loss: Loss, transform: str, seed: int, *, start: float = 0, 
 
     def epochs(chosen: torch.Tensor, count: int, after: Callable[[Net], bool]) -> Net:
         torch.manual_seed(seed)
-        net = Net(x.shape[1], start, normalised)
+        net = Net(x.shape[1], recipe.start, recipe.normalised)
         optimiser = torch.optim.Adam(net.parameters(), LEARNING_RATE, fused=True)
         for _ in range(count):
             shuffled = chosen[torch.randperm(len(chosen), generator=random)]
@@ -97,14 +128,14 @@ def fit(rows: Rows, loss: Loss, transform: str, seed: int, *, start: float = 0, 
             sizes.append(float(width(net(x[hold]), rows.residuals[hold])))
         return len(sizes) - 1 - int(np.argmin(sizes)) < PATIENCE
 
-    epochs(train, EPOCHS, watch)
+    epochs(train, recipe.epochs, watch)
     net = epochs(order, int(np.argmin(sizes)) + 1, lambda net: True)
-    return FittedNet(net, width, mean, deviation)
+    return FittedNet(net, width, centre, scale, recipe.prediction)
 
 
-def fit_errors(rows: Rows, seed: int) -> FittedNet:
+def fit_errors(rows: Rows, seed: int) -> Localizer:
     """The row `erc (error fit)`: g^2 is fitted to the squared error, so that A / (g^2 + gamma) is about constant.
 
     Residuals are scaled to about 1, and g starts near 1. At g = 0, g^2 has no slope, and training would not start.
     """
-    return fit(rows, lambda g, r: ((g[:, 0] ** 2 - r**2) ** 2).mean(), "erc", seed, start=1)
+    return fit(rows, ErrorLoss(), "erc", seed, Recipe(start=1)).localizer(rows)

@@ -8,9 +8,10 @@ row is calibrated with all others.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,11 @@ from sklearn.neighbors import KNeighborsRegressor
 from widthwise import evaluate_intervals
 
 Floats = NDArray[np.float64]
+FitModel = Callable[[Floats, Floats], Any]  # X, y -> a model with predict
 
 ALPHAS = ("0.05", "0.1", "0.32")  # decimals, so that ranks are exact
 NEIGHBOURS = (2, 4, 8, 16, 32)
-NEIGHBOUR_ROWS = 1000
+MODEL_ROWS = 1000
 
 
 class Rows(NamedTuple):
@@ -36,7 +38,7 @@ class Rows(NamedTuple):
     def residuals(self) -> Floats:
         return np.abs(self.y - self.f)
 
-    def first(self, count: int) -> Rows:
+    def first(self, count: int | None) -> Rows:
         return Rows(self.X[:count], self.y[:count], self.f[:count])
 
 
@@ -47,10 +49,10 @@ class Parts:
     localizer: Rows
     test: Rows
     test_rows: NDArray[np.int64]  # their numbers in the data set
-    neighbours: int
+    model: Any  # the point prediction
 
 
-def split(X: Floats, y: Floats, run: int) -> Parts:
+def split(X: Floats, y: Floats, run: int, fit_model: FitModel | None = None) -> Parts:
     """Split, scale and predict; all random choices depend only on the number of the run."""
     order = np.random.default_rng(run).permutation(len(X))
     proper, localizer, test = np.split(order, [int(0.4 * len(X)), int(0.8 * len(X))])
@@ -58,11 +60,15 @@ def split(X: Floats, y: Floats, run: int) -> Parts:
     X = (X - X[proper].mean(axis=0)) / np.where(deviations == 0, 1, deviations)
     y = y / np.abs(y[proper]).mean()
 
-    proper = proper[:NEIGHBOUR_ROWS]
-    neighbours = choose_neighbours(X[proper], y[proper])
-    model = KNeighborsRegressor(neighbours).fit(X[proper], y[proper])
-    parts = [Rows(X[rows], y[rows], model.predict(X[rows])) for rows in (localizer, test)]
-    return Parts(*parts, test, neighbours)
+    proper = proper[:MODEL_ROWS]
+    model = (fit_model or nearest_neighbours)(X[proper], y[proper])
+    parts = [Rows(X[rows], y[rows], model.predict(X[rows]).astype(float)) for rows in (localizer, test)]
+    return Parts(*parts, test, model)
+
+
+def nearest_neighbours(X: Floats, y: Floats) -> KNeighborsRegressor:
+    """The paper's point prediction."""
+    return KNeighborsRegressor(choose_neighbours(X, y)).fit(X, y)
 
 
 def choose_neighbours(X: Floats, y: Floats) -> int:

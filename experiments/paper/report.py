@@ -176,13 +176,14 @@ PROTOCOL = "\n".join(
         "at most 1000 rows, k chosen on a fifth of them), 40% train the localizer, 20% test.",
         "X is standardised and y is divided by mean |y|, both computed on the first part.",
         "Sizes are half-widths. Every test row is calibrated with all other test rows. ± is the standard deviation over runs.",
-        f"`{SCALE_ROWS}` and `mixture` minimise l_all with the paper's network (`--localizer paper-net`: 5 x 100, Adam at "
+        f'`{SCALE_ROWS}` and `mixture` minimise l_all with the paper\'s network (`localizer="paper-net"`: 5 x 100, Adam at '
         f"1e-4, batches of 16). They train on at most {PAPER_NET_ROWS:,} rows, because steps of 16 rows are slow. `mixture`, "
         f"which the paper proposes as future work, uses implicit gradients and at most {MIXTURE_ROWS:,} rows. `erc (error "
         "fit)` uses the same network, with g² fitted to the squared error.",
-        "`density` and `affine` are ours. They use our net (`--localizer net`) or trees and train on all rows of the "
+        '`density` and `affine` are ours. They use our net (`localizer="net"`) or trees and train on all rows of the '
         f"localizer's part. `{MEAN}` averages the parameters of two of these rows.",
-        "All localizers use x and f(x) as inputs, which is the default of widthwise. Those of the paper use x only.",
+        "All localizers use x and f(x) as inputs, which is the default of widthwise. Those of the paper use x only. "
+        "[paper_ablation.md](paper_ablation.md) measures what this and other choices change on facebook_1.",
         "`linear`, `exp` and `sigma` are one method: with the same seed they give the same intervals. Each row of the table "
         "has its own seed, so differences between the three are noise of the optimiser, here and in the paper.",
     )

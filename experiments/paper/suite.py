@@ -10,7 +10,7 @@ import numpy as np
 from .. import data
 from ..records import Record, processor_seconds
 from . import authors, synthetic
-from .methods import MEAN, MEAN_OF, METHODS, WITHOUT_PROGRAM, mean_of, seed_of
+from .methods import MEAN, MEAN_OF, METHODS, QUICK, mean_of, seed_of
 from .protocol import ALPHAS, Evaluation, Fitted, Parts, split
 
 DATASETS = ("energy", "concrete", "homes", "casp", "facebook_1")  # as in the paper's table
@@ -45,7 +45,7 @@ def jobs(quick: bool) -> list[Job]:
 
 def work(job: Job) -> list[Record]:
     """Run a job. All random choices depend only on its data set and run."""
-    methods = [name for name in METHODS if not job.quick or name in WITHOUT_PROGRAM]
+    methods = [name for name in METHODS if not job.quick or name in QUICK]
     if job.kind == "table":
         return list(table(job.dataset, job.run, methods))
     if job.kind == "differences":
@@ -85,7 +85,7 @@ def cells(dataset: str, run: int, name: str, fitted: Fitted, parts: Parts, start
             "worst_slab": evaluation.worst_slab(alpha),
             "coverage_of_halves": evaluation.coverage_of_halves(alpha),
             "test_rows": len(parts.test.y),
-            "neighbours": parts.neighbours,
+            "neighbours": parts.model.n_neighbors,
             "seconds": round(seconds, 2),
         }
 
