@@ -7,6 +7,7 @@ rows selects the epoch with the narrowest intervals, and the net is retrained on
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -50,6 +51,7 @@ class Recipe(NamedTuple):
     epochs: int = EPOCHS
     prediction: bool = True  # f(x) is an input
     scaling: str = "deviation"
+    bound: float = math.inf  # of scaled inputs
     start: float = 0
     normalised: bool = False
 
@@ -67,12 +69,12 @@ SCALINGS: dict[str, Callable[[Floats], tuple[Floats, Floats]]] = {
 class FittedNet:
     """A trained net with the transform that uses its outputs."""
 
-    def __init__(self, net: Net, width: WidthLoss, centre: Floats, scale: Floats, prediction: bool) -> None:
-        self._net, self._width, self._centre, self._scale, self._prediction = net, width, centre, scale, prediction
+    def __init__(self, net: Net, width: WidthLoss, centre: Floats, scale: Floats, recipe: Recipe) -> None:
+        self._net, self._width, self._centre, self._scale, self._recipe = net, width, centre, scale, recipe
 
     def parameters(self, rows: Rows) -> torch.Tensor:
         with torch.no_grad():
-            return self._net(scaled(_columns(rows, self._prediction), self._centre, self._scale))
+            return self._net(_scaled(_columns(rows, self._recipe), self._centre, self._scale, self._recipe))
 
     def scores(self, rows: Rows) -> Floats:
         return self._width.scores(self.parameters(rows), rows.residuals).numpy()
@@ -81,27 +83,27 @@ class FittedNet:
         return self._width.half_widths(self.parameters(rows), scores)[1].numpy()
 
     def localizer(self, rows: Rows) -> Localizer:
-        """The net as a localizer of the package; `rows` trained it."""
+        """The net as a localizer of the package, for inputs without a bound; `rows` trained it."""
         return Localizer.from_torch(
             self._net.layers, self._width, rows.X, rows.y, rows.f, centre=self._centre, scale=self._scale
         )
 
 
-def _columns(rows: Rows, prediction: bool) -> Floats:
-    return np.column_stack([rows.X, rows.f]) if prediction else rows.X
+def _columns(rows: Rows, recipe: Recipe) -> Floats:
+    return np.column_stack([rows.X, rows.f]) if recipe.prediction else rows.X
 
 
-def scaled(columns: Floats, centre: Floats, scale: Floats) -> torch.Tensor:
-    return torch.tensor((columns - centre) / scale, dtype=torch.float32)
+def _scaled(columns: Floats, centre: Floats, scale: Floats, recipe: Recipe) -> torch.Tensor:
+    return torch.tensor(np.clip((columns - centre) / scale, -recipe.bound, recipe.bound), dtype=torch.float32)
 
 
 def fit(rows: Rows, loss: Loss, transform: str, seed: int, recipe: Recipe = PAPER) -> FittedNet:
     """Train with any loss; the narrowest intervals on the hold-out select the number of epochs."""
-    columns = _columns(rows, recipe.prediction)
+    columns = _columns(rows, recipe)
     centre, scale = SCALINGS[recipe.scaling](columns)
     scale[scale == 0] = 1
     width = WidthLoss(0.0, transform, unit=float(rows.residuals.mean()))
-    x = scaled(columns, centre, scale)
+    x = _scaled(columns, centre, scale, recipe)
     residuals = torch.tensor(rows.residuals / width.unit, dtype=torch.float32)
     random = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(x), generator=random)
@@ -130,7 +132,7 @@ def fit(rows: Rows, loss: Loss, transform: str, seed: int, recipe: Recipe = PAPE
 
     epochs(train, recipe.epochs, watch)
     net = epochs(order, int(np.argmin(sizes)) + 1, lambda net: True)
-    return FittedNet(net, width, centre, scale, recipe.prediction)
+    return FittedNet(net, width, centre, scale, recipe)
 
 
 def fit_errors(rows: Rows, seed: int) -> Localizer:
