@@ -128,6 +128,15 @@ def agrees(records: list[Record], value: str) -> list[bool]:
     return [abs(found / printed - 1) <= 0.1 for found, printed in zip(means, PRINTED, strict=True)]
 
 
+def within_errors(records: list[Record]) -> bool:
+    """Whether all ratios on all test rows are stable and within two standard errors of the printed ones."""
+    cells = [_ratios(records, "exp", alpha) for alpha in LEVELS]
+    return all(
+        max(cell) <= UNSTABLE and abs(mean(cell) - printed) <= 2 * standard_error(cell)
+        for cell, printed in zip(cells, PRINTED, strict=True)
+    )
+
+
 def _means(records: list[Record], name: str) -> list[float]:
     return [mean(_ratios(select(records, name=name), "exp", alpha)) for alpha in LEVELS]
 
@@ -148,6 +157,11 @@ def conclusion(records: list[Record]) -> str:
         )
     if not explained:
         sentences.append("No variant agrees at all three levels, so no single property explains the difference.")
+    wide = [f"`{name}`" for name in by_name if within_errors(select(records, name=name))]
+    sentences.append(
+        "Within two standard errors, which so few runs estimate poorly, stable rows that agree at all three levels on all "
+        f"test rows are: {', '.join(wide) or 'none'}."
+    )
     suite, initial, printed = (
         " / ".join(f"{ratio:.2f}" for ratio in ratios)
         for ratios in (_means(records, "exp as in the suite"), _means(records, "PyTorch's initial weights"), PRINTED)
