@@ -54,7 +54,8 @@ class Localizer(HasModel):
         What to optimise: "even" coverage for all inputs, "narrow" mean width, or a number between 0 (narrow) and
         1 (even).
     score_transform : str, default="auto"
-        Score transform, whose parameters the localizer predicts; "auto" is exp, or affine for the goal narrow.
+        Score transform, whose parameters the localizer predicts; "auto" is exp, affine for the goal
+        narrow, and for even also spline if that is better on the hold-out.
     confidence_level : float or list of floats, default=0.9
         Default confidence levels of the intervals. The goal narrow trains for levels near them; any level can be
         predicted afterwards.

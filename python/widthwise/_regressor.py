@@ -72,7 +72,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         What to optimise: "even" coverage for all inputs, "narrow" mean width, or a number between 0 (narrow) and
         1 (even).
     score_transform : str, default="auto"
-        Score transform, whose parameters the localizer predicts; "auto" is exp, or affine for the goal narrow.
+        Score transform, whose parameters the localizer predicts; "auto" is exp, affine for the goal
+        narrow, and for even also spline if that is better on the hold-out.
     confidence_level : float or list of floats, default=0.9
         Default confidence level of `predict_interval`.
     cv : int or splitter, default=5

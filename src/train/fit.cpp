@@ -53,7 +53,7 @@ void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bo
 double min_gain(std::uint64_t holdout_rows) { return 0.35 / std::sqrt(static_cast<double>(holdout_rows)); }
 
 /// Whether intervals of the distribution are narrower by more than chance and not less even. Their two sides assume
-/// equal tails, which outcomes that pile up at one end (zeros) do not have.
+/// equal tails, which outcomes that pile up at one end (zeros) may not have.
 bool is_better(const Candidate& distribution, const Candidate& scale, double gain) {
   constexpr double kErrors = 2;
   return std::log(distribution.report.mean_width) < std::log(scale.report.mean_width) - gain &&

@@ -59,7 +59,7 @@ def fitted(**options):
 
 @pytest.fixture(scope="module")
 def even():
-    return fitted(goal="even")
+    return fitted(goal="even", two_sided=False)
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def test_one_width_for_all():
     assert_exported(predictor, TEST[0], TEST[2])
 
 
-@pytest.mark.parametrize("transform", ["identity", "exp", "erc", "density", "affine", "spline"])
+@pytest.mark.parametrize("transform", ["identity", "exp", "erc", "density", "affine"])
 @pytest.mark.parametrize("score", ["squared", "log"])
 def test_scores_that_only_cpp_fits(tmp_path, score, transform):
     texts, arrays = read_file(fitted(score_transform=transform, goal=None))
@@ -311,7 +311,7 @@ def test_networks_of_every_transform_lose_nothing_that_the_library_covers(tmp_pa
 
 def test_outcomes_at_the_bounds_stay_inside(tmp_path):
     """Calibration rows whose outcome equals the bound stay inside, in the library and in the graph."""
-    texts, arrays = read_file(fitted(goal="even"))
+    texts, arrays = read_file(fitted(goal="even", two_sided=False))
     texts, arrays = with_network(texts, arrays, "localizer", 5, 1, 2)
     predictor = Predictor.load(write_file(tmp_path / "model", texts, arrays))
     X, _, f = rows(2000, 9)

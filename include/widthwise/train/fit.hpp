@@ -39,7 +39,8 @@ struct ScoreOptions {
 };
 
 /// Without a goal: Goal::by_default(), or narrow for a transform without evenness. The transform auto is exp, or affine
-/// for the goal narrow. Throws kInvalidArgument for a goal that the transform does not support.
+/// for the goal narrow; for even, fit may choose spline instead. Throws kInvalidArgument for a goal that the transform
+/// does not support.
 [[nodiscard]] ResolvedGoal resolve_goal(const std::optional<Goal>& goal, const std::string& transform,
                                         Sides sides = Sides::kOne,
                                         const std::optional<LevelWindow>& window = std::nullopt,

@@ -37,6 +37,7 @@ class Goal {
   [[nodiscard]] const std::string& to_string() const { return text_; }
   [[nodiscard]] double evenness() const { return evenness_; }
   [[nodiscard]] bool is_narrow() const { return text_ == "narrow"; }
+  [[nodiscard]] bool is_even() const { return text_ == "even"; }
 
  private:
   Goal(double evenness, std::string text) : evenness_(evenness), text_(std::move(text)) {}
@@ -58,13 +59,16 @@ inline constexpr std::size_t kFoldPerRow = 0;
 /// docs/options.md take it.
 struct FitOptions {
   std::optional<Goal> goal = std::nullopt;  ///< empty: Goal::by_default(), or narrow with a transform without evenness
-  std::string score_transform = "auto";     ///< auto: exp, or affine for the goal narrow; else a name of make_transform
+  /// auto: affine for the goal narrow, otherwise exp or, for the goal even if the hold-out chooses it, spline; else a
+  /// name of make_transform.
+  std::string score_transform = "auto";
   Score score = Score::kAbsolute;
   double gamma = TransformOptions().gamma;      ///< of the transform erc
   double epsilon = TransformOptions().epsilon;  ///< of the transform mixture
-  /// Empty: one, or for the goal narrow two if that is narrower on the hold-out by more than chance.
+  /// Empty: one, or two if that is better on the hold-out by more than chance.
   std::optional<Sides> sides = std::nullopt;
-  /// Levels to train for; empty: for the goal narrow LevelWindow::around(levels), else all alike.
+  /// Levels to train for; empty: LevelWindow::around(levels) for the goal narrow and the transform spline, else all
+  /// alike.
   std::optional<LevelWindow> level_window = std::nullopt;
   std::vector<Level> levels = {0.9};  ///< default confidence levels of the model
   Guarantee guarantee = {};           ///< of the model's intervals
