@@ -278,8 +278,11 @@ def test_two_sides_are_taken_where_errors_are_skewed(rows):
     skewed = Localizer(goal="narrow", compare=False, n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
     assert skewed.two_sided
     even = Localizer(goal="even", compare=False, n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
-    assert not even.two_sided
-    assert even.fit_report_["other"] is None
+    assert even.two_sided
+    assert even.score_transform == "spline"
+    by_default = Localizer(compare=False, n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
+    assert not by_default.two_sided
+    assert by_default.fit_report_["other"] is None
     symmetric = Localizer(goal="narrow", compare=False, n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
     assert not symmetric.two_sided
 
