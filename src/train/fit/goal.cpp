@@ -104,8 +104,8 @@ internal::Goals internal::resolve_goals(const FitOptions& options) {
   if (!options.sides && may_have_two_sides) {
     goals.two_sided = resolve_with(options, options.goal, options.score_transform, Sides::kTwo, score);
   }
-  const bool is_free = options.score_transform == "auto" && options.score == Score::kAbsolute;
-  if (is_free && chosen.goal.is_even() && options.sides != Sides::kOne) {
+  const bool is_free = options.score_transform == "auto" && options.score == Score::kAbsolute && !options.sides;
+  if (is_free && chosen.goal.is_even()) {
     goals.distribution = resolve_with(options, options.goal, "spline", Sides::kTwo);
   }
   if (options.compare) {
