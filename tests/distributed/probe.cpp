@@ -49,7 +49,9 @@ std::unique_ptr<const Objective> objective_of(const std::string& transform, Pair
   WidthOptions options;
   options.method = method;
   if (transform == "exp") options.evenness = 0.85;
-  return make_width_objective(make_transform(transform), Score::kAbsolute, options);
+  const auto phi = make_transform(transform);
+  if (phi->has_spline_inverse()) return make_distribution_objective(*phi);
+  return make_width_objective(phi, Score::kAbsolute, options);
 }
 
 void evaluate(const std::vector<std::string>& arguments) {
