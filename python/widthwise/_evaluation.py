@@ -161,7 +161,7 @@ def crps(quantiles: Any, y: Any, probabilities: Any) -> float:
     --------
     >>> from widthwise import crps
     >>> crps([[-0.67, 0.0, 0.67]], [1.0], [0.25, 0.5, 0.75])
-    0.55875
+    0.74875
     """
     outcomes = _tables.numbers(y, "y")
     bounds = _tables.floats(quantiles, "quantiles")

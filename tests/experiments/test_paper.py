@@ -274,7 +274,7 @@ def test_linear_exp_and_sigma_are_one_method():
 
 @pytest.mark.skipif(
     not (os.environ.get("WIDTHWISE_FULL") and os.environ.get("WIDTHWISE_DATA")),
-    reason="set WIDTHWISE_FULL=1, and WIDTHWISE_DATA to the folder of the data sets",
+    reason="takes minutes; set WIDTHWISE_FULL=1 with the data sets at hand",
 )
 @pytest.mark.parametrize("dataset", ["energy", "concrete"])
 def test_nets_of_the_package_have_the_recorded_sizes(dataset):
