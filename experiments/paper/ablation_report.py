@@ -22,9 +22,8 @@ from ..records import (
 from .authors import TEST_ROWS
 from .methods import PAPER_NET_ROWS
 from .printed import TABLE
-from .protocol import ALPHAS, MODEL_ROWS
+from .protocol import LEVELS, MODEL_ROWS
 
-LEVELS = [float(alpha) for alpha in ALPHAS]
 FACEBOOK = "facebook_1"
 NET_ROWS = 1000  # a quarter of those of the suite, so that all ablations together take minutes
 

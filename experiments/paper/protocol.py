@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 FitModel = Callable[[Floats, Floats], Any]  # X, y -> a model with predict
 
 ALPHAS = ("0.05", "0.1", "0.32")  # decimals, so that ranks are exact
+LEVELS = [float(alpha) for alpha in ALPHAS]  # as in the records
 NEIGHBOURS = (2, 4, 8, 16, 32)
 MODEL_ROWS = 1000
 

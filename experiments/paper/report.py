@@ -24,11 +24,9 @@ from . import figure
 from .authors import TEST_ROWS
 from .methods import MEAN, METHODS, MIXTURE_ROWS, OURS, PAPER, PAPER_NET_ROWS
 from .printed import TABLE
-from .protocol import ALPHAS
+from .protocol import LEVELS
 from .suite import DATASETS, RUNS, SYNTHETIC_METHODS
 from .synthetic import NOISE
-
-LEVELS = [float(alpha) for alpha in ALPHAS]
 
 # Larger sizes come from a net that extrapolates to extreme values for a row far from all others.
 UNSTABLE = 1000

@@ -127,13 +127,13 @@ std::vector<Interval> Holdout::intervals(const ConformalRule& rule, MatrixView p
   return intervals;
 }
 
-Unevenness Holdout::unevenness(const IntervalRows& rows) const {
+Estimate Holdout::unevenness(const IntervalRows& rows) const {
   constexpr std::size_t kBins = 10;
   const std::size_t n = rows.outcomes.size();
   if (n < 2 * kBins) return {};
   std::vector<double> widths(n);
   for (std::size_t i = 0; i < n; ++i) widths[i] = rows.upper[i] - rows.lower[i];
-  Unevenness found;
+  Estimate found;
   double variance = 0;  // of the coverage of a bin, mean over the bins
   for (const std::span<const double> key :
        {std::span<const double>(report_predictions_), std::span<const double>(widths)}) {

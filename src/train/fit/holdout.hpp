@@ -12,17 +12,13 @@
 
 namespace widthwise::internal {
 
-/// The mean square of the errors of coverage over tenths of the rows by prediction and by width, less what chance adds.
-struct Unevenness {
-  double value = 0;
-  double standard_error = 0;  ///< of rows with even coverage
-};
-
 /// A localizer trained without the hold-out, with the report of its intervals there.
 struct Candidate {
   ResolvedGoal goal;
   GoalReport report;
-  Unevenness unevenness;
+  /// The mean square of the errors of coverage over tenths of the rows by prediction and by width, less what chance
+  /// adds; the standard error is that of even coverage.
+  Estimate unevenness;
   Trained trained;
 };
 
@@ -55,7 +51,7 @@ class Holdout {
   void sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers);
   /// Calibrate on one half of the report rows and measure on the other, both ways.
   void measure(const ConformalRule& rule, MatrixView parameters, Candidate& candidate) const;
-  [[nodiscard]] Unevenness unevenness(const IntervalRows& rows) const;
+  [[nodiscard]] Estimate unevenness(const IntervalRows& rows) const;
   [[nodiscard]] std::vector<Interval> intervals(const ConformalRule& rule, MatrixView parameters) const;
 
   const LocalizerTrainer* trainer_;
