@@ -55,7 +55,8 @@ class ResidualSample {
       if (place == internal::RowSample::kNowhere) continue;
       places_.push_back(place);
       x_.insert(x_.end(), rows.x.row(i).begin(), rows.x.row(i).end());
-      if (!rows.predictions.empty()) predictions_.push_back(rows.predictions[i]);
+      const std::span<const double> predicted = rows.slice(i, 1).predictions;  // one number, or two quantiles
+      predictions_.insert(predictions_.end(), predicted.begin(), predicted.end());
       outcomes_.push_back(outcomes[i]);
     }
     std::vector<double> fitted(places_.size());
@@ -116,9 +117,7 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
     const std::uint64_t row = table.batch().first_row();
     require_finite(outcomes, table.file(), target, row, kRemoveRows);
     const ModelRows rows = table.rows();
-    if (model.needs_predictions()) {
-      require_finite(rows.predictions, table.file(), model.parts().prediction, row, kRemoveRows);
-    }
+    require_finite(rows.predictions, table.file(), model.prediction_columns(), row, kRemoveRows);
     outside.add(outcomes, row + 1);
     if (outside.any()) continue;  // only count further outcomes outside the range
     const auto keys = table.batch().keys();

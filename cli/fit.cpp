@@ -70,8 +70,8 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& column
   for (const std::string& word :
        {std::string(kVersion), engine, origin, arguments.options.to_string(), arguments.trainers.to_string(),
         std::to_string(arguments.workers.world), arguments.columns.target, arguments.columns.prediction,
-        arguments.columns.cv_prediction, arguments.columns.group, arguments.columns.weight, arguments.columns.cluster,
-        arguments.columns.time, arguments.columns.sample_weight}) {
+        arguments.columns.cv_prediction, arguments.columns.upper_prediction, arguments.columns.group,
+        arguments.columns.weight, arguments.columns.cluster, arguments.columns.time, arguments.columns.sample_weight}) {
     add(word);
   }
   for (const FitFeature& feature : columns.features) add(feature.name + (feature.categorical ? " categorical" : ""));
@@ -115,9 +115,14 @@ void check_arguments(const FitArguments& arguments) {
   const int sources = (arguments.columns.prediction.empty() ? 0 : 1) +
                       (arguments.columns.cv_prediction.empty() ? 0 : 1) + (trainers.base.empty() ? 0 : 1);
   if (sources != 1) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        "give one of --prediction COL, predictions of the deployed model on rows it has not seen; "
+        "--cv-prediction COL, cross-validated predictions; or --base trees|quantiles|knn to train a base model here");
+  }
+  if (!arguments.columns.upper_prediction.empty() && !trainers.base.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
-                "give one of --prediction COL, predictions of the deployed model on rows it has not seen; "
-                "--cv-prediction COL, cross-validated predictions; or --base trees|knn to train a base model here");
+                "--upper-prediction: the base model that is trained here predicts the rows; leave it out");
   }
   if (!arguments.columns.cv_prediction.empty() && arguments.calibration_size_given) {
     throw Error(ErrorCode::kInvalidArgument,
@@ -179,6 +184,7 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
           .row_numbers = data.row_numbers,
           .categories = data.categories,
           .cv_predictions = cross_validated ? data.predictions : std::span<const double>(),
+          .upper_prediction = arguments.columns.upper_prediction,
           .groups = data.groups,
           .labels = &data.labels,
           .group = arguments.columns.group,
@@ -274,6 +280,9 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
   add("--cv-prediction", columns.cv_prediction,
       "column of cross-validated predictions; they only train, and intervals are infinite until 'widthwise calibrate' "
       "adds rows predicted by the deployed model in the same column");
+  add("--upper-prediction", columns.upper_prediction,
+      "column of upper quantiles, such as those for 95%, if --prediction or --cv-prediction names the column of lower "
+      "ones: intervals are learnt around the centre of both");
   add("--group", columns.group,
       "column of group labels: text, integers or booleans; each group is calibrated separately (Mondrian), so coverage "
       "holds in every group. The column is also a feature, unless excluded");

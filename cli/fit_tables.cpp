@@ -112,7 +112,7 @@ void select(TableReader& reader, const FitColumnChoice& choice, const std::vecto
     if (features[j].categorical) selected.back().collected = &data.categories[j];
   }
   selected.push_back({.name = choice.target});
-  if (!choice.prediction_column().empty()) selected.push_back({.name = choice.prediction_column()});
+  for (const std::string& name : choice.prediction_columns()) selected.push_back({.name = name});
   if (!choice.weight.empty()) selected.push_back({.name = choice.weight});
   if (!choice.sample_weight.empty()) selected.push_back({.name = choice.sample_weight});
   if (!choice.group.empty()) selected.push_back(labels.groups.select(choice.group));
@@ -128,7 +128,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
                 ProgressBar& bar, FitData& data) {
   LabelColumns labels(data);
   const auto reader = open_table(piece.table, choice.reading.read_options({.row_groups = piece.row_groups}));
-  const std::string& predictions_in = choice.prediction_column();
+  const std::vector<std::string> predictions_in = choice.prediction_columns();
   select(*reader, choice, features, piece.table, data, labels);
   if (const auto rows = reader->rows()) {
     data.x.reserve(data.x.size() + static_cast<std::size_t>(*rows) * features.size());
@@ -147,7 +147,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
       data.x.insert(data.x.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(features.size()));
       std::size_t place = features.size();  // in the order of `select`
       data.y.push_back(row[place++]);
-      if (!predictions_in.empty()) data.predictions.push_back(row[place++]);
+      for (std::size_t k = 0; k < predictions_in.size(); ++k) data.predictions.push_back(row[place++]);
       if (!choice.weight.empty()) data.weights.push_back(row[place++]);
       if (!choice.sample_weight.empty()) data.sample_weights.push_back(row[place++]);
       data.row_numbers.push_back(first_number + batch.first_row() + i);
@@ -156,10 +156,8 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
     require_finite(std::span(data.y).subspan(before), piece.table, choice.target, batch.first_row(),
                    "remove the rows without an outcome");
     outside.add(std::span(data.y).subspan(before), batch.first_row() + 1);
-    if (!predictions_in.empty()) {
-      require_finite(std::span(data.predictions).subspan(before), piece.table, predictions_in, batch.first_row(),
-                     "remove the rows without a prediction");
-    }
+    require_finite(std::span(data.predictions).subspan(before * predictions_in.size()), piece.table, predictions_in,
+                   batch.first_row(), "remove the rows without a prediction");
     if (!choice.sample_weight.empty()) {
       require_finite(std::span(data.sample_weights).subspan(before), piece.table, choice.sample_weight,
                      batch.first_row(), "remove the rows without a sample weight");
@@ -177,24 +175,37 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
   throw internal::make_error(ErrorCode::kInvalidArgument, "{}: {}", choice.tables.front(), why);
 }
 
+/// Check the columns of predictions.
+void check_predictions(const FitColumnChoice& choice) {
+  const char* const option = choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction";
+  if (choice.prediction_column() == choice.target) {
+    refuse_columns(choice, fmt::format("{} and --target name the same column", option));
+  }
+  if (choice.upper_prediction.empty()) return;
+  if (choice.upper_prediction == choice.target) {
+    refuse_columns(choice, "--upper-prediction and --target name the same column");
+  }
+  if (choice.upper_prediction == choice.prediction_column()) {
+    refuse_columns(choice, fmt::format("{} and --upper-prediction name the same column", option));
+  }
+}
+
 /// Check the columns of outcomes and predictions.
 void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
-  const std::string& prediction = choice.prediction_column();
+  const std::vector<std::string> predictions = choice.prediction_columns();
   std::vector<std::string> named = {choice.target};
-  if (!prediction.empty()) named.push_back(prediction);
+  named.insert(named.end(), predictions.begin(), predictions.end());
   if (!choice.group.empty()) named.push_back(choice.group);
   if (!choice.weight.empty()) named.push_back(choice.weight);
   if (!choice.cluster.empty()) named.push_back(choice.cluster);
   if (!choice.time.empty()) named.push_back(choice.time);
   if (!choice.sample_weight.empty()) named.push_back(choice.sample_weight);
   require_columns(reader, choice.tables.front(), named, ErrorCode::kInvalidArgument);
-  if (prediction == choice.target) {
-    refuse_columns(choice, std::string(choice.cv_prediction.empty() ? "--prediction" : "--cv-prediction") +
-                               " and --target name the same column");
-  }
+  check_predictions(choice);
   for (const auto& [option, column] :
        {std::pair("--weight", &choice.weight), std::pair("--sample-weight", &choice.sample_weight)}) {
-    if (column->empty() || (*column != choice.target && *column != prediction)) continue;
+    if (column->empty()) continue;
+    if (*column != choice.target && std::ranges::find(predictions, *column) == predictions.end()) continue;
     refuse_columns(choice, fmt::format("{} names the column of outcomes or predictions", option));
   }
   if (choice.group == choice.target) refuse_columns(choice, "--group and --target name the same column");
@@ -210,11 +221,12 @@ ColumnKind kind_of(const TableReader& reader, const std::string& column) {
 FitColumns named_columns(const FitColumnChoice& choice, const TableReader& reader,
                          std::span<const std::string> categorical) {
   FitColumns chosen;
+  const std::vector<std::string> predictions = choice.prediction_columns();
   for (const std::string& name : parse_columns(reader, choice.tables.front(), choice.features)) {
     if (name == choice.target) {
       refuse_columns(choice, fmt::format("the target '{}' cannot be a feature; remove it from --features", name));
     }
-    if (name == choice.prediction_column()) {
+    if (std::ranges::find(predictions, name) != predictions.end()) {
       refuse_columns(choice, fmt::format("the prediction '{}' is always a feature; remove it from --features", name));
     }
     const bool asked = std::ranges::find(categorical, name) != categorical.end();
@@ -254,8 +266,8 @@ FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
                        std::span<const std::string> categorical) {
   const std::vector<std::string> unwanted = parse_columns(reader, choice.tables.front(), choice.exclude);
   std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
-  excluded.insert(
-      {choice.target, choice.prediction_column(), choice.weight, choice.sample_weight, choice.cluster, choice.time});
+  excluded.insert({choice.target, choice.weight, choice.sample_weight, choice.cluster, choice.time});
+  for (const std::string& name : choice.prediction_columns()) excluded.insert(name);
   FitColumns chosen;
   for (const ColumnInfo& column : reader.columns()) {
     const std::string& name = column.name;
@@ -313,6 +325,14 @@ void keep_columns(FitColumns& columns, FitData& data, const std::vector<bool>& k
 }
 
 }  // namespace
+
+std::vector<std::string> FitColumnChoice::prediction_columns() const {
+  std::vector<std::string> columns;
+  for (const std::string* column : {&prediction_column(), &upper_prediction}) {
+    if (!column->empty()) columns.push_back(*column);
+  }
+  return columns;
+}
 
 void agree_on_categories(FitColumns& columns, FitData& data, const std::string& table,
                          const Communicator* communicator) {

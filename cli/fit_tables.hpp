@@ -21,6 +21,7 @@ struct FitColumnChoice {
   std::string target;
   std::string prediction;
   std::string cv_prediction;
+  std::string upper_prediction;  ///< of upper quantiles; the other column is then of lower ones
   std::string group;
   std::string weight;
   std::string cluster;
@@ -37,6 +38,8 @@ struct FitColumnChoice {
   [[nodiscard]] const std::string& prediction_column() const {
     return cv_prediction.empty() ? prediction : cv_prediction;
   }
+  /// The columns of predictions: none, one, or two of quantiles.
+  [[nodiscard]] std::vector<std::string> prediction_columns() const;
 };
 
 /// The share of the rows that this worker reads.
@@ -72,7 +75,7 @@ struct FitData {
   std::vector<double> x;           ///< categories as the numbers of their labels
   std::vector<Labels> categories;  ///< of the features; none of a number
   std::vector<double> y;
-  std::vector<double> predictions;   ///< of either kind
+  std::vector<double> predictions;   ///< of either kind; row by row if there are two columns
   std::vector<std::int64_t> groups;  ///< empty without a column of groups
   GroupLabels labels;
   std::vector<double> weights;         ///< likelihood ratios; empty without a column of them

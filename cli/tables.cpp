@@ -123,10 +123,16 @@ void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& 
 
 void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,
                     std::uint64_t first_row, const std::string& advice) {
+  require_finite(values, file, std::vector{column}, first_row, advice);
+}
+
+void require_finite(std::span<const double> values, const std::filesystem::path& file,
+                    const std::vector<std::string>& columns, std::uint64_t first_row, const std::string& advice) {
   const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
   if (bad == values.end()) return;
-  const auto row = first_row + static_cast<std::uint64_t>(bad - values.begin());
-  throw internal::make_error(ErrorCode::kBadData, "{}: row {}: '{}' is {}; {}", file.string(), row + 1, column,
+  const auto place = static_cast<std::size_t>(bad - values.begin());
+  throw internal::make_error(ErrorCode::kBadData, "{}: row {}: '{}' is {}; {}", file.string(),
+                             first_row + place / columns.size() + 1, columns[place % columns.size()],
                              std::isnan(*bad) ? "missing" : "infinite", advice);
 }
 

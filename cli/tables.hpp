@@ -66,6 +66,9 @@ void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& 
 /// Throw kBadData with the file and the row if a value is not finite. first_row is the row of values[0], from 0.
 void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,
                     std::uint64_t first_row, const std::string& advice);
+/// Likewise for several columns, row by row.
+void require_finite(std::span<const double> values, const std::filesystem::path& file,
+                    const std::vector<std::string>& columns, std::uint64_t first_row, const std::string& advice);
 
 /// Throw kBadData with the file and the row if a likelihood ratio is not positive and finite.
 void require_weights(std::span<const double> weights, const std::filesystem::path& file, const std::string& column,

@@ -12,6 +12,7 @@
 
 #include "message.hpp"
 #include "model/folds.hpp"
+#include "model/quantile_pairs.hpp"
 #include "observed_rows.hpp"
 #include "outcomes_outside.hpp"
 #include "printable.hpp"
@@ -71,14 +72,28 @@ void check_names(const ModelParts& parts) {
                ? "the model has no base model; expected the name of a prediction column"
                : "the model has a base model, so it reads no prediction column; found the name " + parts.prediction);
   }
+  if (parts.upper_prediction.empty()) return;
+  if (parts.prediction.empty() || !parts.folds.empty() || parts.upper_prediction == parts.prediction) {
+    refuse(
+        ErrorCode::kInvalidArgument,
+        fmt::format("the column of upper quantiles '{}' needs another column of lower quantiles, and split calibration",
+                    internal::printable(parts.upper_prediction)));
+  }
+}
+
+/// Numbers that predict one row: f(x), or two quantiles.
+std::size_t predicted_numbers(const ModelParts& parts) {
+  if (parts.base != nullptr) return parts.base->outputs();
+  return parts.upper_prediction.empty() ? 1 : 2;
 }
 
 void check_functions(const ModelParts& parts) {
   const std::size_t features = parts.features.size();
   if (parts.base != nullptr) {
     expect_count("inputs of the base model, one per feature", parts.base->inputs(), features);
-    expect_count("output of the base model", parts.base->outputs(), 1);
+    if (parts.base->outputs() != 2) expect_count("output of the base model", parts.base->outputs(), 1);
   }
+  const std::size_t predicted = predicted_numbers(parts);
   const std::size_t parameters = parts.rule.parameter_count();
   if ((parts.localizer == nullptr) != (parameters == 0)) {
     refuse(ErrorCode::kInvalidArgument,
@@ -86,7 +101,8 @@ void check_functions(const ModelParts& parts) {
                            : fmt::format("the rule has {} parameters; expected a localizer", parameters));
   }
   if (parts.localizer != nullptr) {
-    expect_count("inputs of the localizer, the features and the prediction", parts.localizer->inputs(), features + 1);
+    expect_count("inputs of the localizer, the features and the prediction", parts.localizer->inputs(),
+                 features + predicted);
     expect_count("outputs of the localizer, the parameters of the rule", parts.localizer->outputs(), parameters);
   }
 }
@@ -308,8 +324,13 @@ std::uint64_t Model::calibration_rows() const {
   return folds_ == nullptr ? parts_.calibration.units() : folds_->all_rows();
 }
 
+bool Model::predicts_quantiles() const {
+  return predicted_numbers(cross_calibrated() ? parts_.folds.front()->parts() : parts_) == 2;
+}
+
 std::size_t Model::prediction_count() const {
   if (!needs_predictions()) return 0;
+  if (!parts_.upper_prediction.empty()) return 2;
   const bool shared = folds_ == nullptr || parts_.folds.front()->parts().prediction == parts_.prediction;
   return shared ? 1 : parts_.folds.size();
 }
@@ -317,6 +338,7 @@ std::size_t Model::prediction_count() const {
 std::vector<std::string> Model::prediction_columns() const {
   const std::size_t count = prediction_count();
   if (count == 1) return {parts_.prediction};
+  if (!parts_.upper_prediction.empty()) return {parts_.prediction, parts_.upper_prediction};
   std::vector<std::string> columns;
   for (std::size_t k = 0; k < count; ++k) columns.push_back(parts_.folds[k]->parts().prediction);
   return columns;
@@ -378,9 +400,10 @@ void Model::check(const ModelRows& rows) const {
   const std::size_t n = rows.x.rows();
   expect_count("columns of x, one per feature", rows.x.columns(), parts_.features.size());
   const std::size_t columns = prediction_count();
-  expect_count(columns > 1    ? "predictions, one per row and fold"
-               : columns == 1 ? "predictions, one per row"
-                              : "predictions, because the model has a base model",
+  expect_count(columns == 0                       ? "predictions, because the model has a base model"
+               : columns == 1                     ? "predictions, one per row"
+               : !parts_.upper_prediction.empty() ? "predictions, a lower and an upper one per row"
+                                                  : "predictions, one per row and fold",
                rows.predictions.size(), columns * n);
   if (!rows.groups.empty()) expect_count("groups, one per row", rows.groups.size(), n);
   if (!rows.clusters.empty()) expect_count("clusters, one per row", rows.clusters.size(), n);
@@ -418,10 +441,13 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
   check(rows);
   const std::size_t n = rows.x.rows();
   const std::size_t features = parts_.features.size();
-  const std::size_t wide_columns = features + 1;
+  const std::size_t predicted = predicted_numbers(parts_);
+  const std::size_t wide_columns = features + predicted;
   const std::size_t columns = parts_.rule.parameter_count();
   const std::size_t block = std::min(n, std::clamp<std::size_t>(kBlockNumbers / wide_columns, 16, internal::kBlock));
-  std::vector<double> own(needs_predictions() ? 0 : block);
+  std::vector<double> own(needs_predictions() ? 0 : block * predicted);
+  std::vector<double> centres(predicted == 2 ? block : 0);
+  std::vector<double> halves(centres.size());
   std::vector<double> scaled(block);
   std::vector<double> wide(columns == 0 ? 0 : block * wide_columns);
   std::vector<double> parameters(block * columns);
@@ -431,16 +457,21 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
     const MatrixView x = rows.x.slice(first, count);
     std::span<const double> f;
     if (needs_predictions()) {
-      f = rows.predictions.subspan(first, count);
+      f = rows.predictions.subspan(first * predicted, count * predicted);
     } else {
-      parts_.base->evaluate(x, {own.data(), count, 1});
-      f = {own.data(), count};
+      parts_.base->evaluate(x, {own.data(), count, predicted});
+      f = {own.data(), count * predicted};
+    }
+    if (predicted == 2) {
+      internal::split_pairs(f, centres, halves);
+      f = {centres.data(), count};
     }
     for (std::size_t i = 0; i < count; ++i) scaled[i] = in_units(f[i], parts_.unit);
     if (columns != 0) {
       for (std::size_t i = 0; i < count; ++i) {
         std::ranges::copy(x.row(i), wide.data() + i * wide_columns);
-        wide[i * wide_columns + features] = f[i];
+        if (predicted == 2) wide[i * wide_columns + features] = halves[i];
+        wide[(i + 1) * wide_columns - 1] = f[i];
       }
       parts_.localizer->evaluate({wide.data(), count, wide_columns}, {parameters.data(), count, columns});
     }
@@ -457,6 +488,11 @@ void Model::predictions(const ModelRows& rows, std::span<double> out) const {
   expect_count("output predictions, one per row", out.size(), rows.x.rows());
   if (cross_calibrated()) {
     folds_->predictions(rows, out);
+  } else if (predicts_quantiles()) {
+    std::vector<double> own(needs_predictions() ? 0 : 2 * out.size());
+    if (!needs_predictions()) parts_.base->evaluate(rows.x, {own.data(), out.size(), 2});
+    std::vector<double> halves(out.size());
+    internal::split_pairs(needs_predictions() ? rows.predictions : own, out, halves);
   } else if (needs_predictions()) {
     std::ranges::copy(rows.predictions, out.begin());
   } else {
@@ -580,7 +616,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   online.observe(batch, observed.scores, observed.covered);
 }
 
-Interval Model::interval(std::span<const double> x, const Level& level, std::optional<double> prediction,
+Interval Model::interval(std::span<const double> x, const Level& level, const std::optional<RowPrediction>& prediction,
                          std::optional<std::int64_t> group, std::optional<double> weight) const {
   const std::size_t features = parts_.features.size();
   expect_count("numbers in x, one per feature", x.size(), features);
@@ -589,28 +625,39 @@ Interval Model::interval(std::span<const double> x, const Level& level, std::opt
                                             ? "the model has no base model; pass the prediction of the row"
                                             : "the model has a base model; do not pass a prediction");
   }
+  if (prediction && prediction->upper.has_value() == parts_.upper_prediction.empty()) {
+    refuse(ErrorCode::kInvalidArgument, prediction->upper ? "the model reads one prediction; pass one number"
+                                                          : "the model reads a lower and an upper quantile; pass both");
+  }
   if (weight.has_value() != needs_weights()) {
     refuse(ErrorCode::kInvalidArgument, needs_weights() ? "the model has weights; pass the likelihood ratio of the row"
                                                         : "the model has no column of weights; do not pass a weight");
   }
-  double f = prediction.value_or(kNaN);
+  const std::size_t predicted = predicted_numbers(parts_);
+  std::array<double, 2> numbers{kNaN, kNaN};
+  if (prediction) numbers = {prediction->lower, prediction->upper.value_or(kNaN)};
+  double f = numbers[0];
   if (cross_calibrated()) {
     ModelRows row{.x = {x.data(), 1, features}};
-    if (prediction) row.predictions = {&*prediction, 1};
+    if (prediction) row.predictions = {numbers.data(), 1};
     if (group) refuse_folds("groups");
     Interval interval;
     intervals(row, {&level, 1}, {&f, 1}, {&interval.lower, 1, 1}, {&interval.upper, 1, 1});
     return interval;
   }
-  if (!needs_predictions()) parts_.base->evaluate({x.data(), 1, features}, {&f, 1, 1});
+  if (!needs_predictions()) parts_.base->evaluate({x.data(), 1, features}, {numbers.data(), 1, predicted});
+  f = numbers[0];
+  double half = kNaN;
+  if (predicted == 2) internal::split_pairs(numbers, {&f, 1}, {&half, 1});
 
   const std::size_t columns = parts_.rule.parameter_count();
   const internal::Scratch<double, kStackParameters> parameters(columns);
   if (columns != 0) {
-    const internal::Scratch<double, kStackFeatures + 1> wide(features + 1);
+    const internal::Scratch<double, kStackFeatures + 2> wide(features + predicted);
     std::ranges::copy(x, wide.data());
-    wide[features] = f;
-    parts_.localizer->evaluate({wide.data(), 1, features + 1}, {parameters.data(), 1, columns});
+    if (predicted == 2) wide[features] = half;
+    wide[features + predicted - 1] = f;
+    parts_.localizer->evaluate({wide.data(), 1, features + predicted}, {parameters.data(), 1, columns});
   }
   if (parts_.shift != nullptr) {
     double log_weight = 0;

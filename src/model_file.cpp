@@ -35,8 +35,10 @@
 // "weight", the column of likelihood ratios, or the function "shift" that gives their logarithms. "calibration" may
 // have clusters, and it has weights only if "weight" or "shift" is there.
 // A cross-calibrated model has the text "folds", the number of fold models, and an array "fold.<k>" of each, a complete
-// model file without folds. All models are written in this format; before
-// format 4, versions wrote the oldest format that could hold the model.
+// model file without folds.
+// Format 7 is format 6 with the text "upper_prediction", the column of upper quantiles, which may be absent, and with
+// base models of two outputs. All models are written in this format; before format 4, versions wrote the oldest format
+// that could hold the model.
 namespace widthwise {
 namespace {
 
@@ -53,6 +55,7 @@ constexpr int kFormatWithGroups = 5;
 constexpr int kFormatWithWeights = 6;
 constexpr int kFormatWithClusters = 6;
 constexpr int kFormatWithFolds = 6;
+constexpr int kFormatWithQuantiles = 7;
 constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
@@ -119,6 +122,7 @@ void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
   }
   writer.put_text("target", parts.target);
   writer.put_text("prediction", parts.prediction);
+  if (!parts.upper_prediction.empty()) writer.put_text("upper_prediction", parts.upper_prediction);
   internal::put_function(writer, "base", parts.base.get());
   internal::put_function(writer, "localizer", parts.localizer.get());
   writer.put_text("unit", text_of(parts.unit));
@@ -222,6 +226,11 @@ Model read_model(std::span<const std::byte> bytes) {
   if (format >= kFormatWithCategories) parts.categories = take_categories(reader, parts.features.size());
   parts.target = reader.take_text("target");
   parts.prediction = reader.take_text("prediction");
+  if (format >= kFormatWithQuantiles) {
+    if (auto text = reader.take_text_if_any("upper_prediction")) {
+      parts.upper_prediction = nonempty(std::move(*text), "upper_prediction");
+    }
+  }
   parts.base = internal::take_function(reader, "base");
   parts.localizer = internal::take_function(reader, "localizer");
   parts.unit = number_of(reader.take_text("unit"), "unit");

@@ -314,6 +314,17 @@ Model golden_weighted_model() {
   return examples::calibrated(Model(parts), examples::Table(60, 3, 33));
 }
 
+/// The model of golden/model-7.safetensors: predictions are two columns of quantiles.
+Model golden_quantile_model() {
+  ModelParts parts = golden_model().parts();
+  parts.base = nullptr;
+  parts.localizer = examples::trees(5, 2, 6, 2, 39);
+  parts.prediction = "q05";
+  parts.upper_prediction = "größtes";
+  parts.calibration = Calibration();
+  return examples::calibrated(Model(parts), examples::Table(60, 3, 33));
+}
+
 /// The model of format 1 with a column of weights.
 Model golden_model_with_weight_column() {
   ModelParts parts = golden_model().parts();
@@ -384,6 +395,8 @@ TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat5) { save(golden_categorical_
 
 TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat6) { save(golden_weighted_model(), golden_file(6)); }
 TEST(ModelFile, DISABLED_WriteTheGoldenFileWithFolds) { save(golden_cross_model(), golden_file_with_folds()); }
+
+TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat7) { save(golden_quantile_model(), golden_file(7)); }
 
 /// Load the golden file of a format; expect it to be small and to be written unchanged except for the format.
 Model golden_model_as_written(int format) {
@@ -592,6 +605,29 @@ TEST(ModelFile, AColumnOfWeightsIsKept) {
   EXPECT_EQ(model.parts().weight, "gewicht");
   EXPECT_EQ(serialise(model), serialise(golden_model_with_weight_column()));
   EXPECT_NE(score_fingerprint(model), score_fingerprint(golden_model()));
+}
+
+TEST(ModelFile, TheGoldenFileOfFormat7IsReadForEver) {
+  const Model model = golden_model_as_written(7);
+  EXPECT_EQ(model.prediction_columns(), (std::vector<std::string>{"q05", "größtes"}));
+  const std::vector<double> x = {-1.5, 0.3, 0.2};
+  const RowPrediction quantiles(-1, 2);
+  EXPECT_EQ(model.interval(x, 0.9, quantiles).lower, golden_quantile_model().interval(x, 0.9, quantiles).lower);
+  EXPECT_NE(score_fingerprint(model), score_fingerprint(golden_model()));
+}
+
+TEST(ModelFile, NothingInTheColumnsOfQuantilesIsTrusted) {
+  const std::vector<std::byte> bytes = serialise(golden_quantile_model());
+  const auto refused = [&](const char* why, const auto& spoil) {
+    Pieces pieces(bytes);
+    spoil(pieces);
+    EXPECT_NE(refusal_of(pieces.together()), "") << why;
+  };
+  refused("no name", [](Pieces& p) { p.text("upper_prediction") = ""; });
+  refused("the same name", [](Pieces& p) { p.text("upper_prediction") = "q05"; });
+  refused("no lower quantile", [](Pieces& p) { p.text("prediction") = ""; });
+  refused("one quantile", [](Pieces& p) { p.header["__metadata__"].erase("upper_prediction"); });
+  refused("an earlier format", [](Pieces& p) { p.set_format(6); });
 }
 
 TEST(ModelFile, NothingInTheFieldsOfWeightsIsTrusted) {

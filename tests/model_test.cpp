@@ -384,7 +384,16 @@ TEST(Model, PartsThatDoNotFitAreRefused) {
   const ErrorCode shape = ErrorCode::kShapeMismatch;
   const ErrorCode invalid = ErrorCode::kInvalidArgument;
   expect_refusal("base inputs", shape, [](P& p) { p.base = examples::trees(2, 1, 1, 1, 1); });
-  expect_refusal("base outputs", shape, [](P& p) { p.base = examples::trees(3, 2, 1, 1, 1); });
+  expect_refusal("base outputs", shape, [](P& p) { p.base = examples::trees(3, 3, 1, 1, 1); });
+  expect_refusal("quantiles that the localizer does not read", shape,
+                 [](P& p) { p.base = examples::trees(3, 2, 1, 1, 1); });
+  expect_refusal("upper quantiles beside a base model", invalid, [](P& p) { p.upper_prediction = "f"; });
+  expect_refusal("one column of two quantiles", invalid, [](P& p) {
+    p.base = nullptr;
+    p.localizer = examples::trees(5, 2, 1, 1, 1);
+    p.prediction = "f";
+    p.upper_prediction = "f";
+  });
   expect_refusal("localizer inputs", shape, [](P& p) { p.localizer = examples::trees(3, 2, 1, 1, 1); });
   expect_refusal("localizer outputs", shape, [](P& p) { p.localizer = examples::trees(4, 1, 1, 1, 1); });
   expect_refusal("two sides", shape,
@@ -418,6 +427,55 @@ TEST(Model, PartsThatDoNotFitAreRefused) {
     p.calibration.add(0, {.score = 1});
     p.calibration.add(0, {.score = 1});
   });
+}
+
+/// A model that reads two quantiles, and one that predicts them.
+TEST(Model, PredictsFromTheCentreOfTwoQuantiles) {
+  const examples::Table table(70, 3, 21);
+  ModelParts parts = tree_parts(3);
+  parts.base = examples::trees(3, 2, 6, 3, 1);
+  parts.localizer = examples::trees(5, 2, 8, 3, 2);
+  const Model own = examples::calibrated(Model(parts), table);
+  const std::size_t n = table.rows();
+  std::vector<double> pairs(2 * n);
+  parts.base->evaluate(table.matrix(), {pairs.data(), n, 2});
+  parts.base = nullptr;
+  parts.prediction = "q05";
+  parts.upper_prediction = "q95";
+  parts.calibration = own.parts().calibration;
+  const Model reading(parts);
+
+  EXPECT_TRUE(own.predicts_quantiles());
+  EXPECT_TRUE(reading.predicts_quantiles());
+  EXPECT_EQ(reading.prediction_columns(), (std::vector<std::string>{"q05", "q95"}));
+  const ModelRows rows{.x = table.matrix(), .predictions = pairs};
+  const examples::Answers expected = examples::answers(own, {.x = table.matrix()}, {0.8, 0.9});
+  EXPECT_EQ(examples::answers(reading, rows, {0.8, 0.9}), expected);
+  std::vector<double> centres(n);
+  reading.predictions(rows, centres);
+  EXPECT_EQ(centres, expected.predictions);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double lower = pairs[2 * i];
+    const double upper = pairs[2 * i + 1];
+    EXPECT_DOUBLE_EQ(centres[i], (lower + upper) / 2);
+    // As a row with one prediction, half the distance of the quantiles and the centre as the last inputs.
+    const double wide[] = {table.x[3 * i], table.x[3 * i + 1], table.x[3 * i + 2], std::abs(upper - lower) / 2,
+                           centres[i]};
+    double parameters[2];
+    parts.localizer->evaluate({wide, 1, 5}, {parameters, 1, 2});
+    double found[2];
+    reading.parameters(rows.slice(i, 1), {found, 1, 2});
+    EXPECT_EQ(found[0], parameters[0]);
+    EXPECT_EQ(found[1], parameters[1]);
+    const Interval one = reading.interval(table.matrix().row(i), 0.9, RowPrediction(lower, upper));
+    EXPECT_EQ(one.lower, own.interval(table.matrix().row(i), 0.9).lower);
+    EXPECT_EQ(one.lower, expected.lower[2 * i + 1]);
+    EXPECT_EQ(one.upper, expected.upper[2 * i + 1]);
+  }
+  expect_error(ErrorCode::kInvalidArgument, "a lower and an upper quantile; pass both",
+               [&] { (void)reading.interval(table.matrix().row(0), 0.9, 1.5); });
+  expect_error(ErrorCode::kShapeMismatch, "a lower and an upper one per row",
+               [&] { reading.predictions({.x = table.matrix(), .predictions = centres}, centres); });
 }
 
 TEST(Model, OneRowTakesNoAllocation) {

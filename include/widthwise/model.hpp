@@ -46,17 +46,21 @@ inline constexpr std::size_t kMaxFolds = 100'000;
 /// was fitted without the rows of its fold and is calibrated with these rows. The model itself then has no base model,
 /// localizer or calibration; its rule is that of the first fold, for information.
 struct ModelParts {
-  std::vector<std::string> features = {};             ///< names of the columns of x, in order; unique, not empty
-  std::vector<Labels> categories = {};                ///< of each feature, none of a number; or empty: all are numbers
-  std::string target = {};                            ///< name of the column of outcomes; may be empty
-  std::string prediction = {};                        ///< name of the column of f(x); empty if `base` predicts
-  std::string group = {};                             ///< name of the column of group labels; may be empty
-  std::string cluster = {};                           ///< name of the column of cluster labels; may be empty
-  std::uint64_t pool_groups = 0;                      ///< groups with fewer calibration rows are pooled; 0: none
-  std::string weight = {};                            ///< name of the column of likelihood ratios; may be empty
-  std::shared_ptr<const RowFunction> shift = {};      ///< x -> log of the likelihood ratio; null if it is not learnt
-  std::shared_ptr<const RowFunction> base = {};       ///< x -> f(x), or null if predictions are given with the rows
-  std::shared_ptr<const RowFunction> localizer = {};  ///< (x, f(x)) -> parameters, or null if the rule has none
+  std::vector<std::string> features = {};  ///< names of the columns of x, in order; unique, not empty
+  std::vector<Labels> categories = {};     ///< of each feature, none of a number; or empty: all are numbers
+  std::string target = {};                 ///< name of the column of outcomes; may be empty
+  std::string prediction = {};             ///< name of the column of f(x); empty if `base` predicts
+  /// Name of the column of upper quantiles, if `prediction` is that of lower quantiles; else empty. f(x) is then the
+  /// centre of both, as it is for a base model with two outputs.
+  std::string upper_prediction = {};
+  std::string group = {};                         ///< name of the column of group labels; may be empty
+  std::string cluster = {};                       ///< name of the column of cluster labels; may be empty
+  std::uint64_t pool_groups = 0;                  ///< groups with fewer calibration rows are pooled; 0: none
+  std::string weight = {};                        ///< name of the column of likelihood ratios; may be empty
+  std::shared_ptr<const RowFunction> shift = {};  ///< x -> log of the likelihood ratio; null if it is not learnt
+  std::shared_ptr<const RowFunction> base = {};   ///< x -> f(x) or two quantiles, or null if predictions are given
+  /// (x, f(x)) -> parameters; with two quantiles, (x, half their distance, f(x)); null if the rule has none.
+  std::shared_ptr<const RowFunction> localizer = {};
   ConformalRule rule;
   double unit = 1;                    ///< divisor of y and f(x) before the rule is applied; a power of two
   OutcomeRange outcome_range = {};    ///< known range of y; intervals are clipped to it
@@ -75,7 +79,8 @@ struct ModelParts {
 /// n rows for a model.
 struct ModelRows {
   MatrixView x;  ///< n x features; NaN is a missing value. A category is the number of its label, NaN if it has none
-  /// n if the model has no base model, else empty; n x folds, row by row, if every fold has a prediction column.
+  /// n if the model has no base model, else empty; row by row, n x 2 of lower and upper quantiles, or n x folds if
+  /// every fold has a prediction column.
   std::span<const double> predictions = {};
   std::span<const std::int64_t> groups = {};    ///< n numbers of groups, or empty if the calibration has no groups
   const GroupLabels* labels = nullptr;          ///< labels of groups, for calibrate; null if all are integers
@@ -84,6 +89,15 @@ struct ModelRows {
 
   /// A range of consecutive rows.
   [[nodiscard]] ModelRows slice(std::size_t first, std::size_t count) const;
+};
+
+/// The prediction of one row: f(x), or a lower and an upper quantile.
+struct RowPrediction {
+  RowPrediction(double f) : lower(f) {}  // NOLINT(google-explicit-constructor): most predictions are one number
+  RowPrediction(double lower_quantile, double upper_quantile) : lower(lower_quantile), upper(upper_quantile) {}
+
+  double lower;
+  std::optional<double> upper = {};
 };
 
 /// A complete model: base model, localizer, rule and calibration. Predicts any number of rows in constant memory.
@@ -114,7 +128,10 @@ class Model {
   /// Number of scores of the calibration, see Calibration::units, or of those of all folds.
   [[nodiscard]] std::uint64_t calibration_rows() const;
 
-  /// The columns of predictions that rows need: none with a base model, else one, or one per fold.
+  /// Whether f(x) is the centre of a lower and an upper quantile.
+  [[nodiscard]] bool predicts_quantiles() const;
+
+  /// The columns of predictions that rows need: none with a base model, else one, two of quantiles, or one per fold.
   [[nodiscard]] std::vector<std::string> prediction_columns() const;
 
   /// The categories of a feature; none if it is a number.
@@ -189,7 +206,7 @@ class Model {
   /// so are the number of its group for models with groups, and its weight for models that need weights. No allocation
   /// up to 512 features.
   [[nodiscard]] Interval interval(std::span<const double> x, const Level& level,
-                                  std::optional<double> prediction = std::nullopt,
+                                  const std::optional<RowPrediction>& prediction = std::nullopt,
                                   std::optional<std::int64_t> group = std::nullopt,
                                   std::optional<double> weight = std::nullopt) const;
 

@@ -31,6 +31,7 @@ ProgressCallback progress_of(const nb::object& callback) {
 struct FitColumns {
   std::string target;
   std::string prediction;
+  std::string upper_prediction;
   std::uint64_t first_row = 0;
   std::uint64_t calibrated_later = 0;                     ///< rows that the caller adds to the calibration set
   std::vector<std::vector<std::string>> categories = {};  ///< of the columns, none of numbers; or none at all
@@ -78,6 +79,7 @@ std::tuple<Model, std::string, std::string> fit_table(
                 .first_row = columns.first_row,
                 .categories = {columns.categories.begin(), columns.categories.end()},
                 .cv_predictions = span_of(cv_predictions),
+                .upper_prediction = columns.upper_prediction,
                 .groups = span_of(groups),
                 .labels = labels,
                 .group = columns.group,
@@ -170,10 +172,11 @@ void bind_fit(nb::module_& module) {
   register_xgboost();
   register_python_nets();
   nb::class_<FitColumns>(module, "FitColumns")
-      .def(nb::init<std::string, std::string, std::uint64_t, std::uint64_t, std::vector<std::vector<std::string>>,
-                    std::string, std::string, std::string, std::string>(),
-           nb::kw_only(), nb::arg("target"), nb::arg("prediction"), nb::arg("first_row"), nb::arg("calibrated_later"),
-           nb::arg("categories"), nb::arg("group"), nb::arg("weight"), nb::arg("cluster"), nb::arg("time"));
+      .def(nb::init<std::string, std::string, std::string, std::uint64_t, std::uint64_t,
+                    std::vector<std::vector<std::string>>, std::string, std::string, std::string, std::string>(),
+           nb::kw_only(), nb::arg("target"), nb::arg("prediction"), nb::arg("upper_prediction"), nb::arg("first_row"),
+           nb::arg("calibrated_later"), nb::arg("categories"), nb::arg("group"), nb::arg("weight"), nb::arg("cluster"),
+           nb::arg("time"));
   module.def(
       "fit",
       [](const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,

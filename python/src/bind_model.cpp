@@ -415,6 +415,7 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("pool_groups", [](const Model& self) { return self.parts().pool_groups; })
       .def_prop_ro("grouped", &Model::grouped)
       .def_prop_ro("needs_predictions", &Model::needs_predictions)
+      .def_prop_ro("predicts_quantiles", &Model::predicts_quantiles)
       .def_prop_ro("transform", [](const Model& self) { return std::string(self.parts().rule.transform().name()); })
       .def_prop_ro("gamma", [](const Model& self) { return self.parts().rule.transform().options().gamma; })
       .def_prop_ro("score", [](const Model& self) { return std::string(name_of(self.parts().rule.score())); })

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _core, _tables, _weights
+from . import _core, _predictions, _tables, _weights
 from ._blocks import NO_BLOCKS, Blocks, cluster_column_of
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
@@ -28,10 +28,18 @@ from ._options import (
     whole,
     word,
 )
+from ._predictions import Predictions
 from ._printed import FitReport
 from ._tables import Floats
 
 MIN_ROWS_TO_TRAIN = 20
+
+
+def unused_name(name: str, used: list[str]) -> str:
+    """The name of a column, changed if other columns have it: the file tells columns by their names."""
+    while name in used:
+        name += "_"
+    return name
 
 
 def one_prediction(y_pred: Any, y_pred_cv: Any) -> Any:
@@ -175,9 +183,10 @@ class Localizer(HasModel):
             Columns of text are categories; other columns without numbers are left out, with a warning.
         y : array-like of shape (n,)
             Outcomes.
-        y_pred : array-like of shape (n,), optional
-            Predictions by the deployed model, which has not seen the rows.
-        y_pred_cv : array-like of shape (n,), optional
+        y_pred : array-like of shape (n,) or (n, 2), optional
+            Predictions by the deployed model, which has not seen the rows. Two columns, or a tuple of two, are lower and
+            upper quantiles, such as those for 5% and 95%: intervals are learnt around their centre.
+        y_pred_cv : array-like of shape (n,) or (n, 2), optional
             Cross-validated predictions instead, as ``cross_val_predict`` of scikit-learn makes them.
         clusters : array-like of shape (n,), optional
             Labels of sets of dependent rows, such as the visits of one patient. The hold-out never separates them, and
@@ -197,9 +206,8 @@ class Localizer(HasModel):
         self._fit(
             features,
             _tables.numbers(y, "y", table.rows),
-            _tables.numbers(given, "y_pred" if y_pred_cv is None else "y_pred_cv", table.rows),
+            _predictions.read(given, "y_pred" if y_pred_cv is None else "y_pred_cv", table.rows),
             target=_tables.name_of(y, "y"),
-            prediction=_tables.name_of(given, "y_pred"),
             cross_validated=y_pred_cv is not None,
             blocks=Blocks.of(clusters, time, table.rows, table.names),
         )
@@ -209,10 +217,9 @@ class Localizer(HasModel):
         self,
         features: _tables.Features,
         y: Floats,
-        y_pred: Floats | None,
+        y_pred: Predictions | None,
         *,
         target: str,
-        prediction: str,
         base: str = "none",
         base_options: dict[str, str] | None = None,
         folds: int | str = _core.FOLDS,
@@ -238,8 +245,9 @@ class Localizer(HasModel):
         } | self._options
         if target in table.names:
             warnings.warn(f"X contains the target column {target!r}; drop it", UserWarning, stacklevel=3)
-        while prediction in (target, *table.names):  # the file tells columns by their names
-            prediction += "_"
+        predicted = y_pred or Predictions(np.empty(0), "y_pred")
+        prediction = unused_name(predicted.name, [target, *table.names])
+        upper = predicted.upper and unused_name(predicted.upper, [target, prediction, *table.names])
         apart = calibration_size if calibration == "split" else 1 / (len(y) if folds == "all" else int(folds))
         if self._has_one_width(len(y) * (1 - apart)) and options["score_transform"] == "auto":
             warnings.warn(
@@ -249,14 +257,16 @@ class Localizer(HasModel):
             )
             options["score_transform"] = "identity"
         localizes = options["score_transform"] != "identity"
-        trains_trees = base == "trees" or (localizes and self._localizer == "trees") or shift_to is not None
+        trains_trees = (
+            base in ("trees", "quantiles") or (localizes and self._localizer == "trees") or shift_to is not None
+        )
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
             self._model, report, text = _core.fit(
                 table=table,
                 y=y,
-                predictions=None if cross_validated else y_pred,
-                cv_predictions=y_pred if cross_validated else None,
+                predictions=None if cross_validated or y_pred is None else y_pred.values,
+                cv_predictions=None if not cross_validated or y_pred is None else y_pred.values,
                 groups=None if groups is None else groups.numbers,
                 labels=None if groups is None else groups.labels,
                 weights=weights,
@@ -267,6 +277,7 @@ class Localizer(HasModel):
                 columns=_core.FitColumns(
                     target=target,
                     prediction=prediction,
+                    upper_prediction=upper,
                     first_row=first_row_of(table, y),
                     calibrated_later=calibrated_later,
                     categories=features.categories,

@@ -8,9 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from . import _core, _groups, _tables, _weights
+from . import _core, _groups, _predictions, _tables, _weights
 from ._blocks import cluster_numbers
 from ._options import file_of
 from ._tables import Floats
@@ -121,16 +119,7 @@ def inputs_of(model: _core.Model, X: Any, y_pred: Any) -> tuple[_core.Table, Flo
         return table, None
     if not model.needs_predictions:
         raise ValueError("this model has a base model; do not pass y_pred")
-    folds = len(model.prediction_columns)
-    if folds == 1:
-        return table, _tables.numbers(y_pred, "y_pred", table.rows)
-    predictions = _tables.floats(y_pred, "y_pred")
-    if predictions.shape != (table.rows, folds):
-        raise ValueError(
-            f"y_pred has the shape {predictions.shape}; expected {(table.rows, folds)}: the predictions of the models "
-            "of all folds"
-        )
-    return table, np.ascontiguousarray(predictions).ravel()
+    return table, _predictions.for_model(model, y_pred, table.rows)
 
 
 def add_rows(
@@ -163,7 +152,7 @@ def add_rows(
             calibration._core, table, y_pred, numbers, outcomes, first_row, keys, labels, ratios, cluster_of_row
         )
         calibration._rows.merge(rows)
-    residuals = outcomes - (model.predictions(table) if y_pred is None else y_pred)
+    residuals = outcomes - model.predictions(table, y_pred)
     if warning := model.in_sample_warning(residuals):
         warnings.warn(warning, UserWarning, stacklevel=4)
 

@@ -195,7 +195,7 @@ class OnlinePredictor(HasModel):
         Parameters
         ----------
         X : table of shape (n, d)
-        y_pred : array-like of shape (n,), optional
+        y_pred : array-like of shape (n,) or (n, 2), optional
             Predictions, if the model has no base model.
 
         Returns
@@ -222,7 +222,7 @@ class OnlinePredictor(HasModel):
             All or some rows of the batch, as passed to `predict_interval`.
         y : array-like of shape (n,)
             Outcomes; rows with NaN stay pending.
-        y_pred : array-like of shape (n,), optional
+        y_pred : array-like of shape (n,) or (n, 2), optional
             Predictions, as passed to `predict_interval`.
         batch : int, optional
             Batch number; optional if exactly one batch is pending.
@@ -260,7 +260,7 @@ class OnlinePredictor(HasModel):
         X : table of shape (n, d)
         y : array-like of shape (n,)
             Outcomes; rows with NaN get intervals and are not recorded.
-        y_pred : array-like of shape (n,), optional
+        y_pred : array-like of shape (n,) or (n, 2), optional
             Predictions, if the model has no base model.
         batch_size : int, default 1
             Rows per batch. By default each outcome is observed before the next row is issued; use the batch size of

@@ -117,8 +117,9 @@ class Predictor(HasModel):
         ----------
         X : table of shape (n, d)
             Contains the columns of fit, in any order. Other columns are ignored.
-        y_pred : array-like of shape (n,), optional
-            Predictions, if the model has no base model. Of shape (n, folds) if the model is cross-calibrated with an
+        y_pred : array-like of shape (n,) or (n, 2), optional
+            Predictions, if the model has no base model; two columns are lower and upper quantiles, if the model was
+            fitted to them. Of shape (n, folds) if the model is cross-calibrated with an
             estimator: the predictions of the estimators of all folds.
         confidence_level : float or list of k floats, optional
         groups : array-like or str, optional

@@ -33,7 +33,7 @@ except ImportError as error:
         "Localizer, Calibration and Predictor do without"
     ) from error
 
-from . import _core, _tables, _weights
+from . import _core, _predictions, _tables, _weights
 from ._blocks import Blocks, cluster_column_of, unused
 from ._by import by_of, features_without
 from ._engine import logger
@@ -41,7 +41,7 @@ from ._evaluation import Evaluation
 from ._groups import Groups, column_of, for_calibration
 from ._localizer import Localizer, one_prediction
 from ._model import features_of, first_row_of, not_fitted
-from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, whole
+from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, whole, word
 from ._predictor import Predictor
 from ._tables import Floats
 
@@ -67,7 +67,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     estimator : estimator, optional
         Any object with fit and predict: an estimator or pipeline of scikit-learn, LightGBM, CatBoost, XGBoost. By
-        default boosted trees trained with XGBoost, which are stored in the model file.
+        default boosted trees trained with XGBoost, which are stored in the model file. An estimator may predict two
+        columns, a lower and an upper quantile.
     goal : {"even", "narrow"} or float, default=0.85
         What to optimise: "even" coverage for all inputs, "narrow" mean width, or a number between 0 (narrow) and
         1 (even).
@@ -119,8 +120,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Also train the opposite goal, for the fit report; fitting is faster without it.
     holdout_fraction : float, default=0.2
         Share of the fitting rows held out for early stopping and the fit report.
+    base : {"trees", "quantiles", "knn"}, default="trees"
+        Base model to train without an `estimator`: boosted trees for the median, boosted trees for a lower and an upper
+        quantile, or the mean of the nearest neighbours.
     base_options : dict, optional
-        Options of the base model's trees, used without an `estimator`, by name, such as
+        Options of the base model, by name, such as
         ``{"rounds": 800, "learning_rate": 0.03}``; docs/options.md lists them.
     localizer : {"trees", "net", "paper-net"}, default="trees"
         What is trained as the localizer: boosted trees (XGBoost), a fully connected network (PyTorch), or the network
@@ -185,6 +189,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         pool_groups: int | str = "none",
         compare: bool = True,
         holdout_fraction: float = 0.2,
+        base: str = "trees",
         base_options: dict[str, Any] | None = None,
         localizer: str = "trees",
         localizer_options: dict[str, Any] | None = None,
@@ -209,6 +214,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.level_window = level_window
         self.compare = compare
         self.holdout_fraction = holdout_fraction
+        self.base = base
         self.base_options = base_options
         self.localizer = localizer
         self.localizer_options = localizer_options
@@ -241,7 +247,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             the numeric columns of X and on the prediction.
         y : array-like of shape (n,)
             Outcomes.
-        y_pred : array-like of shape (n,), optional
+        y_pred : array-like of shape (n,) or (n, 2), optional
             Predictions of the model that will be deployed, which was not trained on these rows; never cross-validated
             predictions. Only the intervals are fitted then. `predict_interval` needs ``y_pred`` as well, unless the
             estimator is prefit.
@@ -328,7 +334,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any,
         fit_params: dict[str, Any],
     ) -> None:
-        options: dict[str, Any] = {"target": _tables.name_of(y, "y"), "prediction": "y_pred"}
+        options: dict[str, Any] = {"target": _tables.name_of(y, "y")}
         group = groups if isinstance(groups, str) else _tables.name_of(groups, "")
         groups = X[groups] if isinstance(groups, str) else groups
         weight = weights if isinstance(weights, str) else _tables.name_of(weights, "")
@@ -364,7 +370,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if y_pred is not None or y_pred_cv is not None or self._is_prefit():
             model = self._fit_to_predictions(X, features, y, share, localizer, options | of_rows, y_pred, y_pred_cv)
         elif self.estimator is None:
-            model = self._fit_trees(features, y, share, localizer, options | of_rows)
+            model = self._fit_base(features, y, share, localizer, options | of_rows)
         elif cross:
             model = self._fit_folds(X, y, seed, localizer, options, blocks, fit_params)
         else:
@@ -380,17 +386,17 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 model, "add clusters" if model.clustered else "add calibration rows, or pool small groups"
             )
 
-    def _fit_trees(
+    def _fit_base(
         self, features: _tables.Features, y: Floats, share: float, localizer: Localizer, options: dict[str, Any]
     ) -> _core.Model:
-        """Fit a base model of trees that is part of the model."""
+        """Fit a base model that is part of the model."""
         if not isinstance(self.cv, (Integral, str)):
             raise ValueError("cv is a splitter; without an estimator, expected a number of folds")
         localizer._fit(
             features,
             y,
             None,
-            base="trees",
+            base=word(self.base, "base"),
             base_options=option_texts(self.base_options, "base_options"),
             folds=self._folds(len(y) - round(share * len(y))),
             calibration=self.calibration,
@@ -448,7 +454,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         localizer._fit(
             features,
             y,
-            _tables.numbers(given, "y_pred_cv" if cross_validated else "y_pred", len(y)),
+            _predictions.read(given, "y_pred_cv" if cross_validated else "y_pred", len(y)),
             folds=self._folds(len(y)) if self._is_cross() else _core.FOLDS,
             calibration=self.calibration,
             calibration_size=0.0 if cross_validated else share,
@@ -487,7 +493,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         localizer._fit(
             _tables.read_features(_rows_of(fit_X, predicted), self.categorical_features),
             fit_y[predicted],
-            predictions,
+            _predictions.read(predictions, "y_pred", len(predicted)),
             may_be_exact=True,
             cross_validated=True,
             calibrated_later=len(held),
@@ -503,7 +509,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held_X = _rows_of(X, held)
         held_table = features_of(model, held_X)
         core = _core.Calibration()
-        held_pred = self._predictions(self.estimator_, held_X)
+        held_pred = self._predictions(self.estimator_, held_X).ravel()
         numbers = None if groups is None else groups.numbers[held]
         labels = None if groups is None else groups.labels
         ratios = None if weights is None else weights[held]
@@ -559,11 +565,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             localizer._fit(
                 _tables.read_features(_rows_of(fold_X, predicted), self.categorical_features),
                 fold_y[predicted],
-                predictions,
+                _predictions.read(predictions, "y_pred", len(predicted)),
                 may_be_exact=True,
                 cross_validated=True,
                 **options,
             )
+            if predictions.ndim == 2:
+                raise ValueError("calibration='cross' needs one prediction per row; use calibration='split'")
             models.append(self._calibrated(localizer._model, estimator, _rows_of(X, test), y[test]))
         model = _core.Model.of_folds(models, models[0].prediction, {"folds": str(len(folds))})
         return model.with_fit_sketch(model.sketch(features_of(model, X), y))
@@ -588,7 +596,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         folds = self._splits(X, y, cv, blocks)
         made = Parallel(n_jobs=self.n_jobs)(delayed(fold)(train, test) for train, test in folds)
-        predictions = np.full(len(y), np.nan)
+        predictions = np.full((len(y), *made[0].shape[1:]), np.nan)
         predicted = np.zeros(len(y), dtype=bool)
         for (_, test), values in zip(folds, made, strict=True):
             predictions[test] = values
@@ -628,7 +636,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X, y
             New rows with outcomes. Rows that fitted the model, or are already in its calibration set, raise an error
             in any order and format, because they would make intervals too narrow.
-        y_pred : array-like of shape (n,), optional
+        y_pred : array-like of shape (n,) or (n, 2), optional
             Predictions of these rows, if there is no estimator.
         groups : array-like of shape (n,) or str, optional
             Labels of their groups, or the name of their column in X, if the model was fitted with groups. By default
@@ -684,7 +692,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X : table of shape (n, d)
         confidence_level : float or list of k floats, optional
             By default that of the model.
-        y_pred : array-like of shape (n,), optional
+        y_pred : array-like of shape (n,) or (n, 2), optional
             Predictions, if there is no estimator.
         groups : array-like of shape (n,) or str, optional
             Labels of the groups of the rows, or the name of their column in X, if the model was fitted with groups. By
@@ -753,7 +761,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X, y
             Rows with outcomes.
         confidence_level : float or list of floats, optional
-        y_pred : array-like of shape (n,), optional
+        y_pred : array-like of shape (n,) or (n, 2), optional
             Predictions, if there is no estimator.
         groups : array-like or str, optional
             Labels of the groups of the rows, if the calibration has groups; see `predict_interval`.
@@ -932,7 +940,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @staticmethod
     def _predictions(estimator: Any, X: Any) -> Floats:
-        return _tables.numbers(estimator.predict(X), "the estimator's prediction")
+        """One number per row, or two of an estimator that predicts a lower and an upper quantile."""
+        name = "the estimator's prediction"
+        made = _tables.floats(estimator.predict(X), name)
+        return np.ascontiguousarray(made) if made.ndim == 2 and made.shape[1] == 2 else _tables.numbers(made, name)
 
     def _is_prefit(self) -> bool:
         frozen = type(self.estimator).__name__ == "FrozenEstimator"

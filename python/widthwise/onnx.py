@@ -86,9 +86,9 @@ def export(
     - ``x`` of shape (N, d), the columns in the order of ``features``, NaN where a value is missing. float32, which is
       all that trees see of a number; double when the model has a network, which subtracts the centre first. A category
       is its place in the list of ``categories``, from 0; NaN if it is not in the list.
-    - ``prediction`` of shape (N,), double: only if the model has no base model. The estimator of
-      ``WidthwiseRegressor(estimator)`` is not in the graph: convert it separately, for example with skl2onnx, and pass
-      its predictions.
+    - ``prediction`` of shape (N,), double, or (N, 2) of lower and upper quantiles: only if the model has no base model.
+      The estimator of ``WidthwiseRegressor(estimator)`` is not in the graph: convert it separately, for example with
+      skl2onnx, and pass its predictions.
 
     Outputs, all double:
 
@@ -198,18 +198,20 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
         )
     ]
     outputs = []
-    prediction = helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, ["N"], "prediction of " + model.target)
+    pairs = model.predicts_quantiles
     row_axis = graph.constant([1], np.int64)
     if base is None:
-        inputs.append(prediction)
-        f = graph.add("Unsqueeze", "prediction", row_axis)
+        inputs.append(_prediction_info(model, [2] if pairs else []))
+        predicted = "prediction" if pairs else graph.add("Unsqueeze", "prediction", row_axis)
     else:
-        f = graph.cast(_evaluate(graph, base, ["x"]), TensorProto.DOUBLE)
+        predicted = graph.cast(_evaluate(graph, base, ["x"]), TensorProto.DOUBLE)
+    *half, f = _centre(graph, predicted) if pairs else [predicted]
+    if base is not None:
         graph.add("Squeeze", f, row_axis, output="prediction")
-        outputs.append(prediction)
+        outputs.append(_prediction_info(model, []))
     parameters: list[str] = []
     if localizer is not None:
-        numbers = graph.cast(_evaluate(graph, localizer, ["x", f]), TensorProto.DOUBLE)
+        numbers = graph.cast(_evaluate(graph, localizer, ["x", *half, f]), TensorProto.DOUBLE)
         parameters = [graph.column(numbers, j) for j in range(localizer["outputs"])]
     _add_bounds(graph, model, f, parameters, quantiles)
     outputs += [
@@ -233,10 +235,22 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
         "widthwise_version": __version__,
     }
     categories = {name: labels for name, labels in zip(model.features, model.categories, strict=True) if labels}
-    if categories:
-        metadata["categories"] = json.dumps(categories)
+    metadata |= {"categories": json.dumps(categories)} if categories else {}
     helper.set_model_props(proto, metadata)
     return proto
+
+
+def _prediction_info(model: _core.Model, columns: list[int]) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(
+        "prediction", TensorProto.DOUBLE, ["N", *columns], "prediction of " + model.target
+    )
+
+
+def _centre(graph: _Graph, pairs: str) -> list[str]:
+    """Half the distance of lower and upper quantiles of shape (N, 2), and their centre, as the library computes them."""
+    halved = graph.add("Mul", pairs, graph.constant([0.5], np.float64))
+    lower, upper = graph.column(halved, 0), graph.column(halved, 1)
+    return [graph.add("Abs", graph.add("Sub", upper, lower)), graph.add("Add", lower, upper)]
 
 
 def _refuse(model: _core.Model, base: Any, localizer: Any) -> None:

@@ -82,6 +82,10 @@ Json categories_json(const Model& model) {
 std::string prediction_text(const Model& model) {
   const std::vector<std::string> columns = model.prediction_columns();
   if (columns.size() == 1) return "the column '" + printable(columns.front()) + "'";
+  if (!model.parts().upper_prediction.empty()) {
+    return "the columns '" + printable(columns.front()) + "' and '" + printable(columns.back()) +
+           "', a lower and an upper quantile";
+  }
   return "the columns '" + printable(columns.front()) + "' to '" + printable(columns.back()) + "', one per fold";
 }
 
@@ -198,6 +202,7 @@ std::string to_json(const ModelReport& report) {
                          {"checksum", report.format >= kChecksumFormat},
                          {"target", parts.target},
                          {"prediction", internal::or_null(parts.prediction)},
+                         {"upper_prediction", internal::or_null(parts.upper_prediction)},
                          {"group", internal::or_null(parts.group)},
                          {"cluster", internal::or_null(parts.cluster)},
                          {"pool_groups", parts.pool_groups},

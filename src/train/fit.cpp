@@ -188,6 +188,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .categories = encoded.categories,
                                 .target = table.target,
                                 .prediction = rows.base != nullptr ? "" : table.prediction,
+                                .upper_prediction = table.upper_prediction,
                                 .group = table.group,
                                 .cluster = table.cluster,
                                 .pool_groups = pool_below(options),

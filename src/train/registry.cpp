@@ -21,6 +21,7 @@ using Field = OptionTable<TrainerOptions>::Field;
 
 constexpr const char* kXgboost = "WIDTHWISE_XGBOOST";
 constexpr const char* kTorch = "WIDTHWISE_TORCH";
+constexpr const char* kTrees = "gradient-boosted trees (XGBoost)";
 
 /// The entry of a trainer with these default options.
 template <class Options>
@@ -45,8 +46,8 @@ TrainerEntry entry(TrainerKind kind, std::string name, std::string help, std::st
 
 /// Trees are trained by several workers, and take categories.
 template <class Options>
-TrainerEntry trees_entry(TrainerKind kind) {
-  TrainerEntry trees = entry<Options>(kind, "trees", "gradient-boosted trees (XGBoost)", kXgboost);
+TrainerEntry trees_entry(TrainerKind kind, std::string name, std::string help, const Options& defaults = {}) {
+  TrainerEntry trees = entry<Options>(kind, std::move(name), std::move(help), kXgboost, defaults);
   trees.distributed = true;
   trees.takes_categories = true;
   return trees;
@@ -60,9 +61,11 @@ TrainerEntry knn_entry() {
 
 std::vector<TrainerEntry>& entries() {
   static std::vector<TrainerEntry> all = {
-      trees_entry<TreeBaseOptions>(TrainerKind::kBase),
+      trees_entry<TreeBaseOptions>(TrainerKind::kBase, "trees", kTrees),
+      trees_entry(TrainerKind::kBase, "quantiles", "a lower and an upper quantile, as gradient-boosted trees (XGBoost)",
+                  TreeBaseOptions::quantiles()),
       knn_entry(),
-      trees_entry<TreeOptions>(TrainerKind::kLocalizer),
+      trees_entry<TreeOptions>(TrainerKind::kLocalizer, "trees", kTrees),
       entry<NetOptions>(TrainerKind::kLocalizer, "net", "fully connected network (PyTorch)", kTorch),
       entry(TrainerKind::kLocalizer, "paper-net", "network and training of the paper (PyTorch)", kTorch,
             NetOptions::paper()),

@@ -121,6 +121,7 @@ struct Table {
   std::vector<double> x;
   std::vector<double> y;
   std::vector<double> predictions;
+  std::vector<double> quantiles;  ///< two per row
   std::vector<std::int64_t> groups;
 
   Table(std::size_t rows, std::size_t features, std::uint64_t seed) : columns(features) {
@@ -131,6 +132,7 @@ struct Table {
       }
       y.push_back(3 * random.normal());
       predictions.push_back(random.normal());
+      quantiles.insert(quantiles.end(), {predictions.back() - 1, predictions.back() + 2});
       groups.push_back(static_cast<std::int64_t>(random.below(3)));
     }
   }
@@ -138,7 +140,9 @@ struct Table {
   [[nodiscard]] std::size_t rows() const { return y.size(); }
   [[nodiscard]] MatrixView matrix() const { return {x.data(), rows(), columns}; }
   [[nodiscard]] ModelRows for_model(const Model& model) const {
-    return {.x = matrix(), .predictions = model.needs_predictions() ? predictions : std::span<const double>{}};
+    ModelRows rows{.x = matrix()};
+    if (model.needs_predictions()) rows.predictions = model.predicts_quantiles() ? quantiles : predictions;
+    return rows;
   }
 };
 
@@ -187,7 +191,7 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   groups[0] = 7;
   const bool grouped = model.parts().calibration.grouped();
   ModelRows rows{.x = {x.data(), kRows, features}, .groups = grouped ? groups : std::span<const std::int64_t>()};
-  std::vector<double> given;  // one per row, or one per row and fold
+  std::vector<double> given;  // one per row, two quantiles per row, or one per row and fold
   const std::size_t prediction_columns = model.prediction_columns().size();
   for (std::size_t i = 0; i < kRows * prediction_columns; ++i) given.push_back(kValues[i / prediction_columns]);
   rows.predictions = given;

@@ -66,11 +66,14 @@ struct FitTable {
   std::span<const std::uint64_t> row_numbers = {};  ///< n, unique over all workers; empty: consecutive from first_row
   std::vector<Labels> categories = {};              ///< of the features, as in ModelParts; x holds their numbers
   std::span<const double> cv_predictions = {};      ///< n; all rows train, so call Model::calibrate afterwards
-  std::span<const std::int64_t> groups = {};        ///< n numbers of groups, each calibrated separately; or empty
-  const GroupLabels* labels = nullptr;              ///< labels of the groups; null if all are integers
-  std::string group = {};                           ///< name of the column of group labels
-  std::span<const double> weights = {};             ///< n likelihood ratios for the calibration (ModelRows); or empty
-  std::string weight = {};                          ///< name of the column of likelihood ratios
+  /// Name of the column of upper quantiles, or empty. If not, predictions of either kind are n x 2, row by row: a lower
+  /// and an upper quantile, such as those for 5% and 95%. f(x) is the centre of both.
+  std::string upper_prediction = {};
+  std::span<const std::int64_t> groups = {};  ///< n numbers of groups, each calibrated separately; or empty
+  const GroupLabels* labels = nullptr;        ///< labels of the groups; null if all are integers
+  std::string group = {};                     ///< name of the column of group labels
+  std::span<const double> weights = {};       ///< n likelihood ratios for the calibration (ModelRows); or empty
+  std::string weight = {};                    ///< name of the column of likelihood ratios
   /// n numbers of clusters, or empty. Rows of one cluster are dependent, such as the visits of one patient: no split
   /// separates them, and the calibration counts clusters (SortedScores).
   std::span<const std::int64_t> clusters = {};

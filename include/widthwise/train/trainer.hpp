@@ -77,6 +77,9 @@ class BaseTrainer : public Interface {
   /// Whether rows may have sample weights. If not, fit refuses tables with them.
   [[nodiscard]] virtual bool takes_weights() const { return false; }
 
+  /// Numbers per row that its models predict: 1, f(x), or 2, a lower and an upper quantile.
+  [[nodiscard]] virtual std::size_t outputs() const { return 1; }
+
   /// Fit outcomes y (n). `stage` is the stage in progress reports.
   [[nodiscard]] virtual std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> y,
                                                                  std::string_view stage,

@@ -36,8 +36,13 @@ struct TreeBaseOptions {
   double column_sample = 0.8;
   double lambda = 1;  ///< L2 penalty on leaves
   std::size_t rounds = 400;
+  double lower = 0.5;       ///< probability of the lower quantile; 0.5 with upper 0.5: the median alone
+  double upper = 0.5;       ///< of the upper one
   std::size_t threads = 0;  ///< 0: automatic, see training_threads
   std::uint64_t seed = 0;
+
+  /// A base model of two quantiles, with 90% of the outcomes in between.
+  [[nodiscard]] static TreeBaseOptions quantiles() { return {.lower = 0.05, .upper = 0.95}; }
 
   [[nodiscard]] static const OptionTable<TreeBaseOptions>& table();
   /// The checkpoint key: equal for equal options only.

@@ -55,12 +55,13 @@ class XgboostLibrary {
                                                                         const TreeOptions& options = {},
                                                                         const TrainingContext& context = {});
 
-/// Train trees that predict the median of y, around which symmetric intervals are narrowest.
+/// Train trees that predict the median of y, around which symmetric intervals are narrowest; or two quantiles of y, if
+/// options.lower < options.upper.
 [[nodiscard]] std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
                                                                         const TreeBaseOptions& options = {},
                                                                         const TrainingContext& context = {});
 
-/// Register the trainers `trees` and the engine of workers (train/registry.hpp).
+/// Register the trainers `trees` and `quantiles`, and the engine of workers (train/registry.hpp).
 void register_xgboost();
 
 /// Read the trees of a model that XGBoost saved as UBJSON (Booster.save_raw in Python), for localizers from the user's

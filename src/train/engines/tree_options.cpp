@@ -47,8 +47,11 @@ const OptionTable<TreeOptions>& TreeOptions::table() {
 
 const OptionTable<TreeBaseOptions>& TreeBaseOptions::table() {
   using Options = TreeBaseOptions;
-  static const OptionTable<Options> kAll =
-      tree_table<Options>({count_field("rounds", &Options::rounds, 1, "number of iterations")});
+  static const OptionTable<Options> kAll = tree_table<Options>(
+      {count_field("rounds", &Options::rounds, 1, "number of iterations"),
+       number_field("lower", &Options::lower, NumberRange::fraction(),
+                    "probability of the lower quantile; 0.5 for both: the median alone"),
+       number_field("upper", &Options::upper, NumberRange::fraction(), "probability of the upper quantile")});
   return kAll;
 }
 

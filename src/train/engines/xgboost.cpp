@@ -11,6 +11,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/train/threads.hpp>
 
+#include "message.hpp"
 #include "text.hpp"
 #include "train/engines/first_outputs.hpp"
 #include "train/engines/threads/waiting.hpp"
@@ -306,11 +307,20 @@ class TreeBaseTrainer final : public BaseTrainer {
         options_(options),
         context_(context),
         parameters_(with_context(common_parameters(options), context)) {
+    if (!(options.lower < options.upper || (options.lower == 0.5 && options.upper == 0.5))) {
+      throw internal::make_error(
+          ErrorCode::kInvalidArgument,
+          "base model: expected a lower quantile below the upper one, or 0.5 for both, found {} and {}", options.lower,
+          options.upper);
+    }
     // Symmetric intervals are narrowest around the median.
-    parameters_.emplace_back("objective", "reg:absoluteerror");
+    parameters_.emplace_back("objective", outputs() == 1 ? "reg:absoluteerror" : "reg:quantileerror");
+    if (outputs() == 1) return;
+    parameters_.emplace_back("quantile_alpha", fmt::format("[{},{}]", text_of(options.lower), text_of(options.upper)));
   }
 
-  [[nodiscard]] std::string_view name() const override { return "trees"; }
+  [[nodiscard]] std::string_view name() const override { return outputs() == 1 ? "trees" : "quantiles"; }
+  [[nodiscard]] std::size_t outputs() const override { return options_.lower < options_.upper ? 2 : 1; }
   [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
   [[nodiscard]] std::string settings() const override { return options_.to_string(); }
   [[nodiscard]] bool takes_categories() const override { return true; }
@@ -335,7 +345,7 @@ class TreeBaseTrainer final : public BaseTrainer {
       report(progress, {stage, at.round, options_.rounds, std::numeric_limits<double>::quiet_NaN()});
     }
     course.end();
-    return std::make_shared<const Trees>(booster.trees(rows.x.columns(), 1, options_.rounds));
+    return std::make_shared<const Trees>(booster.trees(rows.x.columns(), outputs(), options_.rounds));
   }
 
  private:

@@ -1,30 +1,41 @@
 #include "train/fit/base_model.hpp"
 
 #include <cmath>
+#include <utility>
+
+#include "model/quantile_pairs.hpp"
 
 namespace widthwise::internal {
 
 FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base,
                            const ProgressCallback& progress) {
   const std::vector<std::size_t>& positions = splits.fitting().rows;
-  FittingRows rows{.x = Rows(table.x, positions),
+  const std::span<const double> given = given_predictions(table);
+  const std::size_t outputs = given.empty() ? base->outputs() : prediction_columns(table);
+  FittingRows rows{.x = Rows(table.x, positions, outputs),
                    .y = taken(table.y, positions),
                    .residuals = {},
                    .base = nullptr,
-                   .categorical = std::vector<std::uint8_t>(table.x.columns() + 1),
+                   .categorical = std::vector<std::uint8_t>(table.x.columns() + outputs),
                    .weights = {}};
   if (!table.sample_weights.empty()) rows.weights = taken(table.sample_weights, positions);
   for (std::size_t j = 0; j < table.categories.size(); ++j)
     rows.categorical[j] = table.categories[j].size() > 0 ? 1 : 0;
-  const std::span<const double> given = given_predictions(table);
-  std::vector<double> predictions(rows.y.size());
+  std::vector<double> predictions(rows.y.size() * outputs);
   if (given.empty()) {
     cross_fit(*base, rows.inputs(), rows.y, splits.folds(), predictions, progress);
     rows.base = base->train(rows.inputs(), rows.y, "base model", progress);
   } else {
-    predictions = taken(given, positions);
+    predictions = taken(given, positions, outputs);
   }
-  rows.x.set_last(predictions);
+  if (outputs == 2) {
+    std::vector<double> centres(rows.y.size());
+    std::vector<double> halves(rows.y.size());
+    split_pairs(predictions, centres, halves);
+    rows.x.set(0, halves);
+    predictions = std::move(centres);
+  }
+  rows.x.set(outputs - 1, predictions);
   rows.residuals.reserve(rows.y.size());
   for (std::size_t i = 0; i < rows.y.size(); ++i) rows.residuals.push_back(rows.y[i] - predictions[i]);
   return rows;

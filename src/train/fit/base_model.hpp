@@ -12,7 +12,7 @@ namespace widthwise::internal {
 
 /// The fitting rows with out-of-sample predictions, and the base model that made them.
 struct FittingRows {
-  Rows x;                                   ///< features, then the prediction
+  Rows x;                                   ///< features, half the distance of two quantiles if there are, f(x)
   std::vector<double> y;                    ///< n
   std::vector<double> residuals;            ///< y - f(x) (n)
   std::shared_ptr<const RowFunction> base;  ///< trained on all fitting rows; null if the table has predictions
@@ -21,7 +21,7 @@ struct FittingRows {
 
   /// Of the features alone.
   [[nodiscard]] InputRows inputs() const {
-    return {x.features(), std::span(categorical).first(categorical.size() - 1), weights};
+    return {x.features(), std::span(categorical).first(x.features().columns()), weights};
   }
 };
 

@@ -22,13 +22,13 @@ CalibrationRows scored_rows(const Model& fitted, const FitTable& table, const Ta
                        .predictions = std::vector<double>(part.rows.size()),
                        .scores = std::vector<double>(part.rows.size()),
                        .weights = std::vector<double>(part.rows.size())};
-  if (!predicts) rows.predictions = taken(given_predictions(table), part.rows);
+  const std::vector<double> predicted =
+      predicts ? std::vector<double>() : taken(given_predictions(table), part.rows, prediction_columns(table));
   const std::vector<double> given = table.weights.empty() ? std::vector<double>() : taken(table.weights, part.rows);
-  const ModelRows model_rows{
-      .x = rows.x.features(), .predictions = predicts ? std::span<const double>() : rows.predictions, .weights = given};
+  const ModelRows model_rows{.x = rows.x.features(), .predictions = predicted, .weights = given};
   fitted.weights(model_rows, rows.weights);
   fitted.scores(model_rows, rows.y, rows.scores);
-  if (predicts) fitted.predictions(model_rows, rows.predictions);
+  fitted.predictions(model_rows, rows.predictions);
   return rows;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/transform.hpp>
@@ -20,18 +21,28 @@ namespace {
 /// Engines compute in single precision.
 constexpr double kMaxSize = std::numeric_limits<float>::max();
 
-void check_finite(std::span<const double> values, const std::string& name) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isfinite(values[i])) continue;
-    throw make_error(ErrorCode::kNotFinite, "fit: row {} of '{}' is {}; expected a finite number; drop such rows", i,
-                     name, values[i]);
+/// Values of one column, or of several, row by row.
+struct NamedValues {
+  std::span<const double> values;
+  std::vector<std::string> names;
+
+  [[nodiscard]] std::size_t row(std::size_t i) const { return i / names.size(); }
+  [[nodiscard]] const std::string& name(std::size_t i) const { return names[i % names.size()]; }
+};
+
+void check_finite(const NamedValues& named) {
+  for (std::size_t i = 0; i < named.values.size(); ++i) {
+    if (std::isfinite(named.values[i])) continue;
+    throw make_error(ErrorCode::kNotFinite, "fit: row {} of '{}' is {}; expected a finite number; drop such rows",
+                     named.row(i), named.name(i), named.values[i]);
   }
 }
 
-void check_sizes(std::span<const double> values, const std::string& name) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::abs(values[i]) <= kMaxSize) continue;
-    throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected at most 3.4e38", i, name, values[i]);
+void check_sizes(const NamedValues& named) {
+  for (std::size_t i = 0; i < named.values.size(); ++i) {
+    if (std::abs(named.values[i]) <= kMaxSize) continue;
+    throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected at most 3.4e38", named.row(i),
+                     named.name(i), named.values[i]);
   }
 }
 
@@ -46,6 +57,7 @@ void check_names(const FitTable& table) {
   for (const std::string& name : table.features) check(name);
   check(table.target);
   check(table.prediction);
+  check(table.upper_prediction);
   check(table.group);
   check(table.weight);
   check(table.cluster);
@@ -84,9 +96,14 @@ void check_shapes(const FitTable& table) {
                 "fit: found both predictions and cv_predictions; pass predictions of the deployed model on rows it was "
                 "not trained on (for training and calibration), or cross-validated predictions (for training only)");
   }
-  if (table.y.size() != n || (!predictions.empty() && predictions.size() != n)) {
+  const std::size_t columns = prediction_columns(table);
+  if (table.y.size() != n || (!predictions.empty() && predictions.size() != n * columns)) {
     throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x, {} of y, {} of predictions", n, table.y.size(),
-                     predictions.size());
+                     predictions.size() / columns);
+  }
+  if (columns == 2 && predictions.empty() && n > 0) {
+    throw make_error(ErrorCode::kInvalidArgument, "fit: found a column of upper quantiles, '{}', but no predictions",
+                     printable(table.upper_prediction));
   }
   if (!table.row_numbers.empty() && table.row_numbers.size() != n) {
     throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} row numbers", n, table.row_numbers.size());
@@ -219,7 +236,7 @@ void check_times(const FitTable& table, const Workers& workers) {
     throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} times in the column '{}'", n,
                      table.times.size(), printable(table.time));
   }
-  check_finite(table.times, table.time);
+  check_finite({table.times, {table.time}});
   if (!table.cluster.empty()) {
     throw make_error(ErrorCode::kInvalidArgument,
                      "fit: found clusters in '{}' and times in '{}'; expected one of them, because a split by time "
@@ -287,15 +304,17 @@ std::string settings_of(std::string text, const BaseTrainer* base, const Localiz
 
 /// `trains`: an engine trains on the outcomes or predictions.
 void check_values(const FitTable& table, const OutcomeRange& range, bool trains) {
-  const std::span<const double> predictions = given_predictions(table);
   check_names(table);
   check_labels(table);
   check_features(table);
-  check_finite(table.y, table.target);
-  check_finite(predictions, table.prediction);
+  const NamedValues outcomes{table.y, {table.target}};
+  NamedValues predicted{given_predictions(table), {table.prediction}};
+  if (!table.upper_prediction.empty()) predicted.names.push_back(table.upper_prediction);
+  check_finite(outcomes);
+  check_finite(predicted);
   if (trains) {
-    check_sizes(table.y, table.target);
-    check_sizes(predictions, table.prediction);
+    check_sizes(outcomes);
+    check_sizes(predicted);
   }
   OutcomesOutside outside(range);
   outside.add(table.y, 0);
@@ -314,6 +333,7 @@ std::string columns_of(const FitTable& table) {
   if (!table.prediction.empty()) {
     columns += (table.cv_predictions.empty() ? ", prediction " : ", cross-validated prediction ") + table.prediction;
   }
+  if (!table.upper_prediction.empty()) columns += ", upper prediction " + table.upper_prediction;
   if (!table.group.empty()) columns += ", group " + table.group;
   if (!table.weight.empty()) columns += ", weight " + table.weight;
   if (!table.time.empty()) columns += ", time " + table.time;

@@ -111,6 +111,9 @@ void check_cross_calibration(const FitTable& table, const FitOptions& options, c
     refuse(fmt::format("has no guarantee {}; use the guarantee 'marginal', or split calibration",
                        options.guarantee.to_string()));
   }
+  if (!table.upper_prediction.empty()) {
+    refuse("reads one column of predictions; train the quantiles here (base 'quantiles'), or use split calibration");
+  }
   if (!table.cv_predictions.empty()) {
     refuse(
         "needs the models of the folds, not only their predictions; let the fit train the base model, or pass "

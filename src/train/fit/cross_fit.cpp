@@ -16,7 +16,7 @@ namespace widthwise {
 void cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<const double> y, std::size_t folds,
                std::uint64_t seed, std::span<double> out, const ProgressCallback& progress) {
   const std::size_t n = rows.x.rows();
-  if (y.size() != n || out.size() != n) {
+  if (y.size() != n || out.size() != n * trainer.outputs()) {
     throw internal::make_error(ErrorCode::kShapeMismatch, "cross_fit: {} rows of x, {} of y, {} output predictions", n,
                                y.size(), out.size());
   }
@@ -40,6 +40,7 @@ void internal::cross_fit(const BaseTrainer& trainer, const InputRows& rows, std:
                          const Folds& folds, std::span<double> out, const ProgressCallback& progress) {
   const MatrixView x = rows.x;
   const std::size_t columns = x.columns();
+  const std::size_t outputs = trainer.outputs();
   std::vector<double> fold_x;
   std::vector<double> fold_y;
   std::vector<double> fold_weights;
@@ -64,9 +65,10 @@ void internal::cross_fit(const BaseTrainer& trainer, const InputRows& rows, std:
     const auto model = trainer.train(fitting, fold_y, stage, progress);
     fold_x.clear();
     for (const std::size_t row : held) append_row(row);
-    std::vector<double> predictions(held.size());
-    model->evaluate({fold_x.data(), held.size(), columns}, {predictions.data(), held.size(), 1});
-    for (std::size_t i = 0; i < held.size(); ++i) out[held[i]] = predictions[i];
+    std::vector<double> predictions(held.size() * outputs);
+    model->evaluate({fold_x.data(), held.size(), columns}, {predictions.data(), held.size(), outputs});
+    for (std::size_t i = 0; i < predictions.size(); ++i)
+      out[held[i / outputs] * outputs + i % outputs] = predictions[i];
   }
 }
 

@@ -58,7 +58,7 @@ void Holdout::sample_report_rows(const FittingRows& rows, const Splits& splits, 
   }
   report_rows_ = workers.sample(std::move(own), columns + 1, holdout.numbers(), kMaxRows);
   const std::size_t n = report_rows_.size() / (columns + 1);
-  const MatrixView features(report_rows_.data(), n, columns - 1, columns + 1);
+  const MatrixView features(report_rows_.data(), n, rows.x.features().columns(), columns + 1);
   report_features_ = workers.standardised_sample(rows.x.features(), splits.holdout(), features);
   for (std::size_t i = 0; i < n; ++i) {
     const double* row = report_rows_.data() + i * (columns + 1);
@@ -178,7 +178,7 @@ void Holdout::measure(const ConformalRule& rule, MatrixView parameters, Candidat
   report.empty = static_cast<double>(summary.empty) / static_cast<double>(n);
   // Rows that are kept together are not independent, so the slab would have no valid confidence interval.
   if (n >= 2 && report_halves_.empty()) {
-    const MatrixView features(report_features_.data(), n, all_x_.columns() - 1);
+    const MatrixView features(report_features_.data(), n, report_features_.size() / n);
     const Proportion slab = worst_slab(rows, features, {.seed = seed_}).coverage;
     if (slab.trials >= kMinSlabRows) report.worst_slab = slab;
   }

@@ -100,6 +100,11 @@ class Splits {
   std::uint64_t holdout_rows_ = 0;
 };
 
+/// The columns of predictions of a table: one, or two of quantiles.
+[[nodiscard]] inline std::size_t prediction_columns(const FitTable& table) {
+  return table.upper_prediction.empty() ? 1 : 2;
+}
+
 /// Predictions of the table for training: of the deployed model, cross-validated, or none.
 [[nodiscard]] inline std::span<const double> given_predictions(const FitTable& table) {
   return table.cv_predictions.empty() ? table.predictions : table.cv_predictions;

@@ -8,6 +8,10 @@ void register_xgboost() {
     return make_tree_base_trainer(XgboostLibrary::load(request.library), requested<TreeBaseOptions>(request),
                                   request.context);
   });
+  provide_base_trainer("quantiles", [](const TrainerRequest& request) {
+    return make_tree_base_trainer(XgboostLibrary::load(request.library),
+                                  requested(request, TreeBaseOptions::quantiles()), request.context);
+  });
   provide_localizer_trainer("trees", [](const TrainerRequest& request) {
     return make_tree_trainer(XgboostLibrary::load(request.library), requested<TreeOptions>(request), request.context);
   });
