@@ -156,7 +156,7 @@ class Package:
                     "--requirement",
                     "experiments/requirements.txt",
                 ],
-                [*pip, "--no-deps", "puncc==0.9.3"],
+                [*pip, "--no-deps", "puncc==0.9.3", "ngboost==0.5.11"],
             ],
             cores=0,
         )

@@ -85,8 +85,11 @@ def main(
         found, circumstances = run(work, jobs(arguments.quick), arguments.workers, parts)
         # Records that are not measurements of a method on a data set are stored separately.
         write(folder / f"{stem}.json", (record for record in found if "kind" not in record))
-        if more := [record for record in found if "kind" in record]:
+        more = [record for record in found if "kind" in record]
+        if more:
             write(folder / f"{stem}_more.json", more)
+        else:
+            (folder / f"{stem}_more.json").unlink(missing_ok=True)
         write_environment(folder / f"{stem}.json", circumstances)
     checks = report(folder)
     for check in checks:

@@ -5,22 +5,40 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.path import Path as LinePath
-from matplotlib.transforms import Bbox
 
 from widthwise.plot._style import Axes, bad, good, ink, legend_above, level_text, name_axes, percentages, plain_numbers
 
+from .datasets import by_slab
 from .ours import FRONTIER
-from .peers import PEERS
-from .table import ALPHA, SLAB_DATASETS, Table, evenness, known_mean
+from .table import ALPHA, Table, evenness, known_mean, peers_of
 
 Point = tuple[float, float]
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels; matplotlib's own class is too slow to place many labels."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    def padded(self, margin: float) -> Box:
+        return Box(self.x0 - margin, self.y0 - margin, self.x1 + margin, self.y1 + margin)
+
+    def overlaps(self, other: Box) -> bool:
+        return self.x0 <= other.x1 and other.x0 <= self.x1 and self.y0 <= other.y1 and other.y0 <= self.y1
+
+    def contains(self, x: float, y: float) -> bool:
+        return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
+
 
 _MARKER = 5.0  # half the size of a marker in pixels, with a margin
 _PASSES = 5
@@ -48,7 +66,7 @@ def _draw_panel(panel: Axes, dataset: str, table: Table) -> tuple[dict[str, Poin
         return known_mean(table, dataset, method, "width"), known_mean(table, dataset, method, evenness(dataset))
 
     goals = {goal: point(goal) for goal in FRONTIER}
-    peers = {peer: at for peer in PEERS if not math.isnan((at := point(peer))[1])}
+    peers = {peer: at for peer in peers_of(table, dataset) if not math.isnan((at := point(peer))[1])}
     panel.spines[["top", "right"]].set_visible(False)
     panel.set_axisbelow(True)
     panel.grid(color=ink(), alpha=0.15, linewidth=0.6)
@@ -56,7 +74,7 @@ def _draw_panel(panel: Axes, dataset: str, table: Table) -> tuple[dict[str, Poin
     panel.plot(*zip(*peers.values(), strict=True), "s", color=bad(), markersize=5, zorder=3, label="other methods")
     plain_numbers(panel.xaxis)
     percentages(panel.yaxis)
-    if dataset in SLAB_DATASETS:
+    if by_slab(dataset):
         level = 1 - ALPHA
         panel.axhline(level, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=f"level {level_text(level)}")
         measure = "coverage in the worst slab"
@@ -80,7 +98,7 @@ def _label(panel: Axes, goals: dict[str, Point], peers: dict[str, Point]) -> Non
     for line in panel.lines[2:]:  # the level
         height = panel.transData.transform((0, np.ravel(line.get_ydata())[0]))[1]
         segments.append(((panel.bbox.x0, height), (panel.bbox.x1, height)))
-    markers = [Bbox.from_extents(x - _MARKER, y - _MARKER, x + _MARKER, y + _MARKER) for x, y in pixels.values()]
+    markers = [Box(x - _MARKER, y - _MARKER, x + _MARKER, y + _MARKER) for x, y in pixels.values()]
     texts = {
         name: panel.annotate(
             name,
@@ -92,13 +110,14 @@ def _label(panel: Axes, goals: dict[str, Point], peers: dict[str, Point]) -> Non
         )
         for name, at in pixels.items()
     }
+    frame = Box(*map(float, panel.bbox.extents))
     extents = {name: text.get_window_extent() for name, text in texts.items()}
-    boxes: dict[str, Bbox] = {}
+    boxes: dict[str, Box] = {}
     for _ in range(_PASSES):  # each pass moves every label to its best place among the others
         for name, at in pixels.items():
             others = [box for other, box in boxes.items() if other != name]
             places = _places(at, extents[name].width, extents[name].height)
-            costs = [_cost(box, at, panel.bbox, others, markers, segments) for box in places]
+            costs = [_cost(box, at, frame, others, markers, segments) for box in places]
             boxes[name] = places[costs.index(min(costs))]
     for name, at in pixels.items():
         box, extent = boxes[name], extents[name]
@@ -109,20 +128,20 @@ def _label(panel: Axes, goals: dict[str, Point], peers: dict[str, Point]) -> Non
             panel.plot(*np.transpose(leader), color=ink(), alpha=0.4, linewidth=0.7, zorder=2)
 
 
-def _places(at: Point, width: float, height: float) -> list[Bbox]:
+def _places(at: Point, width: float, height: float) -> list[Box]:
     """Boxes of a label around a point, in rings of growing distance."""
     boxes = []
     for distance in (9, 13, 18, 25, 33, 42, 52, 64, 80, 100):
         for angle in np.linspace(0, 2 * np.pi, 24, endpoint=False):
             # The label touches the ring with the side that faces the point.
-            x = at[0] + distance * np.cos(angle) + width * (np.cos(angle) - 1) / 2
-            y = at[1] + distance * np.sin(angle) + height * (np.sin(angle) - 1) / 2
-            boxes.append(Bbox.from_bounds(x, y, width, height))
+            x = float(at[0] + distance * np.cos(angle) + width * (np.cos(angle) - 1) / 2)
+            y = float(at[1] + distance * np.sin(angle) + height * (np.sin(angle) - 1) / 2)
+            boxes.append(Box(x, y, x + width, y + height))
     return boxes
 
 
 def _cost(
-    box: Bbox, at: Point, panel: Bbox, taken: list[Bbox], markers: list[Bbox], segments: list[tuple[Point, Point]]
+    box: Box, at: Point, panel: Box, taken: list[Box], markers: list[Box], segments: list[tuple[Point, Point]]
 ) -> float:
     """How bad a place is: covering names and points is worst, then leaving the panel, lines, and distance."""
     around = box.padded(2)
@@ -136,11 +155,20 @@ def _cost(
     return float(cost + math.dist(leader, at) + 0.05 * abs((box.y0 + box.y1) / 2 - at[1]) + (box.x0 < at[0]))
 
 
-def _nearest(box: Bbox, at: Point) -> Point:
+def _nearest(box: Box, at: Point) -> Point:
     """The point of a box that is nearest to a point."""
     return min(max(at[0], box.x0), box.x1), min(max(at[1], box.y0), box.y1)
 
 
-def _crosses(box: Bbox, start: Point, end: Point) -> bool:
-    """Whether a line passes through a box."""
-    return LinePath([start, end]).intersects_bbox(box, filled=False)
+def _crosses(box: Box, start: Point, end: Point) -> bool:
+    """Whether a line passes through a box: the part of the line inside it, clipped side by side, is not empty."""
+    first, last = 0.0, 1.0
+    for axis, (low, high) in enumerate(((box.x0, box.x1), (box.y0, box.y1))):
+        step = end[axis] - start[axis]
+        if step == 0:
+            if not low <= start[axis] <= high:
+                return False
+            continue
+        enter, leave = sorted(((low - start[axis]) / step, (high - start[axis]) / step))
+        first, last = max(first, enter), min(last, leave)
+    return first <= last

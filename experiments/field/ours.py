@@ -16,8 +16,8 @@ from .protocol import LEVELS, Floats, Split
 # The goals drawn as our frontier, from the widest and most even to the narrowest.
 FRONTIER = ("even", "evenness 0.85", "evenness 0.5", "narrow")
 
-# The goal to which the targets apply.
-NARROW = "narrow"
+# The goal to which the targets of width apply, the most even one, and the default.
+NARROW, EVEN, DEFAULT = "narrow", "even", "evenness 0.85"
 
 
 # Only the goals; goals and all variants of trees; also nets.

@@ -79,12 +79,12 @@ def make_split(data: Dataset, number: int) -> Split:
     )
 
 
-def measure(split: Split, intervals: Floats) -> list[Record]:
+def measure(split: Split, intervals: Floats, conditional: bool = True) -> list[Record]:
     """One record per level. Intervals of every method are clipped to the range of y in the fitting rows.
 
     ``empty`` and ``infinite`` are shares of the intervals before they are clipped. The ERT and the gap by prediction
     are measured with the worst slab, at one level; its classifier gets the features and the prediction of the base
-    model for every method.
+    model for every method. Without ``conditional``, the ERT is NaN, which saves most of the time.
     """
     clipped = np.clip(intervals, split.y_fit.min(), split.y_fit.max())
     # Crossing quantiles give an empty interval.
@@ -100,7 +100,7 @@ def measure(split: Split, intervals: Floats) -> list[Record]:
             calibration_rows=len(split.y_cal),
             X=split.X_test if in_detail else None,
             y_pred=split.f_test if in_detail else None,
-            conditional=in_detail,
+            conditional=in_detail and conditional,
         )["levels"][0]
         by_prediction = [gap["mean"] for gap in about["gaps"] if gap["kind"] == "prediction"]
         ert = about["ert"]["l1"] if about["ert"] else {"value": np.nan, "standard_error": np.nan}

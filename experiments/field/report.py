@@ -1,13 +1,15 @@
-"""Write the page of results from the records."""
+"""Write the page of a collection from its records."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from .. import data
 from ..records import (
     Check,
+    Record,
     check_list,
     environment_line,
     markdown_table,
@@ -17,154 +19,86 @@ from ..records import (
     read_environment,
     standard_error,
 )
-from . import figure
-from .ours import FRONTIER, NARROW
-from .peers import PEERS
-from .suite import DATASETS
-from .table import ALPHA, SLAB_DATASETS, Table, by_cell, difference, evenness, has, known_mean, methods_of, values
+from . import checks, diagram, figure, standing
+from .checks import ONE_WIDTH
+from .datasets import DEVELOPED, by_slab
+from .ours import DEFAULT, FRONTIER, NARROW
+from .peers import PEERS, Peer
+from .ranks import ERT, SCORE, WIDTH, mean_ranks
+from .suite import LARGE_ROWS, LARGE_SPLITS
+from .table import ALPHA, Table, by_cell, difference, evenness, has, known_mean, methods_of, peers_of, values
 
 ALPHAS = (0.32, 0.1, 0.05)
-ONE_WIDTH = "mapie absolute"
-EVEN = "even"
-ENOUGH_SPLITS = 5
-DEFAULT = "evenness 0.85"
 
-# Target mean widths of `narrow` at 90%, and the best published widths, which use other base models.
-WIDTHS = {"bike": 0.48, "concrete": 0.41, "homes": 0.44, "casp": 1.28, "facebook_1": 0.70}
+# The best published widths at 90%, which use other base models.
 PUBLISHED = {"bike": 0.74, "concrete": 0.47, "homes": 0.54, "casp": 1.46, "facebook_1": 1.39}
 
 
-def write(folder: Path) -> list[Check]:
-    """Read field.json, write field.md and the pictures next to it, and return the checks."""
-    records = read(folder / "field.json")
-    table = by_cell(records)
-    checks = check(table)
-    datasets = [name for name in DATASETS if (name, NARROW, ALPHA) in table]
-    for name in datasets:
-        figure.draw(folder / f"field_{name}.png", [name], table)
-    shown = [name for name in ("homes", "casp") if name in datasets]
-    if shown:
-        figure.draw(folder / "field.png", shown, table)
-    (folder / "field.md").write_text(
-        page(table, datasets, checks, environment_line(read_environment(folder / "field.json"))), encoding="utf-8"
-    )
-    return checks
+@dataclass(frozen=True)
+class Collection:
+    """A collection of data sets with a page of its own.
 
-
-# ---- what must hold
-
-
-def check(table: Table) -> list[Check]:
-    """The required results. Few splits cannot distinguish similar methods; then only validity and order are checked."""
-    datasets = [name for name in DATASETS if (name, NARROW, ALPHA) in table]
-    if min(len(table[name, NARROW, ALPHA]) for name in datasets) < ENOUGH_SPLITS:
-        return [coverage_holds(table), order_holds(table, datasets)]
-    return [
-        coverage_holds(table),
-        narrow_is_narrowest(table, datasets),
-        narrow_reaches(table, datasets),
-        *(frontier_beats(table, name) for name in datasets),
-    ]
-
-
-def coverage_holds(table: Table) -> Check:
-    """Coverage over all splits is at most three standard errors below the level.
-
-    Coverage on m test rows after n calibration rows has the variance alpha (1 - alpha) (1 / n + 1 / m) for every
-    method. This is more precise than the spread over a few splits.
+    Attributes
+    ----------
+    stem : name of its files
+    title : heading of the page
+    about : first paragraphs of the page
+    datasets : its data sets in the order of the page
+    checks : its required results
+    panels : data sets of the picture that docs/comparison.md shows; every data set has a picture if there are any
     """
-    failures = []
-    for (dataset, method, alpha), records in table.items():
-        part = data.FACTS[dataset]["rows"] / 5  # rows that calibrate, and rows that test
-        error = math.sqrt(alpha * (1 - alpha) * 2 / part / len(records))
-        coverage = mean([record["coverage"] for record in records])
-        if method not in PEERS and coverage < 1 - alpha - 3 * error:
-            failures.append(f"{dataset}, {method}, level {1 - alpha:g}: {coverage:.4f}, standard error {error:.4f}")
-    return Check(
-        "coverage of widthwise is not below its level by more than three standard errors, in every cell", failures
-    )
+
+    stem: str
+    title: str
+    about: tuple[str, ...]
+    datasets: tuple[str, ...]
+    checks: Callable[[Table, list[str]], list[Check]]
+    panels: tuple[str, ...] = ()
 
 
-def order_holds(table: Table, datasets: list[str]) -> Check:
-    """narrow is narrower than even and constant width; even covers the worst slab better than constant width."""
-    failures = []
-    for dataset in datasets:
-        widths = {name: mean(values(table, dataset, name, "width")) for name in (NARROW, EVEN, ONE_WIDTH)}
-        if not widths[NARROW] < min(widths[EVEN], widths[ONE_WIDTH]):
-            failures.append(f"{dataset}: " + ", ".join(f"{name} {width:.4f}" for name, width in widths.items()))
-        slabs = {name: known_mean(table, dataset, name, "worst_slab") for name in (EVEN, ONE_WIDTH)}
-        if dataset in SLAB_DATASETS and not slabs[EVEN] > slabs[ONE_WIDTH]:
-            failures.append(f"{dataset}, worst slab: {EVEN} {slabs[EVEN]:.3f}, {ONE_WIDTH} {slabs[ONE_WIDTH]:.3f}")
-    return Check(
-        "narrow is narrower than even and constant width; even covers the worst slab better than constant width",
-        failures,
-    )
+FIELD = Collection(
+    "field",
+    "The field: comparison with other methods",
+    (
+        "This page compares widthwise with methods of other libraries and papers on the same rows. It is written by "
+        "`python -m experiments.field`. widthwise was developed on these data sets; "
+        "[field_untouched.md](field_untouched.md) is the comparison on data sets that no setting was chosen with.",
+    ),
+    DEVELOPED,
+    checks.developed,
+    panels=("homes", "casp"),
+)
 
 
-def narrow_is_narrowest(table: Table, datasets: list[str]) -> Check:
-    failures, ties = [], []
-    for dataset in datasets:
-        for peer in PEERS:
-            gain, error = difference(table, dataset, peer, NARROW, "width")
-            if gain < -error:
-                failures.append(f"{dataset}: {peer} is narrower by {-gain:.4f}, standard error {error:.4f}")
-            elif gain < error:
-                ties.append(f"{peer} on {dataset}")
-    named = f"; ties within a standard error: {', '.join(ties)}" if ties else "; no ties"
-    return Check(f"narrow is narrower than every peer at 90% on every data set{named}", failures)
+def write(folder: Path, collection: Collection = FIELD) -> list[Check]:
+    """Read the records, write the page and the pictures next to them, and return the checks."""
+    path = folder / f"{collection.stem}.json"
+    table = by_cell(read(path))
+    datasets = [name for name in collection.datasets if (name, NARROW, ALPHA) in table]
+    found = checks.of_collection(table, datasets, collection.checks)
+    draw(folder, collection, table, datasets)
+    more = folder / f"{collection.stem}_more.json"
+    failures = read(more) if more.exists() else []
+    text = page(collection, table, datasets, found, failures, environment_line(read_environment(path)))
+    path.with_suffix(".md").write_text(text, encoding="utf-8")
+    return found
 
 
-def narrow_reaches(table: Table, datasets: list[str]) -> Check:
-    failures = []
-    for dataset in datasets:
-        width = mean(values(table, dataset, NARROW, "width"))
-        if round(width, 3) > WIDTHS.get(dataset, math.inf):
-            failures.append(f"{dataset}: {width:.3f}, target {WIDTHS[dataset]}")
-    wanted = ", ".join(f"{name} {width:g}" for name, width in WIDTHS.items() if name in datasets)
-    return Check(f"mean width of narrow at 90% is at most: {wanted}", failures)
-
-
-def frontier_beats(table: Table, dataset: str) -> Check:
-    """For each peer, one of our goals is narrower and as even, within one paired standard error."""
-    by_slab = dataset in SLAB_DATASETS
-    sign = 1 if by_slab else -1  # more coverage in the worst slab is better, a larger gap worse
-    failures = []
-    for peer in PEERS:
-        best = None
-        for goal in frontier_of(table, dataset):
-            width, _ = difference(table, dataset, goal, peer, "width")
-            gain, error = difference(table, dataset, goal, peer, evenness(dataset))
-            if width < 0 and sign * gain >= -error:
-                break
-            if width < 0 and (best is None or sign * gain > best[1]):
-                best = (goal, sign * gain, error)
-        else:
-            text = (
-                f"{best[0]} is worse by {-best[1]:.3f} (standard error {best[2]:.3f})"
-                if best
-                else "no goal is narrower"
-            )
-            failures.append(f"{peer}: {text}")
-    what = "covers the worst slab as well" if by_slab else "has no larger gap over deciles of width"
-    return Check(f"{dataset}: for each peer, one goal is narrower and {what}, within a standard error", failures)
-
-
-def frontier_of(table: Table, dataset: str) -> list[str]:
-    """All goals between narrow and even, one- and two-sided."""
-    return [method for method in methods_of(table, dataset) if method.split(",")[0] in FRONTIER and "net" not in method]
-
-
-# ---- the page
+def draw(folder: Path, collection: Collection, table: Table, datasets: list[str]) -> None:
+    """Draw the pictures of the data sets, if the collection has them, and the mean ranks."""
+    if collection.panels:
+        for name in datasets:
+            figure.draw(folder / f"{collection.stem}_{name}.png", [name], table)
+        if shown := [name for name in collection.panels if name in datasets]:
+            figure.draw(folder / f"{collection.stem}.png", shown, table)
+    ranks = {measure: mean_ranks(table, datasets, standing.METHODS, measure) for measure in (WIDTH, SCORE, ERT)}
+    if known := {measure: found for measure, found in ranks.items() if found}:
+        diagram.draw(folder / f"{collection.stem}_ranks.png", known)
 
 
 PROTOCOL = "\n".join(
     [
         paragraph("Every method gets the same rows: 60% of the rows fit, 20% calibrate, 20% test.", "- "),
-        paragraph(
-            "All but four peers use the same base model (XGBoost, 400 trees for the median). mapie cqr, quantile forest "
-            "cqr, xgboost cqr and gaussian net predict without it.",
-            "- ",
-        ),
         paragraph(
             "Widths are full widths in units of the mean |y| of the fitting rows. Intervals are clipped to the range of "
             "y in these rows.",
@@ -187,7 +121,7 @@ PROTOCOL = "\n".join(
 )
 
 
-ERT = paragraph(
+ERT_TEXT = paragraph(
     "`ert` is the excess risk of the target coverage, L1: a lower bound of the mean absolute difference between coverage "
     "given x and 90%, by a classifier of the features and the prediction. 0 is even coverage; slightly negative values "
     "are chance.",
@@ -195,28 +129,77 @@ ERT = paragraph(
 )
 
 
-def page(table: Table, datasets: list[str], checks: list[Check], circumstances: str) -> str:
+def about_peers() -> str:
+    """Which peers have a base model of their own, and which are run on fewer data sets or splits."""
+    own = ", ".join(f"{name} ({peer.model})" for name, peer in PEERS.items() if peer.model)
+    slow = ", ".join(name for name, peer in PEERS.items() if peer.slow)
+    return "\n".join(
+        [
+            paragraph(
+                f"Most peers use the same base model (XGBoost, 400 trees for the median). Peers with their own: {own}.",
+                "- ",
+            ),
+            paragraph(
+                "To limit the time, some peers are run on small data sets only: "
+                + "; ".join(f"{name} up to {limit}" for name, peer in PEERS.items() if (limit := limits(peer)))
+                + f". Above {LARGE_ROWS:,} rows, the ERT and slow peers ({slow}) are measured on the first "
+                f"{LARGE_SPLITS} splits.",
+                "- ",
+            ),
+        ]
+    )
+
+
+def limits(peer: Peer) -> str:
+    """The limits of a peer in words; empty without limits."""
+    found = {"rows": peer.max_rows, "values of features": peer.max_cells}
+    return " and ".join(f"{limit:,.0f} {what}" for what, limit in found.items() if math.isfinite(limit))
+
+
+def failure_list(failures: list[Record]) -> str:
+    """The peers that raised an error, with the first error on each data set."""
+    by_cell: dict[tuple[str, str], list[Record]] = {}
+    for record in failures:
+        by_cell.setdefault((record["method"], record["dataset"]), []).append(record)
+    lines = [
+        paragraph(f"{method} on {dataset}, {len(found)} splits: {found[0]['error']}", "- ")
+        for (method, dataset), found in by_cell.items()
+    ]
+    return "\n".join(lines) or "No peer failed."
+
+
+def page(
+    collection: Collection,
+    table: Table,
+    datasets: list[str],
+    found: list[Check],
+    failures: list[Record],
+    circumstances: str,
+) -> str:
     parts = [
-        "# The field: comparison with other methods",
-        paragraph(
-            "This page compares widthwise with methods of other libraries and papers on the same rows. It is written by "
-            "`python -m experiments.field`."
-        ),
+        f"# {collection.title}",
+        *map(paragraph, collection.about),
         paragraph(circumstances),
-        "\n".join([PROTOCOL, ERT]) if any(has(table, name, "ert") for name in datasets) else PROTOCOL,
+        "\n".join(
+            [PROTOCOL, about_peers(), *([ERT_TEXT] if any(has(table, name, "ert") for name in datasets) else [])]
+        ),
         "## What must hold",
-        check_list(checks),
+        check_list(found),
         "## In short",
         summary(table, datasets),
         paragraph(
-            "Mean width / coverage in the worst slab at 90%; for the small data sets mean width / gap. The best published "
-            "widths use other base models."
+            "Mean width / coverage in the worst slab at 90%; for the small data sets mean width / gap."
+            + (" The best published widths use other base models." if published(datasets) else "")
         ),
+        *standing.sections(table, datasets, f"{collection.stem}_ranks.png"),
         "## The goals and all peers at 90%",
         glance(table, datasets),
+        "## Failures",
+        failure_list(failures),
     ]
     for name in datasets:
-        parts += [f"## {name}", dataset_table(table, name), f"![{name}](field_{name}.png)"]
+        parts += [f"## {name}", dataset_table(table, name)]
+        parts += [f"![{name}]({collection.stem}_{name}.png)"] if collection.panels else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -224,20 +207,27 @@ def summary(table: Table, datasets: list[str]) -> str:
     """The table that the README also shows."""
     rows = []
     for name in datasets:
-        peer = min(PEERS, key=lambda method: mean(values(table, name, method, "width")))
+        peer = min(peers_of(table, name), key=lambda method: mean(values(table, name, method, "width")))
         rows.append(
             [
                 name,
                 *(_width_and_evenness(table, name, method) for method in (NARROW, DEFAULT, ONE_WIDTH)),
                 f"{_width_and_evenness(table, name, peer)} ({peer})",
-                f"{PUBLISHED[name]:.2f}" if name in PUBLISHED else "",
+                *([f"{PUBLISHED[name]:.2f}" if name in PUBLISHED else ""] if published(datasets) else []),
             ]
         )
-    header = ["", "narrow", f"{DEFAULT} (default)", "one width", "narrowest of the others", "best published"]
-    return markdown_table(header, rows)
+    header = ["", "narrow", f"{DEFAULT} (default)", "one width", "narrowest of the others"]
+    return markdown_table([*header, "best published"] if published(datasets) else header, rows)
+
+
+def published(datasets: list[str]) -> bool:
+    """Whether widths of any of the data sets are published."""
+    return any(name in PUBLISHED for name in datasets)
 
 
 def _width_and_evenness(table: Table, dataset: str, method: str) -> str:
+    if method not in methods_of(table, dataset):
+        return ""
     even = known_mean(table, dataset, method, evenness(dataset))
     return f"{mean(values(table, dataset, method, 'width')):.3f} / {even:.3f}"
 
@@ -247,7 +237,7 @@ def glance(table: Table, datasets: list[str]) -> str:
     rows = []
     for method in (*FRONTIER, *PEERS):
         rows.append([method, *(_width_and_evenness(table, name, method) for name in datasets)])
-    note = "Width / coverage in the worst slab; on " + ", ".join(name for name in datasets if name not in SLAB_DATASETS)
+    note = "Width / coverage in the worst slab; on " + ", ".join(name for name in datasets if not by_slab(name))
     return markdown_table(["", *datasets], rows) + f"\n\n{note}: width / gap.\n"
 
 

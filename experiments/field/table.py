@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 from ..records import Record, mean, standard_error
+from .datasets import by_slab
+from .peers import PEERS
 
 ALPHA = 0.1  # the level of the targets
-
-# Data sets large enough to measure the coverage of a slab; on the others, evenness is the gap over deciles of width.
-SLAB_DATASETS = ("bike", "homes", "casp", "facebook_1")
 
 Table = dict[tuple[str, str, float], list[Record]]
 
@@ -40,11 +39,17 @@ def has(table: Table, dataset: str, value: str) -> bool:
 
 def evenness(dataset: str) -> str:
     """The measure of even coverage on this data set."""
-    return "worst_slab" if dataset in SLAB_DATASETS else "gap"
+    return "worst_slab" if by_slab(dataset) else "gap"
 
 
 def methods_of(table: Table, dataset: str) -> list[str]:
     return [method for name, method, alpha in table if name == dataset and alpha == ALPHA]
+
+
+def peers_of(table: Table, dataset: str) -> list[str]:
+    """The peers that were measured on a data set."""
+    methods = set(methods_of(table, dataset))
+    return [peer for peer in PEERS if peer in methods]
 
 
 def difference(table: Table, dataset: str, one: str, other: str, value: str) -> tuple[float, float]:

@@ -7,8 +7,8 @@ import pytest
 
 from experiments import records
 from experiments.data import Dataset
-from experiments.field import ours, report
-from experiments.field.peers import PEERS
+from experiments.field import checks, ours, report, suite, untouched
+from experiments.field.peers import PEERS, Peer
 from experiments.field.protocol import LEVELS, decile_gap, make_split, measure
 from experiments.field.table import by_cell
 from widthwise import Localizer
@@ -80,10 +80,10 @@ def test_records_have_every_measure_at_the_level_of_the_slab(split):
     assert math.isnan(low["ert"]) and math.isnan(low["gap_by_prediction"])
 
 
-def made_up_records(narrow=0.4, splits=20):
+def made_up_records(narrow=0.4, splits=20, datasets=("bike", "concrete"), worst_slab=0.885):
     found = []
     names = [*ours.FRONTIER, "narrow, one-sided", *PEERS]
-    for dataset in ("bike", "concrete"):
+    for dataset in datasets:
         for split in range(splits):
             for name in names:
                 width = narrow if name == "narrow" else 0.5 if name in PEERS else 0.45
@@ -96,8 +96,9 @@ def made_up_records(narrow=0.4, splits=20):
                             "split": split,
                             "width": width + 0.01 * (split % 2),
                             "coverage": 1 - alpha,
-                            "worst_slab": 0.85,
+                            "worst_slab": worst_slab,
                             "gap": 0.05,
+                            "interval_score": 1.2 * width,
                             "seconds": 1.0,
                         }
                     )
@@ -108,37 +109,91 @@ def test_the_page_is_written_from_the_records(tmp_path):
     records.write(tmp_path / "field.json", made_up_records())
     about = records.environment() | {"processor_seconds": 60, "workers": 2}
     records.write_environment(tmp_path / "field.json", about)
-    checks = report.write(tmp_path)
-    assert all(check.passed for check in checks), [str(check) for check in checks]
+    found = report.write(tmp_path)
+    assert all(check.passed for check in found), [str(check) for check in found]
     text = (tmp_path / "field.md").read_text()
-    assert "| narrow | 20 | 0.4050 ± 0.0011 |  | 0.900 | 0.850 |" in text
+    assert "| narrow | 20 | 0.4050 ± 0.0011 |  | 0.900 | 0.885 |" in text
+    assert "No peer failed." in text and (tmp_path / "field_ranks.png").exists()
     assert (tmp_path / "field_bike.png").stat().st_size > 10_000
+
+
+def page_of(table, failures=()):
+    return report.page(report.FIELD, table, ["bike", "concrete"], [], list(failures), "")
 
 
 def test_the_page_shows_the_ert_if_the_records_have_it():
     measured = [record | {"ert": 0.012} for record in made_up_records(splits=5)]
     old = by_cell(made_up_records(splits=5))
-    assert "ert" not in report.page(old, ["bike", "concrete"], [], "").split()
-    text = report.page(by_cell(measured), ["bike", "concrete"], [], "")
+    assert "| ert |" not in page_of(old).replace("interval score | ert |", "")
+    text = page_of(by_cell(measured))
     assert "| gap | ert | width 68% |" in text and "| 0.050 | 0.012 |" in text
 
 
+def test_the_page_lists_the_peers_that_failed():
+    failure = {"kind": "failure", "dataset": "bike", "method": "ngboost", "split": 0, "error": "ValueError: too few"}
+    without = [record for record in made_up_records(splits=5) if record["method"] != "ngboost"]
+    text = page_of(by_cell(without), [failure, failure | {"split": 1}])
+    assert "- ngboost on bike, 2 splits: ValueError: too few" in text
+
+
+def test_a_peer_that_raises_is_recorded_and_one_of_ours_is_not_caught(monkeypatch):
+    def broken(split):
+        raise ValueError("too few")
+
+    rng = np.random.default_rng(0)
+    data = Dataset("made up", ["a"], "y", rng.uniform(size=(100, 1)), rng.uniform(size=100))
+    monkeypatch.setattr(suite, "load", lambda name: data)
+    monkeypatch.setattr(suite, "PEERS", {"broken": Peer(broken), "large": Peer(broken, max_rows=99)})
+    monkeypatch.setattr(ours, "methods", lambda split, variants: iter(()))
+    (record,) = suite.work(suite.Job("made up", 0, "goals"))
+    assert (record["kind"], record["method"], record["error"]) == ("failure", "broken", "ValueError: too few")
+    monkeypatch.setattr(ours, "methods", lambda split, variants: broken(split))
+    with pytest.raises(ValueError, match="too few"):
+        suite.work(suite.Job("made up", 0, "goals"))
+
+
+def test_the_quick_form_never_runs_on_untouched_data():
+    assert [job.dataset for job in untouched.jobs(quick=True)] == ["airfoil"]
+    assert len(untouched.DATASETS) == 19 and "airfoil" not in untouched.DATASETS
+    assert untouched.splits("yacht") > untouched.splits("blog") >= checks.ENOUGH_SPLITS
+
+
+def test_the_untouched_collection_has_checks_of_its_own():
+    wide = by_cell([record | {"ert": 0.01} for record in made_up_records(datasets=("wine", "yacht"), splits=5)])
+    assert all(check.passed for check in checks.untouched(wide, ["wine", "yacht"]))
+    even = [
+        record | {"ert": 0.01 - 0.005 * (record["method"] == "ngboost"), "coverage": record["coverage"] - 0.03}
+        for record in made_up_records(narrow=0.6, datasets=("wine", "yacht"), splits=5)
+        if record["method"] != "evenness 0.85"
+    ]
+    even += [record | {"method": "evenness 0.85"} for record in even if record["method"] == "mapie absolute"]
+    coverage, front, narrowest = checks.untouched(by_cell(even), ["wine", "yacht"])
+    assert any(failure.startswith("wine, narrow, level 0.9: -0.0300") for failure in coverage.failures)
+    assert front.failures[0].startswith("wine: ngboost has width 0.5040 and ERT 0.0050, the default")
+    assert narrowest.name.endswith("0 of 2") and len(narrowest.failures) == 2
+
+
+def of_field(found):
+    table = by_cell(found)
+    return checks.of_collection(table, ["bike", "concrete"], checks.developed)
+
+
 def test_checks_fail_with_the_numbers_that_failed():
-    checks = report.check(by_cell(made_up_records(narrow=0.6)))
-    assert checks[1].failures[0] == "bike: mapie absolute is narrower by 0.1000, standard error 0.0000"
-    assert "bike: 0.605, target 0.48" in checks[2].failures
+    found = of_field(made_up_records(narrow=0.6))
+    assert found[1].failures[0] == "bike: mapie absolute is narrower by 0.1000, standard error 0.0000"
+    assert "bike: 0.605, target 0.48" in found[2].failures
 
 
 def test_coverage_is_judged_by_what_chance_allows_so_many_rows():
     found = [record | {"coverage": record["coverage"] - 0.015} for record in made_up_records()]
-    failures = report.coverage_holds(by_cell(found)).failures
+    failures = checks.coverage_holds(by_cell(found)).failures
     assert "bike, narrow, level 0.9: 0.8850, standard error 0.0020" in failures
     assert not any(failure.startswith("concrete, narrow, level 0.9:") for failure in failures)
 
 
 def test_few_splits_are_asked_for_validity_and_order_alone():
-    valid, order = report.check(by_cell(made_up_records(splits=2)))
+    valid, order = of_field(made_up_records(splits=2))
     assert valid.passed
-    assert order.failures == ["bike, worst slab: even 0.850, mapie absolute 0.850"]
-    _, order = report.check(by_cell(made_up_records(splits=2, narrow=0.6)))
+    assert order.failures == ["bike, worst slab: even 0.885, mapie absolute 0.885"]
+    _, order = of_field(made_up_records(splits=2, narrow=0.6))
     assert order.failures[0] == "bike: narrow 0.6050, even 0.4550, mapie absolute 0.5050"

@@ -11,13 +11,15 @@ pytest.importorskip("deel.puncc", reason="install experiments/requirements.txt t
 import xgboost  # noqa: E402
 from sklearn.model_selection import cross_val_predict  # noqa: E402
 
-from experiments.field import peers  # noqa: E402
+from experiments.field.peers import PEERS  # noqa: E402
+from experiments.field.peers.boosted import WidthAtOneLevel  # noqa: E402
 from experiments.field.protocol import LEVELS, Split  # noqa: E402
 
 CALIBRATION_ROWS, TEST_ROWS = 400, 500
 
 # Methods with one score for all levels have nested intervals. Quantile regressions fit each level separately.
-NESTED = sorted(set(peers.PEERS) - {"mapie cqr", "quantile forest cqr", "xgboost cqr"})
+NAMES = [name for name, peer in PEERS.items() if not peer.apart]
+NESTED = [name for name in NAMES if not name.endswith("cqr")]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def intervals(split):
 
     def of(name):
         if name not in known:
-            known[name] = peers.PEERS[name](split)
+            known[name] = PEERS[name].intervals(split)
         return known[name]
 
     return of
@@ -64,7 +66,7 @@ def coverage_bounds(level):
     return level - 3.9 * deviation, level + 10 / (CALIBRATION_ROWS + 1) + 3.9 * deviation
 
 
-@pytest.mark.parametrize("name", peers.PEERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_intervals_are_finite_and_valid(name, split, intervals):
     bounds = intervals(name)
     assert bounds.shape == (TEST_ROWS, 2, len(LEVELS))
@@ -82,7 +84,7 @@ def test_a_higher_level_contains_a_lower_one(name, intervals):
     assert (np.diff(bounds[:, 0], axis=1) <= 0).all() and (np.diff(bounds[:, 1], axis=1) >= 0).all()
 
 
-@pytest.mark.parametrize("name", sorted(set(peers.PEERS) - {"mapie absolute"}))
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "mapie absolute"])
 def test_intervals_are_wider_where_the_noise_is(name, split, intervals):
     width = intervals(name)[:, 1, 1] - intervals(name)[:, 0, 1]
     noise = np.abs(split.X_test[:, 1])
@@ -98,7 +100,7 @@ def test_one_width_for_all_rows_is_the_quantile_of_absolute_errors(split, interv
 def test_the_smooth_quantile_of_boosted_conformal_is_near_the_quantile():
     rng = np.random.default_rng(0)
     residuals = rng.normal(size=20_000)
-    loss = peers.WidthAtOneLevel(residuals, np.ones(20_000), 0.9)
+    loss = WidthAtOneLevel(residuals, np.ones(20_000), 0.9)
     assert loss.weights_by_rank.sum() == pytest.approx(1)
     assert loss(np.zeros((20_000, 2))) == pytest.approx(2 * np.quantile(np.abs(residuals), 0.9), rel=0.02)
 
@@ -106,7 +108,7 @@ def test_the_smooth_quantile_of_boosted_conformal_is_near_the_quantile():
 def test_derivatives_of_boosted_conformal_match_central_differences():
     rng = np.random.default_rng(0)
     rows, step = 300, 1e-6
-    loss = peers.WidthAtOneLevel(rng.normal(size=rows), rng.uniform(0.5, 2, rows), 0.9)
+    loss = WidthAtOneLevel(rng.normal(size=rows), rng.uniform(0.5, 2, rows), 0.9)
     parameters = rng.normal(0, 0.3, (rows, 2))
     gradient, curvature = loss.derivatives(parameters)
     numeric = np.empty_like(gradient)
@@ -123,7 +125,7 @@ def test_derivatives_of_boosted_conformal_match_central_differences():
 def test_boosting_shortens_intervals_for_the_rows_it_is_fitted_to():
     rng = np.random.default_rng(0)
     noise = np.repeat([0.2, 1.0], 500)
-    loss = peers.WidthAtOneLevel(noise * rng.normal(size=1000), np.ones(1000), 0.9)
+    loss = WidthAtOneLevel(noise * rng.normal(size=1000), np.ones(1000), 0.9)
     parameters = np.zeros((1000, 2))
     widths = [loss(parameters)]
     for _ in range(20):

@@ -1,0 +1,27 @@
+"""The data sets of both collections of the field by name."""
+
+from __future__ import annotations
+
+from .. import data, data_more
+from ..data import Dataset
+
+# The collection on which widthwise was developed, from the slowest to the fastest.
+DEVELOPED = ("facebook_1", "casp", "homes", "bike", "community", "concrete", "energy")
+
+# With fewer rows, the coverage of a slab cannot be measured, and evenness is the gap over deciles of width.
+SLAB_ROWS = 10_000
+
+
+def load(name: str) -> Dataset:
+    """A data set of either collection."""
+    return data.load(name) if name in data.FACTS else data_more.load(name)
+
+
+def rows(name: str) -> int:
+    """The number of rows that `load` returns."""
+    return int(data.FACTS[name]["rows"]) if name in data.FACTS else data_more.rows(name)
+
+
+def by_slab(name: str) -> bool:
+    """Whether evenness is measured by the coverage of the worst slab."""
+    return rows(name) >= SLAB_ROWS

@@ -1,0 +1,36 @@
+"""Conformal steps that several peers share: models of the error, scaled and quantile scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from widthwise import Calibration
+
+from ..protocol import LEVELS, Floats, Split
+
+# The lower and the upper quantile of the central interval of each level: 0.16, 0.84, 0.05, 0.95, ...
+QUANTILES = [round(side, 10) for level in LEVELS for side in ((1 - level) / 2, (1 + level) / 2)]
+
+
+def error_model(split: Split) -> HistGradientBoostingRegressor:
+    """A model of absolute errors, fitted on out-of-fold errors; the Poisson loss keeps them positive."""
+    model = HistGradientBoostingRegressor(loss="poisson", random_state=split.seed)
+    return model.fit(split.X_fit, np.abs(split.y_fit - split.oof))
+
+
+def conformalized_quantiles(cal: Floats, y_cal: Floats, test: Floats) -> Floats:
+    """Correct quantiles (rows, 2 levels) with the score of conformalized quantile regression, level by level."""
+    intervals = []
+    for j, level in enumerate(LEVELS):
+        lower, upper = cal[:, 2 * j], cal[:, 2 * j + 1]
+        correction = Calibration().add(np.maximum(lower - y_cal, y_cal - upper)).quantile(level)
+        intervals.append(np.stack([test[:, 2 * j] - correction, test[:, 2 * j + 1] + correction], axis=1))
+    return np.stack(intervals, axis=2)
+
+
+def scaled_intervals(split: Split, cal: tuple[Floats, Floats], test: tuple[Floats, Floats]) -> Floats:
+    """Intervals with the score |y - mean| / scale; `cal` and `test` are means and scales."""
+    calibration = Calibration().add(np.abs(split.y_cal - cal[0]) / cal[1])
+    widths = test[1][:, None] * np.array([calibration.quantile(level) for level in LEVELS])
+    return np.stack([test[0][:, None] - widths, test[0][:, None] + widths], axis=1)

@@ -1,0 +1,118 @@
+"""Statistics over the data sets of a collection: ranks, tests and Pareto fronts. Smaller scores are better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import friedmanchisquare, rankdata, studentized_range, wilcoxon
+
+from .datasets import by_slab
+from .table import Table, known_mean, methods_of
+
+WIDTH, SCORE, ERT, EVENNESS = "width", "interval score", "ert", "evenness"
+MEASURES = (WIDTH, SCORE, ERT, EVENNESS)
+SIGNIFICANCE = 0.05
+
+
+def score(table: Table, dataset: str, method: str, measure: str) -> float:
+    """A measure at 90%, averaged over the splits; NaN if the method was not run or the measure not taken."""
+    if method not in methods_of(table, dataset):
+        return math.nan
+    if measure == EVENNESS:  # more coverage in the worst slab is better
+        return (
+            -known_mean(table, dataset, method, "worst_slab")
+            if by_slab(dataset)
+            else known_mean(table, dataset, method, "gap")
+        )
+    return known_mean(table, dataset, method, measure.replace(" ", "_"))
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Mean ranks of the methods that were run on all data sets of a collection, from the best to the worst.
+
+    Attributes
+    ----------
+    ranks : mean ranks by method
+    datasets : the number of data sets
+    p_value : of Friedman's test that all methods rank alike
+    critical_difference : mean ranks that differ by less are not distinguished by Nemenyi's test at 5%
+    """
+
+    ranks: dict[str, float]
+    datasets: int
+    p_value: float
+    critical_difference: float
+
+
+def mean_ranks(table: Table, datasets: Sequence[str], methods: Sequence[str], measure: str) -> Ranks | None:
+    """Rank the methods by a measure on every data set that has it; None if that is not possible."""
+    scores = {name: [score(table, name, method, measure) for method in methods] for name in datasets}
+    known = [name for name in datasets if not all(map(math.isnan, scores[name]))]
+    values = np.array([scores[name] for name in known]).reshape(len(known), len(methods))
+    complete = ~np.isnan(values).any(axis=0)
+    count, k = len(known), int(complete.sum())
+    if count < 2 or k < 3:
+        return None
+    values = values[:, complete]
+    ranks = rankdata(values, axis=1).mean(axis=0)
+    order = np.argsort(ranks, kind="stable")
+    names = [method for method, is_complete in zip(methods, complete, strict=True) if is_complete]
+    quantile = studentized_range.ppf(1 - SIGNIFICANCE, k, np.inf) / math.sqrt(2)
+    return Ranks(
+        {names[place]: float(ranks[place]) for place in order},
+        count,
+        float(friedmanchisquare(*values.T).pvalue) if np.ptp(values, axis=1).any() else 1.0,
+        float(quantile * math.sqrt(k * (k + 1) / (6 * count))),
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One method against another over the data sets that both have: wins, losses, and a signed-rank test."""
+
+    wins: int
+    losses: int
+    p_value: float
+
+
+def compare(table: Table, datasets: Sequence[str], one: str, other: str, measure: str) -> Comparison | None:
+    """Compare two methods with Wilcoxon's signed-rank test; None without common data sets.
+
+    Widths and interval scores are compared by their ratio, because their units differ between data sets.
+    """
+    pairs = [(score(table, name, one, measure), score(table, name, other, measure)) for name in datasets]
+    pairs = [pair for pair in pairs if not any(map(math.isnan, pair))]
+    if not pairs:
+        return None
+    ratio = measure in (WIDTH, SCORE)
+    differences = [math.log(mine / theirs) if ratio else mine - theirs for mine, theirs in pairs]
+    p_value = float(wilcoxon(differences).pvalue) if any(differences) else 1.0
+    return Comparison(sum(value < 0 for value in differences), sum(value > 0 for value in differences), p_value)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction of p-values for the number of tests."""
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for place, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
+def dominates(table: Table, dataset: str, one: str, other: str, evenness: str = ERT) -> bool:
+    """Whether a method is not wider and not less even than another, and better in one of both."""
+    pairs = [
+        (score(table, dataset, one, measure), score(table, dataset, other, measure)) for measure in (WIDTH, evenness)
+    ]
+    return all(mine <= theirs for mine, theirs in pairs) and any(mine < theirs for mine, theirs in pairs)
+
+
+def front(table: Table, dataset: str, methods: Sequence[str]) -> list[str]:
+    """The methods that no other one dominates in width and ERT, from the narrowest to the most even."""
+    known = [method for method in methods if not math.isnan(score(table, dataset, method, ERT))]
+    best = [method for method in known if not any(dominates(table, dataset, other, method) for other in known)]
+    return sorted(best, key=lambda method: score(table, dataset, method, WIDTH))

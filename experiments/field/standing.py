@@ -1,0 +1,104 @@
+"""Sections of the page over all data sets: who is narrowest and most even, mean ranks, and tests against each peer."""
+
+from __future__ import annotations
+
+import math
+
+from ..records import markdown_table, paragraph
+from .ours import DEFAULT, EVEN, FRONTIER, NARROW
+from .peers import PEERS
+from .ranks import ERT, EVENNESS, MEASURES, SCORE, WIDTH, compare, dominates, front, holm, mean_ranks, score
+from .table import Table, methods_of
+
+METHODS = (*FRONTIER, *PEERS)
+TESTED = (DEFAULT, EVEN, NARROW)
+
+
+def sections(table: Table, datasets: list[str], picture: str) -> list[str]:
+    """The sections; those that need measures or data sets that the records do not have are left out."""
+    parts = []
+    if any(front(table, name, METHODS) for name in datasets):
+        parts += ["## Who is narrowest, who is most even", leaders(table, datasets), LEADERS]
+    if mean_ranks(table, datasets, METHODS, WIDTH):
+        parts += ["## Mean ranks", rank_table(table, datasets), RANKS, f"![Mean ranks]({picture})"]
+        parts += ["## Tests against each peer", *(test_table(table, datasets, goal) for goal in TESTED), TESTS]
+    return parts
+
+
+LEADERS = paragraph(
+    "Means over the splits at 90%, among the four goals and all peers; goals of widthwise are in bold. The front holds "
+    "the methods for which no other one is both narrower and more even, by the ERT, from the narrowest to the most even. "
+    "The last column names the methods that are both narrower and more even than the default."
+)
+
+
+def leaders(table: Table, datasets: list[str]) -> str:
+    """The narrowest and the most even method of each data set, and the front between them."""
+    rows = []
+    for name in datasets:
+        measured = [method for method in METHODS if method in methods_of(table, name)]
+        best = {measure: _best(table, name, measured, measure) for measure in (WIDTH, ERT, EVENNESS)}
+        above = [method for method in measured if dominates(table, name, method, DEFAULT)]
+        rows.append(
+            [
+                name,
+                *best.values(),
+                ", ".join(map(_marked, front(table, name, measured))),
+                ", ".join(map(_marked, above)) or "on the front",
+            ]
+        )
+    header = ["", "narrowest", "most even by ERT", "most even by slab or gap", "front", "default"]
+    return markdown_table(header, rows)
+
+
+def _best(table: Table, dataset: str, methods: list[str], measure: str) -> str:
+    known = {method: found for method in methods if not math.isnan(found := score(table, dataset, method, measure))}
+    return _marked(min(known, key=lambda method: known[method])) if known else ""
+
+
+def _marked(method: str) -> str:
+    return f"**{method}**" if method in FRONTIER else method
+
+
+RANKS = paragraph(
+    "Rank 1 is the narrowest or most even method of a data set. Methods that were not run on every data set have no "
+    "rank. `evenness` is the worst slab, or the gap on small data sets. In the picture, bars join methods that Nemenyi's "
+    "test at 5% does not distinguish."
+)
+
+
+def rank_table(table: Table, datasets: list[str]) -> str:
+    """Mean ranks by every measure, in the order of the ranks by width."""
+    ranks = {measure: mean_ranks(table, datasets, METHODS, measure) for measure in MEASURES}
+    known = {measure: found for measure, found in ranks.items() if found}
+    methods = list(dict.fromkeys(method for found in known.values() for method in found.ranks))
+    rows = [
+        [_marked(method), *(f"{found.ranks[method]:.2f}" if method in found.ranks else "" for found in known.values())]
+        for method in methods
+    ]
+    rows.append(["critical difference", *(f"{found.critical_difference:.2f}" for found in known.values())])
+    rows.append(["p-value of Friedman's test", *(f"{found.p_value:.2g}" for found in known.values())])
+    return markdown_table(["", *known], rows)
+
+
+TESTS = paragraph(
+    "Cells are data sets on which the goal is better and worse than the peer, and the p-value of Wilcoxon's signed-rank "
+    "test over the data sets, with Holm's correction for the number of peers."
+)
+
+
+def test_table(table: Table, datasets: list[str], goal: str) -> str:
+    """One goal against every peer by width, interval score and ERT."""
+    peers = [peer for peer in PEERS if any(peer in methods_of(table, name) for name in datasets)]
+    columns = []
+    for measure in (WIDTH, SCORE, ERT):
+        found = {peer: result for peer in peers if (result := compare(table, datasets, goal, peer, measure))}
+        adjusted = dict(zip(found, holm([result.p_value for result in found.values()]), strict=True))
+        columns.append(
+            [
+                f"{found[peer].wins} : {found[peer].losses}, p {adjusted[peer]:.2g}" if peer in found else ""
+                for peer in peers
+            ]
+        )
+    rows = [[peer, *cells] for peer, *cells in zip(peers, *columns, strict=True)]
+    return markdown_table([f"**{goal}** and", WIDTH, SCORE, ERT], rows)

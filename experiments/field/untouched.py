@@ -1,0 +1,61 @@
+"""Compare with the field on untouched data sets, after all settings are frozen: `python -m experiments.field.untouched`."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+
+from .. import data_more
+from ..runner import main
+from . import checks, report
+from .datasets import rows
+from .suite import Job, work
+
+# The commit that froze all settings of widthwise, of the peers and of the checks, before these data sets were first run.
+FROZEN = ""
+
+DATASETS = tuple(sorted(data_more.names("untouched"), key=rows, reverse=True))
+
+# The quick form never runs on untouched data.
+QUICK_DATASET = "airfoil"
+
+# Splits by number of rows: the first entry whose rows are enough. Small test parts measure coverage poorly and need
+# more splits; large ones take minutes each.
+SPLITS_BY_ROWS = ((1_000, 20), (5_000, 10), (12_000, 5), (data_more.MAX_ROWS, 4))
+
+
+def splits(name: str) -> int:
+    """The number of splits of a data set."""
+    return next(number for most, number in SPLITS_BY_ROWS if rows(name) <= most)
+
+
+def jobs(quick: bool) -> list[Job]:
+    if quick:
+        return [Job(QUICK_DATASET, 0, "goals", quick=True)]
+    return [Job(name, split, "goals") for name in DATASETS for split in range(splits(name))]
+
+
+COLLECTION = report.Collection(
+    "field_untouched",
+    "The field on untouched data sets",
+    (
+        "This page compares widthwise with the methods of [field.md](field.md) on 19 data sets that no default, "
+        "threshold or setting was chosen with. It is written by `python -m experiments.field.untouched`. "
+        + (
+            f"All settings and the checks below were frozen in commit {FROZEN} before the data sets were first run. "
+            if FROZEN
+            else "The commit that froze the settings is not named yet: the figures are preliminary. "
+        )
+        + "Results are published whatever they are.",
+        f"Data sets with more than {data_more.MAX_ROWS:,} rows are represented by a random sample of that many rows, the "
+        "same for every method and split. Categories are numbers, in the order of their labels, for every method. The "
+        "number of splits depends on the rows: "
+        + ", ".join(f"{number} up to {most:,} rows" for most, number in SPLITS_BY_ROWS)
+        + ".",
+    ),
+    (*DATASETS, QUICK_DATASET),
+    checks.untouched,
+)
+
+if __name__ == "__main__":
+    sys.exit(main("field.untouched", jobs, work, partial(report.write, collection=COLLECTION), __doc__))
