@@ -117,8 +117,10 @@ def _label(panel: Axes, goals: dict[str, Point], peers: dict[str, Point]) -> Non
         for name, at in pixels.items():
             others = [box for other, box in boxes.items() if other != name]
             places = _places(at, extents[name].width, extents[name].height)
-            costs = [_cost(box, at, frame, others, markers, segments) for box in places]
-            boxes[name] = places[costs.index(min(costs))]
+            lowest = math.inf
+            for box in places:
+                if (cost := _cost(box, at, frame, others, markers, segments, lowest)) < lowest:
+                    lowest, boxes[name] = cost, box
     for name, at in pixels.items():
         box, extent = boxes[name], extents[name]
         texts[name].set_position((box.x0 - extent.x0 + at[0], box.y0 - extent.y0 + at[1]))
@@ -141,18 +143,34 @@ def _places(at: Point, width: float, height: float) -> list[Box]:
 
 
 def _cost(
-    box: Box, at: Point, panel: Box, taken: list[Box], markers: list[Box], segments: list[tuple[Point, Point]]
+    box: Box,
+    at: Point,
+    panel: Box,
+    taken: list[Box],
+    markers: list[Box],
+    segments: list[tuple[Point, Point]],
+    lowest: float,
 ) -> float:
-    """How bad a place is: covering names and points is worst, then leaving the panel, lines, and distance."""
-    around = box.padded(2)
-    cost = 1000.0 * sum(around.overlaps(other) for other in taken)
-    cost += 1000.0 * sum(box.overlaps(marker) for marker in markers)
-    cost += 500.0 * (not (panel.x0 <= box.x0 and box.y1 <= panel.y1 and box.y0 >= panel.y0 and box.x1 <= panel.x1))
-    cost += 300.0 * sum(_crosses(around, *segment) for segment in segments)
+    """How bad a place is: covering names and points is worst, then leaving the panel, lines, and distance.
+
+    The sum ends when it exceeds the lowest cost of other places.
+    """
     leader = _nearest(box, at)
-    cost += 300.0 * sum(_crosses(other, leader, at) for other in taken)
-    cost += 300.0 * sum(_crosses(marker, leader, at) for marker in markers if not marker.contains(*at))
-    return float(cost + math.dist(leader, at) + 0.05 * abs((box.y0 + box.y1) / 2 - at[1]) + (box.x0 < at[0]))
+    cost = math.dist(leader, at) + 0.05 * abs((box.y0 + box.y1) / 2 - at[1]) + (box.x0 < at[0])
+    inside = panel.x0 <= box.x0 and box.y1 <= panel.y1 and box.y0 >= panel.y0 and box.x1 <= panel.x1
+    around = box.padded(2)
+    cost += 500.0 * (not inside)
+    for weight, covered in (
+        (1000.0, (around.overlaps(other) for other in taken)),
+        (1000.0, (box.overlaps(marker) for marker in markers)),
+        (300.0, (_crosses(around, *segment) for segment in segments)),
+        (300.0, (_crosses(other, leader, at) for other in taken)),
+        (300.0, (_crosses(marker, leader, at) for marker in markers if not marker.contains(*at))),
+    ):
+        if cost >= lowest:
+            return cost
+        cost += weight * sum(covered)
+    return cost
 
 
 def _nearest(box: Box, at: Point) -> Point:
