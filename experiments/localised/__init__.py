@@ -1,0 +1,1 @@
+"""Randomly localised calibration (RLCP) on top of the goals of widthwise."""

@@ -1,0 +1,229 @@
+"""Write the page of localised calibration from the records."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+from .. import data
+from ..field.table import ALPHA, Table, by_cell, difference, known_mean, methods_of, values
+from ..records import (
+    Check,
+    check_list,
+    environment_line,
+    markdown_table,
+    mean,
+    paragraph,
+    read,
+    read_environment,
+    standard_error,
+)
+from .suite import CONSTANT, DEFAULT, EVEN, GOALS, NARROW, SPLITS
+
+# Measures of evenness, and whether a larger value is more even.
+MEASURES = {"worst_slab": 1, "ert": -1, "gap_by_prediction": -1}
+TITLES = {"worst_slab": "worst slab", "ert": "ERT", "gap_by_prediction": "gap by prediction"}
+ENOUGH = 2  # standard errors that a gain must exceed
+
+
+class Gain(NamedTuple):
+    """How much more even a method is than another; positive is better."""
+
+    value: float
+    error: float
+
+    @property
+    def clear(self) -> bool:
+        return self.value > ENOUGH * self.error
+
+    def __str__(self) -> str:
+        return f"{self.value:+.3f} ± {self.error:.3f}"
+
+
+def write(folder: Path) -> list[Check]:
+    """Read localised.json, write localised.md next to it, and return the checks."""
+    table = by_cell(read(folder / "localised.json"))
+    datasets = [name for name in SPLITS if (name, DEFAULT, ALPHA) in table]
+    checks = [coverage_holds(table)]
+    about = environment_line(read_environment(folder / "localised.json"))
+    (folder / "localised.md").write_text(page(table, datasets, checks, about), encoding="utf-8")
+    return checks
+
+
+def coverage_holds(table: Table) -> Check:
+    """Coverage over all splits is at most three standard errors below the level, as in the field."""
+    failures = []
+    for (dataset, method, alpha), records in table.items():
+        part = data.FACTS[dataset]["rows"] / 5  # rows that calibrate, and rows that test
+        error = math.sqrt(alpha * (1 - alpha) * 2 / part / len(records))
+        coverage = mean([record["coverage"] for record in records])
+        if coverage < 1 - alpha - 3 * error:
+            failures.append(f"{dataset}, {method}: {coverage:.4f}, standard error {error:.4f}")
+    return Check("coverage is not below 90% by more than three standard errors, for every method", failures)
+
+
+# ---- comparison with the goals at equal width
+
+
+def frontier(table: Table, dataset: str, measure: str) -> list[str]:
+    """The goals for which no other goal is narrower and more even, on average, from the narrowest."""
+    best = -math.inf
+    kept: list[str] = []
+    for goal in sorted(GOALS, key=lambda name: mean(values(table, dataset, name, "width"))):
+        evenness = MEASURES[measure] * known_mean(table, dataset, goal, measure)
+        if evenness > best:
+            best = evenness
+            kept.append(goal)
+    return kept
+
+
+def mixture(table: Table, dataset: str, method: str, measure: str) -> dict[str, float]:
+    """The two goals of the frontier between whose widths the method lies, with weights that give its mean width.
+
+    A method that is wider than the whole frontier is compared with its widest goal, a narrower one with its narrowest.
+    """
+    width = mean(values(table, dataset, method, "width"))
+    goals = {goal: mean(values(table, dataset, goal, "width")) for goal in frontier(table, dataset, measure)}
+    below = [goal for goal in goals if goals[goal] <= width]
+    above = [goal for goal in goals if goals[goal] > width]
+    if not below or not above:
+        return {(below[-1] if below else above[0]): 1.0}
+    share = (width - goals[below[-1]]) / (goals[above[0]] - goals[below[-1]])
+    return {below[-1]: 1 - share, above[0]: share}
+
+
+def gain_over_goals(table: Table, dataset: str, method: str, measure: str) -> Gain:
+    """How much more even a method is than the goals at its mean width, paired by split."""
+    parts = mixture(table, dataset, method, measure)
+    by_split = {goal: {record["split"]: record[measure] for record in table[dataset, goal, ALPHA]} for goal in parts}
+    gains = [
+        MEASURES[measure]
+        * (record[measure] - sum(share * by_split[goal][record["split"]] for goal, share in parts.items()))
+        for record in table[dataset, method, ALPHA]
+    ]
+    return Gain(mean(gains), standard_error(gains))
+
+
+def localised_methods(table: Table, dataset: str) -> list[str]:
+    return [method for method in methods_of(table, dataset) if method not in (*GOALS, CONSTANT)]
+
+
+def clear_gains(table: Table, dataset: str, measure: str) -> list[str]:
+    return [
+        method for method in localised_methods(table, dataset) if gain_over_goals(table, dataset, method, measure).clear
+    ]
+
+
+# ---- the page
+
+PROTOCOL = "\n".join(
+    paragraph(text, "- ")
+    for text in (
+        "Rows, base model, clipping and measures are those of the [field](field.md), at level 90%. ± is a standard error "
+        "over the splits, in differences of the paired difference.",
+        "Each test row draws a centre from the kernel around its key. The weight of a calibration row is the kernel between "
+        "its key and the centre; the weight of the test row is at an infinite score. Marginal coverage is guaranteed.",
+        "Keys: `difficulty` is the log of the scale of the localizer of goal 0.85, for all scores; `prediction` the rank of "
+        "the prediction; `both` these two; `features` all columns. All are standardised. The kernel is Gaussian, or a box.",
+        "1/2, 1/5 and 1/20 are the effective sample size as a share of the calibration rows. The bandwidth is chosen on "
+        "fitting rows; `effective rows` is the result on test rows, median and lowest twentieth.",
+        "`gap` is over tenths of the rows by width, `gap f` over tenths by prediction. `infinite` is the share of rows "
+        "whose interval was infinite before it was clipped to the range of y.",
+        "`slab gain` and `ERT gain`: how much more even a method is than the goals at its width, which are interpolated "
+        "between the two nearest of narrow, 0.5, 0.85 and even; goals that are wider and less even than another are left "
+        "out. Positive is better. A method wider than all goals is compared with the most even goal.",
+    )
+)
+
+
+def page(table: Table, datasets: list[str], checks: list[Check], circumstances: str) -> str:
+    parts = [
+        "# Localised calibration",
+        paragraph(
+            "This page compares randomly localised conformal prediction (RLCP, Hore and Barber 2023) with choosing another "
+            "goal. It is written by `python -m experiments.localised`."
+        ),
+        paragraph(circumstances),
+        PROTOCOL,
+        "## What must hold",
+        check_list(checks),
+        "## In short",
+        verdict(table, datasets),
+        "## Pairs",
+        paragraph(
+            "Differences, first minus second: a negative width is narrower, a positive worst slab and a negative ERT are "
+            "more even. Bold differences exceed two standard errors."
+        ),
+        pairs(table, datasets, DEFAULT, EVEN),
+        pairs(table, datasets, NARROW, DEFAULT),
+        pairs(table, datasets, DEFAULT, DEFAULT),
+        pairs(table, datasets, EVEN, EVEN),
+    ]
+    for name in datasets:
+        parts += [f"## {name}", dataset_table(table, name)]
+    return "\n\n".join(parts) + "\n"
+
+
+def verdict(table: Table, datasets: list[str]) -> str:
+    """Count the methods that are clearly more even than the goals at equal width, and name those on all data sets."""
+    lines = []
+    for measure, title in TITLES.items():
+        clear = {name: clear_gains(table, name, measure) for name in datasets}
+        counts = ", ".join(
+            f"{name} {len(found)} of {len(localised_methods(table, name))}" for name, found in clear.items()
+        )
+        common = [method for method in clear[datasets[0]] if all(method in found for found in clear.values())]
+        named = f"on all data sets: {'; '.join(common)}" if common else "none on all data sets"
+        text = f"{title}: methods more even than the goals at equal width by more than two standard errors: {counts}; {named}."
+        lines.append(paragraph(text, "- "))
+    lines.append(
+        paragraph(
+            "Three splits give a rough standard error: with no true difference, one method in eleven exceeds two standard "
+            "errors by chance.",
+            "- ",
+        )
+    )
+    return "\n".join(lines)
+
+
+def pairs(table: Table, datasets: list[str], base: str, other: str) -> str:
+    """Localised calibration of one goal compared with another goal, or with the same goal without it."""
+    rows = []
+    for dataset in datasets:
+        for method in localised_methods(table, dataset):
+            if method.startswith(f"{base}, "):
+                differences = [difference(table, dataset, method, other, value) for value in ("width", *TITLES)]
+                rows.append([f"{dataset}: {method}", *(_difference(*each) for each in differences)])
+    return markdown_table([f"minus {other}", "width", *TITLES.values()], rows)
+
+
+def _difference(value: float, error: float) -> str:
+    text = f"{value:+.3f} ± {error:.3f}"
+    return f"**{text}**" if abs(value) > ENOUGH * error else text
+
+
+def dataset_table(table: Table, dataset: str) -> str:
+    rows = []
+    for method in sorted(methods_of(table, dataset), key=lambda name: mean(values(table, dataset, name, "width"))):
+        coverage = values(table, dataset, method, "coverage")
+        localised = method in localised_methods(table, dataset)
+        low, middle = (known_mean(table, dataset, method, f"effective_rows{end}") for end in ("_low", ""))
+        rows.append(
+            [
+                method if localised else f"**{method}**",
+                str(len(coverage)),
+                f"{mean(values(table, dataset, method, 'width')):.3f}",
+                f"{mean(coverage):.3f} ± {standard_error(coverage):.3f}",
+                *(f"{known_mean(table, dataset, method, value):.3f}" for value in ("worst_slab", "gap")),
+                *(f"{known_mean(table, dataset, method, value):.3f}" for value in ("gap_by_prediction", "ert")),
+                f"{middle:.0f} / {low:.0f}" if localised else "",
+                f"{mean(values(table, dataset, method, 'infinite')):.2%}",
+                *(
+                    str(gain_over_goals(table, dataset, method, value)) if localised else ""
+                    for value in ("worst_slab", "ert")
+                ),
+            ]
+        )
+    header = ["", "splits", "width", "coverage", "worst slab", "gap", "gap f", "ert", "effective rows", "infinite"]
+    return markdown_table([*header, "slab gain", "ERT gain"], rows)
