@@ -19,11 +19,13 @@ from ..records import (
     read_environment,
     standard_error,
 )
-from .suite import CONSTANT, DEFAULT, EVEN, GOALS, NARROW, SPLITS
+from .suite import DEFAULT, EVEN, GOALS, NARROW, SPLITS
 
 # Measures of evenness, and whether a larger value is more even.
 MEASURES = {"worst_slab": 1, "ert": -1, "gap_by_prediction": -1}
 TITLES = {"worst_slab": "worst slab", "ert": "ERT", "gap_by_prediction": "gap by prediction"}
+# Goals with localised calibration, and the goals without it with which they are compared.
+PAIRS = ((DEFAULT, EVEN), (NARROW, DEFAULT), (DEFAULT, DEFAULT), (EVEN, EVEN))
 ENOUGH = 2  # standard errors that a gain must exceed
 
 
@@ -105,14 +107,32 @@ def gain_over_goals(table: Table, dataset: str, method: str, measure: str) -> Ga
     return Gain(mean(gains), standard_error(gains))
 
 
-def localised_methods(table: Table, dataset: str) -> list[str]:
-    return [method for method in methods_of(table, dataset) if method not in (*GOALS, CONSTANT)]
+def is_better(table: Table, dataset: str, one: str, other: str) -> bool:
+    """Whether a method is clearly narrower or more even than another, and clearly worse in nothing."""
+    gains = []
+    for value, sign in {"width": -1, **MEASURES}.items():
+        change, error = difference(table, dataset, one, other, value)
+        gains.append(Gain(sign * change, error))
+    return any(gain.clear for gain in gains) and not any(Gain(-gain.value, gain.error).clear for gain in gains)
+
+
+def localised_methods(table: Table, dataset: str, base: str | None = None) -> list[str]:
+    """The methods with localised calibration, of one base or of all."""
+    methods = [method for method in methods_of(table, dataset) if is_localised(method)]
+    return [method for method in methods if base is None or method.startswith(f"{base}, ")]
+
+
+def is_localised(method: str) -> bool:
+    return "1/" in method and not is_grouped(method)
+
+
+def is_grouped(method: str) -> bool:
+    return ", groups" in method
 
 
 def clear_gains(table: Table, dataset: str, measure: str) -> list[str]:
-    return [
-        method for method in localised_methods(table, dataset) if gain_over_goals(table, dataset, method, measure).clear
-    ]
+    methods = localised_methods(table, dataset)
+    return [method for method in methods if gain_over_goals(table, dataset, method, measure).clear]
 
 
 # ---- the page
@@ -128,6 +148,7 @@ PROTOCOL = "\n".join(
         "the prediction; `both` these two; `features` all columns. All are standardised. The kernel is Gaussian, or a box.",
         "1/2, 1/5 and 1/20 are the effective sample size as a share of the calibration rows. The bandwidth is chosen on "
         "fitting rows; `effective rows` is the result on test rows, median and lowest twentieth.",
+        "`groups` are fifths of the rows by the key, calibrated separately (Mondrian), which widthwise has as `groups`.",
         "`gap` is over tenths of the rows by width, `gap f` over tenths by prediction. `infinite` is the share of rows "
         "whose interval was infinite before it was clipped to the range of y.",
         "`slab gain` and `ERT gain`: how much more even a method is than the goals at its width, which are interpolated "
@@ -152,13 +173,11 @@ def page(table: Table, datasets: list[str], checks: list[Check], circumstances: 
         verdict(table, datasets),
         "## Pairs",
         paragraph(
-            "Differences, first minus second: a negative width is narrower, a positive worst slab and a negative ERT are "
-            "more even. Bold differences exceed two standard errors."
+            "Differences, first minus second: a negative width is narrower, a positive worst slab and a negative ERT or gap "
+            "are more even. Bold differences exceed two standard errors."
         ),
-        pairs(table, datasets, DEFAULT, EVEN),
-        pairs(table, datasets, NARROW, DEFAULT),
-        pairs(table, datasets, DEFAULT, DEFAULT),
-        pairs(table, datasets, EVEN, EVEN),
+        *(pairs(table, datasets, base, other) for base, other in PAIRS),
+        against_groups(table, datasets),
     ]
     for name in datasets:
         parts += [f"## {name}", dataset_table(table, name)]
@@ -175,27 +194,55 @@ def verdict(table: Table, datasets: list[str]) -> str:
         )
         common = [method for method in clear[datasets[0]] if all(method in found for found in clear.values())]
         named = f"on all data sets: {'; '.join(common)}" if common else "none on all data sets"
-        text = f"{title}: methods more even than the goals at equal width by more than two standard errors: {counts}; {named}."
-        lines.append(paragraph(text, "- "))
-    lines.append(
-        paragraph(
-            "Three splits give a rough standard error: with no true difference, one method in eleven exceeds two standard "
-            "errors by chance.",
-            "- ",
+        lines.append(
+            f"More even than the goals at equal width by more than two standard errors, {title}: {counts}; {named}."
         )
+    lines += [compared(table, datasets, base, other) for base, other in PAIRS]
+    lines.append(
+        "Three splits give a rough standard error: with no true difference, one method in eleven exceeds two standard "
+        "errors by chance."
     )
-    return "\n".join(lines)
+    return "\n".join(paragraph(line, "- ") for line in lines)
+
+
+def compared(table: Table, datasets: list[str], base: str, other: str) -> str:
+    """Count the localised calibrations of one goal that are better, and worse, than another goal."""
+    counts = []
+    for name in datasets:
+        methods = localised_methods(table, name, base)
+        better = sum(is_better(table, name, method, other) for method in methods)
+        worse = sum(is_better(table, name, other, method) for method in methods)
+        counts.append(f"{name} {better} better and {worse} worse of {len(methods)}")
+    return (
+        f"{base} with localised calibration compared with {other} without: {'; '.join(counts)}. Better is narrower or more "
+        "even by more than two standard errors, and worse in nothing by as much."
+    )
 
 
 def pairs(table: Table, datasets: list[str], base: str, other: str) -> str:
     """Localised calibration of one goal compared with another goal, or with the same goal without it."""
-    rows = []
-    for dataset in datasets:
-        for method in localised_methods(table, dataset):
-            if method.startswith(f"{base}, "):
-                differences = [difference(table, dataset, method, other, value) for value in ("width", *TITLES)]
-                rows.append([f"{dataset}: {method}", *(_difference(*each) for each in differences)])
+    rows = [
+        _differences(table, dataset, method, other)
+        for dataset in datasets
+        for method in localised_methods(table, dataset, base)
+    ]
     return markdown_table([f"minus {other}", "width", *TITLES.values()], rows)
+
+
+def against_groups(table: Table, datasets: list[str]) -> str:
+    """Localised calibration compared with separate calibration of groups by the same key."""
+    rows = [
+        _differences(table, dataset, method.replace(", groups", ""), method)
+        for dataset in datasets
+        for method in methods_of(table, dataset)
+        if is_grouped(method)
+    ]
+    return markdown_table(["minus groups by the same key", "width", *TITLES.values()], rows)
+
+
+def _differences(table: Table, dataset: str, one: str, other: str) -> list[str]:
+    differences = [difference(table, dataset, one, other, value) for value in ("width", *TITLES)]
+    return [f"{dataset}: {one}", *(_difference(*each) for each in differences)]
 
 
 def _difference(value: float, error: float) -> str:
@@ -207,7 +254,7 @@ def dataset_table(table: Table, dataset: str) -> str:
     rows = []
     for method in sorted(methods_of(table, dataset), key=lambda name: mean(values(table, dataset, name, "width"))):
         coverage = values(table, dataset, method, "coverage")
-        localised = method in localised_methods(table, dataset)
+        localised = is_localised(method) or is_grouped(method)
         low, middle = (known_mean(table, dataset, method, f"effective_rows{end}") for end in ("_low", ""))
         rows.append(
             [

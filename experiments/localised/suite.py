@@ -27,18 +27,30 @@ BASES = (CONSTANT, NARROW, DEFAULT, EVEN)
 
 
 class Variant(NamedTuple):
-    """A key, a kernel and the effective sample size as a share of the calibration rows, one part in `parts`."""
+    """A key, a kernel and the effective sample size as a share of the calibration rows, one part in `parts`.
+
+    Without a kernel, `parts` groups of equal size by the key are calibrated separately (Mondrian).
+    """
 
     key: str
     parts: int
-    kernel: rlcp.Kernel = "gaussian"
+    kernel: rlcp.Kernel | None = "gaussian"
 
     def __str__(self) -> str:
-        return f"{self.key}{', box' if self.kernel == 'box' else ''} 1/{self.parts}"
+        kind = {"gaussian": "", "box": ", box", None: ", groups"}[self.kernel]
+        return f"{self.key}{kind} 1/{self.parts}"
+
+    @property
+    def bases(self) -> list[str]:
+        """The scores to calibrate; one size suffices to see whether `even` gains."""
+        if self.kernel is None:
+            return [NARROW, DEFAULT]
+        return [name for name in BASES if name != EVEN or self.parts == 5]
 
 
 KEYS = ("difficulty", "prediction", "both")
 LARGE_VARIANTS = [Variant(key, parts) for key in KEYS for parts in (5, 20)]
+GROUPS = [Variant(key, 5, None) for key in ("difficulty", "prediction")]
 VARIANTS = {
     "bike": [
         Variant("difficulty", 2),
@@ -46,9 +58,10 @@ VARIANTS = {
         Variant("features", 5),
         Variant("features", 20),
         Variant("difficulty", 5, "box"),
+        *GROUPS,
     ],
     # Each measurement takes seconds, and distances between 53 columns are not informative.
-    "facebook_1": LARGE_VARIANTS,
+    "facebook_1": [*LARGE_VARIANTS, *GROUPS],
 }
 
 
@@ -98,20 +111,16 @@ def measured(split: Split, localizers: dict[str, Localizer], variants: list[Vari
     bases = {CONSTANT: constant_base(split)} | {name: base_of(split, each) for name, each in localizers.items()}
     for name, base in bases.items():
         calibration = Calibration().add(base.scores)
-        scores = np.array([calibration.quantile(level) for level in LEVELS])
-        intervals = base.intervals(np.broadcast_to(scores, (len(split.y_test), len(LEVELS))))
-        yield {"method": name, "base": name, "key": "none", **at_level(split, intervals)}
+        same = np.tile([calibration.quantile(level) for level in LEVELS], (len(split.y_test), 1))
+        yield {"method": name, "base": name, "key": "none", **at_level(split, base.intervals(same))}
     keys = keys_of(split, localizers[DEFAULT])
     for number, variant in enumerate(variants):
-        # One localised calibration of `even` per key suffices to see that the goal gains nothing.
-        chosen = [name for name in BASES if name != EVEN or variant.parts == 5]
-        found, about = localised(
-            keys[variant.key], variant, [bases[name].scores for name in chosen], (split.seed, number)
-        )
-        for name, scores in zip(chosen, found, strict=True):
-            record = at_level(split, bases[name].intervals(scores))
+        scores = [bases[name].scores for name in variant.bases]
+        found, about = localised(keys[variant.key], variant, scores, (split.seed, number))
+        for name, quantiles in zip(variant.bases, found, strict=True):
+            record = at_level(split, bases[name].intervals(quantiles))
             label = {"method": f"{name}, {variant}", "base": name, "key": variant.key}
-            yield {**label, "kernel": variant.kernel, "parts": variant.parts, **about, **record}
+            yield {**label, "kernel": variant.kernel or "groups", "parts": variant.parts, **about, **record}
 
 
 def at_level(split: Split, intervals: Floats) -> Record:
@@ -148,7 +157,9 @@ def _standardised(parts: list[Floats]) -> Key:
 
 
 def localised(key: Key, variant: Variant, scores: list[Floats], seed: tuple[int, int]) -> tuple[list[Floats], Record]:
-    """The localised quantiles of each list of scores, (test rows, levels); the bandwidth and the effective rows."""
+    """The quantiles of each list of scores, (test rows, levels); the bandwidth and the effective rows."""
+    if variant.kernel is None:
+        return grouped(key, variant.parts, scores)
     random = np.random.default_rng(seed)
     bandwidth = rlcp.choose_bandwidth(key.fit, variant.kernel, 1 / variant.parts, random)
     centres = rlcp.draw_centres(key.test, variant.kernel, bandwidth, random)
@@ -161,10 +172,21 @@ def localised(key: Key, variant: Variant, scores: list[Floats], seed: tuple[int,
         effective.append(rlcp.effective_rows(weight))
         for blocks, each in zip(found, scores, strict=True):
             blocks.append(rlcp.quantiles(weight, own[block], each, LEVELS))
-    rows = np.concatenate(effective)
-    about = {
-        "bandwidth": bandwidth,
-        "effective_rows": float(np.median(rows)),
-        "effective_rows_low": float(np.quantile(rows, 0.05)),
-    }
+    about = {"bandwidth": bandwidth, **about_rows(np.concatenate(effective))}
     return [np.concatenate(blocks) for blocks in found], about
+
+
+def grouped(key: Key, parts: int, scores: list[Floats]) -> tuple[list[Floats], Record]:
+    """The quantiles of each list of scores in the group of each test row; groups are equal parts of the fitting rows."""
+    edges = np.quantile(key.fit[:, 0], np.arange(1, parts) / parts)
+    cal, test = (np.searchsorted(edges, part[:, 0], side="right") for part in (key.cal, key.test))
+    found = []
+    for each in scores:
+        calibrations = [Calibration().add(each[cal == group]) for group in range(parts)]
+        found.append(np.array([[one.quantile(level) for level in LEVELS] for one in calibrations])[test])
+    return found, about_rows(np.bincount(cal, minlength=parts)[test].astype(float))
+
+
+def about_rows(effective: Floats) -> Record:
+    low, middle = np.quantile(effective, [0.05, 0.5])
+    return {"effective_rows": float(middle), "effective_rows_low": float(low)}

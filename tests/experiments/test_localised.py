@@ -129,8 +129,9 @@ def made_up_split():
 def test_every_base_is_measured_with_and_without_localised_calibration():
     split = made_up_split()
     localizers = dict.fromkeys(suite.GOALS, suite.fit_goal(split, 0.85))
-    found = list(suite.measured(split, localizers, [suite.Variant("both", 5), suite.Variant("features", 5, "box")]))
-    assert len({record["method"] for record in found}) == len(found) == len(suite.GOALS) + 1 + 2 * len(suite.BASES)
+    variants = [suite.Variant("both", 5), suite.Variant("features", 5, "box"), suite.Variant("prediction", 5, None)]
+    found = list(suite.measured(split, localizers, variants))
+    assert len({record["method"] for record in found}) == len(found) == len(suite.GOALS) + 1 + 2 * len(suite.BASES) + 2
     for record in found:
         assert abs(record["coverage"] - 0.9) < 4.5 * math.sqrt(0.09 * 2 / 300), record["method"]
         assert record["key"] == "none" or 20 < record["effective_rows"] < 150
