@@ -130,9 +130,15 @@ def is_grouped(method: str) -> bool:
     return ", groups" in method
 
 
-def clear_gains(table: Table, dataset: str, measure: str) -> list[str]:
-    methods = localised_methods(table, dataset)
-    return [method for method in methods if gain_over_goals(table, dataset, method, measure).clear]
+def clear_gains(table: Table, dataset: str, measure: str) -> tuple[list[str], list[str]]:
+    """The localised calibrations that are clearly more even than the goals: at equal width, and wider than all goals."""
+    equal: list[str] = []
+    wider: list[str] = []
+    for method in localised_methods(table, dataset):
+        if gain_over_goals(table, dataset, method, measure).clear:
+            widest = frontier(table, dataset, measure)[-1]
+            (wider if difference(table, dataset, method, widest, "width")[0] > 0 else equal).append(method)
+    return equal, wider
 
 
 # ---- the page
@@ -186,23 +192,32 @@ def page(table: Table, datasets: list[str], checks: list[Check], circumstances: 
 
 def verdict(table: Table, datasets: list[str]) -> str:
     """Count the methods that are clearly more even than the goals at equal width, and name those on all data sets."""
-    lines = []
+    lines, common = [], {}
     for measure, title in TITLES.items():
         clear = {name: clear_gains(table, name, measure) for name in datasets}
-        counts = ", ".join(
-            f"{name} {len(found)} of {len(localised_methods(table, name))}" for name, found in clear.items()
+        counts = "; ".join(
+            f"{name} {len(equal)} of {len(localised_methods(table, name))} at equal width, and {len(wider)} wider than the "
+            "most even goal"
+            for name, (equal, wider) in clear.items()
         )
-        common = [method for method in clear[datasets[0]] if all(method in found for found in clear.values())]
-        named = f"on all data sets: {'; '.join(common)}" if common else "none on all data sets"
-        lines.append(
-            f"More even than the goals at equal width by more than two standard errors, {title}: {counts}; {named}."
-        )
+        first, *others = [equal for equal, _ in clear.values()]
+        common[measure] = [method for method in first if all(method in other for other in others)]
+        named = "; ".join(common[measure]) or "none"
+        lines.append(f"More even than the goals by {title}: {counts}. At equal width on all data sets: {named}.")
     lines += [compared(table, datasets, base, other) for base, other in PAIRS]
     lines.append(
-        "Three splits give a rough standard error: with no true difference, one method in eleven exceeds two standard "
-        "errors by chance."
+        "Differences of more than two standard errors count. Better is narrower or more even, and worse in nothing. Three "
+        "splits give a rough standard error: with no true difference, one method in eleven exceeds two by chance."
     )
-    return "\n".join(paragraph(line, "- ") for line in lines)
+    return paragraph(conclusion(common)) + "\n\n" + "\n".join(paragraph(line, "- ") for line in lines)
+
+
+def conclusion(common: dict[str, list[str]]) -> str:
+    """Whether a localised calibration is clearly more even than the goals on all data sets, by worst slab and by ERT."""
+    best = [method for method in common["worst_slab"] if method in common["ert"]]
+    if best:
+        return f"More even than the goals at equal width on all data sets, by worst slab and by ERT: {'; '.join(best)}."
+    return "No localised calibration is more even than the goals at equal width on all data sets by both worst slab and ERT."
 
 
 def compared(table: Table, datasets: list[str], base: str, other: str) -> str:
@@ -213,18 +228,16 @@ def compared(table: Table, datasets: list[str], base: str, other: str) -> str:
         better = sum(is_better(table, name, method, other) for method in methods)
         worse = sum(is_better(table, name, other, method) for method in methods)
         counts.append(f"{name} {better} better and {worse} worse of {len(methods)}")
-    return (
-        f"{base} with localised calibration compared with {other} without: {'; '.join(counts)}. Better is narrower or more "
-        "even by more than two standard errors, and worse in nothing by as much."
-    )
+    return f"{base} with localised calibration compared with {other} without: {'; '.join(counts)}."
 
 
 def pairs(table: Table, datasets: list[str], base: str, other: str) -> str:
-    """Localised calibration of one goal compared with another goal, or with the same goal without it."""
+    """Localised calibration and groups of one goal compared with another goal, or with the same goal without them."""
     rows = [
         _differences(table, dataset, method, other)
         for dataset in datasets
-        for method in localised_methods(table, dataset, base)
+        for method in methods_of(table, dataset)
+        if method.startswith(f"{base}, ")
     ]
     return markdown_table([f"minus {other}", "width", *TITLES.values()], rows)
 

@@ -105,7 +105,9 @@ def test_the_page_concludes_from_the_records(tmp_path, slab, common):
     assert all(check.passed for check in report.write(tmp_path))
     text = " ".join((tmp_path / "localised.md").read_text().split())
     assert "nan" not in text
-    assert ("on all data sets: narrow, difficulty 1/5; evenness 0.85, difficulty 1/5." in text) == common
+    assert (
+        "on all data sets, by worst slab and by ERT: narrow, difficulty 1/5; evenness 0.85, difficulty 1/5." in text
+    ) == common
 
 
 def test_goals_are_interpolated_to_the_width_of_a_method():
