@@ -15,7 +15,7 @@ from ..field.protocol import LEVELS, SLAB_LEVEL, Floats, Split, make_split, meas
 from ..records import Record
 from . import rlcp
 
-SPLITS = {"bike": 10, "facebook_1": 3}
+SPLITS = {"bike": 5, "facebook_1": 3}
 QUICK_SPLITS = {"bike": 2}
 BLOCK = 1000  # test rows that are weighted at a time
 
