@@ -61,7 +61,7 @@ VARIANTS = {
         *GROUPS,
     ],
     # Each measurement takes seconds, and distances between 53 columns are not informative.
-    "facebook_1": [*LARGE_VARIANTS, *GROUPS],
+    "facebook_1": [*LARGE_VARIANTS, *GROUPS, Variant("difficulty", 2)],
 }
 
 
