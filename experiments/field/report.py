@@ -25,7 +25,7 @@ from .datasets import DEVELOPED, by_slab
 from .ours import DEFAULT, FRONTIER, NARROW
 from .peers import PEERS, Peer
 from .ranks import ERT, SCORE, WIDTH, mean_ranks
-from .suite import LARGE_ROWS, LARGE_SPLITS
+from .suite import LARGE_CELLS, LARGE_SPLITS
 from .table import ALPHA, Table, by_cell, difference, evenness, has, known_mean, methods_of, peers_of, values
 
 ALPHAS = (0.32, 0.1, 0.05)
@@ -142,7 +142,7 @@ def about_peers() -> str:
             paragraph(
                 "To limit the time, some peers are run on small data sets only: "
                 + "; ".join(f"{name} up to {limit}" for name, peer in PEERS.items() if (limit := limits(peer)))
-                + f". Above {LARGE_ROWS:,} rows, the ERT and slow peers ({slow}) are measured on the first "
+                + f". Above {LARGE_CELLS:,} values of features, the ERT and slow peers ({slow}) are measured on the first "
                 f"{LARGE_SPLITS} splits.",
                 "- ",
             ),

@@ -59,7 +59,7 @@ PEERS: dict[str, Peer] = {
     "quantile forest cqr": Peer(quantile_forest_cqr, "a random forest", slow=True),
     "xgboost cqr": Peer(xgboost_cqr, "XGBoost for quantiles"),
     "catboost cqr": Peer(catboost_cqr, "CatBoost for quantiles", slow=True),
-    "catboost uncertainty": Peer(catboost_uncertainty, "CatBoost for mean and variance"),
+    "catboost uncertainty": Peer(catboost_uncertainty, "CatBoost for mean and variance", slow=True),
     "ngboost": Peer(ngboost_normal, "NGBoost", max_cells=500_000, slow=True),
     "gaussian net": Peer(gaussian_net, "a network"),
     "boosted conformal": Peer(boosted_conformal),
