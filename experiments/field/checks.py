@@ -15,7 +15,7 @@ from .ranks import ERT, EVENNESS, WIDTH, dominates, score
 from .table import ALPHA, Table, difference, evenness, known_mean, peers_of, values
 
 ONE_WIDTH = "mapie absolute"
-ENOUGH_SPLITS = 3
+ENOUGH_SPLITS = 2
 
 # Target mean widths of `narrow` at 90%.
 WIDTHS = {"bike": 0.48, "concrete": 0.41, "homes": 0.44, "casp": 1.28, "facebook_1": 0.70}
