@@ -12,7 +12,7 @@ from .datasets import rows
 from .suite import Job, work
 
 # The commit that froze all settings of widthwise, of the peers and of the checks, before these data sets were first run.
-FROZEN = ""
+FROZEN = "3b160490b6"
 
 DATASETS = tuple(sorted(data_more.names("untouched"), key=rows, reverse=True))
 
