@@ -25,6 +25,11 @@ CORES = len(os.sched_getaffinity(0))
 DATA = os.environ.get("WIDTHWISE_DATA", "")
 # The program is not built with sanitizers; the release build replays the arguments of its fuzz target.
 FUZZ_TARGETS = sorted({file.name for file in (ROOT / "fuzz/corpus").iterdir()} - {"command_line"})
+# Tests that repeat a simulation thousands of times. Sanitizers see the same code in the tests next to them.
+STATISTICS = (
+    "OnlineBatches.Issued*:Online*.*MissesAreWithinTheirBound*:InSample.*AccusedNoMoreOften*:WeakPlaces.*FalseAlarms*"
+    ":ExchangeabilityMonitor.Detects*:ExchangeabilityMonitor.RaisesAFalseAlarm*:CoverageGaps.*ByChance"
+)
 PYTEST = ["-B", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "-s", "--durations=15"]
 
 # Several processes train at the same time on few cores.
@@ -80,11 +85,11 @@ def build(preset: str, *, cores: int, targets: Sequence[str] = (), after: Sequen
     )
 
 
-def ctest(name: str, title: str, preset: str, *arguments: str, prefix: Sequence[str] = ()) -> Step:
-    """Tests run by ctest; slow tests repeat a fifth as often as in `make slow`."""
+def ctest(name: str, title: str, preset: str, *arguments: str, prefix: Sequence[str] = (), scale: float = 0.2) -> Step:
+    """Tests run by ctest; slow tests repeat `scale` times as often as in `make slow`."""
     folder = str(BUILD / preset)
     command = [*prefix, "ctest", "--test-dir", folder, "--output-on-failure", "--no-tests=error", *arguments]
-    short = {"WIDTHWISE_SLOW_SCALE": "0.2"}
+    short = {"WIDTHWISE_SLOW_SCALE": str(scale)}
     return Step(name, title, [command], after=[f"{preset}-build"], environment=short, read=ctest_lines)
 
 
@@ -92,7 +97,8 @@ def sanitized_tests() -> Step:
     """The unit tests, one process per program: under a sanitizer, starting a process takes longer than most tests."""
     folder = BUILD / "asan-ubsan"
     programs = ["widthwise_tests", "widthwise_xgboost_tests", "widthwise_io_tests"]
-    tests = [[str(folder / "tests" / name), "--gtest_brief=1", "--gtest_filter=-Slow*:*/Slow*"] for name in programs]
+    chosen = f"--gtest_filter=-Slow*:*/Slow*:{STATISTICS}"
+    tests = [[str(folder / "tests" / name), "--gtest_brief=1", chosen] for name in programs]
     golden = [str(file) for file in sorted((ROOT / "tests/golden").glob("model-*.safetensors"))]
     inputs = {name: [f"fuzz/corpus/{name}", *(golden if name == "model_file" else [])] for name in FUZZ_TARGETS}
     replays = [[str(folder / f"fuzz/fuzz_{name}"), *inputs[name]] for name in FUZZ_TARGETS]
@@ -246,6 +252,18 @@ def steps(outside: Path) -> list[Step]:
         package.wheel(),
         package.install_wheel(),
         package.tests("python", "python: tests of the package", folder, "-m", "not cluster", measured=measured),
+        build(
+            "asan-ubsan",
+            cores=1,
+            targets=[
+                "widthwise_tests",
+                "widthwise_xgboost_tests",
+                "widthwise_io_tests",
+                *(f"fuzz_{name}" for name in FUZZ_TARGETS),
+            ],
+        ),
+        sanitized_tests(),
+        ctest("damaged", "asan-ubsan: damaged model files", "asan-ubsan", "--tests-regex", "^SlowModelFile", scale=0.1),
         Step("tidy", "clang-tidy", [["tools/tidy", "--changed", "--jobs", "1"]], read=last_line),
         ctest(
             "unit",
@@ -265,18 +283,6 @@ def steps(outside: Path) -> list[Step]:
             read=pytest_lines(),
         ),
         package.with_package("hostile", "hostile inputs", *PYTEST[1:], "tests/hostile", read=pytest_lines()),
-        build(
-            "asan-ubsan",
-            cores=1,
-            targets=[
-                "widthwise_tests",
-                "widthwise_xgboost_tests",
-                "widthwise_io_tests",
-                *(f"fuzz_{name}" for name in FUZZ_TARGETS),
-            ],
-        ),
-        sanitized_tests(),
-        ctest("damaged", "asan-ubsan: damaged model files", "asan-ubsan", "--tests-regex", "^SlowModelFile"),
         ctest("slow", "release: slow tests", "release", "--label-regex", "^slow$", "--exclude-regex", "^package"),
         ctest("package", "release: the installed package", "release", "--label-regex", "^package$"),
         program_tests("acceptance", "release: acceptance", measured=r"^[a-z_0-9]*: .*(worst slab|peak|old).*$"),
