@@ -66,7 +66,7 @@ TEST(Registry, TheChoiceOfTrainersIsInTheCheckpointKey) {
 
 TEST(Registry, NamesAndOptionsAreChecked) {
   EXPECT_EQ(complaint_of([] { (void)make_base_trainer("kn"); }),
-            "base is 'kn'; expected trees or knn; did you mean 'knn'?");
+            "base is 'kn'; expected trees, quantiles or knn; did you mean 'knn'?");
   EXPECT_EQ(complaint_of([] { (void)make_base_trainer("knn", {.options = {{"max_row", "5"}}}); }),
             "unknown option 'max_row'; did you mean 'max_rows'?");
   EXPECT_EQ(complaint_of([] { (void)make_base_trainer("knn", {.options = {{"max_rows", "1"}}}); }),
