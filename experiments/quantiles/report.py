@@ -17,7 +17,7 @@ from ..records import (
     read_environment,
     standard_error,
 )
-from .suite import DATASETS, GOALS, MAX_FIT_ROWS, PEERS
+from .suite import GOALS, MAX_FIT_ROWS, PEERS, SPLITS
 
 METHODS = (*GOALS, *PEERS)
 Table = dict[tuple[str, str], list[Record]]
@@ -47,7 +47,7 @@ def write(folder: Path) -> list[Check]:
     table: Table = {}
     for record in read(folder / "quantiles.json"):
         table.setdefault((record["dataset"], record["method"]), []).append(record)
-    datasets = [name for name in DATASETS if (name, METHODS[0]) in table]
+    datasets = [name for name in SPLITS if (name, METHODS[0]) in table]
     checks = [narrower(table, datasets), as_even(table, datasets)]
     parts = [
         "# Around the same quantile models",
