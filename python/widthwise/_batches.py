@@ -275,7 +275,7 @@ class Calibrating:
         keys = _tables.keys(np.asarray(batch[self.key]), table.rows, f"column {self.key!r}, the key,")
         outcomes = _number(batch, self.target)
         predictions = _predictions(model, batch)
-        made = model.predictions(table) if predictions is None else predictions
+        made = model.predictions(table, predictions)
         _check_finite(keys, outcomes, self.target)
         _check_finite(keys, made, model.prediction or "the prediction")
         outcomes = np.ascontiguousarray(outcomes)

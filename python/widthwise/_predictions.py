@@ -27,14 +27,13 @@ class Predictions(NamedTuple):
 
 def read(given: Any, argument: str, rows: int) -> Predictions:
     """Read a column of predictions, or lower and upper quantiles as an array of shape (n, 2) or a pair of columns."""
-    pair = _pair_of(given)
-    if pair is None:
-        return Predictions(_tables.numbers(given, argument, rows), _tables.name_of(given, "y_pred"))
-    lower, upper = (_tables.numbers(column, argument, rows) for column in pair)
-    names = [_tables.name_of(column, f"y_pred_{side}") for column, side in zip(pair, ("lower", "upper"), strict=True)]
-    if names[0] == names[1]:
-        names = ["y_pred_lower", "y_pred_upper"]
-    return Predictions(np.column_stack([lower, upper]).ravel(), *names)
+    columns = _columns_of(given, argument)
+    values = [_tables.numbers(column.values, argument, rows) for column in columns]
+    if len(columns) == 1:
+        return Predictions(values[0], columns[0].name or "y_pred")
+    lower, upper = (column.name for column in columns)
+    names = (lower, upper) if lower and upper and lower != upper else ("y_pred_lower", "y_pred_upper")
+    return Predictions(np.column_stack(values).ravel(), *names)
 
 
 def for_model(model: _core.Model, given: Any, rows: int) -> Floats:
@@ -58,18 +57,24 @@ def for_model(model: _core.Model, given: Any, rows: int) -> Floats:
     return np.ascontiguousarray(values).ravel()
 
 
-def _pair_of(given: Any) -> tuple[Any, Any] | None:
-    """The lower and the upper column, or None if there is one column."""
-    if isinstance(given, tuple) and len(given) == 2 and all(np.ndim(column) == 1 for column in given):
-        return given
-    if getattr(given, "ndim", None) == 2 and given.shape[1] == 2:
-        if hasattr(given, "iloc"):  # pandas
-            return given.iloc[:, 0], given.iloc[:, 1]
-        array = np.asarray(given)
-        return array[:, 0], array[:, 1]
+class _Column(NamedTuple):
+    values: Any
+    name: str  # empty if it has none
+
+
+def _columns_of(given: Any, argument: str) -> list[_Column]:
+    """One column, or the lower and the upper one. A stream is read once."""
     if not hasattr(given, "__array__") and hasattr(given, "__arrow_c_stream__"):
         table = _core.Table.from_stream(given.__arrow_c_stream__())
-        if len(table.names) == 2:
-            matrix = table.select([0, 1]).to_matrix()
-            return matrix[:, 0], matrix[:, 1]
-    return None
+        if len(table.names) > 2:
+            raise ValueError(f"{argument} has {len(table.names)} columns, expected one, or two of quantiles")
+        matrix = table.select(list(range(len(table.names)))).to_matrix()
+        names = table.names if len(table.names) == 2 else [_tables.name_of(given, "")]
+        return [_Column(matrix[:, j], name) for j, name in enumerate(names)]
+    columns = [given]
+    if isinstance(given, tuple) and len(given) == 2 and all(np.ndim(column) == 1 for column in given):
+        columns = list(given)
+    elif getattr(given, "ndim", None) == 2 and given.shape[1] == 2:
+        table = given.iloc if hasattr(given, "iloc") else np.asarray(given)  # pandas has names
+        columns = [table[:, 0], table[:, 1]]
+    return [_Column(column, _tables.name_of(column, "")) for column in columns]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor
@@ -70,8 +71,9 @@ def test_intervals_are_narrower_than_those_of_conformalized_quantile_regression(
         lambda q: (q[:, 0], q[:, 1]),
         lambda q: pd.DataFrame(q, columns=["q05", "q95"]),
         lambda q: np.asfortranarray(q),
+        lambda q: pa.table({"q05": q[:, 0], "q95": q[:, 1]}).to_reader(),
     ],
-    ids=["tuple", "frame", "columns"],
+    ids=["tuple", "frame", "columns", "stream"],
 )
 def test_every_form_of_two_columns_gives_the_same_intervals(predictor, form):
     X, y, quantiles = FIT
