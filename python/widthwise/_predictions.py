@@ -75,6 +75,6 @@ def _columns_of(given: Any, argument: str) -> list[_Column]:
     if isinstance(given, tuple) and len(given) == 2 and all(np.ndim(column) == 1 for column in given):
         columns = list(given)
     elif getattr(given, "ndim", None) == 2 and given.shape[1] == 2:
-        table = given.iloc if hasattr(given, "iloc") else np.asarray(given)  # pandas has names
-        columns = [table[:, 0], table[:, 1]]
+        places = given.iloc if hasattr(given, "iloc") else np.asarray(given)  # pandas has names
+        columns = [places[:, 0], places[:, 1]]
     return [_Column(column, _tables.name_of(column, "")) for column in columns]
