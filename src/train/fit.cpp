@@ -60,13 +60,18 @@ bool is_better(const Candidate& distribution, const Candidate& scale, double gai
          distribution.unevenness.value < scale.unevenness.value + kErrors * scale.unevenness.standard_error;
 }
 
+bool predicts_quantiles(const FitTable& table, const BaseTrainer* base) {
+  const bool trains_base = internal::given_predictions(table).empty() && base != nullptr;
+  return trains_base ? base->outputs() == 2 : !table.upper_prediction.empty();
+}
+
 /// Train the chosen goal, with one side or two, or with the distribution of the error.
 Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdout_rows) {
   Candidate chosen = holdout.try_out(goals.chosen);
   const double gain = min_gain(holdout_rows);
   if (goals.two_sided) {
     Candidate two_sided = holdout.try_out(*goals.two_sided);
-    if (two_sided.trained.loss < chosen.trained.loss - gain) return two_sided;
+    if (two_sided.trained.loss < chosen.trained.loss - gain) chosen = std::move(two_sided);
   }
   if (goals.distribution) {
     Candidate distribution = holdout.try_out(*goals.distribution);
@@ -152,7 +157,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
               const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator,
               const LocalizerTrainer* shift) {
   const Workers workers(communicator);
-  Goals goals = internal::resolve_goals(options);
+  Goals goals = internal::resolve_goals(options, predicts_quantiles(table, base));
   const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
   if (options.calibration == CalibrationMethod::kCross) {
     internal::check_cross_calibration(table, options, workers);

@@ -87,7 +87,7 @@ ResolvedGoal resolve_with(const FitOptions& options, const std::optional<Goal>& 
 
 }  // namespace
 
-internal::Goals internal::resolve_goals(const FitOptions& options) {
+internal::Goals internal::resolve_goals(const FitOptions& options, bool quantiles) {
   const Sides sides = options.sides.value_or(Sides::kOne);
   const ScoreOptions score{options.score, {.gamma = options.gamma, .epsilon = options.epsilon}};
   Goals goals{.chosen = resolve_with(options, options.goal, options.score_transform, sides, score),
@@ -100,7 +100,7 @@ internal::Goals internal::resolve_goals(const FitOptions& options) {
   // The transform mixture needs a root-finder per row, which is too slow to train twice.
   const Transform& transform = chosen.rule.transform();
   const bool may_have_two_sides =
-      transform.has_spline_inverse() || (chosen.goal.is_narrow() && transform.affine_form() != nullptr);
+      transform.has_spline_inverse() || ((chosen.goal.is_narrow() || quantiles) && transform.affine_form() != nullptr);
   if (!options.sides && may_have_two_sides) {
     goals.two_sided = resolve_with(options, options.goal, options.score_transform, Sides::kTwo, score);
   }

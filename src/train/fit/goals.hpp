@@ -16,7 +16,8 @@ struct Goals {
   std::optional<ResolvedGoal> other;  ///< the opposite goal, if it is compared
 };
 
-/// Throws kInvalidArgument for a goal that the transform does not support.
-[[nodiscard]] Goals resolve_goals(const FitOptions& options);
+/// `quantiles`: f(x) is the centre of two quantiles, which need not be where most outcomes are, so that every goal may
+/// have two sides. Throws kInvalidArgument for a goal that the transform does not support.
+[[nodiscard]] Goals resolve_goals(const FitOptions& options, bool quantiles);
 
 }  // namespace widthwise::internal
