@@ -52,12 +52,20 @@ void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bo
 /// square root of the number of rows.
 double min_gain(std::uint64_t holdout_rows) { return 0.35 / std::sqrt(static_cast<double>(holdout_rows)); }
 
-/// Whether intervals of the distribution are narrower by more than chance and not less even. Their two sides assume
+/// Whether intervals are narrower than those of a scale by more than chance and not less even. The distribution assumes
 /// equal tails, which outcomes that pile up at one end (zeros) may not have.
-bool is_better(const Candidate& distribution, const Candidate& scale, double gain) {
+bool is_better(const Candidate& candidate, const Candidate& scale, double gain) {
   constexpr double kErrors = 2;
-  return std::log(distribution.report.mean_width) < std::log(scale.report.mean_width) - gain &&
-         distribution.unevenness.value < scale.unevenness.value + kErrors * scale.unevenness.standard_error;
+  return std::log(candidate.report.mean_width) < std::log(scale.report.mean_width) - gain &&
+         candidate.unevenness.value < scale.unevenness.value + kErrors * scale.unevenness.standard_error;
+}
+
+/// Whether two sides are better than one. A scale for each side always describes the mean error better, but its
+/// intervals may be wider, so that goals of the scale family compare intervals instead of losses.
+bool has_better_sides(const Candidate& two_sided, const Candidate& one_sided, double gain) {
+  const ResolvedGoal& goal = one_sided.goal;
+  const bool by_loss = goal.goal.is_narrow() || goal.rule.transform().has_spline_inverse();
+  return by_loss ? two_sided.trained.loss < one_sided.trained.loss - gain : is_better(two_sided, one_sided, gain);
 }
 
 bool predicts_quantiles(const FitTable& table, const BaseTrainer* base) {
@@ -71,7 +79,7 @@ Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdo
   const double gain = min_gain(holdout_rows);
   if (goals.two_sided) {
     Candidate two_sided = holdout.try_out(*goals.two_sided);
-    if (two_sided.trained.loss < chosen.trained.loss - gain) chosen = std::move(two_sided);
+    if (has_better_sides(two_sided, chosen, gain)) chosen = std::move(two_sided);
   }
   if (goals.distribution) {
     Candidate distribution = holdout.try_out(*goals.distribution);
