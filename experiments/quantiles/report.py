@@ -98,7 +98,8 @@ def as_even(table: Table, datasets: list[str]) -> Check:
                 ert, error = paired(table, dataset, goal, peer, "ert")
                 if width < 0 and (math.isnan(ert) or ert <= (0 if math.isnan(error) else error)):
                     break
-                texts.append(f"{goal} {width:+.3f} wide, ERT {ert:+.3f} ± {error:.3f}")
+                known = "" if math.isnan(error) else f" ± {error:.3f}"
+                texts.append(f"{goal} {width:+.3f} wide, ERT {ert:+.3f}{known}")
             else:
                 failures.append(f"{dataset}, {peer}: " + "; ".join(texts))
     return Check(

@@ -453,12 +453,7 @@ def test_the_mixture_is_refused(tmp_path, even):
 
 def test_nearest_neighbours_are_refused():
     X, y, _ = FIT
-    localizer = Localizer(score_transform="identity", n_jobs=1)
-    table = _tables.read(np.nan_to_num(X))[0]
-    localizer._fit(
-        _tables.Features(table, [], {}), y, None, target="y", prediction="", base="knn", calibration_size=0.25
-    )
-    message = refusal(Predictor._of(localizer._model))
+    message = refusal(WidthwiseRegressor(base="knn", score_transform="identity", n_jobs=1).fit(np.nan_to_num(X), y))
     assert "the kind knn" in message and "trees" in message and "predictions of another model" in message
 
 
