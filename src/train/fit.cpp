@@ -88,6 +88,15 @@ Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdo
   return chosen;
 }
 
+/// A report that has only the numbers of rows.
+FitReport report_of(const Splits& splits) {
+  FitReport report;
+  report.fit_rows = splits.fitting_rows();
+  report.holdout_rows = splits.holdout_rows();
+  report.calibration_rows = splits.calibration_rows();
+  return report;
+}
+
 void compare(const Candidate& chosen, const Goals& goals, const Holdout& holdout, FitReport& report) {
   report.chosen = chosen.report;
   report.fixed = holdout.try_out(goals.fixed).report;
@@ -179,10 +188,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const FittingCategories categories(table, splits, workers);
   const FitTable& encoded = categories.table();
   const FittingRows rows = internal::fit_base_model(encoded, splits, base, progress);
-  FitReport report;
-  report.fit_rows = splits.fitting_rows();
-  report.holdout_rows = splits.holdout_rows();
-  report.calibration_rows = splits.calibration_rows();
+  FitReport report = report_of(splits);
   report.advise_cross(options, table.group.empty() && table.clusters.empty() && table.times.empty() &&
                                    table.weights.empty() && workers.alone());
   report.base_error = internal::mean_error(rows, splits, workers);
