@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from .records import RESULTS, Check, Record, environment, processor_seconds, read, write, write_environment
 
@@ -21,6 +21,16 @@ QUICK_RESULTS = BUILD / "quick"
 PARTS = BUILD / "parts"
 
 Job = TypeVar("Job")
+
+
+class SplitJob(NamedTuple):
+    """All methods on one split of a data set."""
+
+    dataset: str
+    split: int
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, split {self.split}"
 
 
 def run(

@@ -54,12 +54,16 @@ def base_model(seed: int) -> XGBRegressor:
     )
 
 
+def split_rows(rows: int, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Split the rows at random: 60% fit, 20% calibrate, 20% test."""
+    order = np.random.default_rng(number).permutation(rows)
+    test, rest = order[: rows // 5], order[rows // 5 :]
+    return rest[len(rest) // 4 :], rest[: len(rest) // 4], test
+
+
 def make_split(data: Dataset, number: int) -> Split:
-    """Split the rows: 60% fit, 20% calibrate, 20% test; y is divided by its mean size on the fitting rows."""
-    n = len(data.y)
-    order = np.random.default_rng(number).permutation(n)
-    test, rest = order[: n // 5], order[n // 5 :]
-    cal, fit = rest[: len(rest) // 4], rest[len(rest) // 4 :]
+    """Split the rows as `split_rows` does; y is divided by its mean size on the fitting rows."""
+    fit, cal, test = split_rows(len(data.y), number)
     X, y = data.X, data.y / np.abs(data.y[fit]).mean()
     folds = KFold(FOLDS, shuffle=True, random_state=number)
     oof = cross_val_predict(base_model(number), X[fit], y[fit], cv=folds)
@@ -79,6 +83,13 @@ def make_split(data: Dataset, number: int) -> Split:
     )
 
 
+def clip(intervals: Floats, y_fit: Floats) -> Floats:
+    """Intervals, with the bounds along axis 1, clipped to the range of y in the fitting rows."""
+    clipped = np.clip(intervals, y_fit.min(), y_fit.max())
+    # Crossing quantiles give an empty interval.
+    return np.where(clipped[:, :1] > clipped[:, 1:], clipped.mean(axis=1, keepdims=True), clipped)
+
+
 def measure(split: Split, intervals: Floats, conditional: bool = True) -> list[Record]:
     """One record per level. Intervals of every method are clipped to the range of y in the fitting rows.
 
@@ -86,9 +97,7 @@ def measure(split: Split, intervals: Floats, conditional: bool = True) -> list[R
     are measured with the worst slab, at one level; its classifier gets the features and the prediction of the base
     model for every method. Without ``conditional``, the ERT is NaN, which saves most of the time.
     """
-    clipped = np.clip(intervals, split.y_fit.min(), split.y_fit.max())
-    # Crossing quantiles give an empty interval.
-    clipped = np.where(clipped[:, :1] > clipped[:, 1:], clipped.mean(axis=1, keepdims=True), clipped)
+    clipped = clip(intervals, split.y_fit)
     records = []
     for j, level in enumerate(LEVELS):
         lower, upper = clipped[:, 0, j], clipped[:, 1, j]

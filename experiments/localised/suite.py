@@ -13,6 +13,7 @@ from widthwise import Calibration, Localizer
 from .. import data
 from ..field.protocol import LEVELS, SLAB_LEVEL, Floats, Split, make_split, measure
 from ..records import Record
+from ..runner import SplitJob
 from . import rlcp
 
 SPLITS = {"bike": 5, "facebook_1": 3}
@@ -65,17 +66,9 @@ VARIANTS = {
 }
 
 
-class Job(NamedTuple):
-    dataset: str
-    split: int
-
-    def __str__(self) -> str:
-        return f"{self.dataset}, split {self.split}"
-
-
-def jobs(quick: bool) -> list[Job]:
+def jobs(quick: bool) -> list[SplitJob]:
     splits = QUICK_SPLITS if quick else SPLITS
-    return [Job(name, split) for name, count in splits.items() for split in range(count)]
+    return [SplitJob(name, split) for name, count in splits.items() for split in range(count)]
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,7 @@ class Key(NamedTuple):
     test: Floats
 
 
-def work(job: Job) -> list[Record]:
+def work(job: SplitJob) -> list[Record]:
     """Measure all methods on one split. All random choices depend only on the number of the split."""
     split = make_split(data.load(job.dataset), job.split)
     localizers = {name: fit_goal(split, goal) for name, goal in GOALS.items()}

@@ -17,7 +17,9 @@ from sklearn.model_selection import KFold
 from widthwise import Localizer, Predictor, evaluate_intervals
 
 from .. import data
+from ..field.protocol import clip, split_rows
 from ..records import Record, processor_seconds
+from ..runner import SplitJob
 
 Floats = NDArray[np.float64]
 
@@ -32,18 +34,10 @@ MAX_FIT_ROWS = 12_000  # to save time
 GOALS = {"even": "even", "evenness 0.85": 0.85, "narrow": "narrow"}
 
 
-class Job(NamedTuple):
-    dataset: str
-    split: int
-
-    def __str__(self) -> str:
-        return f"{self.dataset}, split {self.split}"
-
-
-def jobs(quick: bool) -> list[Job]:
+def jobs(quick: bool) -> list[SplitJob]:
     if quick:
-        return [Job(name, 0) for name in QUICK_DATASETS]
-    return [Job(name, split) for name, splits in SPLITS.items() for split in range(splits)]
+        return [SplitJob(name, 0) for name in QUICK_DATASETS]
+    return [SplitJob(name, split) for name, splits in SPLITS.items() for split in range(splits)]
 
 
 def model(X: Floats, y: Floats, probability: float, seed: int) -> LGBMRegressor:
@@ -64,10 +58,8 @@ class Split:
     """The rows of the field's split of the same number, and the quantile models."""
 
     def __init__(self, dataset: data.Dataset, number: int) -> None:
-        n = len(dataset.y)
-        order = np.random.default_rng(number).permutation(n)
-        test, rest = order[: n // 5], order[n // 5 :]
-        cal, fit = rest[: len(rest) // 4], rest[len(rest) // 4 :][:MAX_FIT_ROWS]
+        fit, cal, test = split_rows(len(dataset.y), number)
+        fit = fit[:MAX_FIT_ROWS]
         X, y = dataset.X, dataset.y / np.abs(dataset.y[fit]).mean()
         self.seed = number
         self.models = [model(X[fit], y[fit], probability, number) for probability in (*PROBABILITIES, MEDIAN)]
@@ -114,17 +106,14 @@ def methods(split: Split) -> Iterator[tuple[str, Floats, float]]:
         yield name, intervals, processor_seconds() - start
 
 
-def work(job: Job) -> list[Record]:
+def work(job: SplitJob) -> list[Record]:
     """Measure every method. Intervals are clipped to the range of y in the fitting rows, as in the field."""
     warnings.simplefilter("ignore")  # MAPIE and LightGBM warn about names of columns
     split = Split(data.load(job.dataset), job.split)
-    low, high = split.fit.y.min(), split.fit.y.max()
     found: list[Record] = []
     for name, intervals, seconds in methods(split):
-        clipped = np.clip(intervals, low, high)
-        clipped = np.where(clipped[:, :1] > clipped[:, 1:], clipped.mean(axis=1, keepdims=True), clipped)
         about = evaluate_intervals(
-            clipped,
+            clip(intervals, split.fit.y),
             split.test.y,
             confidence_level=LEVEL,
             calibration_rows=len(split.cal.y),

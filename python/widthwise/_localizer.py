@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core, _predictions, _tables, _weights
-from ._blocks import NO_BLOCKS, Blocks, cluster_column_of
+from ._blocks import NO_BLOCKS, Blocks, cluster_column_of, unused
 from ._calibration import Calibration
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
 from ._groups import Groups, column_of
@@ -33,13 +33,6 @@ from ._printed import FitReport
 from ._tables import Floats
 
 MIN_ROWS_TO_TRAIN = 20
-
-
-def unused_name(name: str, used: list[str]) -> str:
-    """The name of a column, changed if other columns have it: the file tells columns by their names."""
-    while name in used:
-        name += "_"
-    return name
 
 
 def one_prediction(y_pred: Any, y_pred_cv: Any) -> Any:
@@ -246,8 +239,8 @@ class Localizer(HasModel):
         if target in table.names:
             warnings.warn(f"X contains the target column {target!r}; drop it", UserWarning, stacklevel=3)
         predicted = y_pred or Predictions(np.empty(0), "y_pred")
-        prediction = unused_name(predicted.name, [target, *table.names])
-        upper = predicted.upper and unused_name(predicted.upper, [target, prediction, *table.names])
+        prediction = unused(predicted.name, [target, *table.names])  # the file tells columns by their names
+        upper = predicted.upper and unused(predicted.upper, [target, prediction, *table.names])
         apart = calibration_size if calibration == "split" else 1 / (len(y) if folds == "all" else int(folds))
         if self._has_one_width(len(y) * (1 - apart)) and options["score_transform"] == "auto":
             warnings.warn(

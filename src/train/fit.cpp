@@ -68,11 +68,6 @@ bool has_better_sides(const Candidate& two_sided, const Candidate& one_sided, do
   return by_loss ? two_sided.trained.loss < one_sided.trained.loss - gain : is_better(two_sided, one_sided, gain);
 }
 
-bool predicts_quantiles(const FitTable& table, const BaseTrainer* base) {
-  const bool trains_base = internal::given_predictions(table).empty() && base != nullptr;
-  return trains_base ? base->outputs() == 2 : !table.upper_prediction.empty();
-}
-
 /// Train the chosen goal, with one side or two, or with the distribution of the error.
 Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdout_rows) {
   Candidate chosen = holdout.try_out(goals.chosen);
@@ -174,7 +169,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
               const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator,
               const LocalizerTrainer* shift) {
   const Workers workers(communicator);
-  Goals goals = internal::resolve_goals(options, predicts_quantiles(table, base));
+  Goals goals = internal::resolve_goals(options, internal::predicted_numbers(table, base) == 2);
   const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
   if (options.calibration == CalibrationMethod::kCross) {
     internal::check_cross_calibration(table, options, workers);

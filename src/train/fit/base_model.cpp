@@ -7,11 +7,15 @@
 
 namespace widthwise::internal {
 
+std::size_t predicted_numbers(const FitTable& table, const BaseTrainer* base) {
+  return given_predictions(table).empty() && base != nullptr ? base->outputs() : prediction_columns(table);
+}
+
 FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base,
                            const ProgressCallback& progress) {
   const std::vector<std::size_t>& positions = splits.fitting().rows;
   const std::span<const double> given = given_predictions(table);
-  const std::size_t outputs = given.empty() ? base->outputs() : prediction_columns(table);
+  const std::size_t outputs = predicted_numbers(table, base);
   FittingRows rows{.x = Rows(table.x, positions, outputs),
                    .y = taken(table.y, positions),
                    .residuals = {},

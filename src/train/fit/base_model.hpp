@@ -25,6 +25,9 @@ struct FittingRows {
   }
 };
 
+/// Numbers that predict one row: 1, f(x), or 2 quantiles.
+[[nodiscard]] std::size_t predicted_numbers(const FitTable& table, const BaseTrainer* base);
+
 /// Cross-fit the base model, or use the predictions of the table.
 [[nodiscard]] FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base,
                                          const ProgressCallback& progress);
