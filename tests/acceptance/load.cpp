@@ -53,7 +53,8 @@ struct Requests {
     for (double& number : predictions) number = next();
   }
   [[nodiscard]] Interval answer(const Model& model, const Level& level, std::size_t row) const {
-    const auto prediction = model.needs_predictions() ? std::optional(predictions[row]) : std::nullopt;
+    std::optional<widthwise::RowPrediction> prediction;
+    if (model.needs_predictions()) prediction = predictions[row];
     return model.interval({x.data() + row * features, features}, level, prediction);
   }
 };

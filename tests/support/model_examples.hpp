@@ -204,7 +204,8 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   std::vector<double> p_values(kRows);
   model.p_values(rows, kValues, p_values);
   if (!grouped && prediction_columns <= 1) {
-    const auto prediction = model.needs_predictions() ? std::optional(kValues[2]) : std::nullopt;
+    std::optional<RowPrediction> prediction;
+    if (model.needs_predictions()) prediction = kValues[2];
     const auto weight = model.needs_weights() ? std::optional(kWeights[2]) : std::nullopt;
     const Interval alone = model.interval(rows.x.row(2), model.parts().levels[0], prediction, std::nullopt, weight);
     if (alone.upper < alone.lower) throw std::logic_error("an interval that is none");
