@@ -153,14 +153,14 @@ TEST_F(Checkpoints, OfSeveralWorkersAreThoseOfTheFirst) {
 
 // --- fits with several workers without training: the partition of the rows does not matter
 
-struct Rows {
+struct WorkerRows {
   std::vector<double> x, y, predictions;
   std::vector<std::uint64_t> numbers;
 };
 
-Rows some_rows(std::size_t n) {
+WorkerRows some_rows(std::size_t n) {
   Random random(5);
-  Rows rows;
+  WorkerRows rows;
   for (std::size_t i = 0; i < n; ++i) {
     rows.x.push_back(random.uniform());
     rows.predictions.push_back(rows.x.back());
@@ -176,7 +176,7 @@ FitOptions untrained() {
   return options;
 }
 
-FitResult fit_part(const Rows& rows, std::size_t first, std::size_t count, const Communicator& communicator,
+FitResult fit_part(const WorkerRows& rows, std::size_t first, std::size_t count, const Communicator& communicator,
                    const FitOptions& options = untrained()) {
   return fit({.x = {rows.x.data() + first, count, 1},
               .y = std::span(rows.y).subspan(first, count),
@@ -196,7 +196,7 @@ std::vector<std::byte> without_workers(const Model& model) {
 
 TEST(FitWithWorkers, IsTheSameHoweverTheRowsAreShared) {
   const std::size_t n = 3000;
-  const Rows rows = some_rows(n);
+  const WorkerRows rows = some_rows(n);
   std::vector<std::vector<std::byte>> models;
   std::vector<std::string> reports;
   for (const std::size_t workers : {1U, 2U, 5U}) {
@@ -221,7 +221,7 @@ TEST(FitWithWorkers, IsTheSameHoweverTheRowsAreShared) {
 }
 
 TEST(FitWithWorkers, SaysWhichWorkerHasNoRows) {
-  const Rows rows = some_rows(100);
+  const WorkerRows rows = some_rows(100);
   ThreadWorkers(3).run([&](const Communicator& communicator) {
     const auto message = message_of(
         [&] {
@@ -234,7 +234,7 @@ TEST(FitWithWorkers, SaysWhichWorkerHasNoRows) {
 }
 
 TEST(FitWithWorkers, SaysWhichWorkerHasOtherOptions) {
-  const Rows rows = some_rows(100);
+  const WorkerRows rows = some_rows(100);
   ThreadWorkers(2).run([&](const Communicator& communicator) {
     FitOptions options = untrained();
     options.seed = communicator.rank();
@@ -245,7 +245,7 @@ TEST(FitWithWorkers, SaysWhichWorkerHasOtherOptions) {
 }
 
 TEST(FitWithWorkers, RefusesATransformThatMustSeeAllRows) {
-  const Rows rows = some_rows(100);
+  const WorkerRows rows = some_rows(100);
   ThreadWorkers(2).run([&](const Communicator& communicator) {
     FitOptions options;
     options.score_transform = "mixture";

@@ -23,9 +23,9 @@ namespace {
 using examples::Answers;
 
 /// Parameters that depend on x and differ between folds.
-class Waves final : public RowFunction {
+class FoldWaves final : public RowFunction {
  public:
-  Waves(std::size_t outputs, double shift) : outputs_(outputs), shift_(shift) {}
+  FoldWaves(std::size_t outputs, double shift) : outputs_(outputs), shift_(shift) {}
   [[nodiscard]] std::size_t inputs() const override { return 3; }
   [[nodiscard]] std::size_t outputs() const override { return outputs_; }
   void evaluate(MatrixView x, MutableMatrixView out) const override {
@@ -52,7 +52,7 @@ Model fold_model(const ConformalRule& rule, std::size_t fold, std::size_t rows, 
                    .unit = std::ldexp(1.0, static_cast<int>(fold % 3)),
                    .levels = {0.5, 0.9}};
   const auto shift = static_cast<double>(fold);
-  if (rule.parameter_count() > 0) parts.localizer = std::make_shared<Waves>(rule.parameter_count(), shift);
+  if (rule.parameter_count() > 0) parts.localizer = std::make_shared<FoldWaves>(rule.parameter_count(), shift);
   const Model model(parts);
   examples::Table table(rows, 2, 100 + fold);
   for (std::size_t i = 0; i < rows; i += 3) {
@@ -205,7 +205,7 @@ TEST(CrossCalibration, PredictsTheMedianOfItsFoldsWeightedByRows) {
 
 TEST(CrossCalibration, SurvivesAFile) {
   const std::vector<std::size_t> sizes = {40, 17, 55};
-  // Waves are not stored in files.
+  // FoldWaves are not stored in files.
   const Model model = cross_model(ConformalRule(make_transform("identity")), sizes);
   const Model read = deserialise(serialise(model));
   EXPECT_EQ(serialise(read), serialise(model));

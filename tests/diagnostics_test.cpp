@@ -682,7 +682,7 @@ TEST(FindWorstSlab, TheOrderOfRowsDoesNotMatter) {
 
 // worst_slab
 
-struct Table {
+struct DiagnosedTable {
   Intervals intervals;
   std::vector<double> features;
   std::size_t columns = 1;
@@ -691,9 +691,9 @@ struct Table {
 };
 
 /// Features uniform on [-1, 1], and rows covered with probability coverage(features).
-Table random_table(Random& random, std::size_t n, std::size_t columns,
-                   const std::function<double(std::span<const double>)>& coverage) {
-  Table table;
+DiagnosedTable random_table(Random& random, std::size_t n, std::size_t columns,
+                            const std::function<double(std::span<const double>)>& coverage) {
+  DiagnosedTable table;
   table.columns = columns;
   for (std::size_t i = 0; i < n * columns; ++i) table.features.push_back(2 * random.uniform() - 1);
   table.intervals = intervals_where(n, [&](std::size_t i) {
@@ -714,7 +714,7 @@ constexpr double kHoleHigh = 0.5;
 constexpr double kHoleCoverage = 0.3;
 
 /// Coverage 0.95 but for a diagonal slab of 16 % of the square.
-Table table_with_a_hole(Random& random, std::size_t n) {
+DiagnosedTable table_with_a_hole(Random& random, std::size_t n) {
   return random_table(random, n, 2, [](std::span<const double> x) {
     const double along = (x[0] + x[1]) / std::sqrt(2.0);
     return kHoleLow <= along && along <= kHoleHigh ? kHoleCoverage : 0.95;
@@ -735,7 +735,7 @@ void expect_the_hole(const WorstSlab& slab) {
 
 TEST(WorstSlab, FindsAPlantedHole) {
   Random random(13);
-  const Table table = table_with_a_hole(random, 20'000);
+  const DiagnosedTable table = table_with_a_hole(random, 20'000);
   for (const std::uint64_t seed : {0U, 1U}) {
     expect_the_hole(
         worst_slab(table.intervals.rows(), table.view(), {.min_share = 0.15, .directions = 200, .seed = seed}));
@@ -744,10 +744,10 @@ TEST(WorstSlab, FindsAPlantedHole) {
 
 TEST(WorstSlab, AnotherOrderOfRowsIsOnlyAnotherSample) {
   Random random(14);
-  const Table table = table_with_a_hole(random, 20'000);
+  const DiagnosedTable table = table_with_a_hole(random, 20'000);
   std::vector<std::size_t> order = iota(table.intervals.size());
   random.shuffle(std::span(order));
-  Table shuffled{in_order(table.intervals, order), {}, 2};
+  DiagnosedTable shuffled{in_order(table.intervals, order), {}, 2};
   for (const std::size_t i : order) {
     const auto row = table.view().row(i);
     shuffled.features.insert(shuffled.features.end(), row.begin(), row.end());
@@ -758,7 +758,7 @@ TEST(WorstSlab, AnotherOrderOfRowsIsOnlyAnotherSample) {
 TEST(WorstSlab, OfEvenCoverageIsNearTheLevelOnTheHalfThatDidNotChoose) {
   Random random(15);
   for (int trial = 0; trial < 10; ++trial) {
-    const Table table = random_table(random, 4000, 5, [](std::span<const double>) { return 0.9; });
+    const DiagnosedTable table = random_table(random, 4000, 5, [](std::span<const double>) { return 0.9; });
     const WorstSlab slab = worst_slab(table.intervals.rows(), table.view(), {.directions = 100});
     expect_chance_of_success(slab.coverage, 0.9);
     EXPECT_LT(slab.search_coverage, 0.9);
@@ -775,7 +775,7 @@ TEST(WorstSlab, DrawsItsHalvesFromAllRows) {
 
 TEST(WorstSlab, DescribesItsOwnRows) {
   Random random(16);
-  const Table table = random_table(random, 1001, 3, [](std::span<const double>) { return 0.8; });
+  const DiagnosedTable table = random_table(random, 1001, 3, [](std::span<const double>) { return 0.8; });
   const WorstSlab slab = worst_slab(table.intervals.rows(), table.view(), {.min_share = 0.2, .directions = 50});
   EXPECT_NEAR(std::hypot(slab.direction[0], slab.direction[1], slab.direction[2]), 1, 1e-12);
   std::uint64_t inside = 0;
@@ -795,7 +795,7 @@ TEST(WorstSlab, DescribesItsOwnRows) {
 
 TEST(WorstSlab, IsTheSameForTheSameSeed) {
   Random random(17);
-  const Table table = random_table(random, 2000, 6, [](std::span<const double>) { return 0.9; });
+  const DiagnosedTable table = random_table(random, 2000, 6, [](std::span<const double>) { return 0.9; });
   const auto run = [&](std::uint64_t seed) {
     return worst_slab(table.intervals.rows(), table.view(), {.directions = 40, .seed = seed});
   };
@@ -811,7 +811,7 @@ TEST(WorstSlab, IsTheSameForTheSameSeed) {
 
 TEST(WorstSlab, MoreDirectionsNeverRaiseTheCoverageFound) {
   Random random(18);
-  const Table table = random_table(random, 2000, 6, [](std::span<const double>) { return 0.9; });
+  const DiagnosedTable table = random_table(random, 2000, 6, [](std::span<const double>) { return 0.9; });
   double before = 1;
   for (const std::size_t directions : {1U, 2U, 15U, 16U, 17U, 100U, 300U}) {
     const WorstSlab slab = worst_slab(table.intervals.rows(), table.view(), {.directions = directions});
@@ -822,7 +822,7 @@ TEST(WorstSlab, MoreDirectionsNeverRaiseTheCoverageFound) {
 
 TEST(WorstSlab, MissingFeaturesCountAsZeroAndStridesAreFollowed) {
   Random random(19);
-  Table table = random_table(random, 1000, 3, [](std::span<const double>) { return 0.9; });
+  DiagnosedTable table = random_table(random, 1000, 3, [](std::span<const double>) { return 0.9; });
   std::vector<double> padded;
   for (std::size_t i = 0; i < table.intervals.size(); ++i) {
     double& first = table.features[3 * i];
@@ -841,7 +841,7 @@ TEST(WorstSlab, MissingFeaturesCountAsZeroAndStridesAreFollowed) {
 
 TEST(WorstSlab, OfConstantFeaturesOrTheWholeShareIsAllRows) {
   Random random(20);
-  Table table = random_table(random, 400, 2, [](std::span<const double>) { return 0.7; });
+  DiagnosedTable table = random_table(random, 400, 2, [](std::span<const double>) { return 0.7; });
   const WorstSlab whole = worst_slab(table.intervals.rows(), table.view(), {.min_share = 1, .directions = 9});
   EXPECT_LE(whole.coverage.trials, 200U);
   EXPECT_GT(whole.coverage.trials, 190U);  // all but those beyond the extremes of the other half
@@ -902,7 +902,8 @@ TEST(WorstSlab, ImpossibleArgumentsAreErrors) {
 
 TEST(WorstSlab, TheGreatestFeaturesAllowedStillHaveAnOrder) {
   Random random(21);
-  Table table = random_table(random, 2000, 3, [](std::span<const double> x) { return x[0] > 0.5 ? 0.1 : 0.95; });
+  DiagnosedTable table =
+      random_table(random, 2000, 3, [](std::span<const double> x) { return x[0] > 0.5 ? 0.1 : 0.95; });
   const WorstSlab plain = worst_slab(table.intervals.rows(), table.view(), {.directions = 50});
   for (double& x : table.features) x *= 1e30;
   const WorstSlab scaled = worst_slab(table.intervals.rows(), table.view(), {.directions = 50});
@@ -915,7 +916,7 @@ TEST(WorstSlab, TheGreatestFeaturesAllowedStillHaveAnOrder) {
 
 TEST(WeakestSlab, FindsTheFeatureAndTheRangeOfAPlantedHole) {
   Random random(22);
-  Table table =
+  DiagnosedTable table =
       random_table(random, 20'000, 3, [](std::span<const double> x) { return x[1] >= 0.8 ? kHoleCoverage : 0.95; });
   for (std::size_t i = 0; i < table.intervals.size(); i += 10) table.features[3 * i + 2] = kNaN;
   const auto slab = weakest_slab(table.intervals.rows(), table.view());

@@ -24,7 +24,7 @@
 namespace widthwise {
 namespace {
 
-constexpr double kFailure = 1e-6;
+constexpr double kAlarmFailure = 1e-6;
 
 /// Draws the score of row t of a stream; rows before the stream have t = 0.
 using Scores = std::function<double(std::uint64_t t, Random& random)>;
@@ -86,7 +86,7 @@ TEST(ExchangeabilityMonitor, RaisesAFalseAlarmAtMostAtItsRate) {
     const std::uint64_t found = alarms(streams, law.simulation, law.scores);
     std::printf("%-30s %llu of %llu streams, rate %g\n", law.name, static_cast<unsigned long long>(found),
                 static_cast<unsigned long long>(streams), law.simulation.rate);
-    EXPECT_LE(found, binomial_upper_bound(streams, law.simulation.rate, kFailure)) << law.name;
+    EXPECT_LE(found, binomial_upper_bound(streams, law.simulation.rate, kAlarmFailure)) << law.name;
   }
 }
 
@@ -97,7 +97,7 @@ TEST(ExchangeabilityMonitor, RaisesFewFalseAlarmsBeyondItsMarks) {
     const std::uint64_t found =
         alarms(streams, {.calibration_rows = rows, .rows = 2000},
                [](std::uint64_t, Random& random) { return random.below(3) == 0 ? 0.5 : error(random); });
-    EXPECT_LE(found, binomial_upper_bound(streams, 0.1, kFailure)) << rows;
+    EXPECT_LE(found, binomial_upper_bound(streams, 0.1, kAlarmFailure)) << rows;
   }
 }
 
@@ -142,8 +142,8 @@ TEST(ExchangeabilityMonitor, HasUniformPValuesBeyondItsMarks) {
   std::vector<std::uint64_t> bins(10);
   for (int t = 0; t < kRows; ++t) ++bins[static_cast<std::size_t>(10 * monitor.observe(error(random)))];
   for (const std::uint64_t count : bins) {
-    EXPECT_GE(count, binomial_lower_bound(kRows, 0.1, kFailure));
-    EXPECT_LE(count, binomial_upper_bound(kRows, 0.1, kFailure));
+    EXPECT_GE(count, binomial_lower_bound(kRows, 0.1, kAlarmFailure));
+    EXPECT_LE(count, binomial_upper_bound(kRows, 0.1, kAlarmFailure));
   }
 }
 

@@ -74,12 +74,12 @@ class WatchedLocalizer final : public LocalizerTrainer {
   double gain_of_two_;
 };
 
-struct Table {
+struct NoisyTable {
   std::vector<double> x;
   std::vector<double> y;
   std::vector<double> predictions;
 
-  explicit Table(std::size_t n, std::uint64_t seed = 1) {
+  explicit NoisyTable(std::size_t n, std::uint64_t seed = 1) {
     Random random(seed);
     for (std::size_t i = 0; i < n; ++i) {
       x.push_back(static_cast<double>(i) / static_cast<double>(n));
@@ -102,7 +102,7 @@ struct Table {
 
 TEST(CrossFit, PredictsEveryRowByAModelThatHasNotSeenIt) {
   // Outcomes are pure noise: only a model that was trained on a row can predict its outcome.
-  Table table(300);
+  NoisyTable table(300);
   std::vector<double> out(300, std::nan(""));
   const auto trainer = make_knn_trainer({.candidates = {1}});
   cross_fit(*trainer, MatrixView(table.x.data(), 300, 2), table.y, 5, 3, out);
@@ -114,7 +114,7 @@ TEST(CrossFit, PredictsEveryRowByAModelThatHasNotSeenIt) {
 }
 
 TEST(CrossFit, RefusesMoreFoldsThanRows) {
-  Table table(3);
+  NoisyTable table(3);
   std::vector<double> out(3);
   EXPECT_NE(message_of([&] { cross_fit(*make_knn_trainer(), MatrixView(table.x.data(), 3, 2), table.y, 4, 3, out); },
                        ErrorCode::kTooFewRows)
@@ -126,7 +126,7 @@ TEST(CrossFit, RefusesMoreFoldsThanRows) {
 // -------------------------------------------------------------------------------------------------------------------
 
 TEST(Fit, NeverShowsACalibrationRowToAnyTrainer) {
-  const Table table(400);
+  const NoisyTable table(400);
   const WatchedBase base;
   const WatchedLocalizer localizer;
   const FitResult result = fit(table.without_predictions(), &base, &localizer, {});
@@ -151,8 +151,8 @@ TEST(Fit, CoversAsPromised) {
   std::uint64_t covered = 0;
   std::uint64_t rows = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const Table table(400, seed);
-    const Table fresh(400, 1000 + seed);
+    const NoisyTable table(400, seed);
+    const NoisyTable fresh(400, 1000 + seed);
     const FitResult result = fit(table.with_predictions(), nullptr, &localizer, {.compare = false, .seed = seed});
     // One row of each calibration: rows that share one are not independent.
     for (std::size_t i = 7; i < 400; i += 400) {
@@ -165,7 +165,7 @@ TEST(Fit, CoversAsPromised) {
 }
 
 TEST(Fit, WorksInUnitsThatRoundNothing) {
-  Table table(200);
+  NoisyTable table(200);
   for (auto* values : {&table.y, &table.predictions}) {
     for (double& value : *values) value *= 1e6;
   }
@@ -178,7 +178,7 @@ TEST(Fit, WorksInUnitsThatRoundNothing) {
 }
 
 TEST(Fit, TellsWhatTheGoalAndTheOtherEndGive) {
-  const Table table(4000);
+  const NoisyTable table(4000);
   const WatchedLocalizer localizer;
   const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {}).report;
   EXPECT_EQ(report.chosen.goal, "0.85");
@@ -198,7 +198,7 @@ TEST(Fit, TellsWhatTheGoalAndTheOtherEndGive) {
 }
 
 TEST(Fit, ReportsTheWorstSlabWithItsIntervalWhereRowsSuffice) {
-  const Table table(12'000);
+  const NoisyTable table(12'000);
   const WatchedLocalizer localizer;
   const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {}).report;
   ASSERT_TRUE(report.chosen.worst_slab && report.other->worst_slab && report.fixed.worst_slab);
@@ -210,14 +210,14 @@ TEST(Fit, ReportsTheWorstSlabWithItsIntervalWhereRowsSuffice) {
 }
 
 TEST(Fit, NeedsNoTrainerForOneWidth) {
-  const Table table(200);
+  const NoisyTable table(200);
   const FitResult result = fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity"});
   EXPECT_EQ(result.model.parts().localizer, nullptr);
   EXPECT_FALSE(result.report.other.has_value());
 }
 
 TEST(Fit, TakesTwoSidesForNarrowWhereTheHoldOutSaysSo) {
-  const Table table(400);  // 60 rows are held out: the loss must fall by 0.045
+  const NoisyTable table(400);  // 60 rows are held out: the loss must fall by 0.045
   const auto sides = [&](double gain, const FitOptions& options) {
     const WatchedLocalizer localizer(gain);
     return fit(table.with_predictions(), nullptr, &localizer, options).model.parts().rule.sides();
@@ -232,7 +232,7 @@ TEST(Fit, TakesTwoSidesForNarrowWhereTheHoldOutSaysSo) {
 }
 
 TEST(Fit, NotesTheLevelsItTrainedFor) {
-  const Table table(400);
+  const NoisyTable table(400);
   const auto notes = [&](const FitOptions& options) {
     const WatchedLocalizer localizer;
     return fit(table.with_predictions(), nullptr, &localizer, options).model.parts().notes;
@@ -246,7 +246,7 @@ TEST(Fit, NotesTheLevelsItTrainedFor) {
 }
 
 TEST(Fit, LeavesTheCalibrationEmptyWhenAskedTo) {
-  const Table table(200);
+  const NoisyTable table(200);
   const FitResult result =
       fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity", .calibration_size = 0});
   const Interval interval = result.model.interval({table.x.data(), 2}, 0.9, 0.0);
@@ -254,7 +254,7 @@ TEST(Fit, LeavesTheCalibrationEmptyWhenAskedTo) {
 }
 
 TEST(Fit, KeepsOnlyCategoriesOfFittingRows) {
-  const Table table(200);
+  const NoisyTable table(200);
   FitTable given = table.with_predictions();
   std::vector<double> x;
   std::vector<std::string> labels;
@@ -283,7 +283,7 @@ TEST(Fit, KeepsOnlyCategoriesOfFittingRows) {
 }
 
 TEST(Fit, TakesANumberOfCalibrationRows) {
-  const Table table(200);
+  const NoisyTable table(200);
   const auto calibrated = [&](double size) {
     return fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity", .calibration_size = size});
   };
@@ -294,7 +294,7 @@ TEST(Fit, TakesANumberOfCalibrationRows) {
 }
 
 TEST(Fit, KeepsSketchesOfTheRowsThatTrainedAndCalibrated) {
-  const Table table(800);
+  const NoisyTable table(800);
   const Model model =
       fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity", .calibration_size = 0.25}).model;
   const ModelParts& parts = model.parts();
@@ -310,7 +310,7 @@ TEST(Fit, KeepsSketchesOfTheRowsThatTrainedAndCalibrated) {
 }
 
 TEST(Fit, TrainsWithCrossValidatedPredictionsOnAllRowsAndCalibratesNothing) {
-  const Table table(400);
+  const NoisyTable table(400);
   FitTable cross_validated = table.with_predictions();
   EXPECT_EQ(fit(cross_validated, nullptr, nullptr, {.score_transform = "identity"}).model.uncalibrated(), "");
   std::swap(cross_validated.cv_predictions, cross_validated.predictions);
@@ -332,7 +332,7 @@ TEST(Fit, TrainsWithCrossValidatedPredictionsOnAllRowsAndCalibratesNothing) {
 }
 
 TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
-  Table table(400);
+  NoisyTable table(400);
   for (double& y : table.y) y *= 1024;
   for (double& f : table.predictions) f *= 1024;
   const auto [low, high] = std::minmax_element(table.y.begin(), table.y.end());
@@ -366,7 +366,7 @@ TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
 }
 
 TEST(Fit, RefusesWhatCannotBe) {
-  const Table table(200);
+  const NoisyTable table(200);
   const auto message = [&](const FitTable& t, const FitOptions& options, ErrorCode code) {
     const WatchedLocalizer localizer;
     return message_of([&] { static_cast<void>(fit(t, nullptr, &localizer, options)); }, code);
@@ -377,7 +377,7 @@ TEST(Fit, RefusesWhatCannotBe) {
                     ErrorCode::kInvalidArgument)
                 .find("affine is for the goal narrow"),
             std::string::npos);
-  Table bad = table;
+  NoisyTable bad = table;
   bad.y[17] = std::nan("");
   EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 17 of 'y'"), std::string::npos);
   bad = table;
@@ -390,7 +390,7 @@ TEST(Fit, RefusesWhatCannotBe) {
 }
 
 TEST(Fit, OfFewRowsHasOneWidthOrIsRefused) {
-  const Table table(8);
+  const NoisyTable table(8);
   const WatchedLocalizer localizer;
   EXPECT_NE(message_of([&] { static_cast<void>(fit(table.with_predictions(), nullptr, &localizer, {})); },
                        ErrorCode::kTooFewRows)
@@ -401,7 +401,7 @@ TEST(Fit, OfFewRowsHasOneWidthOrIsRefused) {
 }
 
 TEST(Fit, OfExactPredictionsLearnsNothingWhenTheyAreKnownToBeHonest) {
-  Table table(200);
+  NoisyTable table(200);
   table.predictions = table.y;
   const WatchedLocalizer localizer;
   const FitResult result = fit(table.with_predictions(), nullptr, &localizer, {.may_be_exact = true});
@@ -481,14 +481,14 @@ TEST(Goal, IsReadAsItIsWritten) {
 
 InSampleCheck check_after(double factor, std::uint64_t seed, bool cross_validated = false) {
   // The training residuals are `factor` times the out-of-sample residuals.
-  Table table(1000, seed);
+  NoisyTable table(1000, seed);
   for (std::size_t i = 0; i < 1000; ++i) {
     table.predictions[i] = table.y[i] - factor * (table.y[i] - table.predictions[i]);
   }
   FitTable given = table.with_predictions();
   if (cross_validated) std::swap(given.predictions, given.cv_predictions);
   const Model model = fit(given, nullptr, nullptr, {.score_transform = "identity", .calibration_size = 0}).model;
-  const Table fresh(700, 5000 + seed);
+  const NoisyTable fresh(700, 5000 + seed);
   std::vector<double> residuals;
   for (std::size_t i = 0; i < 700; ++i) residuals.push_back(fresh.y[i] - fresh.predictions[i]);
   return check_in_sample(model, residuals, 0.01);

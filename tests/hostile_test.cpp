@@ -49,7 +49,7 @@ OnlineCalibration online_of(const OnlineOptions& options, std::vector<Level> lev
   return {calibration_of({1, 2, 3, 4, 5}), std::move(levels), options};
 }
 
-struct Case {
+struct HostileCase {
   const char* name;
   std::function<void()> call;
   ErrorCode code;
@@ -59,7 +59,7 @@ struct Case {
 const std::vector<double> kOne = {1};
 const std::vector<double> kTwo = {1, 2};
 
-std::vector<Case> cases() {
+std::vector<HostileCase> cases() {
   return {
       {"level 0", [] { (void)Level(0); }, kInvalid, "found 0"},
       {"level 1", [] { (void)Level(1); }, kInvalid, "found 1"},
@@ -148,7 +148,7 @@ std::vector<Case> cases() {
 }
 
 TEST(Hostile, CallsAreRefusedClearly) {
-  for (const Case& each : cases()) {
+  for (const HostileCase& each : cases()) {
     try {
       each.call();
       ADD_FAILURE() << each.name << ": nothing was thrown";

@@ -180,11 +180,11 @@ TEST(Knn, RefuseArraysThatDoNotFit) {
 // ---- the trainer
 
 /// y = 10 sin(x0) + noise; column 1 is x0 a thousand times as large and column 2 constant.
-struct Table {
+struct KnnTable {
   std::vector<double> x;
   std::vector<double> y;
 
-  Table(std::size_t n, double noise, Random& random) {
+  KnnTable(std::size_t n, double noise, Random& random) {
     for (std::size_t i = 0; i < n; ++i) {
       const double u = 6 * random.uniform();
       x.insert(x.end(), {u, 1000 * u, 4});
@@ -195,7 +195,7 @@ struct Table {
   [[nodiscard]] MatrixView view() const { return {x.data(), y.size(), 3}; }
 };
 
-double mean_error(const RowFunction& model, const Table& table) {
+double mean_error(const RowFunction& model, const KnnTable& table) {
   std::vector<double> out(table.y.size());
   model.evaluate(table.view(), MutableMatrixView::column(out));
   double sum = 0;
@@ -209,19 +209,19 @@ TEST(KnnTrainer, LearnsACurveAndTakesMoreNeighboursOfNoisierRows) {
   Random random(4);
   const auto trainer = make_knn_trainer();
   EXPECT_EQ(trainer->name(), "knn");
-  const Table clean(1000, 0, random);
-  const Table noisy(1000, 5, random);
+  const KnnTable clean(1000, 0, random);
+  const KnnTable noisy(1000, 5, random);
   const auto on_clean = trainer->train(clean.view(), clean.y, "base model", {});
   const auto on_noisy = trainer->train(noisy.view(), noisy.y, "base model", {});
   EXPECT_EQ(arrays_of(*on_clean).neighbours, 2U);
   EXPECT_GE(arrays_of(*on_noisy).neighbours, 16U);
-  EXPECT_LT(mean_error(*on_clean, Table(500, 0, random)), 0.1);
-  EXPECT_LT(mean_error(*on_noisy, Table(500, 0, random)), 2);
+  EXPECT_LT(mean_error(*on_clean, KnnTable(500, 0, random)), 0.1);
+  EXPECT_LT(mean_error(*on_noisy, KnnTable(500, 0, random)), 2);
 }
 
 TEST(KnnTrainer, StandardisesTheRowsItRemembers) {
   Random random(5);
-  const Table table(3000, 1, random);
+  const KnnTable table(3000, 1, random);
   const auto model = make_knn_trainer({.max_rows = 400})->train(table.view(), table.y, "base model", {});
   const KnnArrays& arrays = arrays_of(*model);
   ASSERT_EQ(arrays.values.size(), 400U);
@@ -245,7 +245,7 @@ TEST(KnnTrainer, StandardisesTheRowsItRemembers) {
 
 TEST(KnnTrainer, RemembersOtherRowsForAnotherSeedAndAllRowsWhenAsked) {
   Random random(6);
-  const Table table(200, 1, random);
+  const KnnTable table(200, 1, random);
   const auto values = [&](const KnnOptions& options) {
     return arrays_of(*make_knn_trainer(options)->train(table.view(), table.y, "base model", {})).values;
   };
@@ -258,7 +258,7 @@ TEST(KnnTrainer, RemembersOtherRowsForAnotherSeedAndAllRowsWhenAsked) {
 
 TEST(KnnTrainer, TakesMissingInfiniteAndHugeValues) {
   Random random(7);
-  Table table(300, 1, random);
+  KnnTable table(300, 1, random);
   for (std::size_t i = 0; i < table.x.size(); ++i) {
     if (random.below(10) == 0) table.x[i] = kNaN;
     if (random.below(20) == 0) table.x[i] = kInfinity;
@@ -274,19 +274,19 @@ TEST(KnnTrainer, TakesMissingInfiniteAndHugeValues) {
 TEST(KnnTrainer, DropsCandidatesThatTheRowsDoNotGive) {
   Random random(8);
   for (const std::size_t n : {2U, 3U, 5U, 20U}) {
-    const Table table(n, 1, random);
+    const KnnTable table(n, 1, random);
     const auto model = make_knn_trainer()->train(table.view(), table.y, "base model", {});
     EXPECT_EQ(arrays_of(*model).values.size(), n);
     EXPECT_LE(arrays_of(*model).neighbours, n);
   }
-  const Table table(5, 1, random);
+  const KnnTable table(5, 1, random);
   expect_error(ErrorCode::kTooFewRows, "the smallest candidate for k is 6, but there are only 5 rows",
                [&] { (void)make_knn_trainer({.candidates = {8, 6}})->train(table.view(), table.y, "base model", {}); });
 }
 
 TEST(KnnTrainer, TellsItsProgressAndStopsWhenAsked) {
   Random random(9);
-  const Table table(600, 1, random);
+  const KnnTable table(600, 1, random);
   std::vector<std::size_t> done;
   std::size_t total = 0;
   const auto trainer = make_knn_trainer();

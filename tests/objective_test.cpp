@@ -17,7 +17,7 @@
 namespace widthwise {
 namespace {
 
-struct Case {
+struct ObjectiveCase {
   std::string transform;
   Score score = Score::kAbsolute;
   Sides sides = Sides::kOne;
@@ -59,16 +59,16 @@ struct Problem {
   [[nodiscard]] MatrixView matrix() const { return {parameters.data(), residuals.size(), columns}; }
 };
 
-struct LevelEvaluation {
+struct LossAndGradients {
   double loss = 0;
   std::vector<double> gradient;
   std::vector<double> hessian;
 };
 
-LevelEvaluation evaluate(const Objective& objective, const Problem& problem) {
+LossAndGradients evaluate(const Objective& objective, const Problem& problem) {
   const std::size_t n = problem.residuals.size();
-  LevelEvaluation result{0, std::vector<double>(n * problem.columns, 7.0),
-                         std::vector<double>(n * problem.columns, 7.0)};
+  LossAndGradients result{0, std::vector<double>(n * problem.columns, 7.0),
+                          std::vector<double>(n * problem.columns, 7.0)};
   result.loss = objective.evaluate(problem.rows(), problem.matrix(), {result.gradient.data(), n, problem.columns},
                                    {result.hessian.data(), n, problem.columns});
   return result;
@@ -112,7 +112,7 @@ void expect_near(std::span<const double> found, std::span<const double> expected
   }
 }
 
-class ExactObjectives : public testing::TestWithParam<Case> {};
+class ExactObjectives : public testing::TestWithParam<ObjectiveCase> {};
 
 TEST_P(ExactObjectives, EqualTheDoubleLoopOnRandomProblems) {
   const auto fast = GetParam().fast();
@@ -122,8 +122,8 @@ TEST_P(ExactObjectives, EqualTheDoubleLoopOnRandomProblems) {
     const auto flavour = kFlavours[static_cast<std::size_t>(trial) % kFlavours.size()];
     const auto n = static_cast<std::size_t>(std::lround(2 * std::pow(250.0, random.uniform())));
     const Problem problem = make_problem(fast->parameter_count(), n, flavour, random);
-    const LevelEvaluation found = evaluate(*fast, problem);
-    const LevelEvaluation expected = evaluate(*pairwise, problem);
+    const LossAndGradients found = evaluate(*fast, problem);
+    const LossAndGradients expected = evaluate(*pairwise, problem);
     const std::string what = "trial " + std::to_string(trial) + ", " + std::to_string(n) + " rows";
     if (std::isinf(expected.loss)) {  // one row with a residual of 0
       EXPECT_EQ(found.loss, expected.loss) << what;
@@ -136,22 +136,24 @@ TEST_P(ExactObjectives, EqualTheDoubleLoopOnRandomProblems) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllForms, ExactObjectives,
-                         testing::Values(Case{"exp"}, Case{"exp", Score::kSquared}, Case{"linear", Score::kSquared},
-                                         Case{"sigma", Score::kAbsolute}, Case{"erc", Score::kSquared}, Case{"density"},
-                                         Case{"affine"}, Case{"exp", Score::kAbsolute, Sides::kTwo},
-                                         Case{"density", Score::kAbsolute, Sides::kTwo},
-                                         Case{"affine", Score::kAbsolute, Sides::kTwo},
-                                         Case{"exp", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
-                                         Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
-                                         Case{"density", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.5, 0.9}},
-                                         Case{"exp", Score::kSquared, Sides::kOne, 0, LevelWindow{0.9, 0.9}},
-                                         Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.9, 0.9}},
-                                         Case{"exp", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95, 0.4}},
-                                         Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.99, 0.4}}),
-                         [](const auto& test) { return test.param.name(); });
+INSTANTIATE_TEST_SUITE_P(
+    AllForms, ExactObjectives,
+    testing::Values(ObjectiveCase{"exp"}, ObjectiveCase{"exp", Score::kSquared},
+                    ObjectiveCase{"linear", Score::kSquared}, ObjectiveCase{"sigma", Score::kAbsolute},
+                    ObjectiveCase{"erc", Score::kSquared}, ObjectiveCase{"density"}, ObjectiveCase{"affine"},
+                    ObjectiveCase{"exp", Score::kAbsolute, Sides::kTwo},
+                    ObjectiveCase{"density", Score::kAbsolute, Sides::kTwo},
+                    ObjectiveCase{"affine", Score::kAbsolute, Sides::kTwo},
+                    ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
+                    ObjectiveCase{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
+                    ObjectiveCase{"density", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.5, 0.9}},
+                    ObjectiveCase{"exp", Score::kSquared, Sides::kOne, 0, LevelWindow{0.9, 0.9}},
+                    ObjectiveCase{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.9, 0.9}},
+                    ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95, 0.4}},
+                    ObjectiveCase{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.99, 0.4}}),
+    [](const auto& test) { return test.param.name(); });
 
-class AnyObjective : public testing::TestWithParam<Case> {};
+class AnyObjective : public testing::TestWithParam<ObjectiveCase> {};
 
 TEST_P(AnyObjective, GradientMatchesCentralDifferences) {
   const auto objective = GetParam().fast();
@@ -160,7 +162,7 @@ TEST_P(AnyObjective, GradientMatchesCentralDifferences) {
     // The root-finder of the mixture is slow, and its eight parameters a row are many.
     const std::size_t n = objective->parameter_count() < 8 ? 24 : 8;
     Problem problem = make_problem(objective->parameter_count(), n, flavour, random);
-    const LevelEvaluation found = evaluate(*objective, problem);
+    const LossAndGradients found = evaluate(*objective, problem);
     for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
       const double at = problem.parameters[i];
       const double h = 1e-6;
@@ -179,7 +181,8 @@ TEST_P(AnyObjective, HessianIsPositiveAndFinite) {
   Random random(29);
   for (const Flavour flavour : kFlavours) {
     if (flavour == Flavour::kHugeSpread && GetParam().score == Score::kLog) continue;  // e to the e to the spread
-    const LevelEvaluation found = evaluate(*objective, make_problem(objective->parameter_count(), 50, flavour, random));
+    const LossAndGradients found =
+        evaluate(*objective, make_problem(objective->parameter_count(), 50, flavour, random));
     for (const double h : found.hessian) {
       EXPECT_GT(h, 0);
       EXPECT_TRUE(std::isfinite(h));
@@ -217,7 +220,7 @@ TEST_P(AnyObjective, IntervalsThatAreAllPointsGiveMinusInfinityAndNoGradient) {
   problem.columns = objective->parameter_count();
   problem.residuals.assign(5, 0.0);
   problem.parameters.assign(5 * problem.columns, 0.3);
-  const LevelEvaluation found = evaluate(*objective, problem);
+  const LossAndGradients found = evaluate(*objective, problem);
   EXPECT_EQ(found.loss, -kInfinity);
   EXPECT_EQ(maximum(found.gradient), 0);
 }
@@ -259,20 +262,24 @@ TEST_P(AnyObjective, BadInputIsAnErrorThatNamesTheRow) {
 
 INSTANTIATE_TEST_SUITE_P(
     AllForms, AnyObjective,
-    testing::Values(Case{"exp"}, Case{"exp", Score::kAbsolute, Sides::kOne, 0.15},
-                    Case{"exp", Score::kAbsolute, Sides::kOne, 0.85}, Case{"exp", Score::kSquared, Sides::kOne, 1},
-                    Case{"linear", Score::kSquared, Sides::kOne, 0.5}, Case{"erc", Score::kSquared, Sides::kOne, 0.5},
-                    Case{"exp", Score::kAbsolute, Sides::kTwo, 1}, Case{"exp", Score::kAbsolute, Sides::kTwo, 0.4},
-                    Case{"density"}, Case{"affine"}, Case{"density", Score::kAbsolute, Sides::kTwo},
-                    Case{"affine", Score::kAbsolute, Sides::kTwo}, Case{"affine", Score::kSquared},
-                    Case{"affine", Score::kLog}, Case{"exp", Score::kLog}, Case{"mixture"},
-                    Case{"mixture", Score::kSquared}, Case{"mixture", Score::kSquared, Sides::kTwo},
-                    Case{"exp", Score::kAbsolute, Sides::kOne, 0.85, LevelWindow{0.8, 0.99}},
-                    Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.99}},
-                    Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.99, 0.4}},
-                    Case{"spline", Score::kAbsolute, Sides::kOne, 1}, Case{"spline", Score::kAbsolute, Sides::kTwo, 1},
-                    Case{"spline", Score::kAbsolute, Sides::kTwo, 0.85, LevelWindow{0.8, 0.99, 0.4}},
-                    Case{"spline", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.9, 0.9}}),
+    testing::Values(ObjectiveCase{"exp"}, ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0.15},
+                    ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0.85},
+                    ObjectiveCase{"exp", Score::kSquared, Sides::kOne, 1},
+                    ObjectiveCase{"linear", Score::kSquared, Sides::kOne, 0.5},
+                    ObjectiveCase{"erc", Score::kSquared, Sides::kOne, 0.5},
+                    ObjectiveCase{"exp", Score::kAbsolute, Sides::kTwo, 1},
+                    ObjectiveCase{"exp", Score::kAbsolute, Sides::kTwo, 0.4}, ObjectiveCase{"density"},
+                    ObjectiveCase{"affine"}, ObjectiveCase{"density", Score::kAbsolute, Sides::kTwo},
+                    ObjectiveCase{"affine", Score::kAbsolute, Sides::kTwo}, ObjectiveCase{"affine", Score::kSquared},
+                    ObjectiveCase{"affine", Score::kLog}, ObjectiveCase{"exp", Score::kLog}, ObjectiveCase{"mixture"},
+                    ObjectiveCase{"mixture", Score::kSquared}, ObjectiveCase{"mixture", Score::kSquared, Sides::kTwo},
+                    ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0.85, LevelWindow{0.8, 0.99}},
+                    ObjectiveCase{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.99}},
+                    ObjectiveCase{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.99, 0.4}},
+                    ObjectiveCase{"spline", Score::kAbsolute, Sides::kOne, 1},
+                    ObjectiveCase{"spline", Score::kAbsolute, Sides::kTwo, 1},
+                    ObjectiveCase{"spline", Score::kAbsolute, Sides::kTwo, 0.85, LevelWindow{0.8, 0.99, 0.4}},
+                    ObjectiveCase{"spline", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.9, 0.9}}),
     [](const auto& test) { return test.param.name(); });
 
 // --- what the design says of the losses
@@ -281,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(
 double scale_loss(const std::vector<double>& u, const std::vector<double>& r, double evenness) {
   std::vector<double> g;
   for (const double x : u) g.push_back(-x);
-  const Case narrow{"exp", Score::kAbsolute, Sides::kOne, evenness};
+  const ObjectiveCase narrow{"exp", Score::kAbsolute, Sides::kOne, evenness};
   return narrow.fast()->evaluate({r}, MatrixView::column(g));
 }
 
@@ -331,7 +338,7 @@ TEST(ScaleObjective, IsLeastAtThePowerOfTheMeanErrorThatEvennessSays) {
     const double u = std::log(9.0) / (1 + p);
     std::vector<double> g{0, 0, -u, -u};
     std::vector<double> gradient(4);
-    const Case scale{"exp", Score::kAbsolute, Sides::kOne, 1 - p};
+    const ObjectiveCase scale{"exp", Score::kAbsolute, Sides::kOne, 1 - p};
     scale.fast()->evaluate({r}, MatrixView::column(g), MutableMatrixView::column(gradient), {});
     EXPECT_NEAR(gradient[0] + gradient[1], 0, 1e-15) << p;
     EXPECT_NEAR(gradient[2] + gradient[3], 0, 1e-15) << p;
@@ -350,18 +357,18 @@ TEST(ScaleObjective, NamedTransformsAreOneMethod) {
     erc[i] = random.normal();
     g[i] = -std::log(erc[i] * erc[i] + options.gamma);  // e^-g = g'^2 + gamma
   }
-  const double exp_loss = Case{"exp", Score::kSquared}.fast()->evaluate({r}, MatrixView::column(g));
+  const double exp_loss = ObjectiveCase{"exp", Score::kSquared}.fast()->evaluate({r}, MatrixView::column(g));
   for (const char* name : {"linear", "sigma"}) {
-    EXPECT_EQ((Case{name, Score::kSquared}.fast()->evaluate({r}, MatrixView::column(g))), exp_loss);
+    EXPECT_EQ((ObjectiveCase{name, Score::kSquared}.fast()->evaluate({r}, MatrixView::column(g))), exp_loss);
   }
-  EXPECT_NEAR((Case{"erc", Score::kSquared}.fast()->evaluate({r}, MatrixView::column(erc))), exp_loss, 1e-13);
+  EXPECT_NEAR((ObjectiveCase{"erc", Score::kSquared}.fast()->evaluate({r}, MatrixView::column(erc))), exp_loss, 1e-13);
 }
 
 TEST(WidthObjectives, TheDiagonalIsAConstant) {
   // Leaving n = m out changes the sum by the sum of the residuals, whatever the parameters (docs/mathematics.md).
   Random random(47);
   const auto affine = make_transform("affine");
-  const auto objective = Case{"affine"}.fast();
+  const auto objective = ObjectiveCase{"affine"}.fast();
   const std::size_t n = 30;
   for (int trial = 0; trial < 20; ++trial) {
     const Problem problem = make_problem(2, n, Flavour::kPlain, random);
@@ -395,7 +402,7 @@ TEST(WidthObjectives, OneLevelIsThePapersEllAlpha) {
     const double q = values[Level(level).rank(49) - 1];
     double mean = 0;
     for (std::size_t i = 0; i < 49; ++i) mean += std::max(affine->inverse(q, problem.matrix().row(i)), 0.0) / 49;
-    const Case one_level{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{level, level}};
+    const ObjectiveCase one_level{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{level, level}};
     EXPECT_NEAR(one_level.fast()->evaluate(problem.rows(), problem.matrix()), std::log(mean), 1e-12);
   }
 }
@@ -403,8 +410,8 @@ TEST(WidthObjectives, OneLevelIsThePapersEllAlpha) {
 TEST(WidthObjectives, TwoEqualSidesAreOneSide) {
   Random random(59);
   for (const char* name : {"exp", "density", "affine"}) {
-    const auto one = Case{name}.fast();
-    const auto two = Case{name, Score::kAbsolute, Sides::kTwo}.fast();
+    const auto one = ObjectiveCase{name}.fast();
+    const auto two = ObjectiveCase{name, Score::kAbsolute, Sides::kTwo}.fast();
     const Problem single = make_problem(one->parameter_count(), 60, Flavour::kPlain, random);
     Problem doubled = single;
     doubled.columns = two->parameter_count();
@@ -420,16 +427,17 @@ TEST(WidthObjectives, TwoEqualSidesAreOneSide) {
 
 TEST(WidthObjectives, StayFiniteForLogScalesUpTo300) {
   Random random(61);
-  for (const Case& form :
-       {Case{"exp"}, Case{"exp", Score::kAbsolute, Sides::kOne, 1}, Case{"exp", Score::kAbsolute, Sides::kOne, 0.85},
-        Case{"exp", Score::kAbsolute, Sides::kTwo}, Case{"density"}, Case{"affine"}}) {
+  for (const ObjectiveCase& form :
+       {ObjectiveCase{"exp"}, ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 1},
+        ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0.85}, ObjectiveCase{"exp", Score::kAbsolute, Sides::kTwo},
+        ObjectiveCase{"density"}, ObjectiveCase{"affine"}}) {
     const auto objective = form.fast();
     for (const std::size_t n : {std::size_t{3}, std::size_t{1000}}) {
       Problem problem = make_problem(objective->parameter_count(), n, Flavour::kHugeSpread, random);
       for (double& x : problem.parameters) x = 600 * random.uniform() - 300;
       problem.parameters[0] = 300;
       problem.parameters[problem.columns] = -300;
-      const LevelEvaluation found = evaluate(*objective, problem);
+      const LossAndGradients found = evaluate(*objective, problem);
       EXPECT_TRUE(std::isfinite(found.loss)) << form.name();
       for (const double x : found.gradient) ASSERT_TRUE(std::isfinite(x)) << form.name();
       for (const double x : found.hessian) ASSERT_TRUE(std::isfinite(x)) << form.name();
@@ -441,11 +449,11 @@ TEST(GeneralObjective, QuantileNodesApproachTheDoubleLoop) {
   Random random(67);
   const auto transform = make_transform("mixture");
   const Problem problem = make_problem(8, 150, Flavour::kPlain, random);
-  const LevelEvaluation exact = evaluate(*make_pairwise_objective(transform, Score::kSquared), problem);
+  const LossAndGradients exact = evaluate(*make_pairwise_objective(transform, Score::kSquared), problem);
   double before = kInfinity;
   for (const std::size_t nodes : {10U, 30U, 75U}) {
     const auto objective = make_width_objective(transform, Score::kSquared, {.nodes = nodes});
-    const LevelEvaluation found = evaluate(*objective, problem);
+    const LossAndGradients found = evaluate(*objective, problem);
     const double error = std::abs(found.loss - exact.loss);
     EXPECT_LT(error, 3 / static_cast<double>(nodes));
     EXPECT_LT(error, before);
@@ -499,14 +507,14 @@ TEST(LevelWindow, ReachesATenthAroundTheLevelsButNeverToTheEnds) {
 // ------------------------------------------------------------------------------------------------------
 
 /// Cut a problem into uneven shards, an empty one among them, and evaluate it on as many workers.
-LevelEvaluation evaluate_sharded(const Objective& objective, const Problem& problem, std::size_t workers,
-                                 std::size_t* bytes = nullptr) {
+LossAndGradients evaluate_sharded(const Objective& objective, const Problem& problem, std::size_t workers,
+                                  std::size_t* bytes = nullptr) {
   const std::size_t n = problem.residuals.size();
   const std::size_t columns = problem.columns;
   std::vector<std::size_t> cuts{0};
   for (std::size_t k = 1; k < workers; ++k) cuts.push_back(k == 1 ? 0 : n * k * k / (workers * workers));
   cuts.push_back(n);
-  LevelEvaluation result{0, std::vector<double>(n * columns), std::vector<double>(n * columns)};
+  LossAndGradients result{0, std::vector<double>(n * columns), std::vector<double>(n * columns)};
   std::vector<double> losses(workers);
   ThreadWorkers threads(workers);
   threads.run([&](const Communicator& communicator) {
@@ -526,7 +534,7 @@ LevelEvaluation evaluate_sharded(const Objective& objective, const Problem& prob
   return result;
 }
 
-class ShardedObjectives : public testing::TestWithParam<Case> {};
+class ShardedObjectives : public testing::TestWithParam<ObjectiveCase> {};
 
 TEST_P(ShardedObjectives, EqualTheSingleCall) {
   const auto objective = GetParam().fast();
@@ -534,9 +542,9 @@ TEST_P(ShardedObjectives, EqualTheSingleCall) {
   for (const Flavour flavour : {Flavour::kPlain, Flavour::kTies, Flavour::kWeights, Flavour::kHugeSpread}) {
     const std::size_t n = GetParam().transform == "mixture" ? 20 : 150;
     const Problem problem = make_problem(objective->parameter_count(), n, flavour, random);
-    const LevelEvaluation single = evaluate(*objective, problem);
+    const LossAndGradients single = evaluate(*objective, problem);
     for (const std::size_t workers : {2U, 4U}) {
-      const LevelEvaluation sharded = evaluate_sharded(*objective, problem, workers);
+      const LossAndGradients sharded = evaluate_sharded(*objective, problem, workers);
       EXPECT_NEAR(sharded.loss, single.loss, 1e-12 * std::max(1.0, std::abs(single.loss)));
       expect_near(sharded.gradient, single.gradient, 1e-11 * maximum(single.gradient), "gradient");
       expect_near(sharded.hessian, single.hessian, 1e-11 * maximum(single.hessian), "hessian");
@@ -546,14 +554,15 @@ TEST_P(ShardedObjectives, EqualTheSingleCall) {
 
 INSTANTIATE_TEST_SUITE_P(
     AllForms, ShardedObjectives,
-    testing::Values(Case{"exp"}, Case{"exp", Score::kSquared, Sides::kOne, 0.85},
-                    Case{"erc", Score::kSquared, Sides::kOne, 1}, Case{"exp", Score::kAbsolute, Sides::kTwo, 0.5},
-                    Case{"exp", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}}, Case{"density"},
-                    Case{"affine"}, Case{"affine", Score::kAbsolute, Sides::kTwo},
-                    Case{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
-                    Case{"density", Score::kAbsolute, Sides::kOne, 0, std::nullopt, PairMethod::kSummary},
-                    Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, PairMethod::kSummary},
-                    Case{"spline", Score::kAbsolute, Sides::kTwo, 0.85}, Case{"mixture", Score::kSquared}),
+    testing::Values(
+        ObjectiveCase{"exp"}, ObjectiveCase{"exp", Score::kSquared, Sides::kOne, 0.85},
+        ObjectiveCase{"erc", Score::kSquared, Sides::kOne, 1}, ObjectiveCase{"exp", Score::kAbsolute, Sides::kTwo, 0.5},
+        ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}}, ObjectiveCase{"density"},
+        ObjectiveCase{"affine"}, ObjectiveCase{"affine", Score::kAbsolute, Sides::kTwo},
+        ObjectiveCase{"affine", Score::kAbsolute, Sides::kOne, 0, LevelWindow{0.8, 0.95}},
+        ObjectiveCase{"density", Score::kAbsolute, Sides::kOne, 0, std::nullopt, PairMethod::kSummary},
+        ObjectiveCase{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, PairMethod::kSummary},
+        ObjectiveCase{"spline", Score::kAbsolute, Sides::kTwo, 0.85}, ObjectiveCase{"mixture", Score::kSquared}),
     [](const auto& test) { return test.param.name(); });
 
 // --- the distribution
@@ -570,7 +579,7 @@ TEST(DistributionObjective, IsTheLogOfMeanScaledIntervalScores) {
   const std::size_t p = spline->parameter_count();
   Random random(83);
   for (const double level : {0.3, 0.9, 0.97}) {
-    const Case one_level{"spline", Score::kAbsolute, Sides::kTwo, 0.6, LevelWindow{level, level}};
+    const ObjectiveCase one_level{"spline", Score::kAbsolute, Sides::kTwo, 0.6, LevelWindow{level, level}};
     const Problem problem = make_problem(2 * p, 20, Flavour::kPlain, random);
     double widths = 0;
     double scores = 0;
@@ -599,10 +608,10 @@ TEST(DistributionObjective, OneSideIsTwoEqualSides) {
       for (const double x : one.matrix().row(i)) two.parameters.push_back(x);
     }
   }
-  const Case one_sided{"spline", Score::kAbsolute, Sides::kOne, 0.85};
-  const Case two_sided{"spline", Score::kAbsolute, Sides::kTwo, 0.85};
-  const LevelEvaluation found = evaluate(*one_sided.fast(), one);
-  const LevelEvaluation expected = evaluate(*two_sided.fast(), two);
+  const ObjectiveCase one_sided{"spline", Score::kAbsolute, Sides::kOne, 0.85};
+  const ObjectiveCase two_sided{"spline", Score::kAbsolute, Sides::kTwo, 0.85};
+  const LossAndGradients found = evaluate(*one_sided.fast(), one);
+  const LossAndGradients expected = evaluate(*two_sided.fast(), two);
   EXPECT_NEAR(found.loss, expected.loss, 1e-13);
   for (std::size_t i = 0; i < 50; ++i) {
     for (std::size_t k = 0; k < 3; ++k) {
@@ -625,8 +634,8 @@ TEST(DistributionObjective, HasNoSlopeAtTheTrueDistribution) {
     problem.residuals.push_back(above ? size : -size);
     problem.parameters.insert(problem.parameters.end(), truth.begin(), truth.end());
   }
-  const Case even{"spline", Score::kAbsolute, Sides::kTwo, 1};
-  const LevelEvaluation found = evaluate(*even.fast(), problem);
+  const ObjectiveCase even{"spline", Score::kAbsolute, Sides::kTwo, 1};
+  const LossAndGradients found = evaluate(*even.fast(), problem);
   for (std::size_t k = 0; k < 6; ++k) {
     double slope = 0;
     for (std::size_t i = 0; i < kRows; ++i) slope += found.gradient[6 * i + k];
@@ -693,14 +702,15 @@ Problem tailed_problem(std::size_t columns, std::size_t n, Tail tail, Random& ra
 
 TEST_P(SummaryObjective, IsWithinAThousandthOfExact) {
   Random random(83);
-  for (const Case& form : {Case{"density"}, Case{"affine"}, Case{"affine", Score::kAbsolute, Sides::kTwo}}) {
-    Case summarised = form;
+  for (const ObjectiveCase& form :
+       {ObjectiveCase{"density"}, ObjectiveCase{"affine"}, ObjectiveCase{"affine", Score::kAbsolute, Sides::kTwo}}) {
+    ObjectiveCase summarised = form;
     summarised.method = PairMethod::kSummary;
     const auto exact = form.fast();
     const auto summary = summarised.fast();
     const Problem problem = tailed_problem(exact->parameter_count(), 100'000, GetParam(), random);
-    const LevelEvaluation expected = evaluate(*exact, problem);
-    const LevelEvaluation found = evaluate(*summary, problem);
+    const LossAndGradients expected = evaluate(*exact, problem);
+    const LossAndGradients found = evaluate(*summary, problem);
     EXPECT_NEAR(std::exp(found.loss - expected.loss), 1, 1e-3) << form.name();
     double difference = 0;
     double norm = 0;
@@ -746,8 +756,9 @@ TEST_P(SummaryObjective, TheBoundItGivesHolds) {
 TEST(SummaryObjectives, SendAtMost64KilobytesWhateverTheRows) {
   Random random(89);
   for (const PairMethod method : {PairMethod::kAuto, PairMethod::kSummary}) {
-    for (const Case& form : {Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, method},
-                             Case{"exp", Score::kAbsolute, Sides::kOne, 0.15, LevelWindow{0.8, 0.95}, method}}) {
+    for (const ObjectiveCase& form :
+         {ObjectiveCase{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, method},
+          ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0.15, LevelWindow{0.8, 0.95}, method}}) {
       const auto objective = form.fast();
       for (const std::size_t rows : {10U, 1000U, 2000U, 5000U}) {
         std::size_t bytes = 0;
@@ -761,9 +772,9 @@ TEST(SummaryObjectives, SendAtMost64KilobytesWhateverTheRows) {
 
 TEST(SummaryObjectives, SendTheSameWhateverTheRows) {
   Random random(89);
-  for (const Case& form :
-       {Case{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, PairMethod::kSummary},
-        Case{"exp", Score::kAbsolute, Sides::kOne, 0.85}}) {
+  for (const ObjectiveCase& form :
+       {ObjectiveCase{"affine", Score::kAbsolute, Sides::kTwo, 0, LevelWindow{0.8, 0.95}, PairMethod::kSummary},
+        ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0.85}}) {
     const auto objective = form.fast();
     std::size_t bytes_of_few = 0;
     std::size_t bytes_of_many = 0;
@@ -778,13 +789,14 @@ TEST(SummaryObjectives, SendTheSameWhateverTheRows) {
 
 TEST(SlowSummaryObjectives, AThousandWorkersAreOne) {
   Random random(101);
-  for (const Case& form : {Case{"affine", Score::kAbsolute, Sides::kOne, 0, std::nullopt, PairMethod::kSummary},
-                           Case{"exp", Score::kAbsolute, Sides::kOne, 0.85}}) {
+  for (const ObjectiveCase& form :
+       {ObjectiveCase{"affine", Score::kAbsolute, Sides::kOne, 0, std::nullopt, PairMethod::kSummary},
+        ObjectiveCase{"exp", Score::kAbsolute, Sides::kOne, 0.85}}) {
     const auto objective = form.fast();
     const Problem problem = make_problem(objective->parameter_count(), 20'000, Flavour::kPlain, random);
-    const LevelEvaluation single = evaluate(*objective, problem);
+    const LossAndGradients single = evaluate(*objective, problem);
     std::size_t bytes = 0;
-    const LevelEvaluation sharded = evaluate_sharded(*objective, problem, 1000, &bytes);
+    const LossAndGradients sharded = evaluate_sharded(*objective, problem, 1000, &bytes);
     EXPECT_NEAR(sharded.loss, single.loss, 1e-12 * std::max(1.0, std::abs(single.loss))) << form.name();
     expect_near(sharded.gradient, single.gradient, 1e-10 * maximum(single.gradient), "gradient");
     EXPECT_LE(bytes, 65'536) << form.name();

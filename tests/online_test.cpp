@@ -32,7 +32,7 @@ namespace {
 
 constexpr OnlineMethod kMethods[] = {OnlineMethod::kAdaptive, OnlineMethod::kDecaying};
 
-Calibration calibration_of(const std::vector<double>& scores) {
+Calibration calibration_with(const std::vector<double>& scores) {
   Calibration calibration;
   calibration.add(0, scores);
   return calibration;
@@ -50,7 +50,7 @@ double share(std::uint64_t part, std::uint64_t whole) { return static_cast<doubl
 
 TEST(OnlineCalibration, BeginsWithTheQuantilesOfTheCalibration) {
   for (const std::size_t n : {9U, 10U, 99U, 500U, 1000U}) {
-    const Calibration calibration = calibration_of(uniform_scores(n, n));
+    const Calibration calibration = calibration_with(uniform_scores(n, n));
     for (const OnlineMethod method : kMethods) {
       const std::vector<Level> levels = {0.9, 0.5, 0.123};
       const OnlineCalibration online(calibration, levels, {.method = method});
@@ -73,9 +73,9 @@ TEST(OnlineCalibration, AnAdaptiveOneNeedsNoCalibration) {
 TEST(OnlineCalibration, TheQuantileIsOfTheWindowAtTheRateAimedAt) {
   Random random(1);
   const std::vector<double> start = uniform_scores(30, 2);
-  OnlineCalibration online(calibration_of(start), {0.8, 0.6}, {.step = 0.05, .window_rows = 50});
+  OnlineCalibration online(calibration_with(start), {0.8, 0.6}, {.step = 0.05, .window_rows = 50});
   std::deque<double> window_rows;
-  for (const CalibrationRow& row : calibration_of(start).rows(0)) window_rows.push_back(row.score);
+  for (const CalibrationRow& row : calibration_with(start).rows(0)) window_rows.push_back(row.score);
   std::vector<double> rates = {0.2, 0.4};
   for (int t = 0; t < 2000; ++t) {
     std::vector<double> sorted(window_rows.begin(), window_rows.end());
@@ -103,14 +103,14 @@ TEST(OnlineCalibration, TheQuantileIsOfTheWindowAtTheRateAimedAt) {
 }
 
 TEST(OnlineCalibration, ARateOfNoMissesIsTheWholeLineAndOneOfMissesAloneThePrediction) {
-  OnlineCalibration online(calibration_of(uniform_scores(100, 3)), {0.9}, {.step = 0.2});
+  OnlineCalibration online(calibration_with(uniform_scores(100, 3)), {0.9}, {.step = 0.2});
   online.observe(kInfinity);
   EXPECT_LE(online.miss_rate(0), 0);
   EXPECT_EQ(online.quantile(0), kInfinity);
   online.observe(kInfinity);  // no score lies above an infinite q
   EXPECT_EQ(misses(online.coverage(0)), 1);
 
-  OnlineCalibration easy(calibration_of(uniform_scores(100, 3)), {0.1}, {.step = 0.2});
+  OnlineCalibration easy(calibration_with(uniform_scores(100, 3)), {0.1}, {.step = 0.2});
   while (easy.miss_rate(0) < 1) easy.observe(-kInfinity);
   EXPECT_EQ(easy.quantile(0), -kInfinity);
   const double before = misses(easy.coverage(0));
@@ -143,7 +143,7 @@ TEST(OnlineCalibration, AdaptiveMissesAreWithinTheirBoundWhateverTheScores) {
     for (const double value : {0.9, 0.5, 0.05, 0.99}) {
       for (const double step : {0.001, 0.005, 0.1, 2.0}) {
         const double alpha = Level(value).complement().value();
-        OnlineCalibration online(calibration_of(uniform_scores(200, 4)), {value}, {.step = step, .window_rows = 100});
+        OnlineCalibration online(calibration_with(uniform_scores(200, 4)), {value}, {.step = step, .window_rows = 100});
         Random random(5);
         for (std::uint64_t t = 0; t < 6000; ++t) {
           online.observe(adversary(online.quantile(0), t, random));
@@ -162,7 +162,7 @@ TEST(OnlineCalibration, DecayingMissesAreWithinTheirBoundForBoundedScores) {
     for (const double value : {0.9, 0.5, 0.05, 0.99}) {
       for (const double step : {0.1, 1.0, 5.0}) {
         const double alpha = Level(value).complement().value();
-        OnlineCalibration online(calibration_of(uniform_scores(200, 6)), {value},
+        OnlineCalibration online(calibration_with(uniform_scores(200, 6)), {value},
                                  {.method = OnlineMethod::kDecaying, .step = step});
         Random random(7);
         double first_step = 0;
@@ -192,7 +192,7 @@ struct Jump {
     Random random(seed);
     std::vector<double> scores(1000);
     for (double& score : scores) score = std::abs(random.normal());
-    calibration = calibration_of(scores);
+    calibration = calibration_with(scores);
     for (std::size_t t = 0; t < rows; ++t) {
       stream.push_back((t < rows / 3 ? 1 : factor) * std::abs(random.normal()));
     }
@@ -243,7 +243,7 @@ TEST(OnlineCalibration, LevelsDoNotKnowOfEachOther) {
 }
 
 TEST(OnlineCalibration, WhatCannotBeIsRefused) {
-  const Calibration calibration = calibration_of(uniform_scores(50, 11));
+  const Calibration calibration = calibration_with(uniform_scores(50, 11));
   const auto refusal = [&](const std::vector<Level>& levels, const OnlineOptions& options) {
     return message_of([&] { OnlineCalibration(calibration, levels, options); }, ErrorCode::kInvalidArgument);
   };
@@ -280,7 +280,7 @@ TEST(OnlineCalibration, WhatCannotBeIsRefused) {
 
 TEST(OnlineCalibration, TiesInTheCalibrationStillGiveADecayingStep) {
   for (const double tied : {0.0, 3.0}) {
-    OnlineCalibration online(calibration_of(std::vector<double>(100, tied)), {0.9},
+    OnlineCalibration online(calibration_with(std::vector<double>(100, tied)), {0.9},
                              {.method = OnlineMethod::kDecaying});
     online.observe(tied + 1);
     EXPECT_GT(online.quantile(0), tied);
@@ -322,7 +322,8 @@ TEST(OnlineBatches, AdaptiveMissesAreWithinTheirBoundWhateverTheScores) {
       for (const double value : {0.9, 0.05, 0.99}) {
         for (const double step : {0.005, 0.5}) {
           const double alpha = Level(value).complement().value();
-          OnlineCalibration online(calibration_of(uniform_scores(200, 4)), {value}, {.step = step, .window_rows = 100});
+          OnlineCalibration online(calibration_with(uniform_scores(200, 4)), {value},
+                                   {.step = step, .window_rows = 100});
           const double minimum = step * std::min(1.0, 20 / longest);
           follow(online, adversary, batch, delay, 3000, [&] {
             const double excess = misses(online.coverage(0)) - alpha * static_cast<double>(online.rows());
@@ -344,7 +345,8 @@ TEST(OnlineBatches, DecayingMissesAreWithinTheirBoundForBoundedScores) {
     for (const Adversary& adversary : adversaries()) {
       for (const double value : {0.9, 0.05, 0.99}) {
         const double alpha = Level(value).complement().value();
-        OnlineCalibration online(calibration_of(uniform_scores(200, 6)), {value}, {.method = OnlineMethod::kDecaying});
+        OnlineCalibration online(calibration_with(uniform_scores(200, 6)), {value},
+                                 {.method = OnlineMethod::kDecaying});
         OnlineCalibration probe = online;
         probe.observe(kInfinity);
         const double scale = (probe.quantile(0) - online.quantile(0)) / (1 - alpha) * std::pow(101.0, 0.6);
@@ -362,7 +364,7 @@ TEST(OnlineBatches, DecayingMissesAreWithinTheirBoundForBoundedScores) {
 
 TEST(OnlineBatches, TheOrderInWhichOutcomesComeDoesNotChangeMissesNorTheLevel) {
   for (const OnlineMethod method : kMethods) {
-    OnlineCalibration issued(calibration_of(uniform_scores(200, 23)), {0.9, 0.5},
+    OnlineCalibration issued(calibration_with(uniform_scores(200, 23)), {0.9, 0.5},
                              {.method = method, .window_rows = 400});
     std::vector<std::pair<std::uint64_t, std::vector<double>>> batches;
     Random random(24);
@@ -393,7 +395,7 @@ TEST(OnlineBatches, TheOrderInWhichOutcomesComeDoesNotChangeMissesNorTheLevel) {
 
 TEST(OnlineBatches, OutcomesOfABatchMayComeInAnyNumberOfCalls) {
   for (const OnlineMethod method : kMethods) {
-    OnlineCalibration whole(calibration_of(uniform_scores(50, 25)), {0.9}, {.method = method, .window_rows = 30});
+    OnlineCalibration whole(calibration_with(uniform_scores(50, 25)), {0.9}, {.method = method, .window_rows = 30});
     OnlineCalibration parts = whole;
     for (std::uint64_t t = 0; t < 30; ++t) {
       const std::vector<double> scores = uniform_scores(100, t);
@@ -411,7 +413,7 @@ TEST(OnlineBatches, OutcomesOfABatchMayComeInAnyNumberOfCalls) {
 
 TEST(OnlineBatches, OneRowAtATimeIsAsItWasBeforeThereWereBatches) {
   for (const OnlineMethod method : kMethods) {
-    OnlineCalibration alone(calibration_of(uniform_scores(50, 26)), {0.9, 0.3},
+    OnlineCalibration alone(calibration_with(uniform_scores(50, 26)), {0.9, 0.3},
                             {.method = method, .window_rows = 30, .false_alarm_rate = 0});
     OnlineCalibration issued = alone;
     for (const double score : uniform_scores(500, 27)) {
@@ -425,7 +427,7 @@ TEST(OnlineBatches, OneRowAtATimeIsAsItWasBeforeThereWereBatches) {
 }
 
 TEST(OnlineBatches, TheAlarmIsThatOfTheRowsInTheOrderObserved) {
-  const Calibration calibration = calibration_of(uniform_scores(50, 26));
+  const Calibration calibration = calibration_with(uniform_scores(50, 26));
   OnlineCalibration online(calibration, {0.9});
   ExchangeabilityMonitor monitor(calibration);
   const std::vector<double> scores = uniform_scores(90, 27);
@@ -452,7 +454,7 @@ TEST(OnlineBatches, TheAlarmIsThatOfTheRowsInTheOrderObserved) {
 }
 
 TEST(OnlineBatches, RowsThatAreNeverObservedCountForNothing) {
-  OnlineCalibration some(calibration_of(uniform_scores(100, 28)), {0.9});
+  OnlineCalibration some(calibration_with(uniform_scores(100, 28)), {0.9});
   OnlineCalibration all = some;
   for (const double score : uniform_scores(2000, 29)) {
     (void)some.issue(1);  // its outcome is lost
@@ -470,7 +472,7 @@ TEST(OnlineBatches, RowsThatAreNeverObservedCountForNothing) {
 }
 
 TEST(OnlineBatches, PendingBatchesAreBounded) {
-  OnlineCalibration online(calibration_of(uniform_scores(100, 30)), {0.9});
+  OnlineCalibration online(calibration_with(uniform_scores(100, 30)), {0.9});
   for (std::size_t i = 0; i < OnlineCalibration::kMaxPendingBatches + 5; ++i) (void)online.issue(2);
   EXPECT_EQ(online.pending().size(), OnlineCalibration::kMaxPendingBatches);
   EXPECT_EQ(online.pending().front().number, 10U);
@@ -480,7 +482,7 @@ TEST(OnlineBatches, PendingBatchesAreBounded) {
 }
 
 TEST(OnlineBatches, WhatWasNotIssuedIsRefused) {
-  OnlineCalibration online(calibration_of(uniform_scores(100, 31)), {0.9, 0.8});
+  OnlineCalibration online(calibration_with(uniform_scores(100, 31)), {0.9, 0.8});
   const std::uint64_t batch = online.issue(3);
   const OnlineCalibration before = online;
   const std::vector<double> scores = {1, 2, 3, 4};
@@ -540,7 +542,7 @@ TEST(OnlineBatches, IssuedCoverageIsKeptOnFourStreams) {
     }
     const double range = *std::ranges::max_element(scores);
     // Without batches: a whole batch was issued with the quantile at its start, and scored row by row.
-    OnlineCalibration before(calibration_of(start), {kLevel});
+    OnlineCalibration before(calibration_with(start), {kLevel});
     std::map<std::uint64_t, std::pair<double, double>> issued_before;  // quantile, rows covered
     for (std::uint64_t t = 0; t < kRows; ++t) {
       for (const std::uint64_t batch : {1U, 24U, 1000U}) {
@@ -554,7 +556,7 @@ TEST(OnlineBatches, IssuedCoverageIsKeptOnFourStreams) {
       double coverage[2] = {};
       double infinite = 0;
       for (const OnlineMethod method : kMethods) {
-        OnlineCalibration online(calibration_of(start), {kLevel}, {.method = method});
+        OnlineCalibration online(calibration_with(start), {kLevel}, {.method = method});
         std::uint64_t covered = 0;
         for (std::uint64_t t = 0; t < kRows; t += batch) {
           const auto part = std::span(scores).subspan(t, std::min(batch, kRows - t));
@@ -590,11 +592,11 @@ TEST(OnlineBatches, IssuedCoverageIsKeptOnFourStreams) {
 // --- bytes
 
 /// States of both methods, before, while and after the window fills, with and without an alarm.
-std::vector<OnlineCalibration> some_states() {
+std::vector<OnlineCalibration> some_calibrations() {
   std::vector<OnlineCalibration> states;
   for (const OnlineMethod method : kMethods) {
     for (const int rows : {0, 1, 64, 90, 500}) {
-      OnlineCalibration online(calibration_of(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
+      OnlineCalibration online(calibration_with(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
                                {.method = method, .window_rows = 100, .false_alarm_rate = rows == 64 ? 0.01 : 0.0});
       Random random(13);
       for (int t = 0; t < rows; ++t) online.observe(t % 50 == 3 ? kInfinity : 2 * random.uniform());
@@ -603,7 +605,7 @@ std::vector<OnlineCalibration> some_states() {
     // In batches, some of them pending, with intervals that cover more than their sets.
     for (const std::uint64_t batch : {1U, 40U}) {
       OnlineCalibration online(
-          calibration_of(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
+          calibration_with(uniform_scores(60, 12)), {0.9, Level::parse("0.0500000000000000001")},
           {.method = method, .step = 0.5, .window_rows = 100, .false_alarm_rate = batch == 40 ? 0.01 : 0.0});
       Random random(13);
       for (int t = 0; t < 12; ++t) {
@@ -618,7 +620,7 @@ std::vector<OnlineCalibration> some_states() {
 }
 
 TEST(OnlineCalibrationBytes, GoOnWhereTheyEnded) {
-  for (OnlineCalibration& online : some_states()) {
+  for (OnlineCalibration& online : some_calibrations()) {
     OnlineCalibration read = OnlineCalibration::deserialise(online.serialise());
     ASSERT_EQ(read, online);
     EXPECT_EQ(read.levels(), online.levels());
@@ -646,7 +648,7 @@ TEST(OnlineCalibrationBytes, GoOnWhereTheyEnded) {
 }
 
 TEST(OnlineCalibrationBytes, EveryChangeOfAByteAndEveryTruncationIsRefused) {
-  for (const OnlineCalibration& online : some_states()) {
+  for (const OnlineCalibration& online : some_calibrations()) {
     const std::vector<std::byte> bytes = online.serialise();
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       std::vector<std::byte> changed = bytes;
@@ -658,7 +660,7 @@ TEST(OnlineCalibrationBytes, EveryChangeOfAByteAndEveryTruncationIsRefused) {
 }
 
 TEST(OnlineCalibrationBytes, NoFlippedBitIsRead) {
-  for (const OnlineCalibration& online : some_states()) {
+  for (const OnlineCalibration& online : some_calibrations()) {
     expect_flips_are_refused(online.serialise(),
                              [](const auto& bytes) { (void)OnlineCalibration::deserialise(bytes); });
   }
@@ -668,7 +670,7 @@ TEST(OnlineCalibrationBytes, BytesWithTheRightChecksumAreNotTrustedEither) {
   Random random(15);
   int accepted = 0;
   int refused = 0;
-  for (const OnlineCalibration& online : some_states()) {
+  for (const OnlineCalibration& online : some_calibrations()) {
     const std::vector<std::byte> bytes = online.serialise();
     std::vector<std::uint64_t> words(bytes.size() / 8);
     std::memcpy(words.data(), bytes.data(), bytes.size());

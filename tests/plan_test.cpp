@@ -18,7 +18,7 @@
 namespace widthwise {
 namespace {
 
-std::string refusal(const std::function<void()>& call) { return message_of(call, ErrorCode::kInvalidArgument); }
+std::string refusal_of(const std::function<void()>& call) { return message_of(call, ErrorCode::kInvalidArgument); }
 
 TEST(CoverageSpread, OfNineRowsIsThatOfTheirMaximum) {
   const CoverageSpread spread = coverage_spread(0.9, 9, 0.95);
@@ -273,19 +273,20 @@ TEST(RowsForTolerance, AreFoundAtOnceForExtremes) {
 
 TEST(Plan, RefusesWhatItCannotAnswer) {
   for (const double share : {0.0, 1.0, -0.5, 2.0, kNaN}) {
-    EXPECT_NE(refusal([=] { return coverage_spread(0.9, 100, share); }).find("confidence"), std::string::npos);
-    EXPECT_NE(refusal([=] { return measured_coverage_spread(0.9, 100, 10, share); }).find("confidence"),
+    EXPECT_NE(refusal_of([=] { return coverage_spread(0.9, 100, share); }).find("confidence"), std::string::npos);
+    EXPECT_NE(refusal_of([=] { return measured_coverage_spread(0.9, 100, 10, share); }).find("confidence"),
               std::string::npos);
-    EXPECT_NE(refusal([=] { return rows_for_tolerance(0.9, 0.1, share); }).find("confidence"), std::string::npos);
-    EXPECT_NE(refusal([=] { return rows_for_tolerance(0.9, share); }).find("tolerance"), std::string::npos);
+    EXPECT_NE(refusal_of([=] { return rows_for_tolerance(0.9, 0.1, share); }).find("confidence"), std::string::npos);
+    EXPECT_NE(refusal_of([=] { return rows_for_tolerance(0.9, share); }).find("tolerance"), std::string::npos);
   }
   constexpr std::uint64_t kTooMany = 10'000'000'001;
-  EXPECT_NE(refusal([] { return coverage_spread(0.9, kTooMany); }).find("10000000000 rows"), std::string::npos);
-  EXPECT_NE(refusal([] { return measured_coverage_spread(0.9, 100, kTooMany); }).find("test rows"), std::string::npos);
-  EXPECT_NE(refusal([] { return measured_coverage_spread(0.9, 100, 0); }).find("found 0"), std::string::npos);
-  EXPECT_NE(refusal([] { return rows_for_tolerance(0.9, 1e-7); }).find("use a wider tolerance"), std::string::npos);
+  EXPECT_NE(refusal_of([] { return coverage_spread(0.9, kTooMany); }).find("10000000000 rows"), std::string::npos);
+  EXPECT_NE(refusal_of([] { return measured_coverage_spread(0.9, 100, kTooMany); }).find("test rows"),
+            std::string::npos);
+  EXPECT_NE(refusal_of([] { return measured_coverage_spread(0.9, 100, 0); }).find("found 0"), std::string::npos);
+  EXPECT_NE(refusal_of([] { return rows_for_tolerance(0.9, 1e-7); }).find("use a wider tolerance"), std::string::npos);
   EXPECT_NE(
-      refusal([] { return rows_for_tolerance(Level::parse("0.99999999999"), 0.1); }).find("use a wider tolerance"),
+      refusal_of([] { return rows_for_tolerance(Level::parse("0.99999999999"), 0.1); }).find("use a wider tolerance"),
       std::string::npos);
 }
 

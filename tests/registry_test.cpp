@@ -16,7 +16,7 @@
 namespace widthwise {
 namespace {
 
-std::string complaint_of(const std::function<void()>& action) {
+std::string registry_complaint(const std::function<void()>& action) {
   return message_of(action, ErrorCode::kInvalidArgument);
 }
 
@@ -65,17 +65,17 @@ TEST(Registry, TheChoiceOfTrainersIsInTheCheckpointKey) {
 }
 
 TEST(Registry, NamesAndOptionsAreChecked) {
-  EXPECT_EQ(complaint_of([] { (void)make_base_trainer("kn"); }),
+  EXPECT_EQ(registry_complaint([] { (void)make_base_trainer("kn"); }),
             "base is 'kn'; expected trees, quantiles or knn; did you mean 'knn'?");
-  EXPECT_EQ(complaint_of([] { (void)make_base_trainer("knn", {.options = {{"max_row", "5"}}}); }),
+  EXPECT_EQ(registry_complaint([] { (void)make_base_trainer("knn", {.options = {{"max_row", "5"}}}); }),
             "unknown option 'max_row'; did you mean 'max_rows'?");
-  EXPECT_EQ(complaint_of([] { (void)make_base_trainer("knn", {.options = {{"max_rows", "1"}}}); }),
+  EXPECT_EQ(registry_complaint([] { (void)make_base_trainer("knn", {.options = {{"max_rows", "1"}}}); }),
             "max_rows is '1'; expected 0, or a whole number of at least 2");
-  EXPECT_EQ(complaint_of([] { (void)make_base_trainer("knn", {.options = {{"seed", "1"}}}); }),
+  EXPECT_EQ(registry_complaint([] { (void)make_base_trainer("knn", {.options = {{"seed", "1"}}}); }),
             "unknown option 'seed'; expected candidates, holdout_fraction or max_rows");
   TrainerOptions options;
   options.base_options = {{"max_rows", "5"}};
-  EXPECT_EQ(complaint_of([&] { (void)make_trainers(options, 0, false); }),
+  EXPECT_EQ(registry_complaint([&] { (void)make_trainers(options, 0, false); }),
             "base_options is 'max_rows=5' but no base model is trained here");
   EXPECT_NE(make_base_trainer("knn", {.options = {{"max_rows", "5"}}, .seed = 3})->settings().find("max_rows=5 seed=3"),
             std::string::npos);

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "support/numbers.hpp"
+
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A valid evaluation of 1,000 rows at one level.
 LevelEvaluation level_of(double level) {

@@ -205,9 +205,9 @@ TEST(RowOverlap, NoRowsAreNoOverlap) {
 }
 
 /// A row of three binary features and a Poisson outcome that depends on them.
-class CountRows {
+class CountSketchedRows {
  public:
-  explicit CountRows(std::uint64_t seed) : engine_(seed) {}
+  explicit CountSketchedRows(std::uint64_t seed) : engine_(seed) {}
 
   std::vector<std::uint64_t> operator()(std::size_t n) {
     std::vector<std::uint64_t> rows(n);
@@ -244,7 +244,7 @@ TEST(RowOverlap, RepeatsInThePopulationAreNoAlarm) {
   std::vector<double> halves;
   std::vector<double> shifted;
   for (std::uint64_t repeat = 0; repeat < 100; ++repeat) {
-    CountRows table(repeat);
+    CountSketchedRows table(repeat);
     counts.push_back(overlap(sketch_of(table(400)), sketch_of(table(200 + repeat))).log_probability);
     halves.push_back(overlap(sketch_of(half_repeated(2000, 2 * repeat)), sketch_of(half_repeated(2000, 2 * repeat + 1)))
                          .log_probability);
@@ -259,7 +259,7 @@ TEST(RowOverlap, RepeatsInThePopulationAreNoAlarm) {
 
 TEST(RowOverlap, ReuseIsFoundAmongRepeats) {
   for (std::uint64_t repeat = 0; repeat < 20; ++repeat) {
-    for (std::vector<std::uint64_t> rows : {CountRows(repeat)(1000), half_repeated(2000, repeat)}) {
+    for (std::vector<std::uint64_t> rows : {CountSketchedRows(repeat)(1000), half_repeated(2000, repeat)}) {
       const RowSketch known = sketch_of(rows);
       EXPECT_TRUE(overlap(known, sketch_of(rows)).found());
       Random random(repeat);
@@ -285,7 +285,7 @@ TEST(SlowRowOverlap, RepeatsInThePopulationAreNoAlarm) {
   std::vector<double> counts;
   std::vector<double> halves;
   for (std::uint64_t repeat = 0; repeat < slow_repeats(5'000); ++repeat) {
-    CountRows table(repeat);
+    CountSketchedRows table(repeat);
     counts.push_back(overlap(sketch_of(table(400)), sketch_of(table(400))).log_probability);
     halves.push_back(overlap(sketch_of(half_repeated(1000, 2 * repeat)), sketch_of(half_repeated(1000, 2 * repeat + 1)))
                          .log_probability);

@@ -262,12 +262,12 @@ TEST(Trees, RefusesArraysThatAreNotAForestSayingWhere) {
     return arrays;
   };
   EXPECT_EQ(Trees(good()).trees(), 2U);
-  struct Case {
+  struct TreesCase {
     std::function<void(TreeArrays&)> spoil;
     const char* message;
   };
   const float infinity = std::numeric_limits<float>::infinity();
-  const std::vector<Case> cases{
+  const std::vector<TreesCase> cases{
       {[](auto& a) { a.base.clear(); }, "at least one output"},
       {[=](auto& a) { a.base[0] = infinity; }, "base of output 0 is not finite"},
       {[](auto& a) { a.base.resize(100'000); }, "at most 65536 outputs"},
@@ -297,7 +297,7 @@ TEST(Trees, RefusesArraysThatAreNotAForestSayingWhere) {
       {[](auto& a) { a.value[5] = std::nanf(""); }, "tree 1, node 5: the value is not finite"},
       {[](auto& a) { a.missing_left[2] = 2; }, "tree 0, node 2: expected missing_left 0 or 1, found 2"},
   };
-  for (const Case& spoilt : cases) {
+  for (const TreesCase& spoilt : cases) {
     TreeArrays arrays = good();
     spoilt.spoil(arrays);
     expect_error(ErrorCode::kBadData, spoilt.message, [&] { const Trees trees(arrays); });

@@ -10,7 +10,7 @@ namespace widthwise::internal {
 namespace {
 
 // Buckets small enough for the second-level cache, and not so many that their streams fill the TLB.
-constexpr std::size_t kBucketSize = 1 << 12;
+constexpr std::size_t kPairsPerBucket = 1 << 12;
 constexpr std::size_t kMaxBuckets = 1 << 10;
 
 /// Weight of the thresholds in lower buckets, by bucket.
@@ -91,7 +91,7 @@ class ExcessAbove {
 
 void exact_pair_sums(const PairRows& rows, const PairSums& out, Workspace& workspace) {
   const std::size_t n = rows.values.size();
-  const std::size_t buckets = std::clamp<std::size_t>(n / kBucketSize, 1, kMaxBuckets);
+  const std::size_t buckets = std::clamp<std::size_t>(n / kPairsPerBucket, 1, kMaxBuckets);
   const BucketMap map(rows.values, rows.thresholds, buckets);
   const Partition values(map, rows.values, rows.value_weights, workspace, kPartedValues);
   const Partition thresholds(map, rows.thresholds, rows.threshold_weights, workspace, kBucketedThresholds);

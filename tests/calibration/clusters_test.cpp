@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -13,13 +12,12 @@
 
 #include "support/bit_flips.hpp"
 #include "support/errors.hpp"
+#include "support/numbers.hpp"
 #include "support/statistics.hpp"
 #include "words.hpp"
 
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Row {
   std::int64_t cluster;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -11,12 +10,11 @@
 #include <widthwise/random.hpp>
 
 #include "support/errors.hpp"
+#include "support/numbers.hpp"
 #include "words.hpp"
 
 namespace widthwise {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Ten rows of each label, with the scores 1 to 10 times the position of the label.
 Calibration labelled(const std::vector<std::string>& labels) {

@@ -17,17 +17,13 @@
 
 #include "support/errors.hpp"
 #include "train/engines/xgboost/booster.hpp"
+#include "xgboost/library.hpp"
 
 namespace widthwise {
 namespace {
 
 using internal::Booster;
 using internal::TrainingMatrix;
-
-std::shared_ptr<const XgboostLibrary> library() {
-  static const auto kLibrary = XgboostLibrary::load();
-  return kLibrary;
-}
 
 constexpr std::size_t kColumns = 4;
 constexpr std::uint8_t kCategorical[kColumns] = {0, 1, 1, 1};

@@ -22,6 +22,7 @@
 #include "support/noisy_rows.hpp"
 #include "support/numbers.hpp"
 #include "train/engines/xgboost/booster.hpp"
+#include "xgboost/library.hpp"
 
 namespace widthwise {
 namespace {
@@ -29,11 +30,6 @@ namespace {
 using internal::Booster;
 using internal::Parameters;
 using internal::TrainingMatrix;
-
-std::shared_ptr<const XgboostLibrary> library() {
-  static const auto kLibrary = XgboostLibrary::load();
-  return kLibrary;
-}
 
 // --- the library
 // ------------------------------------------------------------------------------------------------------------

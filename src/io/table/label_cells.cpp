@@ -18,7 +18,7 @@
 namespace widthwise::internal {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kMissingLabel = std::numeric_limits<double>::quiet_NaN();
 
 /// The number of a label, which is added if labels are collected.
 double number_of(std::string_view label, const SelectedColumn& selected) {
@@ -30,7 +30,7 @@ double number_of(std::string_view label, const SelectedColumn& selected) {
 
 /// Empty for a number that is not an integer, if labels are collected.
 std::optional<double> number_of(double value, const SelectedColumn& selected) {
-  if (std::isnan(value)) return kNaN;
+  if (std::isnan(value)) return kMissingLabel;
   if (const std::optional<std::string> label = label_of(value)) return number_of(*label, selected);
   if (selected.collected != nullptr) return std::nullopt;
   return number_of(text_of(value), selected);
@@ -38,7 +38,7 @@ std::optional<double> number_of(double value, const SelectedColumn& selected) {
 
 std::optional<double> number_of_text(std::string_view text, const SelectedColumn& selected, bool of_numbers) {
   const std::optional<std::string_view> label = label_of_text(text);
-  if (!label) return kNaN;
+  if (!label) return kMissingLabel;
   if (of_numbers && selected.collected != nullptr && type_of_cell(*label) == CellType::kReal) return std::nullopt;
   return number_of(*label, selected);
 }
@@ -68,12 +68,12 @@ std::optional<std::int64_t> fill_from_dictionary(const arrow::DictionaryArray& c
   const arrow::Array& values = *column.dictionary();
   std::vector<std::optional<double>> numbers(static_cast<std::size_t>(values.length()));
   for (std::int64_t i = begin; i < end; ++i, out += stride) {
-    *out = kNaN;
+    *out = kMissingLabel;
     if (column.IsNull(i)) continue;
     const std::int64_t value = column.GetValueIndex(i);
     std::optional<double>& number = numbers[static_cast<std::size_t>(value)];
     if (!number) {
-      double found = kNaN;
+      double found = kMissingLabel;
       if (fill_labels(values, value, value + 1, selected, false, &found, 1)) return i;
       number = found;
     }
@@ -102,11 +102,12 @@ std::optional<std::int64_t> fill_labels(const arrow::Array& any_column, std::int
     if constexpr (std::is_same_v<Array, arrow::DictionaryArray>) {
       return fill_from_dictionary(column, begin, end, selected, out, stride);
     } else if constexpr (std::is_same_v<Array, arrow::NullArray>) {
-      for (std::int64_t i = begin; i < end; ++i, out += stride) *out = kNaN;
+      for (std::int64_t i = begin; i < end; ++i, out += stride) *out = kMissingLabel;
       return std::nullopt;
     } else {
       for (std::int64_t i = begin; i < end; ++i, out += stride) {
-        const std::optional<double> number = column.IsNull(i) ? kNaN : number_at(column, i, selected, of_numbers);
+        const std::optional<double> number =
+            column.IsNull(i) ? kMissingLabel : number_at(column, i, selected, of_numbers);
         if (!number) return i;
         *out = *number;
       }

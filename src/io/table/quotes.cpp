@@ -12,7 +12,6 @@ namespace widthwise::internal {
 namespace {
 
 constexpr char kQuote = '"';
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 bool has_newline(std::string_view text) {
   return text.find('\n') != std::string_view::npos || text.find('\r') != std::string_view::npos;

@@ -7,6 +7,9 @@
 
 namespace widthwise::internal {
 
+/// May precede the first cell of a CSV file.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// Finds unclosed quotes of a CSV file while the file is read, in pieces of any size. The rules are those of Arrow's
 /// parser: a quote opens only at the start of a cell, and "" inside is a quote.
 /// Thread safety: none.

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <vector>
 
+#include "io/table/quotes.hpp"
 #include "text.hpp"
 
 namespace widthwise::internal {
 namespace {
 
 constexpr std::size_t kMaxLines = 100;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// The number of cells in each of the first lines that are not empty. A last line without a line break may be cut off,
 /// so it counts only if it is the header.
