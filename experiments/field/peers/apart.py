@@ -20,7 +20,6 @@ from ..protocol import LEVELS, Floats, Split
 ENVIRONMENT = BUILD / "apart"
 REQUIREMENTS = Path(__file__).parents[2] / "requirements-apart.txt"
 PROGRAM = Path(__file__).with_name("apart_program.py")
-MAX_SECONDS = 1200
 
 
 def apart(method: str) -> Callable[[Split], Floats]:
@@ -65,7 +64,7 @@ def environment() -> Path:
 
 def run(*command: str) -> None:
     """Run a program; an error has the last line that it printed."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=MAX_SECONDS, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()
         raise RuntimeError(f"exit code {done.returncode}: {lines[-1]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 import warnings
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 Arrays = Any  # the arrays of a split by name
+MAX_SECONDS = 1200  # of processor time: what ends does not depend on what else the machine does
 
 
 def conformal_tights(given: Arrays) -> Arrays:
@@ -66,4 +68,5 @@ METHODS: dict[str, Callable[[Arrays], Arrays]] = {
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     np.savez(sys.argv[3], intervals=METHODS[sys.argv[1]](np.load(sys.argv[2])).astype(float))
