@@ -35,14 +35,39 @@ void check_rows(const ConformalRule& rule, const PredictionRows& rows) {
   if (!rows.test_weights.empty()) expect_size("test weights", rows.test_weights.size(), n);
 }
 
-/// The parameters of one side for `count` rows from `first`; a matrix without columns if there are no parameters.
-MatrixView side_parameters(const ConformalRule& rule, const PredictionRows& rows, bool above, std::size_t first,
-                           std::size_t count) {
-  const std::size_t columns = rule.transform().parameter_count();
-  if (columns == 0) return {nullptr, count, 0};
-  const std::size_t offset = above && rule.sides() == Sides::kTwo ? columns : 0;
-  return {rows.parameters.data() + first * rows.parameters.stride() + offset, count, columns, rows.parameters.stride()};
-}
+/// The parameters of phi on each side, for a block of rows at a time.
+class SideParameters {
+ public:
+  SideParameters(const ConformalRule& rule, MatrixView parameters) : rule_(rule), parameters_(parameters) {}
+
+  /// Move to the block of `count` rows from `first`.
+  void move_to(std::size_t first, std::size_t count) {
+    count_ = count;
+    if (rule_.transform().parameter_count() == 0) return;
+    block_ = parameters_.slice(first, count);
+    if (rule_.sides() == Sides::kOne || !rule_.transform().joins_sides()) return;
+    joined_.clear();
+    for (std::size_t i = 0; i < count; ++i) joined_.insert(joined_.end(), block_.row(i).begin(), block_.row(i).end());
+    const MutableMatrixView joined{joined_.data(), count, block_.columns()};
+    rule_.transform().join_sides(joined);
+    block_ = joined;
+  }
+
+  /// The parameters of one side (count x P); a matrix without columns if there are no parameters.
+  [[nodiscard]] MatrixView side(bool above) const {
+    const std::size_t columns = rule_.transform().parameter_count();
+    if (columns == 0) return {nullptr, count_, 0};
+    const std::size_t offset = above && rule_.sides() == Sides::kTwo ? columns : 0;
+    return {block_.data() + offset, count_, columns, block_.stride()};
+  }
+
+ private:
+  const ConformalRule& rule_;
+  MatrixView parameters_;
+  MatrixView block_;
+  std::vector<double> joined_;
+  std::size_t count_ = 0;
+};
 
 // Half-widths from scores, and bounds from half-widths. If a prediction or parameter is NaN, the row is not bounded:
 // every comparison with NaN is false, so the first selection of each loop takes the end of the range.
@@ -123,6 +148,7 @@ void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std:
   std::vector<double> below(block * k);
   std::vector<double> above(two_sided ? block * k : 0);
   std::vector<double> repeated(k);
+  SideParameters parameters(rule, rows.parameters);
 
   // Write one level block by block, bypassing the cache if the outputs are too large for it.
   const bool by_block = k == 1 && lower.contiguous() && upper.contiguous();
@@ -132,10 +158,9 @@ void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std:
   for (std::size_t first = 0; first < n; first += block) {
     const std::size_t count = std::min(block, n - first);
     const MatrixView quantiles = quantiles_of(first, count);
-    rule.transform().inverses(quantiles, side_parameters(rule, rows, false, first, count), {below.data(), count, k});
-    if (two_sided) {
-      rule.transform().inverses(quantiles, side_parameters(rule, rows, true, first, count), {above.data(), count, k});
-    }
+    parameters.move_to(first, count);
+    rule.transform().inverses(quantiles, parameters.side(false), {below.data(), count, k});
+    if (two_sided) rule.transform().inverses(quantiles, parameters.side(true), {above.data(), count, k});
     const double* upper_scores = two_sided ? above.data() : below.data();
     const double* f = rows.predictions.data() + first;
     if (streamed) {
@@ -189,14 +214,16 @@ void ConformalRule::scores(const PredictionRows& rows, std::span<const double> o
   const std::size_t columns = transform_->parameter_count();
   std::vector<double> own(sides_ == Sides::kTwo ? kBlock * columns : 0);
   double residual_scores[kBlock];
+  SideParameters sides(*this, rows.parameters);
   for (std::size_t first = 0; first < n; first += kBlock) {
     const std::size_t count = std::min(kBlock, n - first);
     for (std::size_t i = 0; i < count; ++i) {
       residual_scores[i] = to_score(score_, std::abs(outcomes[first + i] - rows.predictions[first + i]));
     }
-    MatrixView parameters = side_parameters(*this, rows, false, first, count);
+    sides.move_to(first, count);
+    MatrixView parameters = sides.side(false);
     if (sides_ == Sides::kTwo) {
-      const MatrixView upper = side_parameters(*this, rows, true, first, count);
+      const MatrixView upper = sides.side(true);
       for (std::size_t i = 0; i < count; ++i) {
         const bool above = outcomes[first + i] > rows.predictions[first + i];
         std::copy_n((above ? upper : parameters).row(i).data(), columns, own.data() + i * columns);
@@ -215,11 +242,13 @@ void ConformalRule::half_widths(MatrixView scores, MatrixView parameters, Mutabl
                                parameters.columns(), parameter_count());
   }
   expect_size("rows of parameters", parameters.rows(), n);
+  SideParameters sides(*this, parameters);
+  sides.move_to(0, n);
   for (const bool above : {false, true}) {
     const MutableMatrixView& out = above ? upper : lower;
     expect_size("rows of half-widths", out.rows(), n);
     expect_size("columns of half-widths", out.columns(), scores.columns());
-    transform_->inverses(scores, side_parameters(*this, {{}, parameters}, above, 0, n), out);
+    transform_->inverses(scores, sides.side(above), out);
     for (std::size_t i = 0; i < n; ++i) {
       for (double& a : out.row(i)) {
         a = std::isnan(a) ? std::numeric_limits<double>::infinity() : to_residual(score_, a);
@@ -240,9 +269,10 @@ void ConformalRule::intervals(const PredictionRows& rows, MatrixView scores, Mut
 }
 
 double ConformalRule::bound(double prediction, std::span<const double> parameters, double score, bool above) const {
-  const PredictionRows row{{&prediction, 1}, {parameters.data(), 1, parameters.size()}};
+  SideParameters sides(*this, {parameters.data(), 1, parameters.size()});
+  sides.move_to(0, 1);
   double inverse = 0;
-  transform_->inverses({&score, 1, 1}, side_parameters(*this, row, above, 0, 1), {&inverse, 1, 1});
+  transform_->inverses({&score, 1, 1}, sides.side(above), {&inverse, 1, 1});
   const double residual = to_residual(score_, inverse);
   const double end = std::numeric_limits<double>::infinity();
   // A comparison with NaN is false, so that a row without a prediction is not bounded.
@@ -342,10 +372,11 @@ Interval ConformalPredictor::interval(double prediction, std::span<const double>
   check(row);
   check_range(range);
   const double q = sorted_.quantile(level, group.value_or(0), test_weight);
+  SideParameters sides(rule_, row.parameters);
+  sides.move_to(0, 1);
   double inverse[2] = {0, 0};
   for (const bool above : {false, true}) {
-    rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, row, above, 0, 1),
-                               {&inverse[above ? 1 : 0], 1, 1});
+    rule_.transform().inverses({&q, 1, 1, 0}, sides.side(above), {&inverse[above ? 1 : 0], 1, 1});
   }
   Interval result;
   write_bounds(rule_.score(), &prediction, &inverse[0], &inverse[1], 1, range, &result.lower, &result.upper);
@@ -373,6 +404,7 @@ void ConformalPredictor::quantiles(const PredictionRows& rows, std::span<const L
                                out.rows(), out.columns(), n, probabilities.size());
   }
   const Level half(0.5);
+  SideParameters sides(rule_, rows.parameters);
   for (std::size_t j = 0; j < probabilities.size(); ++j) {
     const bool upper = probabilities[j] >= half;
     const Level level = upper ? probabilities[j] : probabilities[j].complement();
@@ -382,8 +414,9 @@ void ConformalPredictor::quantiles(const PredictionRows& rows, std::span<const L
       const double q = shared ? *shared
                               : sorted_.sided_quantile(level, upper, rows.groups.empty() ? 0 : rows.groups[i],
                                                        rows.test_weights.empty() ? 1.0 : rows.test_weights[i]);
+      sides.move_to(i, 1);
       double a = 0;
-      rule_.transform().inverses({&q, 1, 1, 0}, side_parameters(rule_, rows, upper, i, 1), {&a, 1, 1});
+      rule_.transform().inverses({&q, 1, 1, 0}, sides.side(upper), {&a, 1, 1});
       Interval bounds;
       write_bounds(rule_.score(), &rows.predictions[i], &a, &a, 1, range, &bounds.lower, &bounds.upper);
       out(i, j) = upper ? bounds.upper : bounds.lower;

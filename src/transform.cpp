@@ -46,7 +46,7 @@ constexpr std::array kTransforms{
     Entry{"linear", internal::make_linear},     Entry{"exp", internal::make_exp},
     Entry{"sigma", internal::make_sigma},       Entry{"density", internal::make_density},
     Entry{"affine", internal::make_affine},     Entry{"spline", internal::make_spline},
-    Entry{"mixture", internal::make_mixture},
+    Entry{"shortest", internal::make_shortest}, Entry{"mixture", internal::make_mixture},
 };
 
 }  // namespace

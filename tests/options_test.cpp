@@ -24,7 +24,7 @@ std::string complaint_of(const std::function<void()>& action) {
 const std::map<std::string, std::vector<std::string>>& values_of_fit() {
   static const std::map<std::string, std::vector<std::string>> all = {
       {"goal", {"auto", "even", "narrow", "0.5", "0.25"}},
-      {"score_transform", {"auto", "exp", "affine", "spline", "mixture"}},
+      {"score_transform", {"auto", "exp", "affine", "spline", "shortest", "mixture"}},
       {"score", {"absolute", "squared", "log"}},
       {"gamma", {"0.01", "0.1", "1e-300"}},
       {"epsilon", {"0.01", "0.1"}},

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -222,6 +223,80 @@ std::vector<std::string> all_names() {
 INSTANTIATE_TEST_SUITE_P(AllTransforms, TransformLaws, testing::ValuesIn(all_names()),
                          [](const auto& test) { return test.param; });
 
+/// The half-widths of both sides.
+struct SidesAt {
+  double lower;
+  double upper;
+  [[nodiscard]] double length() const { return lower + upper; }
+};
+
+/// The half-widths of the transform shortest at score b, from the joined parameters of both sides.
+SidesAt shortest_at(double b, std::span<const double> joined) {
+  const auto spline = make_transform("spline");
+  return {spline->inverse(b, joined.first(3)), spline->inverse(b, joined.last(3))};
+}
+
+/// The shortest of many intervals that miss e^-b of the distribution of a two-sided spline and contain the inner one.
+SidesAt shortest_of_many(double b, std::span<const double> p, const SidesAt& inner) {
+  const auto spline = make_transform("spline");
+  SidesAt best{kInfinity, kInfinity};
+  for (int i = 1; i < 2000; ++i) {
+    const double w = i / 2000.0;
+    const SidesAt sides{spline->inverse(b - std::log(2 - 2 * w), p.first(3)),
+                        spline->inverse(b - std::log(2 * w), p.last(3))};
+    if (sides.lower < inner.lower || sides.upper < inner.upper) continue;
+    if (sides.length() < best.length()) best = sides;
+  }
+  return best;
+}
+
+TEST(Shortest, TakesTheShortestIntervalOfItsMassAtTheEndOfEverySegment) {
+  const auto spline = make_transform("spline");
+  const auto shortest = make_transform("shortest");
+  ASSERT_TRUE(shortest->joins_sides());
+  Random random(29);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    std::vector<double> p(6);
+    for (double& number : p) number = 2 * random.uniform() - 1;
+    std::vector<double> joined = p;
+    shortest->join_sides({joined.data(), 1, 6});
+    SidesAt inner{0, 0};
+    for (const double missed : {0.5, 0.1, 0.01}) {
+      const double b = -std::log(missed);
+      const SidesAt found = shortest_at(b, joined);
+      const SidesAt best = shortest_of_many(b, p, inner);
+      EXPECT_LT(found.length(), 1.02 * best.length()) << repeat << ", " << missed;
+      const std::span<const double> all = p;
+      const double misses =
+          (std::exp(-spline->value(found.lower, all.first(3))) + std::exp(-spline->value(found.upper, all.last(3)))) /
+          2;
+      EXPECT_LE(misses, missed * (1 + 1e-9));
+      EXPECT_GT(misses, missed * 0.98);
+      inner = found;
+    }
+  }
+}
+
+TEST(Shortest, IsCentralWhereBothSidesAreEqual) {
+  const auto shortest = make_transform("shortest");
+  const std::vector<double> p{-1, -0.5, 0.5, -1, -0.5, 0.5};
+  std::vector<double> joined = p;
+  shortest->join_sides({joined.data(), 1, 6});
+  for (std::size_t k = 0; k < p.size(); ++k) EXPECT_NEAR(joined[k], p[k], 1e-12);
+}
+
+TEST(Shortest, AnyParametersLeaveItMonotoneAndNaNStaysNaN) {
+  const auto shortest = make_transform("shortest");
+  for (const double large : {1.0, 30.0, 700.0, 1e300, kInfinity}) {
+    std::vector<double> joined{large, -large, large, -large, large, -large};
+    shortest->join_sides({joined.data(), 1, 6});
+    for (const double number : joined) EXPECT_TRUE(std::isfinite(number)) << large;
+  }
+  std::vector<double> joined{0, kNaN, 0, 0, 0, 0};
+  shortest->join_sides({joined.data(), 1, 6});
+  for (std::size_t k = 0; k < 3; ++k) EXPECT_TRUE(std::isnan(joined[k]));
+}
+
 TEST(Transforms, AnUnknownNameIsAnErrorThatListsTheKnownOnes) {
   try {
     (void)make_transform("affin");
@@ -230,7 +305,7 @@ TEST(Transforms, AnUnknownNameIsAnErrorThatListsTheKnownOnes) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
     EXPECT_STREQ(error.what(),
                  "unknown transform 'affin': expected one of identity, erc, linear, exp, sigma, density, affine, "
-                 "spline, mixture");
+                 "spline, shortest, mixture");
   }
 }
 

@@ -18,10 +18,11 @@ FRONTIER = ("even", "evenness 0.85", "evenness 0.5", "narrow")
 
 # The goal to which the targets of width apply, the most even one, and the default.
 NARROW, EVEN, DEFAULT = "narrow", "even", "evenness 0.85"
+SHORTEST = "even, shortest"
 
 
-# Only the goals; goals and all variants of trees; also nets.
-Variants = Literal["goals", "trees", "all"]
+# Only the goals; also the shortest intervals; also all variants of trees; also nets.
+Variants = Literal["goals", "shortest", "trees", "all"]
 
 
 def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, float]]:
@@ -40,6 +41,10 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
         localizer, took = trained(goal=goal)
         yield name, intervals_of(split, localizer), took
     if variants == "goals":
+        return
+    localizer, took = trained(goal="even", score_transform="shortest")
+    yield SHORTEST, intervals_of(split, localizer), took
+    if variants == "shortest":
         return
 
     # The default chose one side or two; skip the variant that equals it.

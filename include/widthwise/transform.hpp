@@ -73,6 +73,13 @@ class Transform : public Interface {
   /// Whether the inverse is a spline in b = -log(1 - level), so that the parameters are a distribution of the error and
   /// can be trained by make_distribution_objective.
   [[nodiscard]] virtual bool has_spline_inverse() const { return false; }
+
+  /// Whether the two sides of an interval depend on the parameters of both, through join_sides.
+  [[nodiscard]] virtual bool joins_sides() const { return false; }
+
+  /// Replace the trained parameters of n rows, those of the lower side before those of the upper one (n x 2P), by the
+  /// parameters of phi on each side. ConformalRule calls this for scores and for intervals alike.
+  virtual void join_sides(MutableMatrixView /*parameters*/) const {}
 };
 
 /// The common form of all named transforms except the mixture: phi(A; p) = link(A e^-v + c), v = v(p), c = c(p). The
@@ -112,6 +119,7 @@ class AffineForm : public Interface {
 /// | density  | 1 | A e^-g + g              | minus the log of a Laplace density of the residual                    |
 /// | affine   | 2 | A e^-g1 + g2            | density with independent scale and offset                             |
 /// | spline   | 3 | inverse: sum_k e^{g_k} M_k(b) | the distribution of the error, with a slope per range of levels   |
+/// | shortest | 3 | as spline               | two sides: the shortest instead of the central intervals of spline    |
 /// | mixture  | 8 | sum_j softplus(w_j) phi_j + epsilon log A | erc, linear, exp, sigma; p = (w_1, g_1, ...)          |
 [[nodiscard]] std::shared_ptr<const Transform> make_transform(std::string_view name,
                                                               const TransformOptions& options = {});

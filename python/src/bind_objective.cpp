@@ -103,6 +103,32 @@ WidthObjective::WidthObjective(const std::string& goal, const std::string& trans
   throw Error(ErrorCode::kInvalidArgument, "the transform identity has no parameters to train");
 }
 
+/// What a graph needs to take the shortest intervals of the transform shortest.
+nb::dict shortest_intervals() {
+  nb::list ends;
+  nb::list lengths;
+  for (std::size_t k = 0; k < internal::kSplineSegments; ++k) {
+    ends.append(internal::kSplineEnds[k]);
+    lengths.append(internal::kSplineEnds[k] - internal::kSplineKnots[k]);
+  }
+  nb::list lower;
+  nb::list upper;
+  nb::list handicaps;
+  for (const internal::TailShare& share : internal::tail_shares()) {
+    lower.append(share.lower);
+    upper.append(share.upper);
+    handicaps.append(share.handicap);
+  }
+  nb::dict about;
+  about["ends"] = ends;
+  about["lengths"] = lengths;
+  about["lower"] = lower;
+  about["upper"] = upper;
+  about["handicaps"] = handicaps;
+  about["least_growth"] = internal::kLeastGrowth;
+  return about;
+}
+
 void bind_objective(nb::module_& module) {
   nb::class_<WidthObjective>(module, "WidthObjective")
       .def(nb::init<const std::string&, const std::string&, bool,
@@ -120,6 +146,7 @@ void bind_objective(nb::module_& module) {
            nb::arg("with_gradient"), nb::arg("with_hessian"), nb::arg("sum").none(), nb::arg("rank"),
            nb::arg("workers"));
   module.def("spline_basis", &internal::spline_basis, nb::arg("b"));
+  module.def("shortest_intervals", &shortest_intervals);
   module.def("unit_near", &unit_near, nb::arg("typical_residual"));
 }
 

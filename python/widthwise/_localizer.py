@@ -62,7 +62,8 @@ class Localizer(HasModel):
         predicted afterwards.
     two_sided : bool, optional
         Learn the half-widths below and above the prediction separately, for outcomes that are skewed around the
-        prediction. By default the goal narrow does so if that is narrower on the hold-out; other goals do not.
+        prediction. By default the goals narrow and even do so if that is better on the hold-out, and the score
+        transform shortest always does.
     level_window : (float, float) or "all", optional
         Confidence levels to train for, such as (0.8, 0.99), or all of them. By default the goal narrow weights levels
         within 0.1 of `confidence_level` more; other goals weight all levels equally.

@@ -99,7 +99,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         same effect.
     two_sided : bool, optional
         Learn the half-widths below and above the prediction separately, for outcomes that are skewed around the
-        prediction. By default the goal narrow does so if that is narrower on the hold-out; other goals do not.
+        prediction. By default the goals narrow and even do so if that is better on the hold-out, and the score
+        transform shortest always does.
     level_window : (float, float) or "all", optional
         Confidence levels to train for, see `Localizer`.
     outcome_range : (float, float), optional

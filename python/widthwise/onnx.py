@@ -11,6 +11,7 @@ The graph contains the localizer, the calibrated quantiles and, if the model has
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -467,11 +468,42 @@ def _offset(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
 def _spline(graph: _Graph, model: _core.Model, p: list[str], q: Floats) -> str:
     """phi^-1 = sum_k e^g_k M_k(b)."""
     basis = np.array([_core.spline_basis(b) for b in q.ravel()])
-    a = ""
-    for k, parameter in enumerate(p):
-        term = graph.add("Mul", graph.exp(parameter), graph.constant(basis[:, k].reshape(q.shape)))
-        a = graph.add("Add", a, term) if a else term
-    return a
+    slopes = [graph.exp(parameter) for parameter in p]
+    return _weighted_sum(graph, slopes, [basis[:, k].reshape(q.shape) for k in range(len(p))])
+
+
+def _weighted_sum(graph: _Graph, values: list[str], weights: list[Floats]) -> str:
+    """The sum of values times weights, in their order."""
+    terms = [graph.add("Mul", value, graph.constant(weight)) for value, weight in zip(values, weights, strict=True)]
+    return functools.reduce(lambda total, term: graph.add("Add", total, term), terms)
+
+
+def _shortest_sides(graph: _Graph, parameters: list[str]) -> list[str]:
+    """The parameters of both sides of the shortest intervals, from those of the spline; see src/transform/spline.cpp."""
+    about = _core.shortest_intervals()
+    count = len(about["ends"])
+    slopes = [graph.exp(parameter) for parameter in parameters]
+    inner = [graph.constant([[0.0]])] * 2
+    joined = [[""] * count, [""] * count]
+    for k, length in enumerate(about["lengths"]):
+        every = []  # the half-widths of each side with every share, of shape (N, shares)
+        for side, name in enumerate(("lower", "upper")):
+            basis = np.array([_core.spline_basis(about["ends"][k] + shift) for shift in about[name]])
+            own = slopes[side * count : (side + 1) * count]
+            every.append(_weighted_sum(graph, own, [basis[:, j].reshape(1, -1) for j in range(count)]))
+        handicap = graph.constant(np.array(about["handicaps"]).reshape(1, -1))
+        lengths = graph.add("Mul", graph.add("Add", *every), handicap)
+        contains = graph.add("And", *(graph.add("GreaterOrEqual", *pair) for pair in zip(every, inner, strict=True)))
+        lengths = graph.add("Where", contains, lengths, graph.constant(math.inf))
+        best = graph.add("ArgMin", lengths, axis=1, keepdims=1)
+        for side in range(2):
+            outer = graph.add("GatherElements", every[side], best, axis=1)
+            found = graph.add("Sub", outer, inner[side])
+            least = graph.add("Mul", slopes[side * count + k], graph.constant(length * about["least_growth"]))
+            grown = graph.add("Where", graph.add("Less", found, least), least, found)
+            joined[side][k] = graph.add("Log", graph.add("Div", grown, graph.constant(length)))
+            inner[side] = graph.add("Add", inner[side], grown)
+    return joined[0] + joined[1]
 
 
 # phi^-1 of every transform with a closed form, given the parameters of a side, each of shape (N, 1), and the quantiles,
@@ -485,6 +517,7 @@ _INVERSES: dict[str, Callable[[_Graph, _core.Model, list[str], Floats], str]] = 
     "density": _offset,
     "affine": _offset,
     "spline": _spline,
+    "shortest": _spline,
 }
 
 
@@ -515,6 +548,8 @@ def _add_bounds(graph: _Graph, model: _core.Model, f: str, parameters: list[str]
     finite = graph.add("Less", graph.add("Abs", in_units), graph.constant(math.inf))
     in_units = graph.add("Where", finite, in_units, graph.constant(math.nan))
 
+    if model.transform == "shortest" and model.two_sided:
+        parameters = _shortest_sides(graph, parameters)
     count = len(parameters) // 2 if model.two_sided else len(parameters)
     inverse = _INVERSES[model.transform]
     sides = [parameters[:count], parameters[count:]] if model.two_sided else [parameters]

@@ -15,6 +15,7 @@ std::shared_ptr<const Transform> make_sigma(const TransformOptions& options);
 std::shared_ptr<const Transform> make_density(const TransformOptions& options);
 std::shared_ptr<const Transform> make_affine(const TransformOptions& options);
 std::shared_ptr<const Transform> make_spline(const TransformOptions& options);
+std::shared_ptr<const Transform> make_shortest(const TransformOptions& options);
 std::shared_ptr<const Transform> make_mixture(const TransformOptions& options);
 
 }  // namespace widthwise::internal

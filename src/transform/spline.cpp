@@ -1,8 +1,10 @@
 #include "transform/spline.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "transform/named.hpp"
 #include "vector_math.hpp"
@@ -13,7 +15,7 @@ namespace {
 /// The conditional distribution of the error: phi^-1(b; p) = sum_k e^{p_k} M_k(b), a spline in b with a slope per range
 /// of levels. The half-width is linear in the slopes, and phi is found segment by segment. Every x has the codomain
 /// [0, infinity), so no set is empty.
-class Spline final : public Transform {
+class Spline : public Transform {
  public:
   [[nodiscard]] std::string_view name() const override { return "spline"; }
   [[nodiscard]] std::size_t parameter_count() const override { return kSplineSegments; }
@@ -79,8 +81,111 @@ class Spline final : public Transform {
   static constexpr double kSplineSlack = 2 * (kSplineSegments + 1) * std::numeric_limits<double>::epsilon();
 };
 
+using Slopes = std::array<double, kSplineSegments>;
+
+[[gnu::always_inline]] inline double half_width(const SplineBasis& basis, const Slopes& slopes) {
+  double a = 0;
+  for (std::size_t k = 0; k < kSplineSegments; ++k) a += slopes[k] * basis[k];
+  return a;
+}
+
+/// The shortest interval of each mass of the distribution that a two-sided spline describes, exactly at the ends of the
+/// segments and interpolated between them. Each interval contains the one before, so that the sets are nested.
+class Shortest final : public Spline {
+ public:
+  Shortest() {
+    for (const TailShare& share : tail_shares()) {
+      Candidate& candidate = candidates_.emplace_back();
+      candidate.handicap = share.handicap;
+      for (std::size_t k = 0; k < kSplineSegments; ++k) {
+        candidate.lower[k] = spline_basis(kSplineEnds[k] + share.lower);
+        candidate.upper[k] = spline_basis(kSplineEnds[k] + share.upper);
+      }
+    }
+  }
+
+  [[nodiscard]] std::string_view name() const override { return "shortest"; }
+  [[nodiscard]] bool joins_sides() const override { return true; }
+
+  void join_sides(MutableMatrixView parameters) const override {
+    for (std::size_t i = 0; i < parameters.rows(); ++i) join(parameters.row(i).data());
+  }
+
+ private:
+  struct HalfWidths {
+    double lower = 0;
+    double upper = 0;
+  };
+  /// An interval with one share of the tails, at every end.
+  struct Candidate {
+    std::array<SplineBasis, kSplineSegments> lower;
+    std::array<SplineBasis, kSplineSegments> upper;
+    double handicap;
+  };
+
+  void join(double* p) const {
+    Slopes lower{};
+    Slopes upper{};
+    for (std::size_t k = 0; k < kSplineSegments; ++k) {
+      lower[k] = bounded_exp(p[k]);
+      upper[k] = bounded_exp(p[kSplineSegments + k]);
+    }
+    HalfWidths inner;
+    for (std::size_t k = 0; k < kSplineSegments; ++k) {
+      const double length = kSplineEnds[k] - kSplineKnots[k];
+      const HalfWidths outer = shortest_around(inner, k, lower, upper);
+      const double grown_below = growth(outer.lower - inner.lower, lower[k] * length);
+      const double grown_above = growth(outer.upper - inner.upper, upper[k] * length);
+      p[k] = std::log(grown_below / length);
+      p[kSplineSegments + k] = std::log(grown_above / length);
+      inner = {inner.lower + grown_below, inner.upper + grown_above};
+    }
+  }
+
+  /// The shortest interval at the end of segment k that contains the inner one: at least that with the share of the
+  /// inner one does. With NaN no comparison holds, and the central interval is left.
+  [[nodiscard]] HalfWidths shortest_around(const HalfWidths& inner, std::size_t k, const Slopes& lower,
+                                           const Slopes& upper) const {
+    const Candidate& central = candidates_.front();
+    HalfWidths best{half_width(central.lower[k], lower), half_width(central.upper[k], upper)};
+    double best_length = std::numeric_limits<double>::infinity();
+    for (const Candidate& candidate : candidates_) {
+      const HalfWidths sides{half_width(candidate.lower[k], lower), half_width(candidate.upper[k], upper)};
+      const double length = (sides.lower + sides.upper) * candidate.handicap;
+      if (!(sides.lower >= inner.lower && sides.upper >= inner.upper && length < best_length)) continue;
+      best = sides;
+      best_length = length;
+    }
+    return best;
+  }
+
+  /// NaN stays NaN.
+  [[nodiscard]] static double growth(double found, double central) {
+    return found < kLeastGrowth * central ? kLeastGrowth * central : found;
+  }
+
+  std::vector<Candidate> candidates_;
+};
+
 }  // namespace
 
+std::vector<TailShare> tail_shares() {
+  constexpr double kHandicap = 1e-9;
+  std::vector<TailShare> shares{{0, 0, 1}};
+  for (double log_odds = 0.5; log_odds <= 4; log_odds += 0.5) {
+    const double misses_less = std::log1p(std::exp(log_odds)) - std::log(2.0);
+    const double misses_more = std::log1p(std::exp(-log_odds)) - std::log(2.0);
+    const double next = 1 + kHandicap * static_cast<double>(shares.size());
+    shares.push_back({misses_less, misses_more, next});
+    shares.push_back({misses_more, misses_less, next + kHandicap});
+  }
+  return shares;
+}
+
 std::shared_ptr<const Transform> make_spline(const TransformOptions& /*options*/) { return std::make_shared<Spline>(); }
+
+std::shared_ptr<const Transform> make_shortest(const TransformOptions& /*options*/) {
+  return std::make_shared<Shortest>();
+}
 
 }  // namespace widthwise::internal

@@ -25,13 +25,13 @@ def evaluated(network, world, transform, method, tmp_path):
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
-@pytest.mark.parametrize("transform", ["exp", "linear", "density", "affine", "spline"])
+@pytest.mark.parametrize("transform", ["exp", "linear", "density", "affine", "spline", "shortest"])
 def test_loss_and_gradient_are_those_of_one_process(transform, world, network, tmp_path):
     loss, gradient, _ = evaluated(Here(), 1, transform, "exact", tmp_path)
     (tmp_path / "workers").mkdir()
     loss_of_workers, gradient_of_workers, sent = evaluated(network, world, transform, "auto", tmp_path / "workers")
     # For density and affine, workers send a summary of the values; the sums of the other transforms are exact.
-    tolerance = 1e-12 if transform in ("exp", "linear", "spline") else 1e-3
+    tolerance = 1e-12 if transform in ("exp", "linear", "spline", "shortest") else 1e-3
     assert abs(np.exp(loss_of_workers - loss) - 1) < tolerance
     assert np.linalg.norm(gradient_of_workers - gradient) < tolerance * np.linalg.norm(gradient)
     assert sent <= (200 if tolerance == 1e-12 else 65_536)

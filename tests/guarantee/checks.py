@@ -203,7 +203,7 @@ class CrossCheck:
 
 # ---- the list
 
-TRANSFORMS = ("identity", "erc", "linear", "exp", "sigma", "density", "affine", "spline", "mixture")
+TRANSFORMS = ("identity", "erc", "linear", "exp", "sigma", "density", "affine", "spline", "shortest", "mixture")
 POPULATIONS = ("normal", "heavy", "skewed", "rounded", "counts", "zeros")
 # Transform, goal and sides of the trained localizers.
 TRAINED = [
@@ -217,6 +217,7 @@ TRAINED = [
     ("affine", "narrow", False),
     ("affine", "narrow", True),
     ("spline", "even", None),
+    ("shortest", "even", None),
 ]
 
 

@@ -32,6 +32,7 @@ PARAMETERS = {
     "density": 1,
     "affine": 2,
     "spline": 3,
+    "shortest": 3,
     "mixture": 8,
 }
 

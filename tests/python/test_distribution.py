@@ -1,4 +1,4 @@
-"""The transform spline: the distribution of the error, chosen on the hold-out."""
+"""The transforms spline and shortest: the distribution of the error, chosen on the hold-out."""
 
 import numpy as np
 import pytest
@@ -48,3 +48,21 @@ def test_intervals_are_narrower_than_symmetric_ones(localizer):
         bounds = Predictor(one, one.calibrate(X_cal, y_cal, f_cal)).predict_interval(X, f, confidence_level=0.9)[1]
         widths[name] = np.diff(bounds, axis=1).mean()
     assert widths["distribution"] < 0.85 * widths["symmetric"]
+
+
+def test_shortest_intervals_of_a_skewed_distribution_are_narrower_and_as_even(localizer):
+    X_cal, y_cal, f_cal = skewed(4000, 2)
+    X, y, f = skewed(20_000, 3)
+    options = {"goal": "even", "random_state": 0, "n_jobs": 1, "compare": False}
+    shortest = Localizer(score_transform="shortest", **options).fit(*skewed(6000, 1))
+    assert shortest.two_sided
+    widths = {}
+    for name, one in {"central": localizer, "shortest": shortest}.items():
+        predictor = Predictor(one, one.calibrate(X_cal, y_cal, f_cal))
+        bounds = predictor.predict_interval(X, f, confidence_level=LEVELS)[1]
+        widths[name] = np.diff(bounds, axis=1).mean(axis=(0, 1))
+        covered = (bounds[:, 0] <= y[:, None]) & (y[:, None] <= bounds[:, 1])
+        for part in (X[:, 1] > 0, X[:, 1] <= 0, X[:, 0] > 0.5, X[:, 0] < -0.5):
+            assert np.abs(covered[part].mean(axis=0) - LEVELS).max() < 0.035
+    # Beyond the level 0.9, the tail of the distribution is too uncertain for its shortest intervals to be shorter.
+    assert (widths["shortest"][:3] < np.array([0.8, 0.9, 1.0]) * widths["central"][:3]).all()

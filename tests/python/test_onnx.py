@@ -30,6 +30,7 @@ GOALS = {
     "density": "narrow",
     "affine": "narrow",
     "spline": "even",
+    "shortest": "even",
 }
 
 

@@ -73,7 +73,7 @@ Field sides_field() {
            .form = "auto|true|false",
            .expected = "auto, true or false",
            .help = "learn the half-widths below and above the prediction separately; `auto` does so for the goals "
-                   "`narrow` and `even` if that is better on the hold-out"},
+                   "`narrow` and `even` if that is better on the hold-out, and always for `shortest`"},
           [](FitOptions& options, std::string_view text) {
             if (text != kAuto && text != "true" && text != "false") return false;
             options.sides = std::nullopt;
@@ -87,38 +87,37 @@ Field sides_field() {
 }
 
 Field window_field() {
-  return {
-      {.name = "level_window",
-       .form = "auto|all|LO,HI",
-       .expected = "auto, all, or two levels with the smaller one first, such as 0.8,0.95",
-       .help = "confidence levels to train for; a third number is the weight of the levels outside; `auto` is a "
-               "window around the confidence levels for the goal `narrow` and the score transform `spline`, and all "
-               "levels otherwise"},
-      [](FitOptions& options, std::string_view text) {
-        if (text == kAuto || text == "all") {
-          options.level_window = text == kAuto ? std::nullopt : std::optional(LevelWindow::all());
-          return true;
-        }
-        const auto parts = split(text);
-        if (parts.size() != 2 && parts.size() != 3) return false;
-        LevelWindow level_window{Level::parse(parts[0]), Level::parse(parts[1])};
-        if (parts.size() == 3) {
-          const auto outside = read_whole<double>(parts[2]);
-          if (!outside || !(*outside >= 0 && *outside <= 1)) return false;
-          level_window.outside = *outside;
-        }
-        if (level_window.lower > level_window.upper) return false;
-        options.level_window = level_window;
-        return true;
-      },
-      [](const FitOptions& options) {
-        if (!options.level_window) return std::string(kAuto);
-        const LevelWindow& level_window = *options.level_window;
-        if (level_window.outside == 1) return std::string("all");
-        std::vector<std::string> parts = {level_window.lower.to_string(), level_window.upper.to_string()};
-        if (level_window.outside != 0) parts.push_back(text_of(level_window.outside));
-        return joined(parts, ",");
-      }};
+  return {{.name = "level_window",
+           .form = "auto|all|LO,HI",
+           .expected = "auto, all, or two levels with the smaller one first, such as 0.8,0.95",
+           .help = "confidence levels to train for; a third number is the weight of the levels outside; `auto` is a "
+                   "window around the confidence levels for the goal `narrow` and the score transforms `spline` and "
+                   "`shortest`, and all levels otherwise"},
+          [](FitOptions& options, std::string_view text) {
+            if (text == kAuto || text == "all") {
+              options.level_window = text == kAuto ? std::nullopt : std::optional(LevelWindow::all());
+              return true;
+            }
+            const auto parts = split(text);
+            if (parts.size() != 2 && parts.size() != 3) return false;
+            LevelWindow level_window{Level::parse(parts[0]), Level::parse(parts[1])};
+            if (parts.size() == 3) {
+              const auto outside = read_whole<double>(parts[2]);
+              if (!outside || !(*outside >= 0 && *outside <= 1)) return false;
+              level_window.outside = *outside;
+            }
+            if (level_window.lower > level_window.upper) return false;
+            options.level_window = level_window;
+            return true;
+          },
+          [](const FitOptions& options) {
+            if (!options.level_window) return std::string(kAuto);
+            const LevelWindow& level_window = *options.level_window;
+            if (level_window.outside == 1) return std::string("all");
+            std::vector<std::string> parts = {level_window.lower.to_string(), level_window.upper.to_string()};
+            if (level_window.outside != 0) parts.push_back(text_of(level_window.outside));
+            return joined(parts, ",");
+          }};
 }
 
 /// The suggestion for the first level that looks like a percentage.

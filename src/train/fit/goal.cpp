@@ -85,10 +85,17 @@ ResolvedGoal resolve_with(const FitOptions& options, const std::optional<Goal>& 
   return resolve_goal(goal, transform, sides, LevelWindow::around(options.levels), score);
 }
 
+/// The sides to train first. A transform that joins two sides is meant for two.
+Sides first_sides(const FitOptions& options) {
+  if (options.sides) return *options.sides;
+  const bool joins = options.score_transform != "auto" && make_transform(options.score_transform)->joins_sides();
+  return joins ? Sides::kTwo : Sides::kOne;
+}
+
 }  // namespace
 
 internal::Goals internal::resolve_goals(const FitOptions& options, bool quantiles) {
-  const Sides sides = options.sides.value_or(Sides::kOne);
+  const Sides sides = first_sides(options);
   const ScoreOptions score{options.score, {.gamma = options.gamma, .epsilon = options.epsilon}};
   Goals goals{.chosen = resolve_with(options, options.goal, options.score_transform, sides, score),
               .two_sided = std::nullopt,
@@ -101,7 +108,7 @@ internal::Goals internal::resolve_goals(const FitOptions& options, bool quantile
   const Transform& transform = chosen.rule.transform();
   const bool may_have_two_sides =
       transform.has_spline_inverse() || ((chosen.goal.is_narrow() || quantiles) && transform.affine_form() != nullptr);
-  if (!options.sides && may_have_two_sides) {
+  if (!options.sides && may_have_two_sides && sides == Sides::kOne) {
     goals.two_sided = resolve_with(options, options.goal, options.score_transform, Sides::kTwo, score);
   }
   const bool is_free = options.score_transform == "auto" && options.score == Score::kAbsolute && !options.sides;
