@@ -228,6 +228,10 @@ void check_weights(const ModelParts& parts) {
                        "calibrate without weights",
                        parts.guarantee.to_string()));
   }
+  if (parts.calibration.clustered()) {
+    refuse(ErrorCode::kInvalidArgument,
+           "the calibration has clusters, which take no weights; calibrate without clusters, or fit without weights");
+  }
   if (parts.pool_groups > 0) {
     refuse(ErrorCode::kInvalidArgument,
            "weighted calibration cannot pool groups; calibrate without weights, or do not pool groups");

@@ -182,6 +182,11 @@ TEST(ModelWeights, UnsupportedCombinationsAreErrors) {
   pooled.weight = "w";
   pooled.pool_groups = 5;
   EXPECT_THROW((void)Model(pooled), Error);
+  ModelParts clustered = parts_without_weights();
+  clustered.weight = "w";
+  clustered.calibration = Calibration();
+  clustered.calibration.add(0, {.score = 1, .cluster = 7});
+  EXPECT_THROW((void)Model(clustered), Error);
   ModelParts both = parts_without_weights();
   both.weight = "w";
   both.shift = examples::trees(3, 1, 5, 2, 42);

@@ -48,7 +48,7 @@ def coverage_bounds(calibration_rows, test_rows):
     return LEVEL - 3.9 * deviation, LEVEL + 1 / (calibration_rows + 1) + 3.9 * deviation
 
 
-DATA_SETS = list(NARROW) if os.environ.get("WIDTHWISE_FULL") else ["homes", "concrete"]
+DATA_SETS = list(NARROW) if os.environ.get("WIDTHWISE_FULL") else ["concrete"]
 
 
 @pytest.fixture(scope="module", params=DATA_SETS)

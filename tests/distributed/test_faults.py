@@ -12,7 +12,7 @@ import pytest
 from pyarrow import csv, parquet
 from workers import FULL, Here, fit_words, write_table
 
-KILLS = 25 if FULL else 3  # for each goal
+KILLS = 25 if FULL else 2  # for each goal
 LOST = 3  # the exit code
 TIMEOUT = 10  # seconds; a worker that dies while the workers connect is noticed only then
 

@@ -48,7 +48,7 @@ def covered(y, intervals):
 
 
 def test_cross_validated_predictions_calibrate_nothing_and_conformalize_makes_the_intervals_valid():
-    repeats, calibration_rows, trials = 20, 500, 1500
+    repeats, calibration_rows, trials = 8, 500, 1500
     misused, found = [], []
     for seed in range(repeats):
         wide = Wide(seed)
