@@ -35,6 +35,11 @@ void check_rows(const ConformalRule& rule, const PredictionRows& rows) {
   if (!rows.test_weights.empty()) expect_size("test weights", rows.test_weights.size(), n);
 }
 
+/// The likelihood ratio of a row; empty without weights, where it is 1 for every row.
+std::optional<double> test_weight_of(const PredictionRows& rows, std::size_t i) {
+  return rows.test_weights.empty() ? std::nullopt : std::optional(rows.test_weights[i]);
+}
+
 /// The parameters of phi on each side, for a block of rows at a time.
 class SideParameters {
  public:
@@ -348,7 +353,7 @@ void ConformalPredictor::intervals(const PredictionRows& rows, std::span<const L
   write_intervals(rule_, rows, k, lower, upper, range, [&](std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < count && !shared; ++i) {
       const std::int64_t group = rows.groups.empty() ? 0 : rows.groups[first + i];
-      const double weight = rows.test_weights.empty() ? 1.0 : rows.test_weights[first + i];
+      const std::optional<double> weight = test_weight_of(rows, first + i);
       for (std::size_t j = 0; j < k; ++j) {
         quantiles[i * k + j] = sorted_.quantile(levels[j], group, weight, when_too_few);
       }
@@ -388,8 +393,7 @@ void ConformalPredictor::p_values(const PredictionRows& rows, std::span<const do
   check(rows);
   rule_.scores(rows, outcomes, out);
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = sorted_.p_value(out[i], rows.groups.empty() ? 0 : rows.groups[i],
-                             rows.test_weights.empty() ? 1.0 : rows.test_weights[i]);
+    out[i] = sorted_.p_value(out[i], rows.groups.empty() ? 0 : rows.groups[i], test_weight_of(rows, i));
   }
 }
 
@@ -413,7 +417,7 @@ void ConformalPredictor::quantiles(const PredictionRows& rows, std::span<const L
     for (std::size_t i = 0; i < n; ++i) {
       const double q = shared ? *shared
                               : sorted_.sided_quantile(level, upper, rows.groups.empty() ? 0 : rows.groups[i],
-                                                       rows.test_weights.empty() ? 1.0 : rows.test_weights[i]);
+                                                       test_weight_of(rows, i));
       sides.move_to(i, 1);
       double a = 0;
       rule_.transform().inverses({&q, 1, 1, 0}, sides.side(upper), {&a, 1, 1});

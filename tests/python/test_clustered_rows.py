@@ -54,6 +54,19 @@ def clusters_in(rows: pandas.DataFrame, xs: set[float]) -> set[str]:
     return set(rows["patient"][rows["x"].isin(xs)])
 
 
+def test_p_values_and_one_sided_bounds_agree_with_the_intervals(fitted):
+    rows = frame(50, 2)
+    X, y = rows[["x"]], rows["y"].to_numpy()
+    p = fitted.predict_p(X, y)
+    for level in (0.5, 0.8, 0.9):
+        bounds = fitted.predict_interval(X, confidence_level=level)[1][:, :, 0]
+        inside = (bounds[:, 0] <= y) & (y <= bounds[:, 1])
+        decided = np.abs(p - (1 - level)) > 1e-9
+        assert np.array_equal(inside[decided], (p > 1 - level)[decided])
+    quantiles = fitted.predict_quantile(X, [0.1, 0.9])
+    assert np.isfinite(quantiles).all() and (quantiles[:, 0] < quantiles[:, 1]).all()
+
+
 @pytest.mark.parametrize("cv", [5, GroupKFold(4)])
 def test_no_cluster_is_on_two_sides(cv):
     rows = frame(40, 1)
