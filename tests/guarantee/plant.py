@@ -32,9 +32,8 @@ FAULTS = [
     ),
     (
         "src/conformal_predictor.cpp",
-        "rule.transform().inverses(quantiles, side_parameters(rule, rows, false, first, count)",
-        "rule.transform().inverses(quantiles,"
-        ' side_parameters(rule, rows, planted::is("lower side from the upper parameters"), first, count)',
+        "rule.transform().inverses(quantiles, parameters.side(false)",
+        'rule.transform().inverses(quantiles, parameters.side(planted::is("lower side from the upper parameters"))',
     ),
     (
         "src/calibration/sorted_scores.cpp",
