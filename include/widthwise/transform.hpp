@@ -82,9 +82,9 @@ class Transform : public Interface {
   virtual void join_sides(MutableMatrixView /*parameters*/) const {}
 };
 
-/// The common form of all named transforms except the mixture: phi(A; p) = link(A e^-v + c), v = v(p), c = c(p). The
-/// link is the identity or, if c = 0, the logarithm. It is a global monotone function and changes no interval
-/// (docs/mathematics.md).
+/// The common form of all named transforms except spline, shortest and mixture: phi(A; p) = link(A e^-v + c), v = v(p),
+/// c = c(p). The link is the identity or, if c = 0, the logarithm. It is a global monotone function and changes no
+/// interval (docs/mathematics.md).
 class AffineForm : public Interface {
  public:
   /// False for scale transforms, whose c is 0 for every p.

@@ -65,8 +65,9 @@ class Localizer(HasModel):
         prediction. By default the goals narrow and even do so if that is better on the hold-out, and the score
         transform shortest always does.
     level_window : (float, float) or "all", optional
-        Confidence levels to train for, such as (0.8, 0.99), or all of them. By default the goal narrow weights levels
-        within 0.1 of `confidence_level` more; other goals weight all levels equally.
+        Confidence levels to train for, such as (0.8, 0.99), or all of them. By default the goal narrow and the
+        score transforms spline and shortest weight levels within 0.1 of `confidence_level` more; all others weight all
+        levels equally.
     outcome_range : (float, float), optional
         Range that contains every y, in the units of y; intervals are clipped to it and rows outside are an error. Use
         infinities for one side.

@@ -12,6 +12,21 @@
 namespace widthwise::internal {
 namespace {
 
+using Slopes = std::array<double, kSplineSegments>;
+
+[[gnu::always_inline]] inline Slopes slopes_of(const double* p) {
+  Slopes slopes{};
+  for (std::size_t k = 0; k < kSplineSegments; ++k) slopes[k] = bounded_exp(p[k]);
+  return slopes;
+}
+
+/// A segment that the basis does not reach counts nothing, however steep it is.
+[[gnu::always_inline]] inline double half_width(const SplineBasis& basis, const Slopes& slopes) {
+  double a = 0;
+  for (std::size_t k = 0; k < kSplineSegments; ++k) a += slopes[k] * basis[k];
+  return a;
+}
+
 /// The conditional distribution of the error: phi^-1(b; p) = sum_k e^{p_k} M_k(b), a spline in b with a slope per range
 /// of levels. The half-width is linear in the slopes, and phi is found segment by segment. Every x has the codomain
 /// [0, infinity), so no set is empty.
@@ -71,23 +86,12 @@ class Spline : public Transform {
   [[nodiscard]] static SplineBasis rounded_up_basis(double b) { return spline_basis(b * (1 + kRoundingSlack)); }
 
   [[gnu::always_inline]] static double inverse_at(const SplineBasis& basis, const double* p) {
-    double a = 0;
-    // A segment that b does not reach counts nothing, however steep it is.
-    for (std::size_t k = 0; k < kSplineSegments; ++k) a += bounded_exp(p[k]) * basis[k];
-    return a * (1 + kSplineSlack);
+    return half_width(basis, slopes_of(p)) * (1 + kSplineSlack);
   }
 
   // Each of the segments adds a rounding error to the score that is left.
   static constexpr double kSplineSlack = 2 * (kSplineSegments + 1) * std::numeric_limits<double>::epsilon();
 };
-
-using Slopes = std::array<double, kSplineSegments>;
-
-[[gnu::always_inline]] inline double half_width(const SplineBasis& basis, const Slopes& slopes) {
-  double a = 0;
-  for (std::size_t k = 0; k < kSplineSegments; ++k) a += slopes[k] * basis[k];
-  return a;
-}
 
 /// The shortest interval of each mass of the distribution that a two-sided spline describes, exactly at the ends of the
 /// segments and interpolated between them. Each interval contains the one before, so that the sets are nested.
@@ -124,12 +128,8 @@ class Shortest final : public Spline {
   };
 
   void join(double* p) const {
-    Slopes lower{};
-    Slopes upper{};
-    for (std::size_t k = 0; k < kSplineSegments; ++k) {
-      lower[k] = bounded_exp(p[k]);
-      upper[k] = bounded_exp(p[kSplineSegments + k]);
-    }
+    const Slopes lower = slopes_of(p);
+    const Slopes upper = slopes_of(p + kSplineSegments);
     HalfWidths inner;
     for (std::size_t k = 0; k < kSplineSegments; ++k) {
       const double length = kSplineEnds[k] - kSplineKnots[k];
