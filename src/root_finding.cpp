@@ -44,10 +44,11 @@ double invert_increasing(ScalarFunction function, double target, double guess) {
   const auto difference = [&](double log_a) { return function(std::exp(log_a)) - target; };
   const boost::math::tools::eps_tolerance<double> tolerance(50);
   const auto bracket = boost::math::tools::toms748_solve(difference, low, high, tolerance, iterations);
+  // It may end on a point where the rounded function equals the target, with equal ones after it.
+  return least_above(function, target, std::exp(bracket.second));
+}
 
-  // TOMS 748 may end on a point where the rounded function equals the target, with equal ones after it: walk up until
-  // the function is above.
-  double a = std::exp(bracket.second);
+double least_above(ScalarFunction function, double target, double a) {
   double factor = 2 * std::numeric_limits<double>::epsilon();
   while (a < kInfinity && !(function(a) > target)) {
     a += a * factor;

@@ -34,6 +34,15 @@ void Transform::inverses(MatrixView quantiles, MatrixView parameters, MutableMat
   }
 }
 
+void Transform::row_inverses(std::span<const double> levels, std::span<const double> p, const RowInverses& out) const {
+  for (std::size_t j = 0; j < levels.size(); ++j) {
+    out.scores[j] = inverse(levels[j], p);
+    if (out.d_scores.empty()) continue;
+    out.d_scores[j] = d_score(out.scores[j], p);
+    d_parameters(out.scores[j], p, out.d_parameters.row(j));
+  }
+}
+
 namespace {
 
 struct Entry {

@@ -166,6 +166,32 @@ TEST_P(TransformLaws, ClosedFormAndImplicitInverseAgree) {
   }
 }
 
+TEST_P(TransformLaws, LevelsOfARowAreTheirInverses) {
+  const std::size_t count = transform_->parameter_count();
+  for (int trial = 0; trial < 300; ++trial) {
+    const auto p = random_parameters(*transform_, random_);
+    std::vector<double> at(12);
+    for (double& a : at) a = std::pow(10.0, 12 * random_.uniform() - 6);
+    std::sort(at.begin(), at.end());
+    std::vector<double> levels;
+    for (const double a : at) levels.push_back(transform_->value(a, p));
+    std::vector<double> scores(at.size());
+    std::vector<double> d_scores(at.size());
+    std::vector<double> d_parameters(at.size() * count);
+    transform_->row_inverses(levels, p, {scores, d_scores, {d_parameters.data(), at.size(), count}});
+    std::vector<double> expected(count);
+    for (std::size_t j = 0; j < at.size(); ++j) {
+      EXPECT_NEAR(scores[j], transform_->inverse(levels[j], p),
+                  1e-12 * at[j] + rounding_of_value(*transform_, at[j], p));
+      EXPECT_NEAR(d_scores[j], transform_->d_score(scores[j], p), 1e-12 * d_scores[j]);
+      transform_->d_parameters(scores[j], p, expected);
+      for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_NEAR(d_parameters[j * count + i], expected[i], 1e-12 * std::max(1.0, std::abs(expected[i])));
+      }
+    }
+  }
+}
+
 TEST_P(TransformLaws, BatchesAreTheirRows) {
   const std::size_t n = 333;
   const std::size_t count = transform_->parameter_count();

@@ -27,4 +27,8 @@ class ScalarFunction {
 /// about ten evaluations, whether the root is 1e-12 or 1e12.
 [[nodiscard]] double invert_increasing(ScalarFunction function, double target, double guess);
 
+/// Return the least double of a growing sequence from `a` (positive) at which the function is above `target`: a itself,
+/// or a few units in the last place more where the rounded function is still at the target.
+[[nodiscard]] double least_above(ScalarFunction function, double target, double a);
+
 }  // namespace widthwise

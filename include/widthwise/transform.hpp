@@ -20,6 +20,14 @@ struct TransformOptions {
   friend bool operator==(const TransformOptions& a, const TransformOptions& b) = default;
 };
 
+/// The inverse of one row at k levels: the scores (k), phi' there (k), and the derivatives of phi in p there (k x P).
+/// The last two are empty if nobody asks for them.
+struct RowInverses {
+  std::span<double> scores;
+  std::span<double> d_scores;
+  MutableMatrixView d_parameters;
+};
+
 /// Monotone map B = phi(A; p) of the conformity score A; x enters only through the parameters p = g(x).
 /// Invariant: d_score(a, p) > 0 for every a > 0  [paper, Assumption 1].
 /// Thread safety: stateless after construction; const methods may run concurrently.
@@ -65,6 +73,10 @@ class Transform : public Interface {
   /// Evaluate phi^-1 for n rows and k levels: quantiles (n x k, stride 0 if all rows share them), parameters (n x P),
   /// out (n x k).
   virtual void inverses(MatrixView quantiles, MatrixView parameters, MutableMatrixView out) const;
+
+  /// Evaluate phi^-1 of one row at k ascending levels, and the derivatives that training needs there. Unlike
+  /// inverse(), the scores need not be rounded up. A transform with costly inverses can share work between levels.
+  virtual void row_inverses(std::span<const double> levels, std::span<const double> p, const RowInverses& out) const;
 
   /// The transform in the form phi = link(A e^-v + c), or null if it has no such form. This form makes objectives exact
   /// in O(N) or O(N log N).

@@ -92,27 +92,30 @@ class AffineFamily final : public Transform, public AffineForm {
   }
 
   void inverses(MatrixView quantiles, MatrixView parameters, MutableMatrixView out) const override {
-    const std::size_t levels = out.columns();
-    if constexpr (Rule::kLink == Link::kIdentity) {
-      if (quantiles.stride() == 0 && levels == 1 && out.contiguous()) {
-        double v[kBlock];
-        double c[kBlock];
-        for (std::size_t first = 0; first < out.rows(); first += kBlock) {
-          const std::size_t n = std::min(kBlock, out.rows() - first);
-          coefficients(parameters.slice(first, n), {v, n}, {c, n});
-          affine_inverses(quantiles.data()[0], v, c, n, out.data() + first);
-        }
-        return;
-      }
+    if (kP == 0 && quantiles.stride() == 0 && out.rows() > 1) {  // all rows are the same
+      inverses(quantiles, parameters.slice(0, 1), out.slice(0, 1));
+      for (std::size_t i = 1; i < out.rows(); ++i) std::copy_n(out.data(), out.columns(), out.row(i).data());
+      return;
     }
-    for (std::size_t i = 0; i < out.rows(); ++i) {
-      const double* p = parameters.data() + i * parameters.stride();
-      const double* b = quantiles.data() + i * quantiles.stride();
-      double* a = out.data() + i * out.stride();
-      const double v = rule_.log_scale(p);
-      const double c = rule_.offset(p);
-      const double scale = bounded_exp(v);
-      for (std::size_t j = 0; j < levels; ++j) a[j] = inverse_at(b[j], v, scale, c);
+    double v[kBlock];
+    double c[kBlock];
+    double scales[kBlock];
+    for (std::size_t first = 0; first < out.rows(); first += kBlock) {
+      const std::size_t n = std::min(kBlock, out.rows() - first);
+      coefficients(parameters.slice(first, n), {v, n}, {c, n});
+      const MutableMatrixView to = out.slice(first, n);
+      if constexpr (Rule::kLink == Link::kIdentity) {
+        if (quantiles.stride() == 0 && to.columns() == 1 && to.contiguous()) {
+          affine_inverses(quantiles.data()[0], v, c, n, to.data());
+          continue;
+        }
+        exp_all({v, n}, {scales, n});
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        const double* const b = quantiles.data() + (first + i) * quantiles.stride();
+        double* const a = to.row(i).data();
+        for (std::size_t j = 0; j < to.columns(); ++j) a[j] = inverse_at(b[j], v[i], scales[i], c[i]);
+      }
     }
   }
 

@@ -210,8 +210,8 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
     const Interval alone = model.interval(rows.x.row(2), model.parts().levels[0], prediction, std::nullopt, weight);
     if (alone.upper < alone.lower) throw std::logic_error("an interval that is none");
   }
-  if (model.parts().online) {
-    OnlineCalibration online = *model.parts().online;
+  if (const std::optional<OnlineCalibration>& tracked = model.parts().online; tracked.has_value()) {
+    OnlineCalibration online = *tracked;
     const std::size_t k = online.levels().size();
     std::vector<double> outcomes(std::begin(kValues), std::end(kValues));
     outcomes.back() = 1;  // an infinite outcome is an error
