@@ -463,6 +463,15 @@ TEST(GeneralObjective, QuantileNodesApproachTheDoubleLoop) {
   EXPECT_NEAR(evaluate(*every, problem).loss, exact.loss, 1e-12);
 }
 
+TEST(WidthObjectives, TheHessianIsPositiveWhereTheScaleDoesNotDependOnTheParameter) {
+  const auto objective = make_width_objective(make_transform("erc"), Score::kSquared);
+  Problem problem;
+  problem.columns = 1;
+  problem.residuals = {-1.0, 0.5, 2.0};
+  problem.parameters = {0.0, 0.0, 1.0};
+  for (const double h : evaluate(*objective, problem).hessian) EXPECT_GT(h, 0);
+}
+
 TEST(WidthObjectives, OptionsThatMakeNoSenseAreErrors) {
   EXPECT_THROW((void)make_width_objective(make_transform("identity"), Score::kAbsolute), Error);
   EXPECT_THROW((void)make_width_objective(make_transform("linear"), Score::kLog), Error);

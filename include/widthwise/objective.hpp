@@ -87,7 +87,7 @@ struct WidthOptions {
   std::optional<LevelWindow> level_window = std::nullopt;  ///< empty: equal weights for all levels, the paper's l_all
   PairMethod method = PairMethod::kAuto;
   std::size_t exact_rows = 100'000;  ///< maximum number of rows for which kAuto is exact
-  std::size_t nodes = 256;           ///< transforms without affine form: quantile nodes; O(N nodes)
+  std::size_t nodes = 64;            ///< transforms without affine form: quantile nodes; O(N nodes)
 };
 
 /// The log of the mean half-width over rows and levels, as a loss in the parameters of the transform: the log of the

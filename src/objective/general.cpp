@@ -119,29 +119,37 @@ double GeneralObjective::sum_widths(State& state, MutableMatrixView gradient, Mu
   for (const double r : rows.residuals) mean_residual += std::abs(r) / static_cast<double>(rows.residuals.size());
   const double tiny = 0.05 * mean_residual;
   const std::size_t count = transform_->parameter_count();
-  std::vector<double> slopes(count);
+  const std::size_t k = state.nodes.size();
+  const bool derivatives = !gradient.empty();
+  std::vector<double> levels(k);
+  std::transform(state.nodes.begin(), state.nodes.end(), levels.begin(), [](const Node& node) { return node.value; });
+  std::vector<double> scores(k);
+  std::vector<double> d_scores(derivatives ? k : 0);
+  std::vector<double> d_parameters(derivatives ? k * count : 0);
+  const RowInverses inverses{scores, d_scores, {d_parameters.data(), derivatives ? k : 0, count}};
   const double share = 1 / static_cast<double>(sides());
   double width = 0;
   for (std::size_t entry = 0; entry < state.parameters.rows(); ++entry) {
     const double entry_weight = share * weight_of(rows, entry / sides());
     if (entry_weight == 0) continue;
-    const auto p = state.parameters.row(entry);
-    for (Node& node : state.nodes) {
-      if (node.weight == 0) continue;
-      const double a = transform_->inverse(node.value, p);
-      const double half_width = to_residual(score_, a);
-      const double factor = entry_weight * node.weight;
+    transform_->row_inverses(levels, state.parameters.row(entry), inverses);
+    double* const gradient_of_entry = derivatives ? gradient.data() + entry * count : nullptr;
+    double* const hessian_of_entry = hessian.empty() ? nullptr : hessian.data() + entry * count;
+    for (std::size_t node = 0; node < k; ++node) {
+      const double half_width = to_residual(score_, scores[node]);
+      const double factor = entry_weight * state.nodes[node].weight;
+      if (factor == 0) continue;
       width += factor * half_width;
-      const double to_width = to_residual_derivative(score_, a);
-      if (gradient.empty() || to_width == 0) continue;
-      const double through_value = to_width / transform_->d_score(a, p);
-      node.pull += factor * through_value;
-      node.pull_curvature += factor * through_value * through_value / std::max(half_width, tiny);
-      transform_->d_parameters(a, p, slopes);
+      const double to_width = to_residual_derivative(score_, scores[node]);
+      if (!derivatives || to_width == 0) continue;
+      const double through_value = to_width / d_scores[node];
+      const double per_width = factor / std::max(half_width, tiny);
+      state.nodes[node].pull += factor * through_value;
+      state.nodes[node].pull_curvature += per_width * through_value * through_value;
       for (std::size_t j = 0; j < count; ++j) {
-        const double slope = -through_value * slopes[j];
-        gradient.data()[entry * count + j] += factor * slope;
-        if (!hessian.empty()) hessian.data()[entry * count + j] += factor * slope * slope / std::max(half_width, tiny);
+        const double slope = -through_value * d_parameters[node * count + j];
+        gradient_of_entry[j] += factor * slope;
+        if (hessian_of_entry != nullptr) hessian_of_entry[j] += per_width * slope * slope;
       }
     }
   }

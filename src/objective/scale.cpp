@@ -58,9 +58,22 @@ struct ScaleSums {
   }
 }
 
-WIDTHWISE_VECTORISED void sum_scale(const ScaleEntries& entries, double p, ScaleSums& sums) {
+/// Memory of the derivatives (N each, or null), which keeps the terms of the sums until the derivatives replace them:
+/// reading a term is faster than another exponential.
+struct KeptTerms {
+  double* width;
+  double* ratio;
+};
+
+/// Write a block, past the cache if all blocks together do not fit it.
+[[gnu::always_inline]] inline void deliver(const double* block, std::size_t n, bool streamed, double* out) {
+  streamed ? stream_out(block, n, out) : static_cast<void>(std::copy_n(block, n, out));
+}
+
+WIDTHWISE_VECTORISED void sum_scale(const ScaleEntries& entries, double p, const KeptTerms& kept, ScaleSums& sums) {
   LaneSum width_sum;
   LaneSum ratio_sum;
+  const bool streamed = entries.n * sizeof(double) >= kStreamedBytes;
   double width[kBlock];
   double ratio[kBlock];
   for (std::size_t first = 0; first < entries.n; first += kBlock) {
@@ -68,14 +81,35 @@ WIDTHWISE_VECTORISED void sum_scale(const ScaleEntries& entries, double p, Scale
     scale_block(entries, p, first, n, width, ratio);
     width_sum.add(width, n);
     ratio_sum.add(ratio, n);
+    if (kept.width == nullptr) continue;
+    deliver(width, n, streamed, kept.width + first);
+    if (kept.ratio != nullptr) deliver(ratio, n, streamed, kept.ratio + first);
   }
+  if (streamed) end_streaming();
   sums.width = width_sum.total();
   sums.ratio = ratio_sum.total();
 }
 
+/// The terms of one block again, from what was kept of them.
+[[gnu::always_inline]] inline void kept_block(const ScaleEntries& entries, double p, const KeptTerms& kept,
+                                              std::size_t first, std::size_t n, double* width, double* ratio) {
+  const bool plain = p == 1 && entries.weights == nullptr && entries.level_weights == nullptr;
+  if (kept.ratio == nullptr && !plain) {
+    scale_block(entries, p, first, n, width, ratio);
+    return;
+  }
+  std::copy_n(kept.width + first, n, width);
+  if (kept.ratio != nullptr) {
+    std::copy_n(kept.ratio + first, n, ratio);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) ratio[i] = std::abs(entries.residuals[first + i]) / width[i];
+  }
+}
+
 /// gradient = slope (softmax(p u) - softmax(log r - u)), hessian = slope^2 (p softmax(p u) + the mean of
 /// softmax(log r - u) and 1 / N, its expectation at the correct u). With heavy-tailed errors, a few rows dominate the
-/// exact value: steps are then too short for all other rows, and training stops before coverage is even.
+/// exact value: steps are then too short for all other rows, and training stops before coverage is even. The memory of
+/// both holds the terms of the sums.
 WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, double p, const ScaleSums& sums,
                                               double* gradient, double* hessian) {
   const double width_unit = p == 0 ? 1 / sums.weight : 1 / sums.width;
@@ -86,24 +120,21 @@ WIDTHWISE_VECTORISED void differentiate_scale(const ScaleEntries& entries, doubl
   double width[kBlock];
   double ratio[kBlock];
   double block[kBlock];
-  const auto deliver = [&](double* out, std::size_t first, std::size_t n) {
-    streamed ? stream_out(block, n, out + first) : static_cast<void>(std::copy_n(block, n, out + first));
-  };
   for (std::size_t first = 0; first < entries.n; first += kBlock) {
     const std::size_t n = std::min(kBlock, entries.n - first);
-    scale_block(entries, p, first, n, width, ratio);
+    kept_block(entries, p, {gradient, hessian}, first, n, width, ratio);
     if (p == 0) {
       for (std::size_t i = 0; i < n; ++i) width[i] = entries.weights == nullptr ? 1.0 : entries.weights[first + i];
     }
     for (std::size_t i = 0; i < n; ++i) block[i] = slope * (width[i] * width_unit - ratio[i] * ratio_unit);
-    deliver(gradient, first, n);
+    deliver(block, n, streamed, gradient + first);
     if (hessian == nullptr) continue;
     for (std::size_t i = 0; i < n; ++i) {
       const double weight = entries.weights == nullptr ? 1.0 : entries.weights[first + i];
       const double curvature = p * width[i] * width_unit + 0.5 * (ratio[i] * ratio_unit + weight / sums.weight);
       block[i] = slope * slope * (curvature > minimum ? curvature : minimum);
     }
-    deliver(hessian, first, n);
+    deliver(block, n, streamed, hessian + first);
   }
   if (streamed) end_streaming();
 }
@@ -138,8 +169,12 @@ class ScaleObjective final : public Objective {
   void set_weights(const ResidualRows& rows, std::span<const double> level_weights, ScaleEntries& entries,
                    Workspace& workspace) const;
 
+  /// The caller's, or that of the workspace if the transform still has to convert them.
+  [[nodiscard]] KeptTerms memory_of_derivatives(const ScaleEntries& entries, MutableMatrixView gradient,
+                                                MutableMatrixView hessian, Workspace& workspace) const;
+
   void differentiate(const ScaleEntries& entries, const ScaleSums& sums, MatrixView parameters,
-                     MutableMatrixView gradient, MutableMatrixView hessian, Workspace& workspace) const;
+                     const KeptTerms& derivatives, MutableMatrixView gradient, MutableMatrixView hessian) const;
 
   [[nodiscard]] double width_power() const { return 1 - options_.evenness; }
 
@@ -231,7 +266,8 @@ double ScaleObjective::evaluate(const ResidualRows& rows, MatrixView parameters,
   set_weights(rows, row_level_weights, entries, workspace);
 
   const double p = width_power();
-  sum_scale(entries, p, sums);
+  const KeptTerms derivatives = memory_of_derivatives(entries, gradient, hessian, workspace);
+  sum_scale(entries, p, derivatives, sums);
   reducer.sum({&sums.entries, 5});
   const double width = p == 0 ? sums.width / sums.weight : std::log(sums.width / sums.weight) / p;
   require_finite(std::abs(width) + std::log1p(sums.ratio / sums.level_weight), rows, parameters);
@@ -240,26 +276,29 @@ double ScaleObjective::evaluate(const ResidualRows& rows, MatrixView parameters,
     if (!hessian.empty()) fill(hessian, 1 / sums.entries);
     return -std::numeric_limits<double>::infinity();
   }
-  if (!gradient.empty()) differentiate(entries, sums, parameters, gradient, hessian, workspace);
+  if (!gradient.empty()) differentiate(entries, sums, parameters, derivatives, gradient, hessian);
   return width + std::log(sums.ratio / sums.level_weight);
 }
 
+KeptTerms ScaleObjective::memory_of_derivatives(const ScaleEntries& entries, MutableMatrixView gradient,
+                                                MutableMatrixView hessian, Workspace& workspace) const {
+  if (gradient.empty()) return {nullptr, nullptr};
+  if (form_.constant_slope()) return {gradient.data(), hessian.data()};
+  return {workspace.numbers(kGradientScale, entries.n).data(), workspace.numbers(kHessianScale, entries.n).data()};
+}
+
 void ScaleObjective::differentiate(const ScaleEntries& entries, const ScaleSums& sums, MatrixView parameters,
-                                   MutableMatrixView gradient, MutableMatrixView hessian, Workspace& workspace) const {
-  const double p = width_power();
-  if (form_.constant_slope()) {
-    differentiate_scale(entries, p, sums, gradient.data(), hessian.data());
-    return;
-  }
-  const MatrixView entry_parameters(parameters.data(), entries.n, 1);
-  const auto d_v = workspace.numbers(kGradientScale, entries.n);
-  const auto h_v = workspace.numbers(kHessianScale, entries.n);
-  differentiate_scale(entries, p, sums, d_v.data(), h_v.data());
-  form_.pull_back(entry_parameters, d_v, {}, {gradient.data(), entries.n, 1});
+                                   const KeptTerms& derivatives, MutableMatrixView gradient,
+                                   MutableMatrixView hessian) const {
+  differentiate_scale(entries, width_power(), sums, derivatives.width, derivatives.ratio);
+  if (form_.constant_slope()) return;
+  const std::size_t n = entries.n;
+  const MatrixView entry_parameters(parameters.data(), n, 1);
+  form_.pull_back(entry_parameters, {derivatives.width, n}, {}, {gradient.data(), n, 1});
   if (hessian.empty()) return;
-  form_.pull_back_curvature(entry_parameters, h_v, {}, {hessian.data(), entries.n, 1});
+  form_.pull_back_curvature(entry_parameters, {derivatives.ratio, n}, {}, {hessian.data(), n, 1});
   // If the scale does not depend on the parameter (erc at g = 0), the curvature is 0.
-  for (double& h : std::span(hessian.data(), entries.n)) h = std::max(h, kMinCurvature / sums.entries);
+  for (double& h : std::span(hessian.data(), n)) h = std::max(h, kMinCurvature / sums.entries);
 }
 
 }  // namespace
