@@ -12,6 +12,7 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
+#include <widthwise/train/memory.hpp>
 #include <widthwise/train/registry.hpp>
 #include <widthwise/version.hpp>
 
@@ -200,6 +201,9 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
 
 FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
                             const Communicator* communicator = nullptr, const LocalizerTrainer* shift = nullptr) {
+  if (const std::string text = fit_memory_warning(table.y.size(), table.x.columns(), free_memory()); !text.empty()) {
+    warn(text);
+  }
   ProgressBar bar("rounds");
   return fit(table, trainers.base.get(), trainers.localizer.get(), options, bar.callback(), communicator, shift);
 }

@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "support/fake_root.hpp"
 #include "train/engines/threads/limits.hpp"
 
 namespace widthwise {
@@ -19,54 +18,31 @@ namespace {
 using internal::cgroup_processors;
 using internal::openmp_threads;
 
-namespace fs = std::filesystem;
-
-/// A folder with the files of /proc and /sys that tell a process its quota.
-class FakeRoot {
- public:
-  FakeRoot() {
-    std::string name = (fs::temp_directory_path() / "widthwise-cgroup-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~FakeRoot() { fs::remove_all(path_); }
-  FakeRoot(const FakeRoot&) = delete;
-  FakeRoot& operator=(const FakeRoot&) = delete;
-
-  FakeRoot& write(const std::string& file, const std::string& text) {
-    fs::create_directories((path_ / file).parent_path());
-    std::ofstream(path_ / file) << text;
-    return *this;
-  }
-  [[nodiscard]] std::optional<std::size_t> processors() const { return cgroup_processors(path_); }
-
- private:
-  fs::path path_;
-};
+std::optional<std::size_t> processors(const FakeRoot& root) { return cgroup_processors(root.path()); }
 
 constexpr const char* kUnified = "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
 
 TEST(CgroupQuota, IsReadFromTheUnifiedHierarchyAndRoundedUp) {
   FakeRoot root;
   root.write("proc/self/mountinfo", kUnified).write("proc/self/cgroup", "0::/\n");
-  EXPECT_EQ(root.processors(), std::nullopt) << "no cpu.max";
-  EXPECT_EQ(root.write("sys/fs/cgroup/cpu.max", "max 100000\n").processors(), std::nullopt);
-  EXPECT_EQ(root.write("sys/fs/cgroup/cpu.max", "200000 100000\n").processors(), 2U);
-  EXPECT_EQ(root.write("sys/fs/cgroup/cpu.max", "150000 100000\n").processors(), 2U);
-  EXPECT_EQ(root.write("sys/fs/cgroup/cpu.max", "20000 100000\n").processors(), 1U);
+  EXPECT_EQ(processors(root), std::nullopt) << "no cpu.max";
+  EXPECT_EQ(processors(root.write("sys/fs/cgroup/cpu.max", "max 100000\n")), std::nullopt);
+  EXPECT_EQ(processors(root.write("sys/fs/cgroup/cpu.max", "200000 100000\n")), 2U);
+  EXPECT_EQ(processors(root.write("sys/fs/cgroup/cpu.max", "150000 100000\n")), 2U);
+  EXPECT_EQ(processors(root.write("sys/fs/cgroup/cpu.max", "20000 100000\n")), 1U);
 }
 
 TEST(CgroupQuota, IsTheLeastOfEveryLevel) {
   FakeRoot root;
   root.write("proc/self/mountinfo", kUnified).write("proc/self/cgroup", "0::/kubepods/pod7/main\n");
   root.write("sys/fs/cgroup/kubepods/pod7/main/cpu.max", "800000 100000\n");
-  EXPECT_EQ(root.processors(), 8U);
+  EXPECT_EQ(processors(root), 8U);
   root.write("sys/fs/cgroup/kubepods/cpu.max", "600000 100000\n");
-  EXPECT_EQ(root.processors(), 6U);
+  EXPECT_EQ(processors(root), 6U);
   root.write("sys/fs/cgroup/kubepods/pod7/cpu.max", "250000 50000\n");
-  EXPECT_EQ(root.processors(), 5U);
+  EXPECT_EQ(processors(root), 5U);
   root.write("sys/fs/cgroup/kubepods/pod8/cpu.max", "100000 100000\n");
-  EXPECT_EQ(root.processors(), 5U) << "another pod's";
+  EXPECT_EQ(processors(root), 5U) << "another pod's";
 }
 
 TEST(CgroupQuota, IsReadFromVersionOneByItsControllers) {
@@ -78,10 +54,10 @@ TEST(CgroupQuota, IsReadFromVersionOneByItsControllers) {
   root.write("proc/self/cgroup", "4:cpuset:/other\n3:cpu,cpuacct:/slurm/job_5\n0::/slurm/job_5\n");
   root.write("sys/fs/cgroup/cpu,cpuacct/slurm/job_5/cpu.cfs_quota_us", "-1\n");
   root.write("sys/fs/cgroup/cpu,cpuacct/slurm/job_5/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(root.processors(), std::nullopt);
+  EXPECT_EQ(processors(root), std::nullopt);
   root.write("sys/fs/cgroup/cpu,cpuacct/slurm/cpu.cfs_quota_us", "310000\n");
   root.write("sys/fs/cgroup/cpu,cpuacct/slurm/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(root.processors(), 4U);
+  EXPECT_EQ(processors(root), 4U);
 }
 
 TEST(CgroupQuota, OfAContainerIsAtItsMountPoint) {
@@ -93,20 +69,20 @@ TEST(CgroupQuota, OfAContainerIsAtItsMountPoint) {
   root.write("proc/self/cgroup", "2:cpu:/docker/0a1b\n0::/../../elsewhere\n");
   root.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "300000\n");
   root.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(root.processors(), 3U);
+  EXPECT_EQ(processors(root), 3U);
   root.write("mnt/with blank/cpu.max", "200000 100000\n");
-  EXPECT_EQ(root.processors(), 2U);
+  EXPECT_EQ(processors(root), 2U);
 }
 
 TEST(CgroupQuota, IsNothingWhereFilesAreMissingOrNoise) {
   FakeRoot root;
-  EXPECT_EQ(root.processors(), std::nullopt);
+  EXPECT_EQ(processors(root), std::nullopt);
   root.write("proc/self/mountinfo", "no dash\n - \n33 31 - cgroup2\n").write("proc/self/cgroup", "::\nx\n0:\n");
-  EXPECT_EQ(root.processors(), std::nullopt);
+  EXPECT_EQ(processors(root), std::nullopt);
   root.write("proc/self/mountinfo", kUnified).write("sys/fs/cgroup/cpu.max", "lots of it\n");
-  EXPECT_EQ(root.processors(), std::nullopt);
+  EXPECT_EQ(processors(root), std::nullopt);
   root.write("sys/fs/cgroup/cpu.max", "-5 0\n");
-  EXPECT_EQ(root.processors(), std::nullopt);
+  EXPECT_EQ(processors(root), std::nullopt);
 }
 
 TEST(OpenmpThreads, AreTheFirstNumber) {

@@ -104,7 +104,7 @@ internal::Goals internal::resolve_goals(const FitOptions& options, bool quantile
               .other = std::nullopt};
   const ResolvedGoal& chosen = goals.chosen;
   if (chosen.objective == nullptr) return goals;
-  // The transform mixture needs a root-finder per row, which is too slow to train twice.
+  // The transform mixture has an inverse per row and level to find, which is too slow to train twice.
   const Transform& transform = chosen.rule.transform();
   const bool may_have_two_sides =
       transform.has_spline_inverse() || ((chosen.goal.is_narrow() || quantiles) && transform.affine_form() != nullptr);

@@ -6,9 +6,8 @@
 
 namespace widthwise::internal {
 
-/// The CPU quota of the cgroups of this process in processors, rounded up: the minimum over all levels of the mounted
-/// hierarchy, version 1 or 2. Empty if there is no quota. Files are read below `root`, which is "/" except in tests:
-/// root/proc/self/cgroup, root/proc/self/mountinfo and the hierarchies they name.
+/// The CPU quota of the cgroups of this process in processors, rounded up; empty if there is no quota. Files are read
+/// below `root`, which is "/" except in tests.
 [[nodiscard]] std::optional<std::size_t> cgroup_processors(const std::filesystem::path& root);
 
 /// The first number of OMP_NUM_THREADS, "4" or "4,2". Empty if it is null or not a number above 0.
