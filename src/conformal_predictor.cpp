@@ -142,23 +142,57 @@ void check_bounds(const PredictionRows& rows, std::size_t k, const MutableMatrix
 /// Number of rows whose intervals at k levels are computed at a time.
 std::size_t block_rows(std::size_t k) { return std::max<std::size_t>(1, kBlock / k); }
 
+/// Each number k times.
+void repeat(const double* numbers, std::size_t n, std::size_t k, double* out) {
+  for (std::size_t i = 0; i < n; ++i) std::fill_n(out + i * k, k, numbers[i]);
+}
+
+/// Where the bounds of a block of rows are computed: in the output itself if its rows follow each other, else in memory
+/// that is copied to it. Large outputs are copied too, bypassing the cache.
+class BoundsOut {
+ public:
+  BoundsOut(MutableMatrixView out, std::size_t block) : out_(out) {
+    const std::size_t numbers = out.rows() * out.columns();
+    streamed_ = out.contiguous() && numbers * sizeof(double) >= internal::kStreamedBytes;
+    if (streamed_ || !out.contiguous()) memory_.resize(block * out.columns());
+  }
+
+  [[nodiscard]] double* begin(std::size_t first) {
+    return memory_.empty() ? out_.data() + first * out_.columns() : memory_.data();
+  }
+
+  void end(std::size_t first, std::size_t count) const {
+    if (memory_.empty()) return;
+    const MutableMatrixView to = out_.slice(first, count);
+    if (streamed_) {
+      internal::stream_out(memory_.data(), count * to.columns(), to.data());
+    } else {
+      copy_rows({memory_.data(), count, to.columns()}, to);
+    }
+  }
+
+  [[nodiscard]] bool streamed() const { return streamed_; }
+
+ private:
+  MutableMatrixView out_;
+  std::vector<double> memory_;
+  bool streamed_ = false;
+};
+
 /// Write the intervals of n > 0 rows at k > 0 levels. quantiles_of(first, count) returns the quantiles of some rows
 /// (count x k), valid until the next call.
 template <class QuantilesOf>
 void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std::size_t k, MutableMatrixView lower,
                      MutableMatrixView upper, const OutcomeRange& range, const QuantilesOf& quantiles_of) {
   const std::size_t n = rows.predictions.size();
-  const std::size_t block = block_rows(k);
+  const std::size_t block = std::min(n, block_rows(k));
   const bool two_sided = rule.sides() == Sides::kTwo;
   std::vector<double> below(block * k);
   std::vector<double> above(two_sided ? block * k : 0);
-  std::vector<double> repeated(k);
+  std::vector<double> repeated(k == 1 ? 0 : block * k);
   SideParameters parameters(rule, rows.parameters);
-
-  // Write one level block by block, bypassing the cache if the outputs are too large for it.
-  const bool by_block = k == 1 && lower.contiguous() && upper.contiguous();
-  const bool streamed = by_block && n * sizeof(double) >= internal::kStreamedBytes;
-  std::vector<double> block_bounds(streamed ? 2 * block : 0);
+  BoundsOut low(lower, block);
+  BoundsOut high(upper, block);
 
   for (std::size_t first = 0; first < n; first += block) {
     const std::size_t count = std::min(block, n - first);
@@ -166,25 +200,17 @@ void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std:
     parameters.move_to(first, count);
     rule.transform().inverses(quantiles, parameters.side(false), {below.data(), count, k});
     if (two_sided) rule.transform().inverses(quantiles, parameters.side(true), {above.data(), count, k});
-    const double* upper_scores = two_sided ? above.data() : below.data();
     const double* f = rows.predictions.data() + first;
-    if (streamed) {
-      write_bounds(rule.score(), f, below.data(), upper_scores, count, range, block_bounds.data(),
-                   block_bounds.data() + block);
-      internal::stream_out(block_bounds.data(), count, lower.data() + first);
-      internal::stream_out(block_bounds.data() + block, count, upper.data() + first);
-    } else if (by_block) {
-      write_bounds(rule.score(), f, below.data(), upper_scores, count, range, lower.data() + first,
-                   upper.data() + first);
-    } else {
-      for (std::size_t i = 0; i < count; ++i) {
-        std::fill(repeated.begin(), repeated.end(), f[i]);
-        write_bounds(rule.score(), repeated.data(), below.data() + i * k, upper_scores + i * k, k, range,
-                     lower.row(first + i).data(), upper.row(first + i).data());
-      }
+    if (k > 1) {
+      repeat(f, count, k, repeated.data());
+      f = repeated.data();
     }
+    write_bounds(rule.score(), f, below.data(), two_sided ? above.data() : below.data(), count * k, range,
+                 low.begin(first), high.begin(first));
+    low.end(first, count);
+    high.end(first, count);
   }
-  if (streamed) internal::end_streaming();
+  if (low.streamed() || high.streamed()) internal::end_streaming();
 }
 
 }  // namespace

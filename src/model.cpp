@@ -250,15 +250,29 @@ ModelParts checked(ModelParts parts) {
 }
 
 /// f(x) in units; NaN, which gives an infinite interval, if it is not finite.
-double in_units(double prediction, double unit) {
+[[gnu::always_inline]] inline double in_units(double prediction, double unit) {
   const double scaled = prediction / unit;
-  return std::isfinite(scaled) ? scaled : kNaN;
+  return std::abs(scaled) <= std::numeric_limits<double>::max() ? scaled : kNaN;
+}
+
+WIDTHWISE_VECTORISED void to_units(const double* predictions, std::size_t n, double unit, double* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = in_units(predictions[i], unit);
 }
 
 /// Convert bounds in units to bounds clipped to the range. Bounds beyond the largest double become infinite.
-Interval in_range(double lower, double upper, double unit, const OutcomeRange& range) {
+[[gnu::always_inline]] inline Interval in_range(double lower, double upper, double unit, const OutcomeRange& range) {
   return {std::min(std::max(lower * unit, range.low), range.high),
           std::max(std::min(upper * unit, range.high), range.low)};
+}
+
+WIDTHWISE_VECTORISED void from_units(double* lower, double* upper, std::size_t n, double unit,
+                                     const OutcomeRange& range) {
+  const OutcomeRange copy = range;  // which the bounds cannot overwrite
+  for (std::size_t i = 0; i < n; ++i) {
+    const Interval interval = in_range(lower[i], upper[i], unit, copy);
+    lower[i] = interval.lower;
+    upper[i] = interval.upper;
+  }
 }
 
 }  // namespace
@@ -470,7 +484,7 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
       internal::split_pairs(f, centres, halves);
       f = {centres.data(), count};
     }
-    for (std::size_t i = 0; i < count; ++i) scaled[i] = in_units(f[i], parts_.unit);
+    to_units(f.data(), count, parts_.unit, scaled.data());
     if (columns != 0) {
       for (std::size_t i = 0; i < count; ++i) {
         std::ranges::copy(x.row(i), wide.data() + i * wide_columns);
@@ -514,26 +528,27 @@ void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const d
   }
 }
 
-void Model::from_units(MutableMatrixView lower, MutableMatrixView upper) const {
-  for (std::size_t i = 0; i < lower.rows(); ++i) {
-    for (std::size_t j = 0; j < lower.columns(); ++j) {
-      const Interval interval = in_range(lower(i, j), upper(i, j), parts_.unit, parts_.outcome_range);
-      lower(i, j) = interval.lower;
-      upper(i, j) = interval.upper;
-    }
-  }
-}
-
 template <class Fill>
 void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions, MutableMatrixView lower,
                             MutableMatrixView upper, const Fill& fill) const {
+  const std::size_t k = lower.columns();
+  const bool direct = lower.contiguous() && upper.contiguous();
+  std::vector<double> memory;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
     std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
-    const MutableMatrixView low = lower.slice(block.first, count);
-    const MutableMatrixView high = upper.slice(block.first, count);
+    MutableMatrixView low = lower.slice(block.first, count);
+    MutableMatrixView high = upper.slice(block.first, count);
+    if (!direct) {
+      memory.resize(std::max(memory.size(), 2 * count * k));
+      low = {memory.data(), count, k};
+      high = {memory.data() + count * k, count, k};
+    }
     fill(block, low, high);
-    from_units(low, high);
+    from_units(low.data(), high.data(), count * k, parts_.unit, parts_.outcome_range);
+    if (direct) return;
+    copy_rows(low, lower.slice(block.first, count));
+    copy_rows(high, upper.slice(block.first, count));
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -51,5 +52,14 @@ class BasicMatrixView {
 
 using MatrixView = BasicMatrixView<const double>;
 using MutableMatrixView = BasicMatrixView<double>;
+
+/// Copy a matrix row by row to another of the same shape.
+inline void copy_rows(MatrixView from, MutableMatrixView to) {
+  if (from.columns() == 1) {  // one loop, instead of one for each row
+    for (std::size_t i = 0; i < from.rows(); ++i) to.data()[i * to.stride()] = from.data()[i * from.stride()];
+    return;
+  }
+  for (std::size_t i = 0; i < from.rows(); ++i) std::copy_n(from.row(i).data(), from.columns(), to.row(i).data());
+}
 
 }  // namespace widthwise

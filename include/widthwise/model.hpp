@@ -133,6 +133,8 @@ class Model {
 
   /// The columns of predictions that rows need: none with a base model, else one, two of quantiles, or one per fold.
   [[nodiscard]] std::vector<std::string> prediction_columns() const;
+  /// Number of prediction_columns.
+  [[nodiscard]] std::size_t prediction_count() const;
 
   /// The categories of a feature; none if it is a number.
   [[nodiscard]] const Labels& categories_of(std::size_t feature) const;
@@ -255,13 +257,10 @@ class Model {
                                                    std::vector<double>& learnt) const;
   /// Throw kInvalidArgument if the model is cross-calibrated, which has no `what`.
   void refuse_folds(std::string_view what) const;
-  /// Number of prediction_columns.
-  [[nodiscard]] std::size_t prediction_count() const;
   void check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
                     const MutableMatrixView& lower, const MutableMatrixView& upper) const;
   void grouped_intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
                          const MutableMatrixView& lower, const MutableMatrixView& upper) const;
-  void from_units(MutableMatrixView lower, MutableMatrixView upper) const;
   template <class Use>
   void for_each_block(const ModelRows& rows, const Use& use) const;
 

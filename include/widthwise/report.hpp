@@ -16,8 +16,8 @@
 #include <widthwise/seen_rows.hpp>
 #include <widthwise/train/fit.hpp>
 
-/// Reports as the command line and Python print them: `to_text` returns lines of at most 100 characters, `to_json` one
-/// JSON object.
+// Reports as the command line and Python print them: `to_text` returns lines of at most 100 characters, `to_json` one
+// JSON object.
 namespace widthwise {
 
 /// How `to_json` writes infinities and NaN, which JSON has no numbers for.

@@ -24,6 +24,9 @@ namespace {
 using OptionalDoubles = std::optional<Doubles>;
 using OptionalIntegers = std::optional<Integers>;
 
+/// The columns of a matrix as the features, by position.
+Table table_of(const Model& model, const AnyMatrix& matrix) { return from_matrix(matrix, model.parts().features); }
+
 std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const OptionalDoubles& predictions,
                                   const OptionalIntegers& groups, const std::vector<double>& level_values,
                                   const OptionalDoubles& weights) {
@@ -39,6 +42,44 @@ std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const 
         model.intervals(rows, levels, {f.get() + first, count}, {lower, count, k, 2 * k}, {lower + k, count, k, 2 * k});
       });
   return {give<Vector>(std::move(f), {n}), give<Cube>(std::move(bounds), {n, 2, k})};
+}
+
+bool has_categories(const Model& model) {
+  return std::ranges::any_of(model.parts().categories, [](const Labels& one) { return one.size() > 0; });
+}
+
+std::vector<double> level_values(const Model& model) {
+  std::vector<double> values;
+  for (const Level& level : model.parts().levels) values.push_back(level.value());
+  return values;
+}
+
+/// The usual call in one step, because for a single row the general one takes longer to read its arguments than to
+/// predict: an array of doubles by position, one prediction per row or none, no groups and no weights. Nothing for
+/// every other call, and for calls that must warn.
+std::optional<std::pair<Vector, Cube>> plain_intervals(const Model& model, nb::handle matrix, nb::handle predictions,
+                                                       std::optional<double> level) {
+  const ModelParts& parts = model.parts();
+  AnyMatrix x;
+  if (parts.calibration.grouped() || !parts.group.empty() || model.weighted() || has_categories(model) ||
+      !nb::try_cast(matrix, x, false) || x.dtype() != nb::dtype<double>() || x.shape(1) != parts.features.size()) {
+    return std::nullopt;
+  }
+  OptionalDoubles f;
+  if (model.needs_predictions()) {
+    Doubles given;
+    if (model.prediction_count() != 1 || !predictions.type().is(matrix.type()) ||
+        !nb::try_cast(predictions, given, false) || given.size() != x.shape(0)) {
+      return std::nullopt;
+    }
+    f = given;
+  } else if (!predictions.is_none()) {
+    return std::nullopt;
+  }
+  const std::vector<double> levels = level ? std::vector{*level} : level_values(model);
+  const auto warns = [&](double value) { return !infinite_warning(model, value).empty(); };
+  if (!model.uncalibrated().empty() || std::any_of(levels.begin(), levels.end(), warns)) return std::nullopt;
+  return intervals(model, borrow_matrix(x, parts.features), f, std::nullopt, levels, std::nullopt);
 }
 
 /// A vector with one number per row.
@@ -402,7 +443,9 @@ std::vector<std::vector<std::string>> categories_of(const Model& model) {
 /// Properties for the contents of a model.
 void bind_parts(nb::class_<Model>& model) {
   model.def_prop_ro("features", [](const Model& self) { return self.parts().features; })
+      .def_prop_ro("feature_count", [](const Model& self) { return self.parts().features.size(); })
       .def_prop_ro("categories", &categories_of)
+      .def_prop_ro("has_categories", &has_categories)
       .def_prop_ro("target", [](const Model& self) { return self.parts().target; })
       .def_prop_ro("prediction", [](const Model& self) { return self.parts().prediction; })
       .def_prop_ro("group", [](const Model& self) { return self.parts().group; })
@@ -424,12 +467,7 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro(
           "range",
           [](const Model& self) { return std::pair(self.parts().outcome_range.low, self.parts().outcome_range.high); })
-      .def_prop_ro("levels",
-                   [](const Model& self) {
-                     std::vector<double> values;
-                     for (const Level& level : self.parts().levels) values.push_back(level.value());
-                     return values;
-                   })
+      .def_prop_ro("levels", &level_values)
       .def_prop_ro("fit_rows", [](const Model& self) { return self.parts().fit_rows; })
       .def_prop_ro("notes", [](const Model& self) { return self.parts().notes; })
       .def_prop_ro("calibration", [](const Model& self) { return SharedCalibration(self.parts().calibration); })
@@ -438,12 +476,16 @@ void bind_parts(nb::class_<Model>& model) {
                      return self.cross_calibrated() ? self.calibration_rows() : self.parts().calibration.rows_kept();
                    })
       .def_prop_ro("cross_calibrated", &Model::cross_calibrated)
+      .def_prop_ro("prediction_count", &Model::prediction_count)
       .def_prop_ro("prediction_columns", &Model::prediction_columns);
 }
 
 /// What a model computes of rows.
 void bind_rows(nb::class_<Model>& model) {
-  model.def("predictions", &predictions, nb::arg("table"), nb::arg("predictions").none() = nb::none())
+  model.def("table_of", &table_of, nb::arg("matrix"))
+      .def("predictions", &predictions, nb::arg("table"), nb::arg("predictions").none() = nb::none())
+      .def("plain_intervals", &plain_intervals, nb::arg("matrix"), nb::arg("predictions").none(),
+           nb::arg("level").none())
       .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
            nb::arg("levels"), nb::arg("weights").none() = nb::none())
       .def("quantiles", &quantiles, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <mutex>
 
 #include "objective.hpp"
 #include "transform/spline.hpp"
@@ -11,6 +12,8 @@ ScoreOptions score_options_of(const OptionValues& values) {
   FitOptions::table().set(options, values);
   return {options.score, {.gamma = options.gamma, .epsilon = options.epsilon}};
 }
+
+using FloatsOut = nb::ndarray<nb::numpy, float, nb::ndim<2>>;
 
 /// Sums over workers with a Python function that takes an array and returns the sum of the arrays of all workers.
 class PythonReducer final : public Reducer {
@@ -39,8 +42,7 @@ class PythonReducer final : public Reducer {
 /// Loss, gradient and diagonal Hessian (n x P each, or empty if not requested).
 std::tuple<double, Matrix, Matrix> evaluate(const WidthObjective& self, const Doubles& residuals,
                                             const DoubleMatrix& parameters, const std::optional<Doubles>& weights,
-                                            bool with_gradient, bool with_hessian, const nb::object& sum,
-                                            std::size_t rank, std::size_t workers) {
+                                            bool with_gradient, bool with_hessian) {
   const std::size_t n = parameters.shape(0);
   const std::size_t p = parameters.shape(1);
   const std::size_t gradient_rows = with_gradient ? n : 0;
@@ -50,22 +52,40 @@ std::tuple<double, Matrix, Matrix> evaluate(const WidthObjective& self, const Do
   double loss = 0;
   {
     const nb::gil_scoped_release release;
-    Workspace workspace;
-    const ResidualRows rows{span_of(residuals), span_of(weights)};
-    const MutableMatrixView gradient_view =
-        with_gradient ? MutableMatrixView(gradient.get(), n, p) : MutableMatrixView();
-    const MutableMatrixView hessian_view = with_hessian ? MutableMatrixView(hessian.get(), n, p) : MutableMatrixView();
-    if (workers > 1) {
-      const PythonReducer reducer(sum, rank, workers);
-      loss =
-          self.resolved.objective->evaluate(rows, view_of(parameters), gradient_view, hessian_view, workspace, reducer);
-    } else {
-      loss = self.resolved.objective->evaluate(rows, view_of(parameters), gradient_view, hessian_view, workspace,
-                                               SingleWorker());
-    }
+    loss =
+        self.resolved.objective->evaluate({span_of(residuals), span_of(weights)}, view_of(parameters),
+                                          with_gradient ? MutableMatrixView(gradient.get(), n, p) : MutableMatrixView(),
+                                          with_hessian ? MutableMatrixView(hessian.get(), n, p) : MutableMatrixView());
   }
   return {loss, give<Matrix>(std::move(gradient), {gradient_rows, p}),
           give<Matrix>(std::move(hessian), {hessian_rows, p})};
+}
+
+/// One round of XGBoost: loss, unit, gradient and Hessian (n x P, empty if not requested).
+std::tuple<double, double, FloatsOut, FloatsOut> boost(const WidthObjective& self, const Floats& labels,
+                                                       const Floats& weights, const Floats& outputs,
+                                                       std::optional<double> unit, bool derivatives,
+                                                       const nb::object& sum, std::size_t rank, std::size_t workers) {
+  const PythonReducer others(sum, rank, workers);
+  const SingleWorker alone;
+  const Reducer& reducer = workers > 1 ? static_cast<const Reducer&>(others) : alone;
+  const std::size_t count = derivatives ? outputs.size() : 0;
+  auto gradient = std::make_unique_for_overwrite<float[]>(count);
+  auto hessian = std::make_unique_for_overwrite<float[]>(count);
+  Boosting::Result result;
+  {
+    const nb::gil_scoped_release release;
+    const Boosting::Round round{span_of(labels), span_of(weights), span_of(outputs), unit};
+    // Threads that share the objective do not wait for its memory: others may hold the lock until this one has summed.
+    Boosting temporary;
+    const std::unique_lock lock(*self.boosting_mutex, std::try_to_lock);
+    result = (lock ? *self.boosting : temporary)
+                 .evaluate(*self.resolved.objective, round, reducer, {gradient.get(), count}, {hessian.get(), count});
+  }
+  const std::size_t n = derivatives ? labels.size() : 0;
+  const std::size_t p = self.resolved.objective->parameter_count();
+  return {result.loss, result.unit, give<FloatsOut>(std::move(gradient), {n, p}),
+          give<FloatsOut>(std::move(hessian), {n, p})};
 }
 
 Vector scores(const WidthObjective& self, const Doubles& residuals, const DoubleMatrix& parameters) {
@@ -143,8 +163,9 @@ void bind_objective(nb::module_& module) {
       .def("scores", &scores, nb::arg("residuals"), nb::arg("parameters"))
       .def("half_widths", &half_widths, nb::arg("scores"), nb::arg("parameters"))
       .def("evaluate", &evaluate, nb::arg("residuals"), nb::arg("parameters"), nb::arg("weights").none(),
-           nb::arg("with_gradient"), nb::arg("with_hessian"), nb::arg("sum").none(), nb::arg("rank"),
-           nb::arg("workers"));
+           nb::arg("with_gradient"), nb::arg("with_hessian"))
+      .def("boost", &boost, nb::arg("labels"), nb::arg("weights"), nb::arg("outputs"), nb::arg("unit").none(),
+           nb::arg("derivatives"), nb::arg("sum"), nb::arg("rank"), nb::arg("workers"));
   module.def("spline_basis", &internal::spline_basis, nb::arg("b"));
   module.def("shortest_intervals", &shortest_intervals);
   module.def("unit_near", &unit_near, nb::arg("typical_residual"));

@@ -7,13 +7,13 @@
 #include "arrow.hpp"
 #include "bindings.hpp"
 #include "message.hpp"
+#include "rows.hpp"
 #include "table.hpp"
 
 namespace widthwise::python {
 namespace {
 
 using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
-using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 
 NumberKind kind_of(nb::dlpack::dtype type) {
   const auto code = static_cast<nb::dlpack::dtype_code>(type.code);
@@ -51,16 +51,6 @@ Column column_of(const void* data, std::int64_t stride, nb::dlpack::dtype type) 
   return {.kind = kind_of(type),
           .data = static_cast<const std::byte*>(data),
           .stride = static_cast<std::ptrdiff_t>(stride * (type.bits / 8))};
-}
-
-Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names) {
-  Table::Chunk chunk{matrix.shape(0), {}};
-  for (std::size_t j = 0; j < matrix.shape(1); ++j) {
-    const auto* first = static_cast<const std::byte*>(matrix.data()) +
-                        static_cast<std::ptrdiff_t>(j) * matrix.stride(1) * (matrix.dtype().bits / 8);
-    chunk.columns.push_back(column_of(first, matrix.stride(0), matrix.dtype()));
-  }
-  return {std::move(names), {std::move(chunk)}, {owner_of(nb::cast(matrix))}};
 }
 
 /// The labels of texts; a missing value is None.
@@ -155,6 +145,22 @@ std::uint64_t fingerprint(const Table& table) {
 }
 
 }  // namespace
+
+Table borrow_matrix(const AnyMatrix& matrix, std::vector<std::string> names) {
+  Table::Chunk chunk{matrix.shape(0), {}};
+  for (std::size_t j = 0; j < matrix.shape(1); ++j) {
+    const auto* first = static_cast<const std::byte*>(matrix.data()) +
+                        static_cast<std::ptrdiff_t>(j) * matrix.stride(1) * (matrix.dtype().bits / 8);
+    chunk.columns.push_back(column_of(first, matrix.stride(0), matrix.dtype()));
+  }
+  return {std::move(names), {std::move(chunk)}, {}};
+}
+
+Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names) {
+  Table table = borrow_matrix(matrix, std::move(names));
+  table.keep(owner_of(nb::cast(matrix)));
+  return table;
+}
 
 void bind_table(nb::module_& module) {
   module.attr("MAX_CATEGORIES") = kMaxCategories;

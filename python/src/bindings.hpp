@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,6 +46,7 @@ using DoubleCube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::devi
 using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Keys = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Booleans = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using AnyMatrix = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using Numbers = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
 using Vector = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using Matrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
@@ -120,9 +123,23 @@ template <class Array, class Number>
   return Array(data, shape, owner);
 }
 
+/// Ask the kernel for huge pages, as NumPy does for its arrays: writing large arrays for the first time takes half as
+/// long.
+inline void ask_for_huge_pages(void* memory, std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::size_t kLarge = std::size_t{1} << 22U;
+  constexpr std::size_t kPage = 4096;
+  if (bytes < kLarge) return;
+  const std::size_t before = kPage - reinterpret_cast<std::uintptr_t>(memory) % kPage;
+  (void)madvise(static_cast<std::byte*>(memory) + before, bytes - before, MADV_HUGEPAGE);  // only a hint
+#endif
+}
+
 /// n uninitialised numbers.
 [[nodiscard]] inline std::unique_ptr<double[]> room_for(std::size_t n) {
-  return std::make_unique_for_overwrite<double[]>(n);
+  auto memory = std::make_unique_for_overwrite<double[]>(n);
+  ask_for_huge_pages(memory.get(), n * sizeof(double));
+  return memory;
 }
 
 /// A copy of numbers as an array of this shape.

@@ -18,6 +18,8 @@ PyObject* exception_of(ErrorCode code) {
       return PyExc_OSError;
     case ErrorCode::kMissingEngine:
       return PyExc_ImportError;
+    case ErrorCode::kTooLittleMemory:
+      return PyExc_MemoryError;
     case ErrorCode::kCancelled:
       return PyExc_KeyboardInterrupt;
     default:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
@@ -13,6 +14,12 @@
 #include "table.hpp"
 
 namespace widthwise::python {
+
+/// A table with the columns of a matrix, which must outlive it.
+[[nodiscard]] Table borrow_matrix(const AnyMatrix& matrix, std::vector<std::string> names);
+
+/// The same, which keeps the matrix alive.
+[[nodiscard]] Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names);
 
 /// A table with the predictions, groups, weights and clusters of its rows; each may be empty.
 struct Rows {

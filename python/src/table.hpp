@@ -66,6 +66,9 @@ class Table {
   /// `owners` keep the memory of the chunks alive.
   Table(std::vector<std::string> names, std::vector<Chunk> chunks, std::vector<std::shared_ptr<void>> owners);
 
+  /// Keep the memory of an owner alive.
+  void keep(std::shared_ptr<void> owner) { owners_.push_back(std::move(owner)); }
+
   /// Read all chunks of a stream of record batches.
   [[nodiscard]] static Table from_stream(ArrowArrayStream& stream);
 
@@ -95,8 +98,8 @@ class Table {
   template <class Use>
   void for_each_part(const Use& use) const {
     if (const auto matrix = as_matrix()) {
-      for (std::size_t first = 0; first < rows(); first += kPartRows) {
-        use(matrix->slice(first, std::min(kPartRows, rows() - first)), first);
+      for (std::size_t first = 0; first < rows(); first += kBorrowedRows) {
+        use(matrix->slice(first, std::min(kBorrowedRows, rows() - first)), first);
       }
       return;
     }
@@ -110,6 +113,8 @@ class Table {
 
  private:
   static constexpr std::size_t kPartRows = 8192;
+  // Parts that need no copy are larger: the quantiles of groups are computed once for each part.
+  static constexpr std::size_t kBorrowedRows = std::size_t{1} << 18;
 
   /// Call use(chunk, row in the chunk, optional label) for each row of a column.
   template <class Use>

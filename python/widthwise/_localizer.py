@@ -255,6 +255,8 @@ class Localizer(HasModel):
         trains_trees = (
             base in ("trees", "quantiles") or (localizes and self._localizer == "trees") or shift_to is not None
         )
+        if text := _core.fit_memory_warning(table.rows, len(table.names)):
+            warnings.warn(text, UserWarning, stacklevel=3)
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
             self._model, report, text = _core.fit(

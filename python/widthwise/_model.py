@@ -104,6 +104,9 @@ class HasModel:
 
 def features_of(model: _core.Model, X: Any, *, named: bool = False) -> _core.Table:
     """The features of a model, with categories numbered as in the model. `named`: X has names, whatever its type."""
+    # The usual matrix, in one call: for a single row, reading the table in general takes longer than the intervals.
+    if _tables.is_doubles(X, 2) and not named and not model.has_categories and X.shape[1] == model.feature_count:
+        return model.table_of(X)
     categories = model.categories
     text = {name for name, labels in zip(model.features, categories, strict=True) if labels}
     table, has_names = _tables.read(X, text)

@@ -25,6 +25,8 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
     """One or more levels as a list."""
     if confidence_level is None:
         return by_default
+    if type(confidence_level) is float:
+        return [confidence_level]
     levels = np.atleast_1d(_tables.floats(confidence_level, "confidence_level"))
     if levels.ndim != 1 or not len(levels):
         raise ValueError("confidence_level must be a number or a list of numbers between 0 and 1")

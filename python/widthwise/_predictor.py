@@ -139,6 +139,11 @@ class Predictor(HasModel):
         intervals : array of shape (n, 2, k)
             Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``.
         """
+        plain = _tables.is_doubles(X, 2) and groups is None and weights is None and not as_frame
+        if plain and (confidence_level is None or isinstance(confidence_level, float)):
+            usual = self._model.plain_intervals(X, y_pred, confidence_level)
+            if usual is not None:
+                return usual
         levels = self._checked_levels(confidence_level)
         table, predictions = self._inputs(X, y_pred)
         numbers = self._groups(X, groups, table.rows)

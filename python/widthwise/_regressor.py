@@ -89,6 +89,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Size of the calibration set: a share of the rows below 1, or a number of rows. 0 to calibrate later with
         `conformalize`.
     random_state : int, RandomState or None, default=None
+        Random seed. An integer is the seed of the fit, ``--seed`` of the command line; otherwise it is drawn.
     n_jobs : int, optional
         Number of processes for cross-fitting and of training threads for the localizer, as in `Localizer`. None and -1
         choose it by the size of the table.
@@ -355,7 +356,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("calibration='cross' has neither sample_weight nor shift_to; use calibration='split'")
         if self.estimator is not None and not self._is_prefit():
             fit_params = fit_params | _weights.arguments(self.estimator, samples)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = self._seed()
         features = _tables.read_features(X, self.categorical_features)
         features.warn(stacklevel=3)
         localizer = self._new_localizer(seed)
@@ -401,11 +402,16 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             base_options=option_texts(self.base_options, "base_options"),
             folds=self._folds(len(y) - round(share * len(y))),
             calibration=self.calibration,
-            calibration_size=share,
-            may_be_exact=True,
+            calibration_size=_core.CALIBRATION_SIZE if self._is_cross() else share,
             **options,
         )
         return localizer._model
+
+    def _seed(self) -> int:
+        """The seed of a fit: the same integer gives the same model as on the command line."""
+        if isinstance(self.random_state, Integral) and not isinstance(self.random_state, bool):
+            return whole(self.random_state, "random_state", maximum=2**32 - 1)  # as scikit-learn's splitters
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _new_localizer(self, seed: int) -> Localizer:
         """A localizer with the options of this estimator."""

@@ -16,6 +16,8 @@ from . import _core
 
 Floats = NDArray[np.float64]
 
+_DOUBLE = np.dtype(np.float64)
+
 # NumPy's kinds of numbers: booleans, integers, floats.
 _NUMBERS = "biuf"
 
@@ -262,6 +264,11 @@ def floats(values: Any, name: str) -> Floats:
         return array.astype(np.float64, copy=False)
     unmasked(array, name)  # raises for other types, unless these are objects
     return np.array([_float(value, name) for value in array.ravel()]).reshape(array.shape)
+
+
+def is_doubles(values: Any, dimensions: int) -> bool:
+    """Whether this is a plain array of doubles, which needs no conversion."""
+    return type(values) is np.ndarray and values.dtype is _DOUBLE and values.ndim == dimensions
 
 
 def unmasked(values: Any, name: str) -> Any:

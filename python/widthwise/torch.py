@@ -227,7 +227,7 @@ class _Width(torch.autograd.Function):
         ctx: Any, parameters: torch.Tensor, residuals: Floats, weights: Floats | None, core: _core.WidthObjective
     ) -> torch.Tensor:
         wanted = bool(ctx.needs_input_grad[0])
-        loss, gradient, _ = core.evaluate(residuals, _array(parameters), weights, wanted, False, None, 0, 1)
+        loss, gradient, _ = core.evaluate(residuals, _array(parameters), weights, wanted, False)
         if wanted:
             ctx.save_for_backward(torch.from_numpy(gradient).to(parameters))
         return parameters.new_tensor(loss)

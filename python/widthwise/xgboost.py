@@ -67,15 +67,12 @@ except ImportError as error:
 if [int(part) for part in xgboost.__version__.split(".")[:2]] < [3, 1]:  # base_score per output
     raise ImportError(f"widthwise.xgboost needs XGBoost 3.1 or later, found {xgboost.__version__}; upgrade it")
 
-from . import _core, _tables
+from . import _tables
 from ._docs import with_shared
 from ._objective import HasObjective
 from ._tables import Floats
 
 __all__ = ["WidthObjective", "training_matrix"]
-
-# Leaves divide by sums of Hessians, so tiny Hessians would make extreme leaves.
-_MIN_HESSIAN = 1e-3
 
 
 @with_shared
@@ -132,34 +129,24 @@ class WidthObjective(HasObjective):
 
     def __call__(self, predt: NDArray[Any], dtrain: xgboost.DMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return gradient and Hessian of shape (n, P); called by XGBoost."""
-        rows = _Rows(dtrain)
-        unit = self._given_unit or rows.unit
-        _, gradient, hessian = self._evaluate(rows, unit, predt, derivatives=True)
-        self.unit = unit
-        # XGBoost's settings assume a loss that is a sum over rows; this one is a mean.
-        minimum = _MIN_HESSIAN * (1.0 if rows.weights is None else rows.weights[:, None])
-        return (
-            (rows.total_weight * gradient).astype(np.float32),
-            np.maximum(rows.total_weight * hessian, minimum).astype(np.float32),
-        )
+        _, self.unit, gradient, hessian = self._boost(predt, dtrain, self._given_unit, derivatives=True)
+        return gradient, hessian
 
     def metric(self, predt: NDArray[Any], dmatrix: xgboost.DMatrix) -> tuple[str, float]:
         """Log of the width that the goal optimises, for ``custom_metric``; smaller is better, and 0.01 is about 1%."""
-        rows = _Rows(dmatrix)
         # Parameters refer to the unit of the training rows.
-        unit = self.unit or rows.unit
-        loss, _, _ = self._evaluate(rows, unit, predt, derivatives=False)
+        loss, unit, _, _ = self._boost(predt, dmatrix, self.unit, derivatives=False)
         return "width", loss + math.log(unit)
 
-    def _evaluate(
-        self, rows: _Rows, unit: float, predt: NDArray[Any], *, derivatives: bool
-    ) -> tuple[float, Floats, Floats]:
-        parameters = np.ascontiguousarray(predt, dtype=np.float64)
-        return self._objective.core.evaluate(
-            rows.residuals / unit,
-            parameters.reshape(len(rows.residuals), self.parameter_count),
-            rows.weights,
-            derivatives,
+    def _boost(
+        self, predt: NDArray[Any], dmatrix: xgboost.DMatrix, unit: float | None, *, derivatives: bool
+    ) -> tuple[float, float, NDArray[np.float32], NDArray[np.float32]]:
+        """Loss, unit and derivatives of this worker's rows."""
+        return self._objective.core.boost(
+            np.ascontiguousarray(dmatrix.get_label(), dtype=np.float32),
+            np.ascontiguousarray(dmatrix.get_weight(), dtype=np.float32),
+            np.ascontiguousarray(predt, dtype=np.float32).ravel(),
+            unit,
             derivatives,
             _sum_over_workers,
             collective.get_rank(),
@@ -174,7 +161,7 @@ class WidthObjective(HasObjective):
         for column in range(self.parameter_count):
             parameters = somewhere.copy()
             parameters[:, column] = 0
-            _, gradient, _ = self._objective.core.evaluate(residuals, parameters, None, True, False, None, 0, 1)
+            _, gradient, _ = self._objective.core.evaluate(residuals, parameters, None, True, False)
             first.append(0.0 if gradient[:, column].any() else 1.0)
         return first
 
@@ -182,22 +169,7 @@ class WidthObjective(HasObjective):
         return f"WidthObjective({self._objective!r})"
 
 
-class _Rows:
-    """Residuals and weights of this worker's rows, and statistics of all workers' rows."""
-
-    def __init__(self, dmatrix: xgboost.DMatrix) -> None:
-        self.residuals = np.asarray(dmatrix.get_label(), dtype=np.float64)
-        weights = np.asarray(dmatrix.get_weight(), dtype=np.float64)
-        self.weights: Floats | None = weights if len(weights) else None
-        n = len(self.residuals)
-        own = np.array([n, n if self.weights is None else weights.sum(), np.abs(self.residuals).sum()])
-        count, self.total_weight, size = _sum_over_workers(own)
-        self.unit = _core.unit_near(size / count)
-
-
 def _sum_over_workers(values: Floats) -> Floats:
-    if collective.get_world_size() == 1:
-        return values
     return collective.allreduce(values, collective.Op.SUM)
 
 

@@ -14,9 +14,10 @@ QuantileSizes::QuantileSizes(const Model& model, const Level& level) {
     min_rows = quantiles == 0 ? rows : std::min(min_rows, rows);
     ++quantiles;
   };
+  const bool weighted = calibration.weighted();  // looks at every group
   for (const std::int64_t group : calibration.groups()) {
     const bool pooled = model.quantile_group(group) == kRestGroup;
-    const std::uint64_t rows = calibration.weighted() ? calibration.effective_rows(group) : model.quantile_rows(group);
+    const std::uint64_t rows = weighted ? calibration.effective_rows(group) : model.quantile_rows(group);
     if (pooled) {
       ++pooled_groups;
       pooled_rows = rows;

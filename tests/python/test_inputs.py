@@ -218,3 +218,49 @@ def test_a_loaded_model_checks_the_columns_as_before_saving(tmp_path):
     loaded = WidthwiseRegressor.load(tmp_path / "arrays.safetensors", estimator=arrays.estimator_)
     with pytest.raises(ValueError, match="2 features"):
         loaded.predict(X.to_numpy()[:, :2])
+
+
+# ---- one call for plain arrays, another for all else
+
+
+def test_plain_arrays_get_the_intervals_of_the_general_call(rows, fresh):
+    localizer = Localizer(random_state=0, n_jobs=N_JOBS, compare=False).fit(rows.X, rows.y, y_pred=rows.y_pred)
+    predictor = Predictor(localizer, localizer.calibrate(fresh.X, fresh.y, fresh.y_pred))
+    X, f = fresh.X[:7], fresh.y_pred[:7]
+    expected = predictor.predict_interval(X, f, confidence_level=[LEVEL])
+    every = predictor.predict_interval(X.tolist(), f)
+    wide, twice = np.repeat(X, 2, axis=1), np.repeat(f, 2)
+    for like_x in (X, np.asfortranarray(X), wide[:, ::2], X[::-1].copy()[::-1], X.astype(">f8"), np.ma.array(X)):
+        for like_f in (f, twice[::2], f.astype(">f8"), np.ma.array(f), f.tolist()):
+            for found in (
+                predictor.predict_interval(like_x, like_f, confidence_level=LEVEL),
+                predictor.predict_interval(like_x, like_f, confidence_level=np.float64(LEVEL)),
+            ):
+                np.testing.assert_equal(found, expected)
+            np.testing.assert_equal(predictor.predict_interval(like_x, like_f), every)
+    hidden = np.ma.array(X, mask=np.zeros_like(X, dtype=bool))
+    hidden[0, 0] = np.ma.masked
+    missing = X.copy()
+    missing[0, 0] = np.nan
+    np.testing.assert_equal(
+        predictor.predict_interval(hidden, f, confidence_level=LEVEL),
+        predictor.predict_interval(missing, f, confidence_level=LEVEL),
+    )
+
+
+def test_plain_arrays_are_warned_of_and_refused_as_others(rows, fresh):
+    localizer = Localizer(random_state=0, n_jobs=N_JOBS, compare=False).fit(rows.X, rows.y, y_pred=rows.y_pred)
+    few = Predictor(localizer, localizer.calibrate(fresh.X[:5], fresh.y[:5], fresh.y_pred[:5]))
+    X, f = fresh.X[5:8], fresh.y_pred[5:8]
+    with pytest.warns(UserWarning, match="are infinite: the level needs"):
+        _, intervals = few.predict_interval(X, f, confidence_level=LEVEL)
+    assert np.isinf(intervals).all()
+    with pytest.raises(ValueError, match="this model has no base model"):
+        few.predict_interval(X, confidence_level=0.5)
+    with pytest.raises(ValueError, match="X has 3 rows, y_pred has 2"):
+        few.predict_interval(X, f[:2], confidence_level=0.5)
+    with pytest.raises(ValueError, match="X has 2 features, but 3 were seen"):
+        few.predict_interval(X[:, :2], f, confidence_level=0.5)
+    for level in (0.0, 1.0, np.nan):
+        with pytest.raises(ValueError, match="Level: expected a number strictly between 0 and 1"):
+            few.predict_interval(X, f, confidence_level=level)

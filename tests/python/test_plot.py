@@ -349,7 +349,7 @@ def test_one_width_for_all_is_one_part():
 
 
 def test_parts_below_the_level_are_marked(model, fresh):
-    y = np.where(fresh.X[:, 0] > 3.2, fresh.y + 1, fresh.y)
+    y = np.where(fresh.X[:, 0] > 3.2, fresh.y + 10, fresh.y)
     display = ConditionalCoverageDisplay.from_estimator(model, fresh.X, y, by=0)
     _, lower, upper = (np.ascontiguousarray(values) for values in (0, *model.predict_interval(fresh.X)[1][:, :, 0].T))
     calibration_rows = model.predictor_._model.calibration_rows

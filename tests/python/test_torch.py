@@ -56,7 +56,7 @@ def test_loss_and_gradient_have_the_dtype_of_the_parameters(dtype: Any) -> None:
     assert value.shape == ()
     core = _core.WidthObjective("narrow", "auto", False, None)
     expected, gradient, _ = core.evaluate(
-        residuals.double().numpy(), parameters.detach().double().numpy(), None, True, False, None, 0, 1
+        residuals.double().numpy(), parameters.detach().double().numpy(), None, True, False
     )
     eps = torch.finfo(dtype).eps
     assert value.item() == pytest.approx(expected, rel=eps)

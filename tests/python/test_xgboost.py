@@ -52,7 +52,7 @@ def train(objective: WidthObjective, matrix: Any, rounds: int = 8, **options: An
 
 def loss_of(objective: WidthObjective, parameters: Any, residuals: Any) -> float:
     core = _core.WidthObjective(objective.goal, objective.score_transform, objective.two_sided, None)
-    loss, _, _ = core.evaluate(residuals, parameters, None, False, False, None, 0, 1)
+    loss, _, _ = core.evaluate(residuals, parameters, None, False, False)
     return loss
 
 
@@ -130,7 +130,7 @@ def test_gradients_are_the_objective_s_times_the_number_of_rows(goal: Any, trans
     assert objective.unit is not None
     residuals = matrix.get_label().astype(np.float64) / objective.unit
     core = _core.WidthObjective(objective.goal, transform, False, None)
-    loss, expected, curvature = core.evaluate(residuals, parameters.astype(np.float64), None, True, True, None, 0, 1)
+    loss, expected, curvature = core.evaluate(residuals, parameters.astype(np.float64), None, True, True)
     np.testing.assert_array_equal(gradient, (50 * expected).astype(np.float32))
     np.testing.assert_array_equal(hessian, np.maximum(50 * curvature, 1e-3).astype(np.float32))
     name, value = objective.metric(parameters, matrix)

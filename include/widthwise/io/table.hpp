@@ -162,7 +162,7 @@ class TableReader {
 };
 
 /// Writes a table; the file extension determines the format, as for TableReader. Writing a file is atomic: rows go to a
-/// temporary file next to it, .<name>.<random>.tmp, which close() renames. Without close() no file is left, unless the
+/// temporary file next to it, .NAME.RANDOM.tmp, which close() renames. Without close() no file is left, unless the
 /// process is killed.
 ///
 /// Conversion of carried columns:

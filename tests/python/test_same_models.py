@@ -1,0 +1,76 @@
+"""The same table, options and seed give the same model: the same bytes with any number of threads, and the same numbers
+in Python and on the command line, except for the numbers of the calibration rows, which identify a file or an array."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+from test_same_reports import NAMES, write
+
+from examples import Rows
+from widthwise import WidthwiseRegressor
+
+FEATURES = ["--features", ",".join(NAMES)]
+CASES = {
+    "base model": (
+        ["--base", "trees", "--base-options", "rounds=20", *FEATURES],
+        {"base_options": {"rounds": 20}},
+        False,
+    ),
+    "predictions": (["--prediction", "y_pred"], {}, True),
+    "narrow": (["--prediction", "y_pred", "--goal", "narrow"], {"goal": "narrow"}, True),
+    "cross": (
+        ["--base", "trees", "--base-options", "rounds=5", "--calibration", "cross", *FEATURES],
+        {"base_options": {"rounds": 5}, "calibration": "cross"},
+        False,
+    ),
+}
+
+
+def arrays(model):
+    """The arrays of a model file by name, as bytes."""
+    (size,) = struct.unpack("<Q", model[:8])
+    header, data = json.loads(model[8 : 8 + size]), model[8 + size :]
+    found = {name: data[slice(*about["data_offsets"])] for name, about in header.items() if name != "__metadata__"}
+    return found, header["__metadata__"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_same_models(name, tmp_path, program):
+    arguments, options, predicted = CASES[name]
+    rows, new = Rows(1200), Rows(300, seed=1)
+    write(tmp_path / "fit.csv", rows)
+    given = {"y_pred": rows.y_pred} if predicted else {}
+    models = {}
+    for threads in (1, 2, 4):
+        command = [
+            "fit",
+            "fit.csv",
+            "--target",
+            "y",
+            *arguments,
+            "--seed",
+            "3",
+            "--threads",
+            str(threads),
+            "--no-compare",
+        ]
+        done = program(*command, "-o", f"program{threads}", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        model = WidthwiseRegressor(random_state=3, n_jobs=threads, compare=False, **options)
+        model.fit(rows.frame(), rows.y, **given).save(tmp_path / f"python{threads}")
+        for face in ("program", "python"):
+            models[face, threads] = (tmp_path / f"{face}{threads}").read_bytes()
+            assert models[face, threads] == models[face, 1], (face, threads)
+
+    (ours, about), (theirs, about_theirs) = arrays(models["program", 1]), arrays(models["python", 1])
+    numbered = {key for key in ours if key == "calibration" or key.startswith("fold.")}
+    assert {key for key in ours if ours[key] != theirs[key]} <= numbered
+    assert about["note.options"] == about_theirs["note.options"]
+    given = {"y_pred": new.y_pred} if predicted else {}
+    intervals = [
+        WidthwiseRegressor.load(tmp_path / f"{face}1").predict_interval(new.frame(), **given)[1]
+        for face in ("program", "python")
+    ]
+    np.testing.assert_array_equal(*intervals)
