@@ -12,7 +12,7 @@ configure_and_build = cmake --preset $(1) && cmake --build --preset $(1) --paral
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build the library, tests and benchmarks with assertions (PRESET=dev)
@@ -23,11 +23,12 @@ test: build ## run all tests except the slow ones
 	ctest --preset $(PRESET) --label-exclude '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
 
 .PHONY: slow
-slow: ## run the slow, acceptance, distributed, guarantee and hostile-input tests on the release build (WIDTHWISE_SLOW_SCALE=0.1 shortens the slow tests)
+slow: ## run the slow, acceptance, distributed, guarantee and hostile-input tests on the release build, and the quick form of the paper (WIDTHWISE_SLOW_SCALE=0.1 shortens the slow tests)
 	$(call configure_and_build,release)
 	WIDTHWISE_FULL=1 ctest --preset release --label-regex '^(slow|acceptance|distributed)$$' --parallel $(JOBS)
 	WIDTHWISE_FULL=1 $(GUARANTEE)
 	WIDTHWISE_FULL=1 $(HOSTILE)
+	WIDTHWISE_DATA=$${WIDTHWISE_DATA:-../shared/data} WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -B -m experiments.paper --quick
 
 # These targets test the installed Python package, see the target python.
 WITH_PACKAGE = WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -B -m pytest -p no:cacheprovider -rs
@@ -55,6 +56,18 @@ hostile: ## feed hostile inputs to the command line and to Python, short form (n
 bench: ## run the benchmarks on the release build; only the table goes to stdout
 	@{ $(call configure_and_build,release); } >&2
 	@build/release/bench/widthwise_bench
+
+.PHONY: bench-peers
+bench-peers: ## time and memory next to MAPIE, crepes, XGBoost and PyTorch (needs the Python package and experiments/requirements.txt); WORDS="groups one_row" selects tasks
+	@WIDTHWISE_DATA=$${WIDTHWISE_DATA:-../shared/data} python3 -B -m bench.peers $(WORDS)
+
+.PHONY: bench-scaling
+bench-scaling: ## how time grows with rows, levels, groups and trees: table and docs/pictures/scaling.png (needs the Python package and matplotlib)
+	@python3 -B -m bench.scaling
+
+.PHONY: site
+site: ## build the documentation site in build/site/html (needs Doxygen, the Python package with all its modules, and docs/site/requirements.txt)
+	@python3 -B tools/site
 
 .PHONY: asan
 asan: ## test under the address and undefined-behaviour sanitizers
