@@ -1,0 +1,52 @@
+"""Settings of the documentation site; tools/site builds it."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version as version_of
+
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
+project = "widthwise"
+author = "The widthwise developers"
+copyright = author  # noqa: A001
+release = version = os.environ.get("WIDTHWISE_VERSION") or version_of("widthwise")
+
+extensions = [
+    "breathe",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["README.md"]  # it is the first page
+default_role = "code"  # docstrings have single backticks
+suppress_warnings = ["duplicate_declaration.cpp"]  # the namespace, once for each header
+
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 4
+
+autosummary_generate = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # numpydoc shows the types of the docstrings
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+breathe_projects = {"widthwise": os.environ["WIDTHWISE_DOXYGEN"]}
+breathe_default_project = "widthwise"
+breathe_show_include = False
+breathe_domain_by_extension = {"hpp": "cpp"}
+
+html_theme = "furo"
+html_title = f"widthwise {version}"
+html_show_sphinx = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def setup(app: Sphinx) -> None:
+    for name in ("layers", "private"):  # lists in ARCHITECTURE.md that a test reads
+        app.add_lexer(name, TextLexer)
