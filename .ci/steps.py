@@ -161,6 +161,8 @@ class Package:
                     "tests/python/requirements.txt",
                     "--requirement",
                     "experiments/requirements.txt",
+                    "--requirement",
+                    "docs/site/requirements.txt",
                 ],
                 [*pip, "--no-deps", "puncc==0.9.3", "ngboost==0.5.11"],
             ],
@@ -292,11 +294,27 @@ def steps(outside: Path) -> list[Step]:
             [[str(BUILD / "release/bench/widthwise_bench"), "--smoke"]],
             after=["release-build"],
         ),
+        Step(
+            "instructions",
+            "release: instructions of the hottest kernels",
+            [
+                [
+                    "python3",
+                    "-B",
+                    "bench/instructions/count.py",
+                    str(BUILD / "release/bench/instructions/widthwise_kernels"),
+                    "--jobs",
+                    "1",
+                ]
+            ],
+            after=["release-build"],
+        ),
         package.minimal(),
         package.tests("doctest", "python: examples of the docstrings", "--doctest-modules", "--pyargs", "widthwise"),
         package.with_package(
             "experiments", "experiments: tests", *PYTEST[1:], "tests/experiments", read=pytest_lines()
         ),
+        package.with_package("site", "documentation site", "tools/site", read=last_line),
         build("tsan", cores=1, targets=["widthwise_tests"]),
         ctest(
             "tsan",
@@ -308,17 +326,9 @@ def steps(outside: Path) -> list[Step]:
         ),
     ]
     if DATA:
-        listed += [
-            package.with_package(
-                f"{suite}-quick",
-                f"experiments: quick form of the {suite}",
-                "-m",
-                f"experiments.{suite}",
-                "--quick",
-                read=passed,
-            )
-            for suite in ("paper", "field")
-        ]
+        name = "field-quick"
+        title = "experiments: quick form of the field"
+        listed.append(package.with_package(name, title, "-m", "experiments.field", "--quick", read=passed))
     return listed
 
 
