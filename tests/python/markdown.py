@@ -2,7 +2,8 @@
 
 The ```python blocks run in order, in one namespace and an empty folder. A ```text block right after one of them is its
 expected output: the same words, and numbers that differ by at most 2% (other processors and library versions round
-differently).
+differently). With `commands`, the commands `$ widthwise ...` of ```console blocks run as well, in the same folder, and the
+lines after a command are its expected output. Other commands are not run.
 
     python tests/python/markdown.py README.md               # run and compare
     python tests/python/markdown.py --write docs/flights.md # run, and write the output into the file
@@ -13,11 +14,14 @@ import contextlib
 import io
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<text>.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```(?P<kind>python|console)\n(?P<code>.*?)^```\n(?:\n```text\n(?P<text>.*?)^```\n)?", re.MULTILINE | re.DOTALL
+)
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
 TOLERANCE = 0.02
 
@@ -39,8 +43,29 @@ def same(expected, found):
     )
 
 
-def run(file):
-    """Run the blocks of a file. Yield each block with its output."""
+def run_code(code, name, line, namespace):
+    """Run a block of Python; return what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile("\n" * (line - 1) + code, name, "exec"), namespace)  # errors show line numbers of the Markdown file
+    return printed.getvalue()
+
+
+def run_commands(text):
+    """Run the commands of a console block; return the block with their output."""
+    lines = []
+    for step in re.split(r"^(?=\$ )", text, flags=re.MULTILINE):
+        command = step.partition("\n")[0].removeprefix("$ ")
+        if not command.startswith("widthwise "):
+            lines.append(step)
+            continue
+        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+        lines.append(f"$ {command}\n{done.stdout}")
+    return "".join(lines)
+
+
+def run(file, commands):
+    """Run the blocks of a file. Yield each block, what the file says of its output, and the output."""
     namespace = {"__name__": "__main__"}
     text = Path(file).read_text()
     home = Path.cwd()
@@ -49,46 +74,48 @@ def run(file):
         try:
             for block in BLOCK.finditer(text):
                 line = text[: block.start()].count("\n") + 2
-                # Errors then show line numbers of the Markdown file.
-                code = compile("\n" * (line - 1) + block["code"], str(file), "exec")
-                printed = io.StringIO()
-                with contextlib.redirect_stdout(printed):
-                    exec(code, namespace)
-                yield block, printed.getvalue()
+                if block["kind"] == "python":
+                    yield block, block["text"] or "", run_code(block["code"], str(file), line, namespace)
+                elif commands:
+                    yield block, block["code"], run_commands(block["code"])
         finally:
             os.chdir(home)
 
 
-def differences(file):
+def differences(file, commands=False):
     """The differences between the output and the file, as a list of texts."""
-    found = []
-    for block, printed in run(file):
-        if block["text"] is not None and not same(block["text"], printed):
-            found.append(f"{file} says\n{block['text']}\nbut this is printed:\n{printed}")
-        if block["text"] is None and printed:
-            found.append(f"{file} says nothing of what is printed:\n{printed}")
-    return found
+    return [
+        f"{file} says\n{expected}\nbut this is printed:\n{printed}"
+        for _, expected, printed in run(file, commands)
+        if not same(expected, printed)
+    ]
 
 
-def write(file):
+def with_output(block, printed):
+    """A block with its output."""
+    if block["kind"] == "console":
+        return f"```console\n{printed}```\n"
+    return f"```python\n{block['code']}```\n" + (f"\n```text\n{printed}```\n" if printed else "")
+
+
+def write(file, commands=False):
     """Write the output into the file."""
     text = Path(file).read_text()
-    for block, printed in list(run(file)):
-        code = f"```python\n{block['code']}```\n"
-        new = code + (f"\n```text\n{printed}```\n" if printed else "")
-        text = text.replace(block[0], new)
+    for block, _, printed in list(run(file, commands)):
+        text = text.replace(block[0], with_output(block, printed))
     Path(file).write_text(text)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--write", action="store_true", help="put what is printed into the file")
+    parser.add_argument("--commands", action="store_true", help="also run the commands of the program")
     parser.add_argument("files", nargs="+", type=lambda name: Path(name).resolve())
     arguments = parser.parse_args()
     problems = []
     for markdown in arguments.files:
         if arguments.write:
-            write(markdown)
+            write(markdown, arguments.commands)
         else:
-            problems += differences(markdown)
+            problems += differences(markdown, arguments.commands)
     sys.exit("\n".join(problems) or None)

@@ -1,0 +1,75 @@
+"""
+Read a model file without widthwise
+===================================
+
+docs/model-file.md describes the format. This reader needs nothing but Python: it computes the interval of a row from a
+file with trees and the transform `identity`, `exp` or `affine`.
+
+    python read_model.py MODEL 0.9 [NUMBER ...]
+"""
+
+import json
+import math
+import struct
+import sys
+from fractions import Fraction
+
+TYPES = {"F64": "d", "F32": "f", "U32": "I", "I32": "i", "U8": "B"}
+
+
+def read_file(name):
+    """The texts and the arrays of a safetensors file."""
+    data = open(name, "rb").read()
+    start = 8 + struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8:start])
+    texts = header.pop("__metadata__")
+    arrays = {}
+    for key, entry in header.items():
+        first, last = entry["data_offsets"]
+        count = math.prod(entry["shape"])
+        arrays[key] = struct.unpack(f"<{count}{TYPES[entry['dtype']]}", data[start + first : start + last])
+    return texts, arrays
+
+
+def single(x):
+    """x rounded to single precision."""
+    return struct.unpack("f", struct.pack("f", x))[0]
+
+
+def evaluate(arrays, name, x):
+    """The sums of the trees `name` for a row, in single precision."""
+    get = lambda key: arrays[f"{name}.{key}"]
+    sums = list(get("base"))
+    for node, output in zip(get("roots"), get("output_of")):
+        while (feature := get("feature")[node]) >= 0:
+            value = single(x[feature])
+            left = get("missing_left")[node] if math.isnan(value) else value < get("value")[node]
+            node = get("left" if left else "right")[node]
+        sums[output] = single(sums[output] + get("value")[node])
+    return sums
+
+
+def calibration_scores(data):
+    """The scores of a calibration without groups, ascending. They follow 9 words and the priorities of n rows."""
+    words = struct.unpack(f"<{len(data) // 8}Q", bytes(data))
+    n = words[7]
+    return sorted(struct.unpack(f"<{n}d", struct.pack(f"<{n}Q", *words[9 + n : 9 + 2 * n])))
+
+
+def interval(file, level, x):
+    """The prediction, and the bounds of the interval of a row."""
+    texts, arrays = read_file(file)
+    assert texts["score"] == "absolute" and texts["sides"] == "one" and texts["base"] == "forest"
+    prediction = evaluate(arrays, "base", x)[0]
+    scores = calibration_scores(arrays["calibration"])
+    rank = math.ceil((len(scores) + 1) * Fraction(level))
+    q = scores[rank - 1] if rank <= len(scores) else math.inf
+    p = evaluate(arrays, "localizer", [*x, prediction]) if texts["localizer"] != "none" else []
+    half = {"identity": lambda: q, "exp": lambda: q * math.exp(p[0]), "affine": lambda: (q - p[1]) * math.exp(p[0])}
+    width = max(half[texts["transform"]](), 0) * float(texts["unit"])
+    low, high = float(texts["range.low"]), float(texts["range.high"])
+    return prediction, min(max(prediction - width, low), high), max(min(prediction + width, high), low)
+
+
+if __name__ == "__main__":
+    print(*interval(sys.argv[1], sys.argv[2], [float(number) for number in sys.argv[3:]]))
