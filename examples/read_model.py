@@ -59,7 +59,9 @@ def calibration_scores(data):
 def interval(file, level, x):
     """The prediction, and the bounds of the interval of a row."""
     texts, arrays = read_file(file)
-    assert texts["score"] == "absolute" and texts["sides"] == "one" and texts["base"] == "forest"
+    known = {"score": "absolute", "sides": "one", "base": "forest"}
+    if known.items() - texts.items() or {"guarantee", "group", "cluster", "weight", "shift", "folds"} & texts.keys():
+        raise SystemExit(f"{file}: this reader knows only trees, one side, and calibrations without groups or weights")
     prediction = evaluate(arrays, "base", x)[0]
     scores = calibration_scores(arrays["calibration"])
     rank = math.ceil((len(scores) + 1) * Fraction(level))

@@ -20,9 +20,10 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["README.md"]  # it is the first page
+exclude_patterns = ["README.md", "gallery-source"]  # README is the first page
 default_role = "code"  # docstrings have single backticks
 suppress_warnings = ["duplicate_declaration.cpp"]  # the namespace, once for each header
 
@@ -39,6 +40,19 @@ breathe_projects = {"widthwise": os.environ["WIDTHWISE_DOXYGEN"]}
 breathe_default_project = "widthwise"
 breathe_show_include = False
 breathe_domain_by_extension = {"hpp": "cpp"}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery-source",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "sklearn_pipeline|lightgbm_quantiles|drift_stream",  # run here; all are run by the tests
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,
+    "remove_config_comments": True,
+}
 
 html_theme = "furo"
 html_title = f"widthwise {version}"
