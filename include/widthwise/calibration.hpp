@@ -46,12 +46,16 @@ struct CalibrationRow {
 class RowNumbers {
  public:
   // Implicit, so that functions accept either form.
-  RowNumbers(std::uint64_t first) : first_(first) {}                                                        // NOLINT
-  RowNumbers(std::span<const std::uint64_t> each) : each_(each), given_(true) {}                            // NOLINT
+  /// Consecutive numbers: row i has the number first + i.
+  RowNumbers(std::uint64_t first) : first_(first) {}  // NOLINT
+  /// One number per row, borrowed.
+  RowNumbers(std::span<const std::uint64_t> each) : each_(each), given_(true) {}  // NOLINT
+  /// The same from a vector, which has to outlive this.
   RowNumbers(const std::vector<std::uint64_t>& each) : RowNumbers(std::span<const std::uint64_t>(each)) {}  // NOLINT
 
   /// Whether the numbers are given for each row.
   [[nodiscard]] bool given() const { return given_; }
+  /// The number of row i, from 0. Not range-checked.
   [[nodiscard]] std::uint64_t operator[](std::size_t i) const { return given_ ? each_[i] : first_ + i; }
 
   /// The numbers of `count` rows from row `begin` on.
@@ -92,13 +96,14 @@ class RowNumbers {
 /// Thread safety: const methods may run concurrently; add and merge need exclusive access.
 class Calibration {
  public:
+  /// Size and random choice of the sample. Samples can be merged only if their options are equal.
   struct Options {
     std::uint64_t capacity = 1'000'000;  ///< rows kept per group; at 1e6, sampling changes the coverage by about 0.0003
-    std::uint64_t seed = 0;
+    std::uint64_t seed = 0;  ///< random seed of the priorities, which decide the rows kept above the capacity
   };
 
   Calibration();
-  explicit Calibration(const Options& options);
+  explicit Calibration(const Options& options);  ///< an empty sample; throws kInvalidArgument for a capacity of 0
 
   /// Add the row with this number. Numbers are unique over all samples that are ever merged (for example a position in
   /// the file, or a key), and must not depend on y. Throws kNotFinite or kInvalidArgument for an invalid row and leaves
@@ -117,7 +122,7 @@ class Calibration {
   /// Merge the rows of another sample with the same options. Throws kBadData if groups with different labels have the
   /// same number.
   void merge(const Calibration& other);
-  void merge(Calibration&& other);
+  void merge(Calibration&& other);  ///< the same; takes the memory of `other` if this sample is empty
 
   /// Give the groups of this sample their labels. Integers, and groups that `labels` does not have, stay as they are.
   /// Throws kBadData if a group has another label.
@@ -129,7 +134,7 @@ class Calibration {
   /// Read the bytes of serialise. Throws kBadData with the problem found if they are invalid.
   [[nodiscard]] static Calibration deserialise(std::span<const std::byte> bytes);
 
-  [[nodiscard]] const Options& options() const { return options_; }
+  [[nodiscard]] const Options& options() const { return options_; }  ///< capacity and seed, also after deserialise
 
   /// Number of rows added so far, including those not kept.
   [[nodiscard]] std::uint64_t rows_seen() const;
@@ -183,6 +188,7 @@ class Calibration {
   /// The kept rows of one group, by ascending priority; empty for an unknown group.
   [[nodiscard]] std::vector<CalibrationRow> rows(std::int64_t group) const;
 
+  /// Whether both samples have the same options, rows and labels.
   friend bool operator==(const Calibration& a, const Calibration& b) { return a.serialise() == b.serialise(); }
 
  private:
@@ -255,11 +261,14 @@ class SortedScores {
 
   /// Number of scores of the quantile of a group.
   [[nodiscard]] std::size_t rows(std::int64_t group) const;
+  /// Whether quantiles of this group can be finite: it has calibration rows, or takes the quantile of the rest.
   [[nodiscard]] bool has_group(std::int64_t group) const;
-  [[nodiscard]] bool weighted() const { return weighted_; }
+  [[nodiscard]] bool weighted() const {
+    return weighted_;
+  }  ///< whether rows have weights, so that quantiles need a test_weight
   /// Number of clusters of the calibration; 0 without clusters.
   [[nodiscard]] std::uint64_t clusters() const { return clusters_; }
-  [[nodiscard]] const Guarantee& guarantee() const { return guarantee_; }
+  [[nodiscard]] const Guarantee& guarantee() const { return guarantee_; }  ///< that determines the ranks
   /// The groups with a quantile of their own, ascending.
   [[nodiscard]] std::vector<std::int64_t> groups() const;
 

@@ -16,8 +16,8 @@ namespace widthwise {
 /// Each machine adds its rows to `calibration` with Model::calibrate and unique keys. The shards are then merged into
 /// the model. The result is byte-identical for any partition of the rows and any order of the shards.
 struct CalibrationShard {
-  std::uint64_t scores_of = 0;  ///< score_fingerprint of the model
-  Calibration calibration = {};
+  std::uint64_t scores_of = 0;     ///< score_fingerprint of the model
+  Calibration calibration = {};    ///< with keys as row numbers; scores in units of the model
   RowSketch sketch = RowSketch();  ///< of the rows; empty if unknown
 
   /// An empty shard for the scores of this model, with the options of its calibration.

@@ -17,13 +17,14 @@ namespace widthwise {
 /// The known range of y. Intervals are clipped to it, which does not change coverage of outcomes inside the range. An
 /// outcome outside is in no interval; Model::calibrate, Model::check_outcomes and fit throw an error for it.
 struct OutcomeRange {
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
+  double low = -std::numeric_limits<double>::infinity();  ///< smallest possible y; -infinity: no bound
+  double high = std::numeric_limits<double>::infinity();  ///< largest possible y; +infinity: no bound
 };
 
+/// The closed interval [lower, upper] for y, in the unit of y. The default is the whole real line.
 struct Interval {
-  double lower = -std::numeric_limits<double>::infinity();
-  double upper = std::numeric_limits<double>::infinity();
+  double lower = -std::numeric_limits<double>::infinity();  ///< -infinity if there is no bound
+  double upper = std::numeric_limits<double>::infinity();   ///< +infinity if there is no bound
 };
 
 /// n rows to predict or to score.
@@ -42,9 +43,10 @@ class ConformalRule {
   explicit ConformalRule(std::shared_ptr<const Transform> transform, Score score = Score::kAbsolute,
                          Sides sides = Sides::kOne);
 
+  /// The score transform, shared with the caller of the constructor.
   [[nodiscard]] const Transform& transform() const { return *transform_; }
-  [[nodiscard]] Score score() const { return score_; }
-  [[nodiscard]] Sides sides() const { return sides_; }
+  [[nodiscard]] Score score() const { return score_; }  ///< of residuals, before the transform
+  [[nodiscard]] Sides sides() const { return sides_; }  ///< kTwo: parameters have 2P columns
 
   /// Columns of PredictionRows::parameters.
   [[nodiscard]] std::size_t parameter_count() const;
@@ -91,10 +93,11 @@ class ConformalPredictor {
   ConformalPredictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee = {},
                      std::uint64_t pool_below = 0);
 
-  [[nodiscard]] const ConformalRule& rule() const { return rule_; }
+  [[nodiscard]] const ConformalRule& rule() const { return rule_; }  ///< maps between scores and intervals
+  /// The sample that `sorted` was made from.
   [[nodiscard]] const Calibration& calibration() const { return calibration_; }
-  [[nodiscard]] const Guarantee& guarantee() const { return sorted_.guarantee(); }
-  [[nodiscard]] const SortedScores& sorted() const { return sorted_; }
+  [[nodiscard]] const Guarantee& guarantee() const { return sorted_.guarantee(); }  ///< of intervals and quantiles
+  [[nodiscard]] const SortedScores& sorted() const { return sorted_; }              ///< quantiles by level and group
 
   /// Write the intervals of n rows at k levels: lower and upper are n x k. No allocation per row.
   void intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,

@@ -10,8 +10,8 @@ namespace widthwise {
 
 /// One fully connected layer: out = weights x + biases.
 struct DenseLayer {
-  std::uint32_t inputs = 0;
-  std::uint32_t outputs = 0;
+  std::uint32_t inputs = 0;    ///< columns of x, or outputs of the layer before
+  std::uint32_t outputs = 0;   ///< units of this layer; those of the last layer are the outputs of the network
   std::vector<float> weights;  ///< outputs x inputs, row-major
   std::vector<float> biases;   ///< outputs
 };
@@ -31,7 +31,7 @@ class DenseNet final : public RowFunction {
   /// Throws kBadData with the problem found for invalid arrays.
   explicit DenseNet(DenseNetArrays arrays);
 
-  [[nodiscard]] const DenseNetArrays& arrays() const { return arrays_; }
+  [[nodiscard]] const DenseNetArrays& arrays() const { return arrays_; }  ///< valid as long as the network
 
   [[nodiscard]] std::size_t inputs() const override;
   [[nodiscard]] std::size_t outputs() const override;

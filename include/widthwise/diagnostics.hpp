@@ -25,11 +25,11 @@ struct IntervalRows {
 
 /// A proportion of rows with its Clopper-Pearson interval.
 struct Proportion {
-  std::uint64_t successes = 0;
-  std::uint64_t trials = 0;
-  double share = 0;  ///< successes / trials; NaN if there are no trials
-  double low = 0;    ///< bounds of the confidence interval (default confidence 0.95)
-  double high = 1;
+  std::uint64_t successes = 0;  ///< at most `trials`; covered rows if it is a coverage
+  std::uint64_t trials = 0;     ///< number of rows counted, at most 10^10
+  double share = 0;             ///< successes / trials; NaN if there are no trials
+  double low = 0;               ///< bounds of the confidence interval (default confidence 0.95)
+  double high = 1;              ///< as `low`; low = 0 and high = 1 if there are no trials
 };
 
 /// Compute a proportion. confidence is strictly between 0 and 1; at most 10^10 trials.
@@ -37,9 +37,9 @@ struct Proportion {
 
 /// Coverage and width of one bin of the rows.
 struct Bin {
-  double low = 0;   ///< smallest value in the bin, or the number of the group (exact up to 2^53)
-  double high = 0;  ///< largest value in the bin
-  Proportion coverage;
+  double low = 0;          ///< smallest value in the bin, or the number of the group (exact up to 2^53)
+  double high = 0;         ///< largest value in the bin
+  Proportion coverage;     ///< of the rows in the bin
   double mean_width = 0;   ///< +infinity if any interval is infinite
   bool weak = false;       ///< whether the test of `evaluate` finds coverage below the level
   std::string label = {};  ///< label of the group or category; empty for a range of numbers
@@ -47,29 +47,30 @@ struct Bin {
 
 /// Summary statistics of n intervals of one level.
 struct IntervalSummary {
-  Proportion coverage;
-  double mean_width = 0;
-  double median_width = 0;
+  Proportion coverage;         ///< share of outcomes within the bounds, which are included
+  double mean_width = 0;       ///< in the unit of y; +infinity if any interval is infinite
+  double median_width = 0;     ///< in the unit of y; +infinity if at least half of the intervals are infinite
   std::uint64_t infinite = 0;  ///< intervals with an infinite bound on at least one side
   std::uint64_t empty = 0;     ///< empty conformal sets, whose interval is the prediction itself
   std::uint64_t inside = 0;    ///< outcomes strictly inside their interval, up to rounding
   double interval_score = 0;   ///< mean of width + (2 / alpha) distance outside (Gneiting and Raftery 2007)
 };
 
+/// Summarise n >= 1 intervals of this level. Throws kShapeMismatch, kNotFinite or kInvalidArgument for invalid rows.
 [[nodiscard]] IntervalSummary summarise(const IntervalRows& rows, const Level& level);
 
 /// An estimate with its standard error over independent rows.
 struct Estimate {
-  double value = 0;
-  double standard_error = 0;
+  double value = 0;           ///< mean over the rows
+  double standard_error = 0;  ///< standard deviation over the rows / sqrt(n)
 };
 
 /// The excess risk of the level for one loss. The parts of rows where coverage is predicted to lie below and above the
 /// level add up to the total.
 struct ExcessRisk {
-  Estimate total;
-  Estimate under;
-  Estimate over;
+  Estimate total;  ///< under + over
+  Estimate under;  ///< part of rows with a predicted probability below the level
+  Estimate over;   ///< part of rows with a predicted probability above the level
 };
 
 /// The excess risk of the target coverage, ERT (Braun, Holzmueller, Jordan and Bach 2025): the risk of predicting that
@@ -78,9 +79,9 @@ struct ExcessRisk {
 /// classifier. If coverage is the level at every x, the expectation is at most 0, and an estimate is negative by
 /// chance.
 struct Ert {
-  std::uint64_t rows = 0;
-  ExcessRisk l1;     ///< of the mean absolute distance
-  ExcessRisk brier;  ///< of the mean squared distance
+  std::uint64_t rows = 0;  ///< rows with a predicted probability, at least 2
+  ExcessRisk l1;           ///< of the mean absolute distance
+  ExcessRisk brier;        ///< of the mean squared distance
   ExcessRisk kl;  ///< of the mean Kullback-Leibler divergence, in nats; probabilities are clipped to [1e-6, 1 - 1e-6]
 };
 
@@ -103,6 +104,7 @@ class Crps {
   /// (j - 1/2) / 20.
   [[nodiscard]] static std::vector<Level> default_probabilities();
 
+  /// The m ascending probabilities t, one per column of quantiles in `add`.
   [[nodiscard]] const std::vector<Level>& probabilities() const { return probabilities_; }
 
   /// Add n rows: quantiles (n x m), which may be infinite, and outcomes (n). How rows are divided into calls does not
@@ -141,10 +143,11 @@ inline constexpr const char* kOtherLabels = "(other)";
 [[nodiscard]] std::vector<Bin> coverage_by_label(const IntervalRows& rows, std::span<const double> numbers,
                                                  const Labels& labels, std::size_t min_rows = 0);
 
+/// Options of worst_slab and weakest_slab.
 struct WorstSlabOptions {
-  double min_share = 0.1;  ///< smallest share of the search rows in a slab, in (0, 1]
-  std::size_t directions = 1000;
-  std::uint64_t seed = 0;
+  double min_share = 0.1;         ///< smallest share of the search rows in a slab, in (0, 1]
+  std::size_t directions = 1000;  ///< number of random directions to search, at least 1
+  std::uint64_t seed = 0;         ///< of the halves and of the directions
 };
 
 /// A slab {x: low <= <direction, x> <= high} and the coverage in it.
@@ -152,15 +155,15 @@ struct WorstSlab {
   Proportion coverage;            ///< on the half of the rows not used for the search; may have no trials for few rows
   double search_coverage = 0;     ///< on the search half; biased downwards by selection
   std::vector<double> direction;  ///< unit vector, in the units of the given features
-  double low = 0;
-  double high = 0;
+  double low = 0;                 ///< smallest <direction, x> of the slab, included
+  double high = 0;                ///< largest <direction, x> of the slab, included
   std::vector<std::size_t> measured = {};  ///< numbers of the rows that `coverage` counts
 };
 
 /// The rows for the search of slabs and for their measurement: two random halves of n rows.
 struct SlabHalves {
-  std::vector<std::size_t> search;
-  std::vector<std::size_t> measure;
+  std::vector<std::size_t> search;   ///< numbers of the first n / 2 rows in random order
+  std::vector<std::size_t> measure;  ///< numbers of the others
 };
 
 /// Split n rows as worst_slab and weakest_slab do.
@@ -179,9 +182,9 @@ struct SlabHalves {
 
 /// A range of one feature, low <= x <= high, and the coverage in it.
 struct FeatureSlab {
-  std::size_t feature = 0;
-  double low = 0;
-  double high = 0;
+  std::size_t feature = 0;                 ///< column of `features`, from 0
+  double low = 0;                          ///< smallest value of the range, included
+  double high = 0;                         ///< largest value of the range, included
   bool reaches_min = false;                ///< no search row lies below the range
   bool reaches_greatest = false;           ///< no search row lies above the range
   Proportion coverage = {};                ///< on the half of the rows not used for the search

@@ -27,9 +27,10 @@ enum class ErrorCode {
 /// The only exception type of the library. The message states where it occurred, what was expected and what was found.
 class Error : public std::runtime_error {
  public:
+  /// `code` is for decisions of the caller, `message` for people: what() returns it.
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
 
-  [[nodiscard]] ErrorCode code() const noexcept { return code_; }
+  [[nodiscard]] ErrorCode code() const noexcept { return code_; }  ///< the kind of error
 
  private:
   ErrorCode code_;

@@ -20,7 +20,7 @@ namespace widthwise {
 
 /// Whether measured coverage is consistent with exchangeable rows, given the sizes of calibration and test set.
 enum class Verdict {
-  kValid,
+  kValid,     ///< consistent with exchangeable rows
   kTooLow,    ///< not valid on these rows
   kTooHigh,   ///< valid, but wider than necessary
   kInfinite,  ///< too few calibration rows for the level: every interval is infinite
@@ -51,10 +51,10 @@ inline constexpr std::size_t kMaxFeaturesKept = 4;
 
 /// The calibration score that bounds the rows of one group: the rank-th smallest of `rows`.
 struct GroupRank {
-  std::int64_t group = 0;
-  std::uint64_t rows = 0;
+  std::int64_t group = 0;  ///< number of the group, kRestGroup for pooled groups; 0 without groups
+  std::uint64_t rows = 0;  ///< calibration rows of the group; see CalibrationRanks::weighted and clustered
   std::uint64_t rank = 1;  ///< above `rows` if intervals are infinite
-  std::string label = {};
+  std::string label = {};  ///< of the group, for messages; empty without groups
 };
 
 /// The calibration ranks of the intervals of n rows at one level.
@@ -103,7 +103,7 @@ struct SearchRows {
 
 /// A column whose values are places to test, such as a region; it need not be a feature.
 struct EvaluatedColumn {
-  std::string name;
+  std::string name;                         ///< name of the column, for summaries and reports
   std::span<const double> values;           ///< n; NaN for a missing value
   const Labels* labels = nullptr;           ///< that the values number; null for numbers
   std::optional<std::size_t> feature = {};  ///< index of the feature, if it is one
@@ -116,6 +116,7 @@ inline constexpr std::size_t kMaxSingleValues = 20;
 /// Number of rows that the search of `evaluate` processes in about a second; a larger sample adds little.
 inline constexpr std::size_t kMaxSearchRows = 50'000;
 
+/// Options of evaluate.
 struct EvaluationOptions {
   std::size_t levels = 1;                       ///< number of levels evaluated together, which share the error rates
   std::span<const std::int64_t> clusters = {};  ///< n clusters of the rows, if the calibration has clusters
@@ -127,8 +128,8 @@ struct EvaluationOptions {
 
 /// Coverage by clusters of rows.
 struct ClusterCoverage {
-  std::uint64_t clusters = 0;
-  double mean = 0;  ///< mean over clusters of the share of covered rows
+  std::uint64_t clusters = 0;  ///< number of clusters with at least one evaluated row
+  double mean = 0;             ///< mean over clusters of the share of covered rows
 };
 
 /// How the rows of a place are defined.
@@ -148,27 +149,28 @@ enum class PlaceKind {
 
 /// Rows whose coverage is significantly below the level.
 struct WeakPlace {
-  PlaceKind kind = PlaceKind::kFeature;
-  std::size_t feature = 0;  ///< for kRange, kCategory and kFeature
-  double low = 0;           ///< NaN for rows with a missing value
-  double high = 0;
-  bool reaches_min = false;
-  bool reaches_greatest = false;
-  std::string label = {};  ///< for kGroup, kCategory and kColumn; empty without one
+  PlaceKind kind = PlaceKind::kFeature;  ///< determines which of the fields below apply
+  std::size_t feature = 0;               ///< for kRange, kCategory and kFeature
+  double low = 0;                        ///< NaN for rows with a missing value
+  double high = 0;                       ///< as `low`
+  bool reaches_min = false;              ///< as in FeatureSlab; false unless `kind` is kRange
+  bool reaches_greatest = false;         ///< likewise
+  std::string label = {};                ///< for kGroup, kCategory and kColumn; empty without one
+  /// Of the rows of the place; of a searched range or slab, on the half not used for the search.
   Proportion coverage = {};
   double p_value = 1;  ///< before the correction for the number of places
 };
 
 /// Coverage by bins of one feature.
 struct FeatureBins {
-  std::size_t feature = 0;  ///< index of the feature; the number of features means the prediction
-  std::vector<Bin> bins = {};
+  std::size_t feature = 0;     ///< index of the feature; the number of features means the prediction
+  std::vector<Bin> bins = {};  ///< ascending by value, with missing values last; one per label of a category
 };
 
 /// Coverage by bins of the column of EvaluationOptions::by.
 struct ColumnBins {
-  std::string name = {};
-  std::vector<Bin> bins = {};
+  std::string name = {};       ///< that of EvaluatedColumn
+  std::vector<Bin> bins = {};  ///< ascending by value or label, with missing values last
 };
 
 /// How far coverage is from the level over the bins of the width, the prediction or a feature.
@@ -187,18 +189,18 @@ struct CoverageGap {
 /// All statements about places come from one test with a family-wise error of kWeakPlaceError, so the marks of bins, of
 /// the searched range and of the slab agree with `weak_places`.
 struct LevelEvaluation {
-  Level level;
-  IntervalSummary intervals;
-  CoverageSpread expected;                 ///< expected range of the measured coverage, at `confidence`
-  double confidence = kVerdictConfidence;  ///< confidence of the verdict of this level
-  Verdict verdict = Verdict::kValid;
+  Level level;                                   ///< nominal coverage of the intervals
+  IntervalSummary intervals;                     ///< measured coverage and width
+  CoverageSpread expected;                       ///< expected range of the measured coverage, at `confidence`
+  double confidence = kVerdictConfidence;        ///< confidence of the verdict of this level
+  Verdict verdict = Verdict::kValid;             ///< on the coverage of all rows, or on `clusters`
   std::optional<ClusterCoverage> clusters = {};  ///< what the verdict is about, if the calibration has clusters
   std::string summary;                           ///< the verdict, with advice
-  std::optional<WorstSlab> slab;       ///< over random directions of standardised features; empty for few rows
-  std::optional<FeatureSlab> weakest;  ///< range of one feature; empty for few rows
-  bool slab_is_weak = false;
-  bool range_is_weak = false;  ///< whether `weakest` is weak
-  std::vector<Bin> by_width = {};
+  std::optional<WorstSlab> slab;             ///< over random directions of standardised features; empty for few rows
+  std::optional<FeatureSlab> weakest;        ///< range of one feature; empty for few rows
+  bool slab_is_weak = false;                 ///< whether `slab` is weak
+  bool range_is_weak = false;                ///< whether `weakest` is weak
+  std::vector<Bin> by_width = {};            ///< ascending by width, with about equal counts
   std::vector<Bin> by_group = {};            ///< if rows have groups
   std::vector<FeatureBins> by_feature = {};  ///< by ascending p-value
   std::optional<ColumnBins> by = {};         ///< if a column was given

@@ -14,6 +14,7 @@
 
 namespace widthwise {
 
+/// Options of ExchangeabilityMonitor.
 struct ExchangeabilityOptions {
   double false_alarm_rate = 0.01;  ///< maximum probability of an alarm, ever, if rows are exchangeable; in (0, 1)
   std::uint64_t seed = 0;          ///< of the random numbers that break ties
@@ -58,7 +59,8 @@ class ExchangeabilityMonitor {
   /// calibration rows, which counts as a row and changes nothing else. Throws kNotFinite for NaN.
   double observe(double score, std::int64_t group = 0);
 
-  [[nodiscard]] double false_alarm_rate() const { return options_.false_alarm_rate; }
+  [[nodiscard]] double false_alarm_rate() const { return options_.false_alarm_rate; }  ///< as in the options
+  /// False-alarm rate and seed, also after deserialise.
   [[nodiscard]] const ExchangeabilityOptions& options() const { return options_; }
 
   /// Whether rows are ranked within groups.
@@ -72,7 +74,7 @@ class ExchangeabilityMonitor {
 
   /// The natural logarithm of the martingale, which is 0 before the first row, and its highest value so far.
   [[nodiscard]] double log_martingale() const;
-  [[nodiscard]] double highest_log_martingale() const { return highest_; }
+  [[nodiscard]] double highest_log_martingale() const { return highest_; }  ///< at least 0
 
   /// One sentence: "Alarm at row 2,103: ..." or "No alarm: ...".
   [[nodiscard]] std::string summary() const;
@@ -83,6 +85,7 @@ class ExchangeabilityMonitor {
   /// Read the bytes of serialise. Throws kBadData with the problem found if they are invalid.
   [[nodiscard]] static ExchangeabilityMonitor deserialise(std::span<const std::byte> bytes);
 
+  /// Whether both have the same options and state.
   friend bool operator==(const ExchangeabilityMonitor& a, const ExchangeabilityMonitor& b) {
     return a.serialise() == b.serialise();
   }

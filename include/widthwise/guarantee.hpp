@@ -28,7 +28,7 @@ class Guarantee {
   /// Parse "marginal", or a confidence such as "0.95". Throws kInvalidArgument.
   [[nodiscard]] static Guarantee parse(std::string_view text);
 
-  [[nodiscard]] bool is_marginal() const { return !confidence_; }
+  [[nodiscard]] bool is_marginal() const { return !confidence_; }  ///< if not, training-conditional
 
   /// Empty for the marginal guarantee.
   [[nodiscard]] const std::optional<Level>& confidence() const { return confidence_; }
@@ -49,7 +49,7 @@ class Guarantee {
   /// level^n = 1 - c.
   [[nodiscard]] double max_level(std::uint64_t rows) const;
 
-  friend bool operator==(const Guarantee& a, const Guarantee& b) = default;
+  friend bool operator==(const Guarantee& a, const Guarantee& b) = default;  ///< same kind and confidence
 
  private:
   std::optional<Level> confidence_;

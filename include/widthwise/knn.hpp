@@ -27,7 +27,7 @@ class Knn final : public RowFunction {
   explicit Knn(KnnArrays arrays);
   ~Knn() override;
 
-  [[nodiscard]] const KnnArrays& arrays() const;
+  [[nodiscard]] const KnnArrays& arrays() const;  ///< valid as long as this function
 
   [[nodiscard]] std::size_t inputs() const override;
   [[nodiscard]] std::size_t outputs() const override { return 1; }

@@ -32,13 +32,15 @@ class Labels {
   /// The number of a label as a column of features holds it; NaN if it is unknown.
   [[nodiscard]] double number_of(std::string_view label) const;
 
-  [[nodiscard]] std::size_t size() const { return labels_.size(); }
+  [[nodiscard]] std::size_t size() const { return labels_.size(); }  ///< labels have the numbers 0 to size() - 1
+  /// The label with this number, which has to be below size().
   [[nodiscard]] const std::string& operator[](std::size_t number) const { return labels_[number]; }
-  [[nodiscard]] std::span<const std::string> all() const { return labels_; }
+  [[nodiscard]] std::span<const std::string> all() const { return labels_; }  ///< by number; valid until the next add
 
   /// The same labels in ascending order of their bytes. Numbers then do not depend on the order of the rows.
   [[nodiscard]] Labels sorted() const;
 
+  /// Whether both have the same labels with the same numbers.
   friend bool operator==(const Labels& a, const Labels& b) { return a.labels_ == b.labels_; }
 
  private:
@@ -79,6 +81,7 @@ inline constexpr std::size_t kMaxCategories = 1000;
 /// Whether every label is a date, such as 2013-01-31, 31/01/2013 or 2013-01-31 05:00; false if there is no label.
 /// Categories of dates never recur, so features have to be derived from them.
 [[nodiscard]] bool are_dates(const Labels& labels);
+/// Advice for messages about a column of dates.
 inline constexpr const char* kDeriveFromDates =
     "derive numbers from dates, such as the hour, the weekday or the days since the first date";
 

@@ -29,8 +29,8 @@ class Level {
   /// 1 - level, computed exactly.
   [[nodiscard]] Level complement() const { return {denominator_ - numerator_, denominator_}; }
 
-  [[nodiscard]] std::uint64_t numerator() const { return numerator_; }
-  [[nodiscard]] std::uint64_t denominator() const { return denominator_; }
+  [[nodiscard]] std::uint64_t numerator() const { return numerator_; }      ///< in lowest terms; 9 for 0.9
+  [[nodiscard]] std::uint64_t denominator() const { return denominator_; }  ///< in lowest terms; 10 for 0.9
 
   /// The double nearest to the level: Level(x).value() == x.
   [[nodiscard]] double value() const;
@@ -45,8 +45,8 @@ class Level {
   /// The smallest n with rank(n) <= n.
   [[nodiscard]] std::uint64_t min_rows() const;
 
-  friend bool operator==(const Level& a, const Level& b) = default;
-  friend std::strong_ordering operator<=>(const Level& a, const Level& b);
+  friend bool operator==(const Level& a, const Level& b) = default;         ///< exact
+  friend std::strong_ordering operator<=>(const Level& a, const Level& b);  ///< by value, exact
 
  private:
   Level(std::uint64_t numerator, std::uint64_t denominator);

@@ -26,7 +26,7 @@ namespace widthwise {
 /// The note of a model that states which predictions trained it, and its value for cross-validated predictions, which
 /// do not calibrate.
 inline constexpr const char* kTrainedWith = "trained_with";
-inline constexpr const char* kCrossValidated = "cross-validated predictions";
+inline constexpr const char* kCrossValidated = "cross-validated predictions";  ///< see kTrainedWith
 
 class Model;
 
@@ -61,7 +61,7 @@ struct ModelParts {
   std::shared_ptr<const RowFunction> base = {};   ///< x -> f(x) or two quantiles, or null if predictions are given
   /// (x, f(x)) -> parameters; with two quantiles, (x, half their distance, f(x)); null if the rule has none.
   std::shared_ptr<const RowFunction> localizer = {};
-  ConformalRule rule;
+  ConformalRule rule;                 ///< maps scores to intervals and back, in units
   double unit = 1;                    ///< divisor of y and f(x) before the rule is applied; a power of two
   OutcomeRange outcome_range = {};    ///< known range of y; intervals are clipped to it
   std::vector<Level> levels = {0.9};  ///< default levels of predictions; at least one, distinct
@@ -93,11 +93,13 @@ struct ModelRows {
 
 /// The prediction of one row: f(x), or a lower and an upper quantile.
 struct RowPrediction {
+  /// The one prediction f(x), for models without quantiles.
   RowPrediction(double f) : lower(f) {}  // NOLINT(google-explicit-constructor): most predictions are one number
+  /// Both quantiles, for models that read two prediction columns.
   RowPrediction(double lower_quantile, double upper_quantile) : lower(lower_quantile), upper(upper_quantile) {}
 
-  double lower;
-  std::optional<double> upper = {};
+  double lower;                      ///< f(x), or the lower quantile if there is an upper one
+  std::optional<double> upper = {};  ///< upper quantile; empty if `lower` is f(x)
 };
 
 /// A complete model: base model, localizer, rule and calibration. Predicts any number of rows in constant memory.
@@ -116,8 +118,8 @@ class Model {
   /// like the constructor.
   [[nodiscard]] static Model of_folds(std::vector<Model> folds, const std::string& prediction, RowSketch fit_rows);
 
-  [[nodiscard]] const ModelParts& parts() const { return parts_; }
-  [[nodiscard]] bool needs_predictions() const;
+  [[nodiscard]] const ModelParts& parts() const { return parts_; }  ///< as given; valid as long as the model
+  [[nodiscard]] bool needs_predictions() const;  ///< whether rows need predictions: there is no base model
 
   /// Whether the model is cross-calibrated: its parts have folds.
   [[nodiscard]] bool cross_calibrated() const { return folds_ != nullptr; }

@@ -42,8 +42,8 @@ class ModelFileLock {
   /// `waiting` is called repeatedly while another process holds the lock, and may throw. Throws kFile if the file does
   /// not exist or cannot be locked.
   explicit ModelFileLock(const std::filesystem::path& file, const std::function<void()>& waiting = {});
-  ModelFileLock(ModelFileLock&& other) noexcept;
-  ModelFileLock& operator=(ModelFileLock&& other) noexcept;
+  ModelFileLock(ModelFileLock&& other) noexcept;             ///< the other no longer holds a lock
+  ModelFileLock& operator=(ModelFileLock&& other) noexcept;  ///< releases the own lock first
   ~ModelFileLock();
 
  private:

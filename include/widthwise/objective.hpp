@@ -62,8 +62,8 @@ class Objective : public Interface {
 /// lower == upper with outside = 0 is the paper's l_alpha. Windows narrower than about 0.1 overfit, and with few rows
 /// any window with outside = 0 does.
 struct LevelWindow {
-  Level lower;
-  Level upper;
+  Level lower;         ///< lowest level of the window
+  Level upper;         ///< highest level, at least `lower`
   double outside = 0;  ///< weight of levels outside the window relative to those inside, in [0, 1]
 
   /// Equal weights for all levels, the paper's l_all.
@@ -81,13 +81,14 @@ enum class PairMethod {
   kSummary,  ///< O(N), at most 64 kB per worker for any N; within 1e-3 of exact (docs/mathematics.md)
 };
 
+/// Options of make_width_objective and make_pairwise_objective.
 struct WidthOptions {
-  Sides sides = Sides::kOne;
-  double evenness = 0;  ///< 0: narrowest mean width; 1: coverage even over x; scale transforms only
+  Sides sides = Sides::kOne;  ///< kTwo: parameters have 2P columns, chosen by the sign of the residual
+  double evenness = 0;        ///< 0: narrowest mean width; 1: coverage even over x; scale transforms only
   std::optional<LevelWindow> level_window = std::nullopt;  ///< empty: equal weights for all levels, the paper's l_all
-  PairMethod method = PairMethod::kAuto;
-  std::size_t exact_rows = 100'000;  ///< maximum number of rows for which kAuto is exact
-  std::size_t nodes = 64;            ///< transforms without affine form: quantile nodes; O(N nodes)
+  PairMethod method = PairMethod::kAuto;                   ///< for transforms with an offset; others ignore it
+  std::size_t exact_rows = 100'000;                        ///< maximum number of rows for which kAuto is exact
+  std::size_t nodes = 64;  ///< transforms without affine form: quantile nodes; O(N nodes)
 };
 
 /// The log of the mean half-width over rows and levels, as a loss in the parameters of the transform: the log of the
@@ -103,8 +104,9 @@ struct WidthOptions {
 [[nodiscard]] std::unique_ptr<const Objective> make_pairwise_objective(std::shared_ptr<const Transform> transform,
                                                                        Score score, const WidthOptions& options = {});
 
+/// Options of make_distribution_objective.
 struct DistributionOptions {
-  Sides sides = Sides::kOne;
+  Sides sides = Sides::kOne;                      ///< as in WidthOptions
   double evenness = 1;                            ///< as in WidthOptions
   LevelWindow level_window = LevelWindow::all();  ///< levels whose intervals the loss scores
 };

@@ -35,8 +35,9 @@ enum class OnlineMethod {
 /// Throws kInvalidArgument for another name.
 [[nodiscard]] OnlineMethod online_method_of(std::string_view name);
 
+/// Options of OnlineCalibration.
 struct OnlineOptions {
-  OnlineMethod method = OnlineMethod::kAdaptive;
+  OnlineMethod method = OnlineMethod::kAdaptive;  ///< cannot change within a stream
 
   /// Step of the level per miss, in (0, 10]; empty: default_step of each level. Divided by delay / 20 if outcomes are
   /// more than 20 rows late, so that a batch moves the level no further than 20 rows would.
@@ -59,17 +60,17 @@ struct OnlineOptions {
 
 /// Coverage of the intervals of one level, over all observed rows and over the last `window_rows` of them.
 struct OnlineCoverage {
-  std::uint64_t rows = 0;
-  std::uint64_t covered = 0;        ///< rows whose outcome lies in the issued interval
-  std::uint64_t covered_fixed = 0;  ///< rows that the initial calibration would have covered
-  std::uint64_t recent_rows = 0;
-  std::uint64_t recent_covered = 0;
+  std::uint64_t rows = 0;            ///< observed rows, which all counts refer to
+  std::uint64_t covered = 0;         ///< rows whose outcome lies in the issued interval
+  std::uint64_t covered_fixed = 0;   ///< rows that the initial calibration would have covered
+  std::uint64_t recent_rows = 0;     ///< observed rows among the last `window_rows`; fewer at the start
+  std::uint64_t recent_covered = 0;  ///< those of them in their issued interval
 };
 
 /// A batch of rows with issued intervals whose outcomes are not yet observed.
 struct PendingBatch {
-  std::uint64_t number = 0;
-  std::uint64_t rows = 0;
+  std::uint64_t number = 0;  ///< that issue returned, for observe and drop
+  std::uint64_t rows = 0;    ///< rows whose outcomes are still missing
 };
 
 /// A calibration for rows in time order, which need not be exchangeable: the quantiles q of the next rows are updated
@@ -105,10 +106,11 @@ class OnlineCalibration {
   /// kTooFewRows if the decaying method has no finite initial quantile.
   OnlineCalibration(const Calibration& calibration, std::vector<Level> levels, const OnlineOptions& options = {});
 
-  [[nodiscard]] const std::vector<Level>& levels() const { return levels_; }
-  [[nodiscard]] OnlineMethod method() const { return method_; }
+  [[nodiscard]] const std::vector<Level>& levels() const { return levels_; }  ///< in the order of `j` below
+  [[nodiscard]] OnlineMethod method() const { return method_; }               ///< that updates the quantiles
+  /// Step of level j, before it is divided for late outcomes.
   [[nodiscard]] double step(std::size_t j) const { return states_[j].step; }
-  [[nodiscard]] std::uint64_t window_rows() const { return window_rows_; }
+  [[nodiscard]] std::uint64_t window_rows() const { return window_rows_; }  ///< as in the options
 
   /// Number of observed rows.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
@@ -160,7 +162,7 @@ class OnlineCalibration {
   /// Drop the pending rows of a batch. Throws kInvalidArgument if it is not pending.
   void drop(std::uint64_t batch);
 
-  [[nodiscard]] OnlineCoverage coverage(std::size_t j) const;
+  [[nodiscard]] OnlineCoverage coverage(std::size_t j) const;  ///< of the intervals at level j, from 0
 
   /// Serialise the state, with a checksum; equal states give equal bytes.
   [[nodiscard]] std::vector<std::byte> serialise() const;
@@ -168,6 +170,7 @@ class OnlineCalibration {
   /// Read the bytes of serialise. Throws kBadData with the problem found if they are invalid.
   [[nodiscard]] static OnlineCalibration deserialise(std::span<const std::byte> bytes);
 
+  /// Whether both have the same options and state.
   friend bool operator==(const OnlineCalibration& a, const OnlineCalibration& b) {
     return a.serialise() == b.serialise();
   }

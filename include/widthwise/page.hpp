@@ -18,7 +18,7 @@ namespace widthwise {
 
 /// An evaluation, with the rows that the pictures of its page show.
 struct EvaluationPage {
-  const Model& model;
+  const Model& model;                         ///< that made the intervals; borrowed
   const EvaluationReport& report;             ///< with EvaluationReport::model
   std::span<const IntervalRows> rows;         ///< one per level of the report
   std::span<const double> predictions;        ///< f(x) (n)

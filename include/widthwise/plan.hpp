@@ -15,7 +15,7 @@ struct CoverageSpread {
   std::uint64_t rows = 0;  ///< n
   double mean = 0;         ///< k / (n + 1), at least the level; 1 if n is too small for the level
   double low = 0;          ///< bounds of the central interval of the requested confidence
-  double high = 1;
+  double high = 1;         ///< as `low`; both are 1 if n is too small for the level
 };
 
 /// Compute the spread for at most 10^10 rows and a confidence strictly between 0 and 1. With too few rows for the
@@ -51,6 +51,7 @@ class CoveredCount {
   /// P(count > covered).
   [[nodiscard]] double more_than(std::uint64_t covered) const;
 
+  /// Number of test rows of all groups, including those with infinite intervals.
   [[nodiscard]] std::uint64_t test_rows() const { return test_rows_; }
 
  private:

@@ -20,8 +20,10 @@ namespace widthwise {
 /// the standard library do not guarantee.
 class Random {
  public:
+  /// Equal seeds give equal numbers. Similar seeds give unrelated ones.
   explicit constexpr Random(std::uint64_t seed) : state_(mix_bits(seed + 0x9e3779b97f4a7c15U)) {}
 
+  /// The next 64 bits, each 0 or 1 with the same probability.
   constexpr std::uint64_t bits() {
     state_ += 0x9e3779b97f4a7c15U;
     return mix_bits(state_);
@@ -52,6 +54,7 @@ class Random {
     return x * std::sqrt(-2 * std::log(square) / square);
   }
 
+  /// Shuffle in place; every order is equally likely.
   template <class T>
   void shuffle(std::span<T> values) {
     for (std::size_t i = values.size(); i > 1; --i) {

@@ -15,8 +15,8 @@ class Reducer : public Interface {
   /// Replace values by their sum over all workers. Every worker calls it with the same length, in the same order.
   virtual void sum(std::span<double> values) const = 0;
 
-  [[nodiscard]] virtual std::size_t rank() const = 0;
-  [[nodiscard]] virtual std::size_t workers() const = 0;
+  [[nodiscard]] virtual std::size_t rank() const = 0;     ///< number of this worker, from 0
+  [[nodiscard]] virtual std::size_t workers() const = 0;  ///< number of workers; ranks are below it
 };
 
 /// A single worker: sums are unchanged.

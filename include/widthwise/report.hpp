@@ -39,9 +39,13 @@ inline constexpr double kSpreadConfidence = 0.95;
 
 // ---- small values
 
+/// Object with share, confidence interval, successes and trials.
 [[nodiscard]] std::string to_json(const Proportion& proportion, NonFinite non_finite = NonFinite::kNull);
+/// Object with the rows and, for each loss, the excess risk and its parts with standard errors.
 [[nodiscard]] std::string to_json(const Ert& ert, NonFinite non_finite = NonFinite::kNull);
+/// Object with the rows and the mean and bounds of coverage.
 [[nodiscard]] std::string to_json(const CoverageSpread& spread, NonFinite non_finite = NonFinite::kNull);
+/// Array with one object per bin.
 [[nodiscard]] std::string to_json(const std::vector<Bin>& bins, NonFinite non_finite = NonFinite::kNull);
 
 // ---- evaluation
@@ -54,26 +58,30 @@ struct EvaluatedModel {
   std::string goal = {};               ///< empty when unknown
   bool one_width = false;              ///< for all rows
   bool clustered = false;              ///< calibrated by clusters
-  bool cross_calibrated = false;
+  bool cross_calibrated = false;       ///< calibrated by folds (CV+, jackknife+)
 
+  /// The properties of this model, which need not outlive the result.
   [[nodiscard]] static EvaluatedModel of(const Model& model);
 };
 
 /// LevelEvaluation of intervals on rows with outcomes, at one or several levels.
 struct EvaluationReport {
-  std::string table = {};  ///< name of the table; empty when it has none
-  std::uint64_t rows = 0;
-  Guarantee guarantee = {};
+  std::string table = {};                    ///< name of the table; empty when it has none
+  std::uint64_t rows = 0;                    ///< number of evaluated rows
+  Guarantee guarantee = {};                  ///< of the evaluated intervals
   std::optional<EvaluatedModel> model = {};  ///< for an overall verdict with advice
-  SeenRows seen = {};
+  SeenRows seen = {};  ///< rows that fitted or calibrated the model; these make every verdict "not new"
+  /// Names of the columns in which places were searched, in the order of their numbers.
   std::vector<std::string> features = {};
-  std::vector<LevelEvaluation> levels = {};
+  std::vector<LevelEvaluation> levels = {};                    ///< one per level, in the order of the request
   std::optional<ExchangeabilityMonitor> exchangeability = {};  ///< of rows in time order
   std::optional<double> crps = {};                             ///< of the model's quantiles, see Crps
   bool conditional = false;                                    ///< LevelEvaluation::ert was requested
 };
 
+/// What `widthwise evaluate` prints: the verdict, then coverage, width and weak places of each level.
 [[nodiscard]] std::string to_text(const EvaluationReport& report);
+/// The same as JSON, with all bins.
 [[nodiscard]] std::string to_json(const EvaluationReport& report, NonFinite non_finite = NonFinite::kNull);
 
 // ---- fit
@@ -85,7 +93,9 @@ struct FitFiles {
   std::vector<std::string> left_out;  ///< columns that do not hold numbers
 };
 
+/// What `widthwise fit` prints: numbers of rows, error of the base model, and the goals on the hold-out.
 [[nodiscard]] std::string to_text(const FitResult& result, const std::optional<FitFiles>& files = std::nullopt);
+/// The same as JSON.
 [[nodiscard]] std::string to_json(const FitResult& result, const std::optional<FitFiles>& files = std::nullopt,
                                   NonFinite non_finite = NonFinite::kNull);
 
@@ -93,21 +103,23 @@ struct FitFiles {
 
 /// A model after rows were added to its calibration set.
 struct CalibrationReport {
-  const Model& model;
-  std::string file;  ///< written
-  std::uint64_t rows_added = 0;
+  const Model& model;            ///< after the rows were added; borrowed
+  std::string file;              ///< written
+  std::uint64_t rows_added = 0;  ///< number of new rows; the model may have had others
 };
 
+/// What `widthwise calibrate` and `widthwise merge` print: rows, and the coverage to expect at each level.
 [[nodiscard]] std::string to_text(const CalibrationReport& report);
+/// The same as JSON.
 [[nodiscard]] std::string to_json(const CalibrationReport& report);
 
 /// The size of a calibration set and the coverage to expect with it.
 struct CalibrationPlan {
-  Level level;
-  Guarantee guarantee = {};
-  double confidence = kSpreadConfidence;
-  std::optional<double> tolerance = {};  ///< that the number of rows follows from
-  CoverageSpread spread = {};
+  Level level;                            ///< nominal coverage to plan for
+  Guarantee guarantee = {};               ///< meaning of the level
+  double confidence = kSpreadConfidence;  ///< probability that coverage lies in the range of `spread`
+  std::optional<double> tolerance = {};   ///< that the number of rows follows from
+  CoverageSpread spread = {};             ///< number of rows, and the coverage that they give
 
   /// The least number of rows whose coverage stays within `tolerance` of the level. Throws as rows_for_tolerance does.
   [[nodiscard]] static CalibrationPlan for_tolerance(const Level& level, double tolerance, double confidence,
@@ -120,6 +132,7 @@ struct CalibrationPlan {
   [[nodiscard]] std::string summary() const;
 };
 
+/// The summary, wrapped: what `widthwise plan` prints for one level.
 [[nodiscard]] std::string to_text(const CalibrationPlan& plan);
 /// One object for one plan, else an array.
 [[nodiscard]] std::string to_json(const std::vector<CalibrationPlan>& plans, NonFinite non_finite = NonFinite::kNull);
@@ -128,13 +141,15 @@ struct CalibrationPlan {
 
 /// The contents of a model file.
 struct ModelReport {
-  const Model& model;
-  std::string file;
-  std::uint64_t bytes = 0;
-  int format = 0;
+  const Model& model;       ///< contents of the file; borrowed
+  std::string file;         ///< name of the file, for the report
+  std::uint64_t bytes = 0;  ///< size of the file
+  int format = 0;           ///< file format, see model_file_format
 };
 
+/// What `widthwise inspect` prints: parts, calibration, coverage to expect at each level, stream and notes.
 [[nodiscard]] std::string to_text(const ModelReport& report);
+/// The same as JSON.
 [[nodiscard]] std::string to_json(const ModelReport& report);
 
 /// Method, rows and coverage of a stream. An empty stream has a coverage of NaN.
@@ -142,8 +157,8 @@ struct ModelReport {
 
 /// Rows of a table that a stream issued or observed.
 struct TrackReport {
-  const OnlineCalibration& before;
-  const OnlineCalibration& after;
+  const OnlineCalibration& before;           ///< state before the first row of the table; borrowed
+  const OnlineCalibration& after;            ///< state after its last row; borrowed
   std::string table;                         ///< read
   std::string output = {};                   ///< written with intervals; empty when outcomes alone were observed
   std::string saved = {};                    ///< model file written, or empty
@@ -157,7 +172,9 @@ struct TrackReport {
   [[nodiscard]] std::uint64_t observed() const { return after.rows() - before.rows(); }
 };
 
+/// What `widthwise track` prints: the files written, and coverage of the table and of the stream at each level.
 [[nodiscard]] std::string to_text(const TrackReport& report);
+/// The same as JSON.
 [[nodiscard]] std::string to_json(const TrackReport& report);
 
 }  // namespace widthwise

@@ -8,12 +8,13 @@ namespace widthwise {
 /// Borrowed function of one number: two pointers, no allocation. Must not outlive the callable it refers to.
 class ScalarFunction {
  public:
+  /// Refer to a function object or lambda, which has to outlive this.
   template <std::invocable<double> F>
   explicit ScalarFunction(const F& callable)
       : object_(std::addressof(callable)),
         call_([](const void* object, double x) -> double { return (*static_cast<const F*>(object))(x); }) {}
 
-  double operator()(double x) const { return call_(object_, x); }
+  double operator()(double x) const { return call_(object_, x); }  ///< the value at x
 
  private:
   const void* object_;

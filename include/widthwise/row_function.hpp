@@ -17,9 +17,10 @@ namespace widthwise {
 using ArrayView = std::variant<std::span<const float>, std::span<const double>, std::span<const std::uint8_t>,
                                std::span<const std::int32_t>, std::span<const std::uint32_t>>;
 
+/// An array of a row function, under the name that model files and exporters use.
 struct NamedArray {
-  std::string name;
-  ArrayView values;
+  std::string name;                ///< unique within one function
+  ArrayView values;                ///< row-major, borrowed from the function
   std::vector<std::size_t> shape;  ///< multiplies to the size of `values`
 };
 
@@ -30,7 +31,7 @@ struct RowFunctionDescription {
   std::string summary = {};  ///< for people: "120 trees with 3,720 nodes"
   std::vector<std::pair<std::string, std::uint64_t>> figures = {};  ///< the same as numbers, by name
   std::vector<std::pair<std::string, std::variant<std::uint64_t, double>>> numbers = {};  ///< by name, as stored
-  std::vector<NamedArray> arrays = {};
+  std::vector<NamedArray> arrays = {};  ///< weights, thresholds and the like, as stored
 
   /// Add a vector under a name; shape {} is that of the vector.
   template <class Number>

@@ -16,6 +16,7 @@ namespace widthwise {
 /// Thread safety: full; immutable.
 class RowHasher {
  public:
+  /// `features` names the columns of x, in order; they are not kept.
   explicit RowHasher(std::span<const std::string> features);
 
   /// Write the hashes of n rows x (n x features, in the order of the names) with outcomes y (n) to out (n).
@@ -33,18 +34,20 @@ class RowHasher {
 /// Invariant: every row whose hash is at most limit() is counted.
 class RowSketch {
  public:
+  /// Default capacity: 2^18 distinct rows.
   static constexpr std::size_t kCapacity = std::size_t{1} << 18U;
 
   /// A distinct hash and its number of rows.
   struct Entry {
-    std::uint64_t hash = 0;
-    std::uint64_t count = 0;
-    friend bool operator==(const Entry&, const Entry&) = default;
+    std::uint64_t hash = 0;                                        ///< content hash, see RowHasher
+    std::uint64_t count = 0;                                       ///< rows with this content, at least 1
+    friend bool operator==(const Entry&, const Entry&) = default;  ///< same hash and count
   };
 
   /// Throws kInvalidArgument for a capacity of 0.
   explicit RowSketch(std::size_t capacity = kCapacity);
 
+  /// Add one row per hash, in any order; equal hashes count as equal rows.
   void add(std::span<const std::uint64_t> hashes);
 
   /// Hash n rows and add them.
@@ -53,10 +56,10 @@ class RowSketch {
   /// Add the rows of another sketch. The capacity becomes the smaller of the two.
   void merge(const RowSketch& other);
 
-  [[nodiscard]] bool empty() const { return rows_ == 0; }
+  [[nodiscard]] bool empty() const { return rows_ == 0; }  ///< no row was added
   /// Number of rows added, including those whose hashes are not kept.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
-  [[nodiscard]] std::size_t capacity() const { return capacity_; }
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }  ///< maximum number of distinct hashes
   /// The largest counted hash: 2^64 - 1 unless there were more distinct rows than the capacity.
   [[nodiscard]] std::uint64_t limit() const { return settled().limit_; }
   /// The kept hashes, ascending.
@@ -67,6 +70,7 @@ class RowSketch {
   /// Read the bytes back and validate them in full. Throws kBadData with the problem found.
   [[nodiscard]] static RowSketch deserialise(std::span<const std::byte> bytes);
 
+  /// Whether both have the same capacity and the same rows.
   friend bool operator==(const RowSketch& a, const RowSketch& b) {
     return a.capacity_ == b.capacity_ && a.rows_ == b.rows_ && a.entries() == b.entries();
   }

@@ -68,7 +68,9 @@ enum class Sides {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+/// "squared", "absolute", "log".
 [[nodiscard]] std::string_view name_of(Score score);
+/// The reverse. Throws kInvalidArgument for another name.
 [[nodiscard]] Score score_of(std::string_view name);
 
 }  // namespace widthwise

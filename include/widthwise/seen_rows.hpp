@@ -13,8 +13,8 @@ inline constexpr const char* kSeenVerdict = "not new";
 
 /// The share of rows that a model has seen: rows that fitted it, and rows that calibrated it.
 struct SeenRows {
-  RowOverlap fitted;
-  RowOverlap calibrated;
+  RowOverlap fitted;      ///< rows in common with ModelParts::fit_sketch
+  RowOverlap calibrated;  ///< rows in common with ModelParts::calibration_sketch
 
   /// Whether there are more rows of either kind than by chance.
   [[nodiscard]] bool any() const { return fitted.found() || calibrated.found(); }

@@ -13,19 +13,21 @@ namespace widthwise {
 
 class AffineForm;
 
+/// Constants of the transforms erc and mixture; other transforms ignore them.
 struct TransformOptions {
   double gamma = 0.01;    ///< erc: the smallest scale, in units of A; positive
   double epsilon = 0.01;  ///< mixture: the weight of log A that gives every x the same codomain; positive
 
+  /// Whether all constants are equal.
   friend bool operator==(const TransformOptions& a, const TransformOptions& b) = default;
 };
 
 /// The inverse of one row at k levels: the scores (k), phi' there (k), and the derivatives of phi in p there (k x P).
 /// The last two are empty if nobody asks for them.
 struct RowInverses {
-  std::span<double> scores;
-  std::span<double> d_scores;
-  MutableMatrixView d_parameters;
+  std::span<double> scores;        ///< phi^-1 at each level
+  std::span<double> d_scores;      ///< phi' at each of these scores
+  MutableMatrixView d_parameters;  ///< derivatives of phi in p at each of these scores
 };
 
 /// Monotone map B = phi(A; p) of the conformity score A; x enters only through the parameters p = g(x).
@@ -35,7 +37,7 @@ struct RowInverses {
 /// A new transform implements the first five methods; all others have defaults that use only these.
 class Transform : public Interface {
  public:
-  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual std::string_view name() const = 0;  ///< name for make_transform and in model files
 
   /// P, the length of p.
   [[nodiscard]] virtual std::size_t parameter_count() const = 0;

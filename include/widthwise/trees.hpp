@@ -13,7 +13,7 @@ namespace widthwise {
 /// Trees as arrays, made by a trainer and stored in a model file. The nodes of all trees are concatenated; children
 /// come after their parents, so there is no cycle.
 struct TreeArrays {
-  std::uint32_t inputs = 0;
+  std::uint32_t inputs = 0;                ///< number of columns of x
   std::vector<float> base;                 ///< outputs: the initial values of the sums
   std::vector<std::uint32_t> roots;        ///< trees: the index of each root node, ascending from 0
   std::vector<std::uint32_t> output_of;    ///< trees: the output to which the tree adds
@@ -32,8 +32,8 @@ struct TreeArrays {
 
 /// The set of categories at a split, as words of TreeArrays.
 struct CategorySet {
-  std::uint32_t node = 0;
-  std::span<const std::uint32_t> words = {};
+  std::uint32_t node = 0;                     ///< index of the split in TreeArrays
+  std::span<const std::uint32_t> words = {};  ///< bits of the categories that go right; borrowed from the trees
 
   /// One more than the largest category in the set.
   [[nodiscard]] std::size_t end() const;
@@ -48,10 +48,10 @@ class Trees final : public RowFunction {
   explicit Trees(TreeArrays arrays);
   ~Trees() override;
 
-  [[nodiscard]] const TreeArrays& arrays() const;
-  [[nodiscard]] std::size_t sets() const;
-  [[nodiscard]] CategorySet set(std::size_t number) const;
-  [[nodiscard]] std::size_t trees() const;
+  [[nodiscard]] const TreeArrays& arrays() const;           ///< valid as long as the trees
+  [[nodiscard]] std::size_t sets() const;                   ///< number of splits by category
+  [[nodiscard]] CategorySet set(std::size_t number) const;  ///< by number, below sets()
+  [[nodiscard]] std::size_t trees() const;                  ///< number of trees over all outputs
 
   [[nodiscard]] std::size_t inputs() const override;
   [[nodiscard]] std::size_t outputs() const override;
