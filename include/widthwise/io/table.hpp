@@ -25,24 +25,24 @@ enum class ColumnKind {
 
 /// A cell of a numeric column of a CSV file that is not a number.
 struct UnreadableCell {
-  std::uint64_t row = 0;  ///< from 0
-  std::string text;       ///< at most 60 bytes of it
-  bool has_decimal_comma = false;
+  std::uint64_t row = 0;           ///< from 0
+  std::string text;                ///< at most 60 bytes of it
+  bool has_decimal_comma = false;  ///< the cell is a number if its comma is read as a point, such as 1,5
 };
 
 /// In a CSV file, the kind is inferred from the first megabyte. A column is text if at least half of its cells that are
 /// not missing are not numbers. Otherwise, and if all cells are missing, it is numeric, and reading a cell that is not
 /// a number is an error.
 struct ColumnInfo {
-  std::string name;
-  ColumnKind kind = ColumnKind::kNumber;
+  std::string name;                                         ///< of the header or schema
+  ColumnKind kind = ColumnKind::kNumber;                    ///< how the cells can be read
   std::optional<UnreadableCell> unreadable = std::nullopt;  ///< the first one of a numeric column, if there is one
 };
 
 /// A column of TableBatch::numbers. By default its cells are numbers. As labels (labels.hpp), text, booleans and
 /// integers become the number of their label, NaN for a missing cell.
 struct SelectedColumn {
-  std::string name;
+  std::string name;  ///< of the column in the table
 
   /// Read labels: those of other tables, such as the categories of a model. An unknown label is NaN. Borrowed while the
   /// reader reads.
@@ -50,6 +50,7 @@ struct SelectedColumn {
 
   /// Read labels and add the new ones, up to one more than `max_labels`; further ones are NaN. Borrowed likewise.
   Labels* collected = nullptr;
+  /// Limit of `collected`, so that a column of identifiers does not fill the memory.
   std::size_t max_labels = 1'000'000;
 };
 
@@ -59,12 +60,12 @@ class TableBatch {
  public:
   TableBatch();
   ~TableBatch();
-  TableBatch(TableBatch&&) noexcept;
-  TableBatch& operator=(TableBatch&&) noexcept;
+  TableBatch(TableBatch&&) noexcept;             ///< the source can then only be assigned to or destroyed
+  TableBatch& operator=(TableBatch&&) noexcept;  ///< the same
 
   /// The columns of TableReader::select, in that order; a null is NaN. Valid until the next read into this batch.
   [[nodiscard]] MatrixView numbers() const;
-  [[nodiscard]] std::size_t rows() const;
+  [[nodiscard]] std::size_t rows() const;  ///< rows of the last read; 0 before the first
 
   /// The column of TableReader::select_key, as 64 bits per row; empty if there is none. Valid until the next read into
   /// this batch.
@@ -73,9 +74,10 @@ class TableBatch {
   /// The position of the first row of the batch in the file.
   [[nodiscard]] std::uint64_t first_row() const;
 
+  /// Arrow's columns and buffers; defined in the sources of this library.
   struct State;
-  [[nodiscard]] State& state() { return *state_; }
-  [[nodiscard]] const State& state() const { return *state_; }
+  [[nodiscard]] State& state() { return *state_; }              ///< for readers and writers of this library
+  [[nodiscard]] const State& state() const { return *state_; }  ///< the same
 
  private:
   std::unique_ptr<State> state_;
@@ -83,13 +85,18 @@ class TableBatch {
 
 /// A range of row groups of a Parquet file.
 struct RowGroups {
-  std::size_t first = 0;
-  std::size_t count = 0;
+  std::size_t first = 0;  ///< number of the first row group, from 0
+  std::size_t count = 0;  ///< number of row groups to read
 };
 
 /// How a table is stored.
-enum class TableFormat { kCsv, kGzippedCsv, kParquet };
+enum class TableFormat {
+  kCsv,         ///< .csv: text with a header line
+  kGzippedCsv,  ///< .csv.gz
+  kParquet,     ///< .parquet, .pq
+};
 
+/// Options of TableReader::open.
 struct ReadOptions {
   std::size_t batch_rows = 65'536;  ///< maximum number of rows per batch
   bool threads = true;              ///< decode in parallel, on Arrow's thread pool, which the whole process shares
@@ -126,8 +133,8 @@ class TableReader {
   TableReader& operator=(const TableReader&) = delete;
   virtual ~TableReader() = default;
 
-  [[nodiscard]] virtual const std::vector<ColumnInfo>& columns() const = 0;
-  [[nodiscard]] virtual bool has_column(const std::string& name) const = 0;
+  [[nodiscard]] virtual const std::vector<ColumnInfo>& columns() const = 0;  ///< all columns of the file, in its order
+  [[nodiscard]] virtual bool has_column(const std::string& name) const = 0;  ///< case-sensitive
 
   /// Select the columns of TableBatch::numbers. Call once, before the first read. Throws kInvalidArgument for a missing
   /// column, with the most similar name, and kBadData for a column that is not numeric. Columns in `carried` are also
@@ -198,11 +205,11 @@ class TableWriter {
 
 /// Whole columns: rows x columns, row-major.
 struct NumberTable {
-  std::vector<double> values;
-  std::size_t rows = 0;
-  std::size_t columns = 0;
+  std::vector<double> values;  ///< owned; rows x columns
+  std::size_t rows = 0;        ///< number of rows read
+  std::size_t columns = 0;     ///< number of selected columns, in the order of the selection
 
-  [[nodiscard]] MatrixView view() const { return {values.data(), rows, columns}; }
+  [[nodiscard]] MatrixView view() const { return {values.data(), rows, columns}; }  ///< valid until `values` changes
 };
 
 /// Read all rows of the selected columns. Throws kBadData for tables that do not fit in memory.

@@ -54,8 +54,8 @@ class Checkpoint {
 
 /// What a trainer needs to train with other workers and to resume from a checkpoint. Both are borrowed and may be null.
 struct TrainingContext {
-  const Communicator* communicator = nullptr;
-  Checkpoint* checkpoint = nullptr;
+  const Communicator* communicator = nullptr;  ///< null: train alone
+  Checkpoint* checkpoint = nullptr;            ///< null: a stopped training starts again
 };
 
 }  // namespace widthwise

@@ -31,9 +31,9 @@ class Communicator : public Reducer {
 /// How workers connect.
 struct CommunicatorOptions {
   std::string host = "127.0.0.1";  ///< address of the first worker, which introduces the others to each other
-  std::uint16_t port = 0;
-  std::size_t rank = 0;  ///< of this worker, from 0
-  std::size_t workers = 1;
+  std::uint16_t port = 0;          ///< TCP port of the first worker; required, 1 to 65535
+  std::size_t rank = 0;            ///< of this worker, from 0
+  std::size_t workers = 1;         ///< total number of workers, the same for all
   /// How long to wait for workers to connect, and later for each other. Must exceed the time of any worker to read its
   /// rows or to train a round.
   std::chrono::seconds timeout{300};

@@ -13,8 +13,9 @@
 
 namespace widthwise {
 
+/// Options of cross_fit_coverage and estimate_ert.
 struct ConditionalCoverageOptions {
-  std::size_t folds = 5;
+  std::size_t folds = 5;   ///< number of classifiers, each trained without one fold; 2 to n
   std::uint64_t seed = 0;  ///< of the folds; the trainer has its own
 };
 

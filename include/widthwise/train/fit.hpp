@@ -26,16 +26,16 @@ namespace widthwise {
 
 /// A goal with its conformal rule and training objective.
 struct ResolvedGoal {
-  Goal goal;
-  ConformalRule rule;
+  Goal goal;                                     ///< the given goal, or the default of the transform
+  ConformalRule rule;                            ///< with the transform and sides to train
   std::shared_ptr<const Objective> objective;    ///< null if the transform has no parameters
   std::optional<LevelWindow> level_window = {};  ///< levels that training focuses on; empty: all
 };
 
 /// The conformity score and the constants of its transform.
 struct ScoreOptions {
-  Score score = Score::kAbsolute;
-  TransformOptions transform = {};
+  Score score = Score::kAbsolute;   ///< of a residual, before the transform
+  TransformOptions transform = {};  ///< constants of erc and mixture
 };
 
 /// Without a goal: Goal::by_default(), or narrow for a transform without evenness. The transform auto is exp, or affine
@@ -60,7 +60,7 @@ struct FitTable {
   std::span<const double> y;            ///< n, finite
   std::span<const double> predictions;  ///< n, of the model that will be deployed, which was not trained on these rows
   std::vector<std::string> features;    ///< their names
-  std::string target;
+  std::string target;                   ///< name of the column of outcomes; may be empty
   std::string prediction;       ///< name of the column of predictions; new tables have the deployed model's there
   std::uint64_t first_row = 0;  ///< number of the first row, for the calibration
   std::span<const std::uint64_t> row_numbers = {};  ///< n, unique over all workers; empty: consecutive from first_row
@@ -92,14 +92,14 @@ struct FitTable {
 /// Width and coverage of one goal on the hold-out at the first of FitOptions::levels. Each half is measured after
 /// calibrating with the other half.
 struct GoalReport {
-  std::string goal;
-  std::string score_transform;
-  double mean_width = 0;
-  double coverage = 0;
+  std::string goal;                           ///< "even", "narrow", the evenness as a number, or "fixed" for one width
+  std::string score_transform;                ///< name for make_transform, never "auto"
+  double mean_width = 0;                      ///< in the unit of y; +infinity if any interval is infinite
+  double coverage = 0;                        ///< share of outcomes in their interval
   std::optional<Proportion> worst_slab = {};  ///< coverage in the worst slab; empty if there are too few rows
   double infinite = 0;                        ///< share of infinite intervals
   double empty = 0;                           ///< share of empty conformal sets, returned as the prediction alone
-  std::size_t iterations = 0;
+  std::size_t iterations = 0;                 ///< rounds or epochs chosen on the hold-out; 0 if nothing was trained
 };
 
 /// How well a classifier tells the rows of FitTable::shift_to from the fitting rows.
@@ -108,18 +108,20 @@ struct ShiftReport {
   double auc = 0.5;        ///< area under the ROC curve of the hold-out; 0.5: no shift, 1: no overlap
 };
 
+/// The report on a fit. Numbers of rows are over all workers.
 struct FitReport {
+  /// Rows for base model and localizer, including the hold-out; all rows with cross-calibration.
   std::uint64_t fit_rows = 0;
-  std::uint64_t holdout_rows = 0;
-  std::uint64_t calibration_rows = 0;
-  GoalReport chosen;
-  std::optional<GoalReport> other;   ///< the opposite goal
-  GoalReport fixed;                  ///< one width for all rows
-  double base_error = 0;             ///< mean |y - f(x)| out of sample
-  std::uint64_t effective_rows = 0;  ///< effective sample size of the calibration rows; their number without weights
+  std::uint64_t holdout_rows = 0;      ///< rows of fit_rows for early stopping and for the figures below
+  std::uint64_t calibration_rows = 0;  ///< rows of the calibration set; all rows with cross-calibration
+  GoalReport chosen;                   ///< the goal of the model, on the hold-out
+  std::optional<GoalReport> other;     ///< the opposite goal
+  GoalReport fixed;                    ///< one width for all rows
+  double base_error = 0;               ///< mean |y - f(x)| out of sample
+  std::uint64_t effective_rows = 0;    ///< effective sample size of the calibration rows; their number without weights
   std::optional<ShiftReport> shift = {};  ///< if weights are learnt
-  std::vector<std::string> warnings;
-  std::string few_rows = {};  ///< recommends cross-calibration for few rows; else empty
+  std::vector<std::string> warnings;      ///< sentences for the user; empty if there is nothing to report
+  std::string few_rows = {};              ///< recommends cross-calibration for few rows; else empty
 
   /// Set few_rows if split calibration of few rows was chosen and cross-calibration is `possible`.
   void advise_cross(const FitOptions& options, bool possible);
@@ -128,9 +130,10 @@ struct FitReport {
   [[nodiscard]] std::string summary() const;
 };
 
+/// A fitted model and the report on its fit.
 struct FitResult {
-  Model model;
-  FitReport report;
+  Model model;       ///< calibrated, unless FitOptions::calibration_size is 0 or predictions are cross-validated
+  FitReport report;  ///< measured on the hold-out
 };
 
 /// Fewer rows are better cross-calibrated (docs/few-rows.md).
@@ -160,8 +163,9 @@ struct InSampleCheck {
   /// By which the calibration residuals are smaller; large if they are in-sample. 0 for models trained by folds, whose
   /// residuals are expected to be larger than those of the deployed model.
   double distance_below = 0;
-  double bound = 0;
-  [[nodiscard]] bool suspicious() const { return distance > bound; }
+  double bound = 0;  ///< for either distance; 0 if nothing could be compared
+  [[nodiscard]] bool suspicious() const { return distance > bound; }  ///< fit may have had in-sample predictions
+  /// Whether the base model may have been trained on the calibration rows.
   [[nodiscard]] bool calibration_suspicious() const { return distance_below > bound; }
 
   /// A warning for the user; empty if neither is suspicious.

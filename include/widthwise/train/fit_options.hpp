@@ -24,20 +24,21 @@ namespace widthwise {
 /// - a number in [0, 1]: the evenness of the scale family (docs/mathematics.md)
 class Goal {
  public:
-  [[nodiscard]] static Goal even() { return Goal(1, "even"); }
+  [[nodiscard]] static Goal even() { return Goal(1, "even"); }  ///< evenness 1
   /// Nearly even. On the fitting parts of real data, this recovered most of the width that evenness costs, and the
   /// worst slabs were covered as well as with even (experiments/NOTES.md).
   [[nodiscard]] static Goal by_default() { return evenness(0.85); }
-  [[nodiscard]] static Goal narrow() { return Goal(0, "narrow"); }
+  [[nodiscard]] static Goal narrow() { return Goal(0, "narrow"); }  ///< evenness 0, at the levels of the model
   /// Throws kInvalidArgument outside [0, 1].
   [[nodiscard]] static Goal evenness(double value);
   /// Read "even", "narrow" or a number.
   [[nodiscard]] static Goal parse(std::string_view text);
 
-  [[nodiscard]] const std::string& to_string() const { return text_; }
-  [[nodiscard]] double evenness() const { return evenness_; }
+  [[nodiscard]] const std::string& to_string() const { return text_; }  ///< text that parse reads
+  [[nodiscard]] double evenness() const { return evenness_; }           ///< in [0, 1]; 0 for narrow
+  /// Whether it is `narrow` itself, not the number 0, which trains the scale family.
   [[nodiscard]] bool is_narrow() const { return text_ == "narrow"; }
-  [[nodiscard]] bool is_even() const { return text_ == "even"; }
+  [[nodiscard]] bool is_even() const { return text_ == "even"; }  ///< whether it is `even` itself, not the number 1
 
  private:
   Goal(double evenness, std::string text) : evenness_(evenness), text_(std::move(text)) {}
@@ -50,7 +51,10 @@ class Goal {
 /// - split: a random part of the rows calibrates and fits nothing; coverage of at least 1 - alpha
 /// - cross: every row calibrates the model of its fold, which is fitted to the other folds (CV+, jackknife+); for few
 ///   rows. Coverage of at least about 1 - 2 alpha (cross_coverage), usually about 1 - alpha
-enum class CalibrationMethod { kSplit, kCross };
+enum class CalibrationMethod {
+  kSplit,  ///< set calibration rows aside
+  kCross,  ///< calibrate every row with the model of its fold
+};
 
 /// FitOptions::folds of jackknife+.
 inline constexpr std::size_t kFoldPerRow = 0;
@@ -62,7 +66,7 @@ struct FitOptions {
   /// auto: affine for the goal narrow, otherwise exp or, for the goal even if the hold-out chooses it, spline; else a
   /// name of make_transform.
   std::string score_transform = "auto";
-  Score score = Score::kAbsolute;
+  Score score = Score::kAbsolute;               ///< conformity score of a residual
   double gamma = TransformOptions().gamma;      ///< of the transform erc
   double epsilon = TransformOptions().epsilon;  ///< of the transform mixture
   /// Empty: one, or two if that is better on the hold-out by more than chance.
@@ -70,9 +74,9 @@ struct FitOptions {
   /// Levels to train for; empty: LevelWindow::around(levels) for the goal narrow and the transform spline, else all
   /// alike.
   std::optional<LevelWindow> level_window = std::nullopt;
-  std::vector<Level> levels = {0.9};  ///< default confidence levels of the model
-  Guarantee guarantee = {};           ///< of the model's intervals
-  CalibrationMethod calibration = CalibrationMethod::kSplit;
+  std::vector<Level> levels = {0.9};                          ///< default confidence levels of the model
+  Guarantee guarantee = {};                                   ///< of the model's intervals
+  CalibrationMethod calibration = CalibrationMethod::kSplit;  ///< set rows aside, or calibrate by folds
   /// Below 1: share of the rows, chosen at random, for the calibration set. From 1: number of rows, a whole number.
   /// 0: no calibration set. Rows with cv_predictions never calibrate. Not used by cross-calibration.
   double calibration_size = 0.25;
@@ -85,9 +89,9 @@ struct FitOptions {
   OutcomeRange outcome_range = {};  ///< range that contains every outcome; an outcome outside is an error
   bool may_be_exact = false;        ///< accept predictions that all equal their outcome
   bool compare = true;              ///< also train the opposite goal, for the report
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< random seed of splits, folds and the calibration sample; trainers have their own
 
-  [[nodiscard]] static const OptionTable<FitOptions>& table();
+  [[nodiscard]] static const OptionTable<FitOptions>& table();  ///< text form, range and help of every field
 
   /// Whether the score transform has parameters to train.
   [[nodiscard]] bool needs_localizer() const;

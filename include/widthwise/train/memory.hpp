@@ -15,6 +15,7 @@ struct FreeMemory {
   std::uint64_t without_swapping = UINT64_MAX;
 };
 
+/// Measure what is free now.
 [[nodiscard]] FreeMemory free_memory();
 
 /// Estimate what fit needs in addition to the table, in bytes: its copies of the rows, and those of XGBoost. Measured

@@ -13,12 +13,12 @@ namespace widthwise {
 /// The description of one option. The command line, the checks of Python, the checkpoint key, the notes of a model and
 /// docs/options.md are all made from it.
 struct OptionInfo {
-  std::string name;        ///< "learning_rate"; the command line writes --learning-rate
-  std::string form;        ///< how a value is written, as --help shows it: "N", "even|narrow|0..1"
-  std::string expected;    ///< accepted values, for errors: "a number above 0 and at most 1"
-  std::string help;        ///< a noun phrase or an imperative
-  std::string group = {};  ///< heading of --help and docs/options.md
-  std::string default_value = {};
+  std::string name;                ///< "learning_rate"; the command line writes --learning-rate
+  std::string form;                ///< how a value is written, as --help shows it: "N", "even|narrow|0..1"
+  std::string expected;            ///< accepted values, for errors: "a number above 0 and at most 1"
+  std::string help;                ///< a noun phrase or an imperative
+  std::string group = {};          ///< heading of --help and docs/options.md
+  std::string default_value = {};  ///< as text; OptionTable fills it in
   bool in_key = true;  ///< false for options that training does not depend on, such as the number of threads
   std::function<std::string(std::string_view)> hint = {};  ///< what an invalid text may mean: "; did you mean 0.9?"
 };
@@ -44,11 +44,12 @@ using OptionValues = std::map<std::string, std::string>;
 template <class Options>
 class OptionTable {
  public:
+  /// One field of Options.
   struct Field {
-    OptionInfo info;
+    OptionInfo info;  ///< name, range and help
     /// Set the field; false, or an Error, for an invalid text.
     std::function<bool(Options&, std::string_view)> read;
-    std::function<std::string(const Options&)> write;
+    std::function<std::string(const Options&)> write;  ///< the field as text that `read` accepts
   };
 
   /// The defaults are those of a new Options.
@@ -60,7 +61,8 @@ class OptionTable {
     }
   }
 
-  [[nodiscard]] std::span<const Field> fields() const { return fields_; }
+  [[nodiscard]] std::span<const Field> fields() const { return fields_; }  ///< in the order of --help
+  /// The descriptions of `fields`, in the same order.
   [[nodiscard]] std::span<const OptionInfo> infos() const { return infos_; }
 
   /// Set an option from text. Throws kInvalidArgument for an unknown name or an invalid value; `shown_name` is what the
@@ -71,10 +73,12 @@ class OptionTable {
     if (!valid) throw_invalid_option(shown_name.empty() ? name : shown_name, text, field.info);
   }
 
+  /// Set several options by name. Throws like `set` for one; options before the invalid one are then set.
   void set(Options& options, const OptionValues& values) const {
     for (const auto& [name, text] : values) set(options, name, text);
   }
 
+  /// The value of an option as text. Throws kInvalidArgument for an unknown name.
   [[nodiscard]] std::string get(const Options& options, std::string_view name) const {
     return find(name).write(options);
   }

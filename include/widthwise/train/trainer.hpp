@@ -17,7 +17,9 @@ namespace widthwise {
 
 /// The inputs of training.
 struct InputRows {
+  /// Rows of numbers only, each with weight 1.
   InputRows(MatrixView numbers) : x(numbers) {}  // NOLINT(google-explicit-constructor): most rows are numbers alone
+  /// Rows with categorical inputs or sample weights; either span may be empty.
   InputRows(MatrixView values, std::span<const std::uint8_t> categories, std::span<const double> sample_weights = {})
       : x(values), categorical(categories), weights(sample_weights) {}
 
@@ -35,9 +37,9 @@ struct TrainingRows {
 
 /// A trained localizer.
 struct Trained {
-  std::shared_ptr<const RowFunction> function;
-  std::size_t iterations = 0;  ///< rounds or epochs of training
-  double loss = 0;             ///< hold-out loss after these iterations; NaN without a hold-out
+  std::shared_ptr<const RowFunction> function;  ///< (x, f(x)) -> parameters; evaluating it needs no engine
+  std::size_t iterations = 0;                   ///< rounds or epochs of training
+  double loss = 0;                              ///< hold-out loss after these iterations; NaN without a hold-out
 };
 
 /// Fits g by minimising an objective. This is the interface of training engines.
@@ -69,10 +71,10 @@ class LocalizerTrainer : public Interface {
 /// Thread safety: const methods may run concurrently.
 class BaseTrainer : public Interface {
  public:
-  [[nodiscard]] virtual std::string_view name() const = 0;
-  [[nodiscard]] virtual std::string engine() const = 0;
-  [[nodiscard]] virtual std::string settings() const { return {}; }
-  [[nodiscard]] virtual bool takes_categories() const { return false; }
+  [[nodiscard]] virtual std::string_view name() const = 0;  ///< as LocalizerTrainer::name: "trees", "quantiles", "knn"
+  [[nodiscard]] virtual std::string engine() const = 0;     ///< name and version of the engine, for the notes
+  [[nodiscard]] virtual std::string settings() const { return {}; }      ///< options, for the notes; empty: none
+  [[nodiscard]] virtual bool takes_categories() const { return false; }  ///< if not, fit refuses categories
 
   /// Whether rows may have sample weights. If not, fit refuses tables with them.
   [[nodiscard]] virtual bool takes_weights() const { return false; }

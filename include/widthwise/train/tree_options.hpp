@@ -10,8 +10,8 @@ namespace widthwise {
 
 /// Settings of the trees of a localizer.
 struct TreeOptions {
-  double learning_rate = 0.05;  ///< shrinkage per tree, in (0, 1]
-  std::size_t max_depth = 4;
+  double learning_rate = 0.05;    ///< shrinkage per tree, in (0, 1]
+  std::size_t max_depth = 4;      ///< maximum number of splits from root to leaf, 1 to 30
   double min_child_weight = 10;   ///< minimum sum of Hessians in a leaf, about its number of rows
   double subsample = 0.7;         ///< share of rows per round
   double column_sample = 0.7;     ///< share of columns per tree
@@ -20,31 +20,31 @@ struct TreeOptions {
   std::size_t patience = 40;      ///< rounds without a better hold-out loss before it stops
   double retrain_factor = 1.15;   ///< factor on the rounds found, for retrain
   std::size_t threads = 0;        ///< 0: automatic, see training_threads
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;         ///< random seed of the samples of rows and columns
 
-  [[nodiscard]] static const OptionTable<TreeOptions>& table();
+  [[nodiscard]] static const OptionTable<TreeOptions>& table();  ///< text form, range and help of every field
   /// The checkpoint key: equal for equal options only.
   [[nodiscard]] std::string to_string() const { return table().to_string(*this); }
 };
 
 /// Settings of a base model of trees.
 struct TreeBaseOptions {
-  double learning_rate = 0.05;
-  std::size_t max_depth = 6;
-  double min_child_weight = 5;
-  double subsample = 0.8;
-  double column_sample = 0.8;
-  double lambda = 1;  ///< L2 penalty on leaves
-  std::size_t rounds = 400;
-  double lower = 0.5;       ///< probability of the lower quantile; 0.5 with upper 0.5: the median alone
-  double upper = 0.5;       ///< of the upper one
-  std::size_t threads = 0;  ///< 0: automatic, see training_threads
-  std::uint64_t seed = 0;
+  double learning_rate = 0.05;  ///< shrinkage per tree, in (0, 1]
+  std::size_t max_depth = 6;    ///< maximum number of splits from root to leaf, 1 to 30
+  double min_child_weight = 5;  ///< minimum sum of Hessians in a leaf, about its number of rows
+  double subsample = 0.8;       ///< share of rows per round
+  double column_sample = 0.8;   ///< share of columns per tree
+  double lambda = 1;            ///< L2 penalty on leaves
+  std::size_t rounds = 400;     ///< number of boosting rounds; there is no early stopping
+  double lower = 0.5;           ///< probability of the lower quantile; 0.5 with upper 0.5: the median alone
+  double upper = 0.5;           ///< of the upper one
+  std::size_t threads = 0;      ///< 0: automatic, see training_threads
+  std::uint64_t seed = 0;       ///< random seed of the samples of rows and columns
 
   /// A base model of two quantiles, with 90% of the outcomes in between.
   [[nodiscard]] static TreeBaseOptions quantiles() { return {.lower = 0.05, .upper = 0.95}; }
 
-  [[nodiscard]] static const OptionTable<TreeBaseOptions>& table();
+  [[nodiscard]] static const OptionTable<TreeBaseOptions>& table();  ///< text form, range and help of every field
   /// The checkpoint key: equal for equal options only.
   [[nodiscard]] std::string to_string() const { return table().to_string(*this); }
 };

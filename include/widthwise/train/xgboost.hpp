@@ -32,10 +32,11 @@ class XgboostLibrary {
 
   /// "3.2.0".
   [[nodiscard]] const std::string& version() const;
-  [[nodiscard]] const std::filesystem::path& path() const;
+  [[nodiscard]] const std::filesystem::path& path() const;  ///< file that was loaded
 
+  /// XGBoost's C functions; defined in the sources of this library.
   struct Functions;
-  [[nodiscard]] const Functions& functions() const { return *functions_; }
+  [[nodiscard]] const Functions& functions() const { return *functions_; }  ///< for trainers of this library
 
  private:
   XgboostLibrary();
