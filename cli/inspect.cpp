@@ -33,7 +33,7 @@ void declare(CLI::App& command, InspectArguments& arguments) {
 }  // namespace
 
 Command add_inspect(CLI::App& program) {
-  return make_command<InspectArguments>(program, "inspect", "Say what is in a model file.",
+  return make_command<InspectArguments>(program, "inspect", "Show the contents of a model file.",
                                         "widthwise inspect homes.safetensors", declare, run);
 }
 

@@ -57,6 +57,8 @@ sphinx_gallery_conf = {
 html_theme = "furo"
 html_title = f"widthwise {version}"
 html_show_sphinx = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
