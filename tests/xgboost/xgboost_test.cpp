@@ -9,12 +9,14 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/xgboost.hpp>
 #include <widthwise/trees.hpp>
 
@@ -291,6 +293,35 @@ TEST(TreeBaseTrainer, PredictsTheMedian) {
   EXPECT_GT(correlation(f, y), 0.99);
 }
 
+TEST(TreeBaseTrainer, FitsSquaredErrorsFirstAndThenAbsoluteOnes) {
+  // Skewed outcomes: their mean is 1 and their median log 2.
+  Random random(5);
+  std::vector<double> x;
+  std::vector<double> y;
+  for (std::size_t i = 0; i < 4000; ++i) {
+    x.push_back(random.uniform());
+    y.push_back(-std::log(1 - random.uniform()));
+  }
+  const auto mean_prediction = [&](double share) {
+    const auto trainer = make_tree_base_trainer(library(), {.squared_share = share, .threads = 1});
+    std::vector<double> f(x.size());
+    trainer->train(MatrixView(x.data(), x.size(), 1), y, "base", {})
+        ->evaluate({x.data(), x.size(), 1}, {f.data(), f.size(), 1});
+    return std::accumulate(f.begin(), f.end(), 0.0) / static_cast<double>(f.size());
+  };
+  EXPECT_NEAR(mean_prediction(1), 1, 0.05);
+  EXPECT_NEAR(mean_prediction(0), std::log(2), 0.05);
+  EXPECT_NEAR(mean_prediction(0.75), std::log(2), 0.05);
+}
+
+TEST(TreeBaseTrainer, RefusesSquaredErrorsOfQuantiles) {
+  TreeBaseOptions options = TreeBaseOptions::quantiles();
+  options.squared_share = 0.5;
+  EXPECT_EQ(
+      message_of([&] { static_cast<void>(make_tree_base_trainer(library(), options)); }, ErrorCode::kInvalidArgument),
+      "base model: squared_share is for the base 'trees'; leave it out");
+}
+
 // --- trainings that were stopped
 // --------------------------------------------------------------------------------------------
 
@@ -338,7 +369,8 @@ TEST_P(TreeTraining, GoesOnAfterAStopAsIfThereHadBeenNone) {
 TEST(TreeBaseTrainer, GoesOnAfterAStopAsIfThereHadBeenNone) {
   const NoisyRows rows(2000, 3);
   expect_to_go_on([&](Checkpoint& checkpoint, const ProgressCallback& progress) {
-    const TreeBaseOptions options{.subsample = 0.7, .column_sample = 0.7, .rounds = 250, .threads = 1};
+    const TreeBaseOptions options{
+        .subsample = 0.7, .column_sample = 0.7, .rounds = 250, .squared_share = 0.5, .threads = 1};
     return make_tree_base_trainer(library(), options, {.checkpoint = &checkpoint})
         ->train(rows.view(), rows.residuals, "base", progress);
   });

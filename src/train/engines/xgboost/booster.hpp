@@ -49,6 +49,9 @@ class Booster {
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;
 
+  /// Change a parameter, until the next load.
+  void set_parameter(const std::string& name, const std::string& value);
+
   /// Train one round with XGBoost's own objective.
   void update(const TrainingMatrix& matrix, std::size_t round);
 
@@ -70,7 +73,6 @@ class Booster {
  private:
   void create();
   void free();
-  void set_parameter(const std::string& name, const std::string& value);
 
   std::shared_ptr<const XgboostLibrary> library_;
   Parameters parameters_;
