@@ -38,9 +38,12 @@ def single(x):
 
 def evaluate(arrays, name, x):
     """The sums of the trees `name` for a row, in single precision."""
-    get = lambda key: arrays[f"{name}.{key}"]
+
+    def get(key):
+        return arrays[f"{name}.{key}"]
+
     sums = list(get("base"))
-    for node, output in zip(get("roots"), get("output_of")):
+    for node, output in zip(get("roots"), get("output_of"), strict=True):
         while (feature := get("feature")[node]) >= 0:
             value = single(x[feature])
             left = get("missing_left")[node] if math.isnan(value) else value < get("value")[node]

@@ -47,7 +47,9 @@ def run_code(code, name, line, namespace):
     """Run a block of Python; return what it prints."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile("\n" * (line - 1) + code, name, "exec"), namespace)  # errors show line numbers of the Markdown file
+        exec(
+            compile("\n" * (line - 1) + code, name, "exec"), namespace
+        )  # errors show line numbers of the Markdown file
     return printed.getvalue()
 
 
@@ -59,7 +61,9 @@ def run_commands(text):
         if not command.startswith("widthwise "):
             lines.append(step)
             continue
-        done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+        done = subprocess.run(
+            command, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
+        )
         lines.append(f"$ {command}\n{done.stdout}")
     return "".join(lines)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from widthwise import Predictor
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +22,9 @@ def joined_strings(text):
 def test_the_errors_page_quotes_real_messages():
     sources = "\n".join(joined_strings(file.read_text()) for pattern in SOURCES for file in ROOT.glob(pattern))
     page = (ROOT / "docs/errors.md").read_text()
-    quoted = [message for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for message in re.findall("`([^`]+)`", row)]
+    quoted = [
+        message for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for message in re.findall("`([^`]+)`", row)
+    ]
     assert len(quoted) > 30
     assert [message for message in quoted if message not in sources] == []
 
