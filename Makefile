@@ -109,9 +109,11 @@ lint: ## check the format, then tidy
 	$(MAKE) tidy
 
 .PHONY: install
-install: ## install the release build into DESTDIR and PREFIX (/usr/local)
-	$(call configure_and_build,release)
-	cmake --install build/release --prefix '$(PREFIX)'
+install: PRESET = install
+install: ## build and install the libraries and the program into DESTDIR and PREFIX (/usr/local); PRESET=core for widthwise::core alone, OPTIONS for CMake
+	cmake --preset $(PRESET) $(OPTIONS)
+	cmake --build --preset $(PRESET) --parallel $(JOBS)
+	cmake --install build/$(PRESET) --prefix '$(PREFIX)'
 
 .PHONY: clean
 clean: ## remove everything built

@@ -102,11 +102,18 @@ struct SquaredDistance {
   }
 };
 
+#if NANOFLANN_VERSION < 0x150
+using SearchParameters = nanoflann::SearchParams;
+#else
+using SearchParameters = nanoflann::SearchParameters;
+#endif
 using SearchTree = nanoflann::KDTreeSingleIndexAdaptor<SquaredDistance, Points, -1, std::uint32_t>;
 
 /// The k nearest rows so far, with the interface of the search tree; of equal distances the earlier row comes first.
 class Nearest {
  public:
+  using DistanceType = double;
+
   explicit Nearest(std::size_t k) { rows_.reserve(k + 1); }
 
   void clear(std::size_t k) {
@@ -133,6 +140,8 @@ class Nearest {
     constexpr double kMax = std::numeric_limits<double>::max();
     return full() ? std::nextafter(rows_.back().first, kMax) : kMax;
   }
+
+  void sort() const {}  ///< the rows are always sorted
 
   [[nodiscard]] const std::vector<std::pair<double, std::uint32_t>>& rows() const { return rows_; }
 
@@ -162,7 +171,7 @@ struct Knn::Tree {
       for (std::uint32_t row = 0; row < arrays.neighbours; ++row) nearest.addPoint(0, row);
       return;
     }
-    nanoflann::SearchParams parameters;
+    SearchParameters parameters;
     // The distance bounds of the tree are rounded; searching slightly farther keeps the result exact.
     parameters.eps = -1e-6F;
     search->findNeighbors(nearest, x, parameters);
