@@ -2,6 +2,7 @@
 
     python -m bench.base_models             # some minutes on one core
     python -m bench.base_models bike        # some data sets
+    python -m bench.base_models casp --splits 1 --losses trees quarter    # the losses whose name contains a word
 
 Intervals are made and measured on parts of the fitting rows of the field's first splits, so that no test row of the
 field takes part. Processor time of the base model's six fits (five folds and one) and mean widths at 90%, both relative
@@ -86,13 +87,21 @@ def measure(candidate: BaseEstimator, X: Floats, y: Floats, number: int) -> dict
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.base_models", description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="*", help=f"by default {', '.join(DATASETS)}")
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in CANDIDATES}
-    for dataset in parser.parse_args().datasets or DATASETS:
+    parser.add_argument("--splits", type=int, default=SPLITS)
+    parser.add_argument("--losses", nargs="*", default=[""], help="words; squared error is always there")
+    arguments = parser.parse_args()
+    chosen = {
+        name: candidate
+        for name, candidate in CANDIDATES.items()
+        if name == "squared error" or any(word in name for word in arguments.losses)
+    }
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in chosen}
+    for dataset in arguments.datasets or DATASETS:
         data = load(dataset)
-        for number in range(SPLITS):
+        for number in range(arguments.splits):
             rows, _, _ = split_rows(len(data.y), number)
             X, y = data.X[rows], data.y[rows] / np.abs(data.y[rows]).mean()
-            for name, candidate in CANDIDATES.items():
+            for name, candidate in chosen.items():
                 found[name].append(measure(candidate, X, y, number))
     print("| loss of the base model | time | narrow: width | default: width |\n|---|---|---|---|")
     for name, records in found.items():
