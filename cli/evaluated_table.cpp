@@ -170,6 +170,11 @@ IntervalRows EvaluatedTable::rows(std::size_t level) const {
   return rows;
 }
 
+SearchRows EvaluatedTable::search() const {
+  const MatrixView features(sampled_features_.data(), sampled_.size(), model_.parts().features.size());
+  return {sampled_, features, sampled_predictions_, model_.parts().categories};
+}
+
 std::vector<CoverageSpread> EvaluatedTable::expected() const {
   const double confidence = 1 - (1 - kVerdictConfidence) / static_cast<double>(counted_levels_.size());
   std::vector<CoverageSpread> expected;
@@ -187,20 +192,16 @@ void EvaluatedTable::estimate_erts(const LocalizerTrainer& trainer, const Search
 }
 
 void EvaluatedTable::evaluate(const LocalizerTrainer* coverage_trainer) {
-  const MatrixView features(sampled_features_.data(), sampled_.size(), model_.parts().features.size());
-  std::vector<double> predictions;
-  predictions.reserve(sampled_.size());
-  for (const std::size_t row : sampled_) predictions.push_back(predictions_[row]);
+  for (const std::size_t row : sampled_) sampled_predictions_.push_back(predictions_[row]);
   // A model without calibration rows has no verdict to count clusters for.
   const bool counted = model_.parts().calibration.clustered();
   const auto clusters = counted ? std::span<const std::int64_t>(clusters_) : std::span<const std::int64_t>();
-  const SearchRows search{sampled_, features, predictions, model_.parts().categories};
   for (std::size_t j = 0; j < levels_.size(); ++j) {
     report_.levels.push_back(
-        widthwise::evaluate(rows(j), levels_[j], ranks(levels_[j]), search,
+        widthwise::evaluate(rows(j), levels_[j], ranks(levels_[j]), search(),
                             {.levels = levels_.size(), .clusters = clusters, .by = by_->column()}));
   }
-  if (coverage_trainer != nullptr) estimate_erts(*coverage_trainer, search);
+  if (coverage_trainer != nullptr) estimate_erts(*coverage_trainer, search());
 }
 
 void EvaluatedTable::warn() const {

@@ -58,6 +58,9 @@ class EvaluatedTable {
   /// The intervals of a level of the report.
   [[nodiscard]] IntervalRows rows(std::size_t level) const;
 
+  /// The rows that were searched for weak places.
+  [[nodiscard]] SearchRows search() const;
+
   /// The levels of EvaluatedLevels::kAll, with the covered rows and the expected coverage of each.
   [[nodiscard]] const std::vector<Level>& counted_levels() const { return counted_levels_; }
   [[nodiscard]] const std::vector<std::uint64_t>& covered() const { return covered_; }
@@ -91,6 +94,7 @@ class EvaluatedTable {
   // A sample of the rows to search for weak places, and the features of these rows.
   std::vector<std::size_t> sampled_;
   std::vector<double> sampled_features_;
+  std::vector<double> sampled_predictions_;
   EvaluationReport report_;
 };
 

@@ -31,6 +31,7 @@ void run(const ReportArguments& arguments) {
                                     .levels = table.counted_levels(),
                                     .covered = table.covered(),
                                     .expected = table.expected(),
+                                    .search = table.search(),
                                     .title = arguments.title});
   internal::write_file_atomically(arguments.output, std::as_bytes(std::span(page)));
   print(headline(table.report()) + "\n");

@@ -1,20 +1,30 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <widthwise/diagnostics.hpp>
+#include <widthwise/evaluation.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/plan.hpp>
 #include <widthwise/report.hpp>
+#include <widthwise/train/fit.hpp>
 
 namespace widthwise {
 
 /// Levels of the picture "coverage at every level": 0.05 to 0.99 and the evaluated ones, ascending.
 [[nodiscard]] std::vector<Level> page_levels(std::span<const Level> evaluated);
+
+/// Results of `fit` on its hold-out.
+struct PageFit {
+  std::vector<GoalReport> goals;  ///< the one of the model first
+  double base_error = 0;          ///< FitReport::base_error
+  std::string summary = {};
+};
 
 /// An evaluation, with the rows that the pictures of its page show.
 struct EvaluationPage {
@@ -25,7 +35,11 @@ struct EvaluationPage {
   std::vector<Level> levels = {};             ///< page_levels; empty for no such picture
   std::vector<std::uint64_t> covered = {};    ///< number of covered rows at each of them
   std::vector<CoverageSpread> expected = {};  ///< expected coverage at each of them, of all together in 99% of cases
+  SearchRows search = {};                     ///< rows for the picture over a feature; empty for no such picture
   std::string title = {};                     ///< by default with the name of the outcome
+  std::string estimator = {};                 ///< type of the base model, if it is not part of the model
+  std::vector<std::string> advice = {};       ///< with code between backquotes; by default that of the command line
+  std::optional<PageFit> fit = {};            ///< if known
 };
 
 /// The page as one self-contained HTML file without scripts: the verdict with advice, numbers and pictures. Throws

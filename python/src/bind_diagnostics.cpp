@@ -3,13 +3,13 @@
 
 #include <widthwise/evaluation.hpp>
 #include <widthwise/model.hpp>
+#include <widthwise/page.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/conditional_coverage.hpp>
 #include <widthwise/train/registry.hpp>
 
 #include "bindings.hpp"
 #include "message.hpp"
-#include "page/style.hpp"
 #include "row_sample.hpp"
 #include "rows.hpp"
 #include "text.hpp"
@@ -71,28 +71,35 @@ Numbers search_rows(std::size_t rows) {
 /// Name, values and labels of a column to test coverage by; no labels for numbers.
 using ByColumn = std::tuple<std::string, Doubles, std::vector<std::string>>;
 
-/// The report as JSON and as text. Without a model, calibration_rows and guarantee describe the intervals. With
-/// `conditional`, XGBoost's library file or empty to search for it, the ERT is estimated.
-std::pair<std::string, std::string> evaluate_rows(
-    const Model* model, const SharedSketch* sketch, std::uint64_t calibration_rows, const std::string& guarantee,
-    const DoubleCube& intervals, const Doubles& outcomes, const std::optional<Doubles>& predictions,
-    const std::optional<Integers>& groups, const std::vector<double>& levels, const Integers& searched,
-    const DoubleMatrix& search_features, const std::vector<std::string>& features,
-    const std::vector<std::vector<std::string>>& categories, const std::optional<ByColumn>& by,
-    const std::optional<Integers>& clusters, const ExchangeabilityMonitor* exchangeability,
-    const std::optional<double>& crps, const std::optional<std::string>& conditional) {
+/// Numbers of rows that were searched for weak places; throws if one is not below `n`.
+std::vector<std::size_t> row_numbers(const Integers& searched, std::size_t n) {
+  std::vector<std::size_t> rows;
+  for (const std::int64_t row : span_of(searched)) {
+    rows.push_back(static_cast<std::size_t>(row));
+    if (rows.back() >= n) throw internal::make_error(ErrorCode::kInvalidArgument, "evaluate: there is no row {}", row);
+  }
+  return rows;
+}
+
+/// Without a model, calibration_rows and guarantee describe the intervals. With `conditional`, XGBoost's library file
+/// or empty to search for it, the ERT is estimated.
+EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch, std::uint64_t calibration_rows,
+                               const std::string& guarantee, const DoubleCube& intervals, const Doubles& outcomes,
+                               const std::optional<Doubles>& predictions, const std::optional<Integers>& groups,
+                               const std::vector<double>& levels, const Integers& searched,
+                               const DoubleMatrix& search_features, const std::vector<std::string>& features,
+                               const std::vector<std::vector<std::string>>& categories,
+                               const std::optional<ByColumn>& by, const std::optional<Integers>& clusters,
+                               const ExchangeabilityMonitor* exchangeability, const std::optional<double>& crps,
+                               const std::optional<std::string>& conditional) {
   if (searched.size() != search_features.shape(0) || search_features.shape(1) != features.size() ||
       intervals.shape(2) != levels.size()) {
     throw Error(ErrorCode::kShapeMismatch, "evaluate: intervals, levels, rows to search, features and names differ");
   }
-  std::vector<std::size_t> rows;
+  const std::vector<std::size_t> rows = row_numbers(searched, outcomes.size());
   std::vector<double> search_predictions;
-  for (const std::int64_t row : span_of(searched)) {
-    rows.push_back(static_cast<std::size_t>(row));
-    if (rows.back() >= outcomes.size()) {
-      throw internal::make_error(ErrorCode::kInvalidArgument, "evaluate: there is no row {}", row);
-    }
-    if (predictions) search_predictions.push_back(span_of(*predictions)[rows.back()]);
+  for (const std::size_t row : rows) {
+    if (predictions) search_predictions.push_back(span_of(*predictions)[row]);
   }
   EvaluationReport report{.rows = outcomes.size(),
                           .guarantee = model != nullptr ? model->parts().guarantee : Guarantee::parse(guarantee),
@@ -125,7 +132,61 @@ std::pair<std::string, std::string> evaluate_rows(
         evaluate(bounded, levels[j], ranks_of(model, calibration_rows, groups, levels[j], guarantee), search, options));
     if (trainer) report.levels.back().ert = estimate_ert(*trainer, bounded, search, levels[j]);
   }
-  return {to_json(report, NonFinite::kName), to_text(report)};
+  return report;
+}
+
+/// Goal, score transform, mean width, coverage and worst slab (share, low, high) on the hold-out of `fit`.
+using Slab = std::tuple<double, double, double>;
+using HoldoutGoal = std::tuple<std::string, std::string, double, double, std::optional<Slab>>;
+
+PageFit page_fit(const std::vector<HoldoutGoal>& goals, double base_error, const std::string& summary) {
+  PageFit fit{.goals = {}, .base_error = base_error, .summary = summary};
+  for (const auto& [goal, transform, mean_width, coverage, slab] : goals) {
+    fit.goals.push_back({.goal = goal, .score_transform = transform, .mean_width = mean_width, .coverage = coverage});
+    if (!slab) continue;
+    const auto [share, low, high] = *slab;
+    fit.goals.back().worst_slab = Proportion{.share = share, .low = low, .high = high};
+  }
+  return fit;
+}
+
+/// The page of a report on these rows; `covered` are numbers of rows at page_levels.
+std::string page_of(const EvaluationReport& report, const Model& model, const DoubleCube& intervals,
+                    const Doubles& outcomes, const Doubles& predictions, const std::optional<Integers>& groups,
+                    const Integers& searched, const DoubleMatrix& search_features, const Integers& covered,
+                    const std::string& title, const std::string& estimator, const std::vector<std::string>& advice,
+                    const std::optional<std::tuple<std::vector<HoldoutGoal>, double, std::string>>& fit) {
+  std::vector<LevelBounds> bounds;
+  std::vector<IntervalRows> rows;
+  std::vector<Level> levels;
+  const bool may_be_empty = model.parts().rule.may_be_empty();
+  for (std::size_t j = 0; j < report.levels.size(); ++j) {
+    bounds.emplace_back(intervals, j);
+    levels.push_back(report.levels[j].level);
+  }
+  for (const LevelBounds& level : bounds) {
+    rows.push_back(
+        {level.lower, level.upper, span_of(outcomes), may_be_empty ? span_of(predictions) : std::span<const double>()});
+  }
+  const std::vector<std::size_t> numbers = row_numbers(searched, outcomes.size());
+  EvaluationPage page{.model = model,
+                      .report = report,
+                      .rows = rows,
+                      .predictions = span_of(predictions),
+                      .levels = page_levels(levels),
+                      .search = {.rows = numbers, .features = view_of(search_features)},
+                      .title = title,
+                      .estimator = estimator,
+                      .advice = advice};
+  page.covered.assign(covered.data(), covered.data() + covered.size());
+  if (fit) page.fit = std::apply(page_fit, *fit);
+  const nb::gil_scoped_release release;
+  const double confidence = 1 - (1 - kVerdictConfidence) / static_cast<double>(page.levels.size());
+  for (const Level& level : page.levels) {
+    page.expected.push_back(
+        expected_coverage(level, ranks_of(&model, 0, groups, level.value(), ""), outcomes.size(), confidence));
+  }
+  return to_html(page);
 }
 
 /// Bins with weak ones marked; without calibration rows, coverage is compared with the level itself.
@@ -274,14 +335,33 @@ void bind_plans(nb::module_& module) {
       nb::arg("level"), nb::arg("guarantee") = marginal);
 }
 
+void bind_page(nb::module_& module) {
+  nb::class_<EvaluationReport>(module, "EvaluationReport")
+      .def("to_json", [](const EvaluationReport& report) { return to_json(report, NonFinite::kName); })
+      .def("to_text", [](const EvaluationReport& report) { return to_text(report); });
+  module.def(
+      "page_levels",
+      [](const std::vector<double>& levels) {
+        std::vector<double> found;
+        for (const Level& level : page_levels(std::vector<Level>(levels.begin(), levels.end()))) {
+          found.push_back(level.value());
+        }
+        return found;
+      },
+      nb::arg("levels"));
+  module.def("page", &page_of, nb::arg("report"), nb::arg("model"), nb::arg("intervals"), nb::arg("outcomes"),
+             nb::arg("predictions"), nb::arg("groups").none(), nb::arg("search_rows"), nb::arg("search_features"),
+             nb::arg("covered"), nb::arg("title"), nb::arg("estimator"), nb::arg("advice"), nb::arg("fit").none());
+}
+
 }  // namespace
 
 void bind_diagnostics(nb::module_& module) {
   const std::string marginal = Guarantee().to_string();
   module.attr("MIN_SLAB_ROWS") = kMinSlabRows;
-  module.attr("PAGE_STYLE") = internal::kPageStyle;
   module.attr("VERDICT_CONFIDENCE") = kVerdictConfidence;
   module.def("search_rows", &search_rows, nb::arg("rows"));
+  bind_page(module);
   module.def("evaluate", &evaluate_rows, nb::arg("model").none(), nb::arg("sketch").none(), nb::arg("calibration_rows"),
              nb::arg("guarantee"), nb::arg("intervals"), nb::arg("outcomes"), nb::arg("predictions").none(),
              nb::arg("groups").none(), nb::arg("levels"), nb::arg("search_rows"), nb::arg("search_features"),

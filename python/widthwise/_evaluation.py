@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,10 @@ class Evaluation(PrintedReport):
     All weak places, here and in the report, come from one test: if coverage is the same everywhere, the probability
     that any place is called weak is at most 1%.
     """
+
+    @classmethod
+    def of(cls, report: _core.EvaluationReport) -> Evaluation:
+        return cls(report.to_json(), report.to_text())
 
     @property
     def valid(self) -> bool:
@@ -120,7 +124,7 @@ def evaluate_intervals(
     table = None if features is None else features.table
     if table is not None and table.rows != len(outcomes):
         raise ValueError(f"X has {table.rows} rows, y has {len(outcomes)}")
-    return _evaluate(
+    report, _ = _evaluate(
         bounds,
         outcomes,
         levels,
@@ -132,6 +136,7 @@ def evaluate_intervals(
         by=by_of(X, by, len(outcomes)),
         conditional=conditional,
     )
+    return Evaluation.of(report)
 
 
 def crps(quantiles: Any, y: Any, probabilities: Any) -> float:
@@ -174,7 +179,22 @@ def crps(quantiles: Any, y: Any, probabilities: Any) -> float:
     return _core.crps(np.ascontiguousarray(bounds), levels, outcomes)
 
 
-def evaluate(
+class EvaluatedRows(NamedTuple):
+    """The report of an evaluation, with the intervals that it describes."""
+
+    report: _core.EvaluationReport
+    predictions: Floats
+    intervals: Floats
+    search_rows: Any  # rows that were searched for weak places
+    search_features: Floats
+
+
+def evaluate(*args: Any, **options: Any) -> Evaluation:
+    """The report of `evaluate_rows`, with the same arguments."""
+    return Evaluation.of(evaluate_rows(*args, **options).report)
+
+
+def evaluate_rows(
     model: _core.Model,
     table: _core.Table,
     y_pred: Floats | None,
@@ -186,7 +206,7 @@ def evaluate(
     false_alarm_rate: float | None = None,
     by: By | None = None,
     conditional: bool = False,
-) -> Evaluation:
+) -> EvaluatedRows:
     """Evaluate a model; weak places are searched in the features that it was fitted with.
 
     With a false-alarm rate, the rows are in time order and tested for exchangeability with the calibration rows.
@@ -203,7 +223,7 @@ def evaluate(
     if groups is not None:
         groups = model.quantile_groups(groups)
     predictions, intervals = model.intervals(table, y_pred, groups, levels, weights)
-    return _evaluate(
+    report, searched = _evaluate(
         intervals,
         outcomes,
         levels,
@@ -218,6 +238,7 @@ def evaluate(
         crps=_core.crps_of_model(model, table, y_pred, groups, weights, outcomes),
         conditional=conditional,
     )
+    return EvaluatedRows(report, predictions, intervals, *searched)
 
 
 def _evaluate(
@@ -237,9 +258,11 @@ def _evaluate(
     by: By | None = None,
     crps: float | None = None,
     conditional: bool = False,
-) -> Evaluation:
+) -> tuple[_core.EvaluationReport, tuple[Any, Floats]]:
+    """The report, with the rows that were searched for weak places and their features."""
     searched = _core.search_rows(len(outcomes) if table is not None else 0)
-    report, text = _core.evaluate(
+    features = table.take(searched) if table is not None else np.empty((0, 0))
+    report = _core.evaluate(
         model,
         model.sketch(table, outcomes) if model is not None and table is not None else None,
         calibration_rows,
@@ -250,7 +273,7 @@ def _evaluate(
         groups,
         levels,
         searched,
-        table.take(searched) if table is not None else np.empty((0, 0)),
+        features,
         table.names if table is not None else [],
         categories or [],
         by,
@@ -259,4 +282,4 @@ def _evaluate(
         crps,
         xgboost_library() if conditional else None,
     )
-    return Evaluation(report, text)
+    return report, (searched, features)

@@ -12,8 +12,11 @@
 #include "page/pictures.hpp"
 #include "page/style.hpp"
 #include "page/svg.hpp"
+#include "report/goals.hpp"
+#include "report/groups.hpp"
 #include "report/verdict.hpp"
 #include "text.hpp"
+#include "word_list.hpp"
 
 namespace widthwise {
 namespace {
@@ -33,12 +36,12 @@ std::string with_code(std::string_view sentence) {
   bool in_code = false;
   std::size_t begin = 0;
   for (std::size_t tick = sentence.find('`'); tick != std::string_view::npos; tick = sentence.find('`', begin)) {
-    result += escaped(sentence.substr(begin, tick - begin));
+    result += internal::escaped_content(sentence.substr(begin, tick - begin));
     result += in_code ? "</code>" : "<code>";
     in_code = !in_code;
     begin = tick + 1;
   }
-  result += escaped(sentence.substr(begin));
+  result += internal::escaped_content(sentence.substr(begin));
   return in_code ? result + "</code>" : result;
 }
 
@@ -79,10 +82,11 @@ std::string with_command(const internal::Advice& advice) {
   return advice.text;
 }
 
-std::string head(const std::string& title, const OverallVerdict& verdict) {
+std::string head(const std::string& title, const OverallVerdict& verdict, std::vector<std::string> advice) {
   const std::string sign = verdict.mood == "valid" ? "✓" : verdict.mood == "weak" ? "!" : "✗";
-  std::vector<std::string> advice;
-  for (const internal::Advice& one : verdict.advice) advice.push_back(with_command(one));
+  if (advice.empty()) {
+    for (const internal::Advice& one : verdict.advice) advice.push_back(with_command(one));
+  }
   return "<header>\n<p class=\"soft\">" + escaped(title) + "</p>\n<div class=\"verdict " + verdict.mood +
          "\">\n<p class=\"word\"><span aria-hidden=\"true\">" + sign + "</span> " + escaped(verdict.word) +
          "</p>\n<h1>" + escaped(verdict.headline) + "</h1>\n<p>" + escaped(verdict.evidence) +
@@ -131,7 +135,14 @@ std::string tiles(const EvaluationReport& report, const LevelEvaluation& level, 
     text += "<div><dt>" + escaped(tile.name) + "</dt><dd>" + escaped(tile.value) + "<small>" + escaped(tile.note) +
             "</small></dd></div>\n";
   }
-  return text + "</dl>\n";
+  text += "</dl>\n";
+  if (level.slab) {
+    text +=
+        "<p class=\"soft\">Worst slab: the tenth or more of the rows where coverage is lowest, cut out by any mixture "
+        "of "
+        "the features that are numbers.</p>\n";
+  }
+  return text;
 }
 
 std::string weak_cell(const LevelEvaluation& level, const std::vector<std::string>& features) {
@@ -160,7 +171,37 @@ struct OptionalColumns {
   }
 };
 
-std::string level_cells(const EvaluationReport& report, const LevelEvaluation& level, const OptionalColumns& columns) {
+/// A table whose rows become blocks of named cells on narrow screens.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> heads) : heads_(std::move(heads)) {
+    for (const std::string& head : heads_) text_ += "<th scope=\"col\"" + class_of(head) + ">" + head + "</th>";
+    text_ += "</tr></thead><tbody>\n";
+  }
+
+  void add(const std::vector<std::string>& cells) {
+    text_ += "<tr>";
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      text_ += "<td data-head=\"" + heads_[i] + "\"" + class_of(heads_[i]) + "><span>" + cells[i] + "</span></td>";
+    }
+    text_ += "</tr>\n";
+  }
+
+  [[nodiscard]] std::string to_string() const {
+    return "<div class=\"scroll\"><table><thead><tr>" + text_ + "</tbody></table></div>";
+  }
+
+ private:
+  static std::string class_of(const std::string& head) {
+    return head == "Verdict" || head == "Weak places" ? " class=\"text\"" : "";
+  }
+
+  std::vector<std::string> heads_;
+  std::string text_;
+};
+
+std::vector<std::string> level_cells(const EvaluationReport& report, const LevelEvaluation& level,
+                                     const OptionalColumns& columns) {
   const IntervalSummary& summary = level.intervals;
   const auto counted = [&](std::uint64_t number) {
     const double share = static_cast<double>(number) / static_cast<double>(summary.coverage.trials);
@@ -177,9 +218,8 @@ std::string level_cells(const EvaluationReport& report, const LevelEvaluation& l
   if (columns.ert) cells.push_back(level.ert ? with_error(level.ert->l1.total) : "-");
   if (columns.infinite) cells.push_back(counted(summary.infinite));
   if (columns.empty) cells.push_back(counted(summary.empty));
-  std::string text = "<tr>";
-  for (const std::string& cell : cells) text += "<td>" + cell + "</td>";
-  return text + "<td class=\"text\">" + weak_cell(level, report.features) + "</td></tr>";
+  cells.push_back(weak_cell(level, report.features));
+  return cells;
 }
 
 std::string test_text() {
@@ -194,16 +234,13 @@ std::string numbers(const EvaluationReport& report) {
   if (columns.ert) heads.emplace_back("ERT");
   if (columns.infinite) heads.emplace_back("Infinite");
   if (columns.empty) heads.emplace_back("Empty");
-  std::string table = "<div class=\"scroll\"><table><thead><tr>";
-  for (const std::string& name : heads) table += "<th scope=\"col\">" + name + "</th>";
-  table += "<th scope=\"col\" class=\"text\">Weak places</th></tr></thead><tbody>\n";
-  for (const LevelEvaluation& level : report.levels) table += level_cells(report, level, columns) + "\n";
-  table += "</tbody></table></div>";
+  heads.emplace_back("Weak places");
+  Table table(std::move(heads));
+  for (const LevelEvaluation& level : report.levels) table.add(level_cells(report, level, columns));
   std::string note = count_of(report.rows, "row") + (report.seen.any() ? "" : " that the model had not seen") +
                      ". In brackets: 95% confidence intervals. Expected: the range of coverage that exchangeable rows "
-                     "would show. Worst slab: the coverage of the worst tenth or more of the rows, cut out by any "
-                     "mixture of the features that are numbers; reported from " +
-                     count(kMinSlabRows) + " rows on that measure it. Weak places: " + test_text() +
+                     "would show. The worst slab is reported if at least " +
+                     count(kMinSlabRows) + " rows measure it. Weak places: " + test_text() +
                      " Interval score: mean width, plus a penalty for each outcome outside; lower is better.";
   if (columns.ert) {
     note +=
@@ -211,7 +248,7 @@ std::string numbers(const EvaluationReport& report) {
         "classifier; 0 if coverage is the level everywhere, slightly negative by chance.";
   }
   if (columns.empty) note += " Empty: no value conforms, and the prediction alone is returned.";
-  return section("In numbers", table, note);
+  return section("In numbers", table.to_string(), note);
 }
 
 // ---- pictures
@@ -240,19 +277,43 @@ bool has_finite_level(const EvaluationPage& page) {
   return std::ranges::any_of(page.expected, [](const CoverageSpread& expected) { return expected.mean < 1; });
 }
 
+/// The first of the features kept that is a number, or the prediction; empty if there is none.
+std::optional<internal::FeatureColumn> shown_feature(const EvaluationPage& page, const LevelEvaluation& level) {
+  const std::vector<std::string>& features = page.report.features;
+  for (const FeatureBins& bins : level.by_feature) {
+    if (bins.feature < features.size() && page.model.categories_of(bins.feature).size() > 0) continue;
+    internal::FeatureColumn column{.called = "the prediction",
+                                   .name = "prediction of " + page.model.parts().target,
+                                   .rows = page.search.rows,
+                                   .values = {}};
+    if (bins.feature < features.size()) column.called = column.name = features[bins.feature];
+    for (std::size_t i = 0; i < page.search.rows.size(); ++i) {
+      column.values.push_back(bins.feature < features.size() ? page.search.features(i, bins.feature)
+                                                             : page.predictions[page.search.rows[i]]);
+    }
+    return column;
+  }
+  return std::nullopt;
+}
+
 std::vector<Figure> overview(const EvaluationPage& page, std::size_t j) {
   const LevelEvaluation& level = page.report.levels[j];
   const std::string& target = page.model.parts().target;
   const bool finite = level.verdict != Verdict::kInfinite;
   std::vector<Figure> figures;
-  if (finite) figures.push_back(internal::intervals_figure(page.rows[j], page.predictions, level.level, target));
+  if (finite) {
+    figures.push_back(internal::intervals_figure(page.rows[j], page.predictions, level.level, target));
+    if (const auto feature = shown_feature(page, level); feature && !feature->values.empty()) {
+      figures.push_back(internal::feature_figure(page.rows[j], *feature, level.level, target));
+    }
+  }
   if (has_finite_level(page)) figures.push_back(internal::levels_figure(page));
   if (finite && std::isfinite(level.intervals.median_width)) {
     figures.push_back(internal::widths_figure(page.rows[j], page.predictions, target));
   }
   if (finite && level.places_tested > 0) {
     const std::string name = "interval width (units of " + target + ")";
-    figures.push_back(internal::bins_figure(level.by_width, level.level, "width", name));
+    figures.push_back(internal::bins_figure(level.by_width, level.level, internal::kByWidth, name));
   }
   return figures;
 }
@@ -282,29 +343,77 @@ std::string goal_text(const Model& model) {
   if (model.parts().rule.parameter_count() == 0) return "none: one width for all rows";
   const auto found = model.parts().notes.find("goal");
   if (found == model.parts().notes.end()) return "not known";
-  if (found->second == "even") return "even: the same coverage everywhere";
-  if (found->second == "narrow") return "narrow: the smallest mean width";
-  return found->second + ", where 0 is narrow and 1 is even";
+  const std::string& goal = found->second;
+  if (goal == "even") return "even: the same coverage everywhere";
+  if (goal == "narrow") return "narrow: the smallest mean width";
+  const bool is_default = goal == Goal::by_default().to_string();
+  return (is_default ? "balanced (default): " : "") + goal + ", where 0 is narrow and 1 is even";
 }
 
-std::string fitted(const Model& model) {
+/// "size, shop (3 categories)".
+std::string features_text(const Model& model) {
+  const std::vector<std::string>& names = model.parts().features;
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::size_t labels = model.categories_of(i).size();
+    found.push_back(names[i] +
+                    (labels == 0 ? "" : " (" + count(labels) + (labels == 1 ? " category)" : " categories)")));
+  }
+  return count(found.size()) + ": " + internal::joined(found, ", ");
+}
+
+std::string predictions_text(const EvaluationPage& page) {
+  if (!page.estimator.empty()) return "of " + page.estimator;
+  return page.model.needs_predictions() ? "given as " + page.model.parts().prediction : "made by the model itself";
+}
+
+std::string outcome_range_text(const OutcomeRange& range) {
+  const bool has_low = std::isfinite(range.low);
+  const bool has_high = std::isfinite(range.high);
+  if (has_low && has_high) return significant(range.low) + " to " + significant(range.high);
+  return has_low ? "at least " + significant(range.low) : has_high ? "at most " + significant(range.high) : "";
+}
+
+std::string fitted(const EvaluationPage& page) {
+  const Model& model = page.model;
   const ModelParts& parts = model.parts();
-  std::string features;
-  for (const std::string& name : parts.features) features += (features.empty() ? "" : ", ") + name;
   std::vector<std::pair<std::string, std::string>> facts = {
       {"Outcome", parts.target},
-      {"Predictions", model.needs_predictions() ? "given as " + parts.prediction : "made by the model itself"},
+      {"Predictions", predictions_text(page)},
       {"Goal", goal_text(model)},
       {"Transform", std::string(parts.rule.transform().name()) +
                         (parts.rule.sides() == Sides::kTwo ? ", lower and upper side apart" : "")},
       {"Rows fitted", parts.fit_rows > 0 ? count(parts.fit_rows) : "not known"},
-      {"Calibration rows", count(parts.calibration.rows_kept())},
+      {"Calibration rows", count(parts.calibration.rows_kept()) + internal::parts_text(parts.calibration)},
       {"Guarantee", parts.guarantee.is_marginal() ? parts.guarantee.to_string()
                                                   : "training-conditional, " + parts.guarantee.to_string()},
-      {"Features", count(parts.features.size()) + ": " + features}};
+      {"Features", features_text(model)}};
+  if (!parts.group.empty()) facts.emplace_back("Groups", "by " + parts.group);
+  if (const std::string range = outcome_range_text(parts.outcome_range); !range.empty()) {
+    facts.emplace_back("Range of the outcome", range);
+  }
+  if (page.fit) facts.emplace_back("Mean error out of sample", significant(page.fit->base_error));
   std::string text = "<dl class=\"facts\">";
   for (const auto& [name, value] : facts) text += "<dt>" + escaped(name) + "</dt><dd>" + escaped(value) + "</dd>";
-  return text + "</dl>";
+  text += "</dl>";
+  if (page.fit) text += "<p>On rows held out when it was fitted: " + escaped(page.fit->summary) + "</p>";
+  return section("What was fitted", text);
+}
+
+/// The goals on the hold-out, if it was large enough to compare them.
+std::string goals_section(const EvaluationPage& page) {
+  if (!page.fit || page.fit->goals.size() < 2 || !page.fit->goals.front().worst_slab) return "";
+  Table table({"Goal", "Mean width", "Coverage", "Worst slab"});
+  for (const GoalReport& goal : page.fit->goals) {
+    const bool chosen = &goal == &page.fit->goals.front();
+    table.add({escaped(internal::goal_name(goal)) + (chosen ? "<small>this model</small>" : ""),
+               significant(goal.mean_width), percent(goal.coverage),
+               goal.worst_slab ? measured(*goal.worst_slab) : "-"});
+  }
+  return section("Narrow or even", table.to_string(),
+                 "Measured on rows held out when the model was fitted, at the level " +
+                     level_name(page.model.parts().levels.front().value()) +
+                     ". A narrow goal has a smaller mean width, an even one covers more in the worst slab.");
 }
 
 std::string guarantee_section(const EvaluationPage& page, const LevelEvaluation& level) {
@@ -363,12 +472,13 @@ std::string to_html(const EvaluationPage& page) {
     by_note += " Of " + count_of(page.report.features.size(), "feature") + ", these have the bins of lowest coverage.";
   }
   Gallery gallery;
-  std::string main = head(title, verdict) + tiles(page.report, level, page.model.parts().calibration.rows_kept());
+  std::string main =
+      head(title, verdict, page.advice) + tiles(page.report, level, page.model.parts().calibration.rows_kept());
   main += numbers(page.report);
   main += gallery.add("In pictures", overview(page, verdict.level),
                       "Intervals of " + level_name(level.level.value()) + ".");
   main += gallery.add("Where coverage holds", by_bins(page, level), by_note);
-  main += section("What was fitted", fitted(page.model)) + guarantee_section(page, level);
+  main += goals_section(page) + fitted(page) + guarantee_section(page, level);
   // The page loads no other resources.
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"

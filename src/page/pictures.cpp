@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 
+#include <widthwise/evaluation.hpp>
 #include <widthwise/random.hpp>
 
 #include "diagnostics/rows.hpp"
@@ -17,22 +19,24 @@ namespace {
 
 constexpr std::size_t kRowsShown = 250;
 constexpr std::size_t kBinsShown = 15;
-constexpr std::size_t kLongestLabel = 24;
+constexpr std::size_t kLongestLabel = 20;
+constexpr double kRowHeight = 18;
 constexpr double kTail = 0.995;  // widths above this quantile are counted in the last bar
 
 double share_of(std::uint64_t part, std::size_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// All rows in the order of their predictions, equal ones in random order; of many rows evenly spaced ones.
-std::vector<std::size_t> rows_in_order(std::span<const double> predictions) {
-  std::vector<std::size_t> order(predictions.size());
+/// The numbers from 0 in the order of these values, equal ones in random order.
+std::vector<std::size_t> order_of(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   Random(0).shuffle(std::span(order));
-  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return predictions[row]; });
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return values[i]; });
   return order;
 }
 
+/// All of them, or evenly spaced ones of many.
 std::vector<std::size_t> evenly_spaced(const std::vector<std::size_t>& order) {
   if (order.size() <= kRowsShown) return order;
   std::vector<std::size_t> shown;
@@ -57,7 +61,8 @@ std::pair<double, double> limits_of(const IntervalRows& rows, const std::vector<
 }
 
 /// "Widths grow with the prediction: ..."; empty if some widths are infinite or rows are few.
-std::string widths_at_the_ends(const IntervalRows& rows, const std::vector<std::size_t>& order) {
+std::string widths_at_the_ends(const IntervalRows& rows, const std::vector<std::size_t>& order,
+                               const std::string& called) {
   const std::size_t tenth = order.size() / 10;
   constexpr std::size_t kFewRows = 20;
   if (order.size() < kFewRows) return "";
@@ -71,54 +76,191 @@ std::string widths_at_the_ends(const IntervalRows& rows, const std::vector<std::
   const double last = high.value() / static_cast<double>(tenth);
   if (!std::isfinite(first) || !std::isfinite(last)) return "";
   constexpr double kClear = 1.25;
-  const std::string how = last > kClear * first   ? "Widths grow with the prediction: "
-                          : first > kClear * last ? "Widths shrink with the prediction: "
-                                                  : "Widths are much the same at both ends of the prediction: ";
-  std::string text = " ";
-  text.append(how).append(significant(first)).append(" on average in its lowest tenth, ");
+  const std::string how = last > kClear * first   ? "grow with "
+                          : first > kClear * last ? "shrink with "
+                                                  : "are much the same at both ends of ";
+  std::string text = " Widths ";
+  text.append(how).append(called).append(": ").append(significant(first));
+  text.append(" on average in its lowest tenth, ");
   return text.append(significant(last)).append(" in its highest.");
+}
+
+/// Rows to draw, with their places on the x axis.
+struct PlacedRows {
+  std::vector<std::size_t> rows;
+  std::vector<double> places;
+  Axis x;
+};
+
+/// Numbers of outcomes outside their interval.
+struct Outside {
+  std::uint64_t above = 0;
+  std::uint64_t below = 0;
+
+  explicit Outside(const IntervalRows& rows) {
+    for (std::size_t row = 0; row < rows.outcomes.size(); ++row) {
+      if (rows.outcomes[row] > rows.upper[row]) ++above;
+      if (rows.outcomes[row] < rows.lower[row]) ++below;
+    }
+  }
+};
+
+/// The intervals and outcomes of these rows; the caption ends with what is known of their widths.
+Figure figure_of(const std::string& heading, const IntervalRows& rows, PlacedRows placed, const Level& level,
+                 const std::string& target, const std::string& widths) {
+  const std::vector<std::size_t>& shown = placed.rows;
+  const std::vector<double>& places = placed.places;
+  const std::size_t n = rows.outcomes.size();
+  const Outside found(rows);
+  const std::string outside = percent(share_of(found.above + found.below, n));
+  const auto [low, high] = limits_of(rows, shown);
+  Picture picture(std::move(placed.x), {.low = low, .high = high, .ticks = number_ticks(low, high), .name = target},
+                  {{Mark::kBand, Tone::kGood, level_name(level.value()) + " interval"},
+                   {Mark::kDot, Tone::kGood, "outcome inside"},
+                   {Mark::kCross, Tone::kBad, "outside (" + outside + ")"}},
+                  {});
+  picture.style(stroke(Tone::kGood) + ";stroke-width:1.2;opacity:.4");
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    picture.line(places[i], std::max(rows.lower[shown[i]], low), places[i], std::min(rows.upper[shown[i]], high));
+  }
+  picture.style(fill(Tone::kGood));
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (is_covered(rows, shown[i])) picture.dot(places[i], rows.outcomes[shown[i]], 1.4);
+  }
+  picture.style(stroke(Tone::kBad) + ";stroke-width:1.4;fill:none");
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (!is_covered(rows, shown[i])) picture.cross(places[i], rows.outcomes[shown[i]], 2.6);
+  }
+  return {.heading = heading,
+          .caption = "Each line is the interval of one row, each dot its outcome, for " + count(shown.size()) + " of " +
+                     count_of(n, "row") + ". " + outside +
+                     " of all outcomes lie outside, marked by crosses: " + percent(share_of(found.above, n)) +
+                     " above and " + percent(share_of(found.below, n)) + " below." + widths,
+          .picture = std::move(picture)};
+}
+
+/// Places from 0 to 1.
+std::vector<double> side_by_side(std::size_t rows) {
+  std::vector<double> places;
+  for (std::size_t i = 0; i < rows; ++i) places.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(rows));
+  return places;
 }
 
 }  // namespace
 
 Figure intervals_figure(const IntervalRows& rows, std::span<const double> predictions, const Level& level,
                         const std::string& target) {
-  const std::vector<std::size_t> order = rows_in_order(predictions);
-  const std::vector<std::size_t> shown = evenly_spaced(order);
-  const std::size_t n = rows.outcomes.size();
-  std::uint64_t above = 0;
-  std::uint64_t below = 0;
-  for (std::size_t row = 0; row < n; ++row) {
-    if (rows.outcomes[row] > rows.upper[row]) ++above;
-    if (rows.outcomes[row] < rows.lower[row]) ++below;
+  const std::vector<std::size_t> order = order_of(predictions);
+  PlacedRows placed{.rows = evenly_spaced(order),
+                    .places = {},
+                    .x = {.ticks = percent_ticks(0, 1), .name = "rows in the order of their predictions"}};
+  placed.places = side_by_side(placed.rows.size());
+  return figure_of("Intervals and outcomes", rows, std::move(placed), level, target,
+                   widths_at_the_ends(rows, order, "the prediction"));
+}
+
+namespace {
+
+constexpr std::size_t kMaxSlots = 12;
+
+/// The distinct values if they are few; else empty.
+std::vector<double> slots_of(const std::vector<double>& sorted) {
+  std::vector<double> slots;
+  for (const double value : sorted) {
+    if (!slots.empty() && slots.back() == value) continue;
+    if (slots.size() == kMaxSlots) return {};
+    slots.push_back(value);
   }
-  const std::string outside = percent(share_of(above + below, n));
-  const auto [low, high] = limits_of(rows, shown);
-  Picture picture({.ticks = percent_ticks(0, 1), .name = "rows in the order of their predictions"},
-                  {.low = low, .high = high, .ticks = number_ticks(low, high), .name = target},
-                  {{Mark::kBand, Tone::kGood, level_name(level.value()) + " interval"},
-                   {Mark::kDot, Tone::kGood, "outcome inside"},
-                   {Mark::kCross, Tone::kBad, "outside (" + outside + ")"}},
-                  {});
-  const auto place = [&](std::size_t i) { return (static_cast<double>(i) + 0.5) / static_cast<double>(shown.size()); };
-  picture.style(stroke(Tone::kGood) + ";stroke-width:1.2;opacity:.4");
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    picture.line(place(i), std::max(rows.lower[shown[i]], low), place(i), std::min(rows.upper[shown[i]], high));
+  return slots;
+}
+
+/// Whether a few values take most of the axis, so that the others could not be told apart.
+bool is_skewed(const std::vector<double>& sorted) {
+  constexpr double kMuch = 4;
+  const auto quantile = [&](double share) {
+    return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+  };
+  return sorted.back() - sorted.front() > kMuch * (quantile(0.95) - quantile(0.05));
+}
+
+/// Places of values in slots, those of one slot side by side.
+std::vector<double> slot_places(const std::vector<double>& values, const std::vector<double>& slots) {
+  std::vector<double> counts(slots.size(), 0);
+  std::vector<std::size_t> slot;
+  std::vector<double> rank;
+  for (const double value : values) {
+    slot.push_back(static_cast<std::size_t>(std::ranges::lower_bound(slots, value) - slots.begin()));
+    rank.push_back(counts[slot.back()]++);
   }
-  picture.style(fill(Tone::kGood));
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    if (is_covered(rows, shown[i])) picture.dot(place(i), rows.outcomes[shown[i]], 1.4);
+  const double room = std::max(std::ranges::max(counts), 2.0);
+  std::vector<double> places;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    places.push_back(static_cast<double>(slot[i]) + 0.8 * (rank[i] - (counts[slot[i]] - 1) / 2) / room);
   }
-  picture.style(stroke(Tone::kBad) + ";stroke-width:1.4;fill:none");
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    if (!is_covered(rows, shown[i])) picture.cross(place(i), rows.outcomes[shown[i]], 2.6);
+  return places;
+}
+
+/// Ticks of a rank axis: the values at its quarters, equal ones once.
+std::vector<Tick> rank_ticks(const std::vector<double>& sorted) {
+  std::vector<Tick> ticks;
+  constexpr std::size_t kParts = 4;
+  for (std::size_t i = 0; i <= kParts; ++i) {
+    std::string text = significant(sorted[i * (sorted.size() - 1) / kParts]);
+    if (ticks.empty() || ticks.back().text != text) ticks.push_back({static_cast<double>(i) / kParts, std::move(text)});
   }
-  return {.heading = "Intervals and outcomes",
-          .caption = "Each line is the interval of one row, each dot its outcome, for " + count(shown.size()) + " of " +
-                     count_of(n, "row") + ". " + outside +
-                     " of all outcomes lie outside, marked by crosses: " + percent(share_of(above, n)) + " above and " +
-                     percent(share_of(below, n)) + " below." + widths_at_the_ends(rows, order),
-          .picture = std::move(picture)};
+  return ticks;
+}
+
+/// The x axis of known values, with the places of those that are drawn; both ascending.
+Axis feature_axis(const std::vector<double>& sorted, const std::vector<double>& drawn, const std::string& name,
+                  std::vector<double>& places) {
+  if (const std::vector<double> slots = slots_of(sorted); !slots.empty()) {
+    Axis x{.low = -0.5, .high = static_cast<double>(slots.size()) - 0.5, .name = name};
+    for (std::size_t i = 0; i < slots.size(); ++i) x.ticks.push_back({static_cast<double>(i), significant(slots[i])});
+    places = slot_places(drawn, slots);
+    return x;
+  }
+  if (is_skewed(sorted)) {
+    places = side_by_side(drawn.size());
+    return {.ticks = rank_ticks(sorted), .name = name + ", rows in the order of its values"};
+  }
+  places = drawn;
+  constexpr double kMargin = 0.02;
+  const double range = sorted.back() - sorted.front();
+  const double low = sorted.front() - kMargin * range;
+  const double high = sorted.back() + kMargin * range;
+  return {.low = low, .high = high, .ticks = number_ticks(low, high), .name = name};
+}
+
+}  // namespace
+
+Figure feature_figure(const IntervalRows& rows, const FeatureColumn& feature, const Level& level,
+                      const std::string& target) {
+  std::vector<double> keys = feature.values;
+  for (double& key : keys) key = std::isfinite(key) ? key : std::numeric_limits<double>::infinity();  // missing: last
+  const std::vector<std::size_t> order = order_of(keys);
+  std::vector<double> sorted;
+  std::vector<std::size_t> known;
+  for (const std::size_t i : order) {
+    if (!std::isfinite(keys[i])) break;
+    sorted.push_back(keys[i]);
+    known.push_back(feature.rows[i]);
+  }
+  PlacedRows placed;
+  std::vector<double> drawn;
+  for (const std::size_t i : evenly_spaced(order)) {
+    placed.rows.push_back(feature.rows[i]);
+    if (std::isfinite(keys[i])) drawn.push_back(keys[i]);
+  }
+  placed.x = sorted.empty() ? Axis{.name = feature.name} : feature_axis(sorted, drawn, feature.name, placed.places);
+  if (const std::size_t left = placed.rows.size() - drawn.size(); left > 0) {
+    const double room = 0.12 * (placed.x.high - placed.x.low);
+    for (const double place : side_by_side(left)) placed.places.push_back(placed.x.high + room * (0.25 + place));
+    placed.x.ticks.push_back({placed.x.high + 0.75 * room, "missing"});
+    placed.x.high += 1.5 * room;
+  }
+  return figure_of("Intervals over " + feature.called, rows, std::move(placed), level, target,
+                   widths_at_the_ends(rows, known, feature.called));
 }
 
 namespace {
@@ -262,6 +404,8 @@ struct Widths {
     one_width = 2 * errors[covered - 1];
   }
 
+  [[nodiscard]] std::size_t rows() const { return finite.size() + infinite; }
+
   [[nodiscard]] double quantile(double share) const {
     return finite[static_cast<std::size_t>(share * static_cast<double>(finite.size() - 1))];
   }
@@ -277,9 +421,13 @@ struct Widths {
 std::string widths_caption(const Widths& widths) {
   std::string text = "Half of the intervals are narrower than " + significant(widths.quantile(0.5)) +
                      ", a tenth is wider than " + significant(widths.quantile(0.9)) + ".";
+  if (const double end = widths.end(); end < widths.finite.back()) {
+    const auto beyond = std::ranges::count_if(widths.finite, [&](double width) { return width > end; });
+    text += " The last bar has " + percent(share_of(static_cast<std::uint64_t>(beyond), widths.rows())) +
+            " that are wider than " + significant(end) + ", up to " + significant(widths.finite.back()) + ".";
+  }
   if (widths.infinite > 0) {
-    text += " " + count(widths.infinite) + " of " + count(widths.infinite + widths.finite.size()) +
-            " are infinite and not in the picture.";
+    text += " " + count(widths.infinite) + " of " + count(widths.rows()) + " are infinite and not in the picture.";
   } else if (widths.one_width && *widths.one_width > 0) {
     constexpr double kRounded = 0.005;
     const double change = widths.mean / *widths.one_width - 1;
@@ -339,12 +487,6 @@ Figure widths_figure(const IntervalRows& rows, std::span<const double> predictio
     picture.style(stroke(Tone::kBad) + ";stroke-width:1.5;stroke-dasharray:4 2");
     picture.line(*widths.one_width, 0, *widths.one_width, 1.05 * tallest);
   }
-  if (end < widths.finite.back()) {
-    const auto beyond = std::ranges::count_if(widths.finite, [&](double width) { return width > end; });
-    picture.note(percent(share_of(static_cast<std::uint64_t>(beyond), rows.outcomes.size())) + " wider than " +
-                 significant(end) + ",");
-    picture.note("up to " + significant(widths.finite.back()));
-  }
   return {.heading = "How wide intervals are", .caption = widths_caption(widths), .picture = std::move(picture)};
 }
 
@@ -372,36 +514,41 @@ Figure bins_figure(const std::vector<Bin>& all, const Level& level, const std::s
   std::vector<Bin> bins = lowest_bins(all, kBinsShown);
   if (labelled) std::ranges::stable_sort(bins, {}, [](const Bin& bin) { return bin.coverage.share; });
   double left = level.value();
-  for (const Bin& bin : bins) left = std::min(left, bin.coverage.low);
+  for (const Bin& bin : bins) {  // the confidence intervals of a few rows would take most of the axis
+    left = std::min(left, bin.coverage.trials < kMinBinRows ? bin.coverage.share : bin.coverage.low);
+  }
   left = std::max(left - 0.04 * (1 - left), 0.0);
   const double right = 1 + 0.02 * (1 - left);
   const auto rows = static_cast<double>(bins.size());
   Axis y{.low = -0.5, .high = rows - 0.5, .name = name};
   const auto place = [&](std::size_t i) { return rows - 1 - static_cast<double>(i); };  // the first bin is at the top
+  Picture::Layout layout{.height = 30 + kRowHeight * rows, .grid_along_x = true};
   for (std::size_t i = 0; i < bins.size(); ++i) {
     y.ticks.push_back({place(i), shortened(name_of_bin(bins[i]), kLongestLabel)});
+    if (called != kByWidth) layout.right.push_back({place(i), significant(bins[i].mean_width, 3)});
   }
+  if (called != kByWidth) layout.right_name = "mean width";
   const bool any_weak = std::ranges::any_of(bins, &Bin::weak);
   std::vector<LegendEntry> legend = {{Mark::kDot, Tone::kGood, "95% confidence"}};
   if (any_weak) legend.push_back({Mark::kCross, Tone::kBad, "below the level"});
   legend.push_back({Mark::kDashes, Tone::kText, "level " + level_name(level.value())});
-  constexpr double kRowHeight = 17;
   Picture picture({.low = left, .high = right, .ticks = percent_ticks(left, 1), .name = "coverage"}, std::move(y),
-                  std::move(legend), {.height = std::max(130.0, 68 + kRowHeight * rows), .grid_along_x = true});
+                  std::move(legend), layout);
   for (const bool weak : {false, true}) {
     const Tone tone = weak ? Tone::kBad : Tone::kGood;
     picture.style(stroke(tone) + ";stroke-width:1.6;" + (weak ? "fill:none" : fill(tone)));
     for (std::size_t i = 0; i < bins.size(); ++i) {
       if (bins[i].weak != weak) continue;
       const Proportion& coverage = bins[i].coverage;
-      picture.line(coverage.low, place(i), coverage.high, place(i));
+      picture.line(std::max(coverage.low, left), place(i), coverage.high, place(i));
       if (weak) picture.cross(coverage.share, place(i), 3.4);
       if (!weak) picture.dot(coverage.share, place(i), 2.4);
     }
   }
   picture.style(stroke(Tone::kText) + ";stroke-width:1;stroke-dasharray:4 3");
   picture.line(level.value(), -0.5, level.value(), rows - 0.5);
-  const std::string heading = "Coverage by " + called + (labelled ? ", the lowest first" : "");
+  std::string heading = "Coverage by " + called + (labelled ? ", the lowest first" : "");
+  if (bins.size() < all.size()) heading += " (" + count(bins.size()) + " of " + count(all.size()) + ")";
   return {.heading = heading, .caption = bins_caption(bins, name), .picture = std::move(picture)};
 }
 

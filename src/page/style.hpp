@@ -46,19 +46,39 @@ h1, h3, p, li, dd, figcaption { overflow-wrap: anywhere; }
 .tiles dd { margin: .1rem 0 0; font-size: 1.25rem; font-weight: 600; font-variant-numeric: tabular-nums; line-height: 1.3; }
 .tiles dd small { display: block; color: var(--soft); font-size: .78rem; font-weight: 400; }
 
-.scroll { overflow-x: auto; }
+.scroll {
+  overflow-x: auto; background: linear-gradient(to right, var(--paper) 30%, transparent) left,
+    linear-gradient(to left, var(--paper) 30%, transparent) right,
+    linear-gradient(to right, var(--line), transparent) left, linear-gradient(to left, var(--line), transparent) right;
+  background-repeat: no-repeat; background-size: 3rem 100%, 3rem 100%, 1rem 100%, 1rem 100%;
+  background-attachment: local, local, scroll, scroll;
+}
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; min-width: 100%; }
 th, td { text-align: right; padding: .45rem .8rem; border-bottom: 1px solid var(--line); vertical-align: top; white-space: nowrap; }
 th { color: var(--soft); font-weight: 500; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
-th:nth-child(2), td:nth-child(2), td.text, th.text { text-align: left; }
-td.text { white-space: normal; min-width: 13rem; }
+td.text, th.text { text-align: left; }
+td.text:last-child { white-space: normal; min-width: 13rem; overflow-wrap: anywhere; }
 td small { display: block; color: var(--soft); }
 
 .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
-figure { margin: 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
+figure { margin: 0; min-width: 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
 figure svg { display: block; width: 100%; height: auto; color: var(--ink); }
-figure svg text { font-family: inherit !important; }
+.legend { display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: 0 0 .4rem; padding: 0; list-style: none; }
+.legend li { display: flex; align-items: center; gap: .4rem; margin: 0; font-size: .8rem; }
+.mark { flex: none; width: 1.1rem; height: .6rem; color: var(--ink); }
+.mark.good { color: var(--good); }
+.mark.bad { color: var(--bad); }
+.mark.line, .mark.dashes { height: 0; border-top: 2px solid; }
+.mark.dashes { border-top-style: dashed; }
+.mark.band { background: currentColor; opacity: .35; }
+.mark.dot { width: .4rem; height: .4rem; border-radius: 50%; background: currentColor; }
+.mark.cross {
+  width: .6rem; background: linear-gradient(45deg, transparent 42%, currentColor 42% 58%, transparent 58%),
+    linear-gradient(-45deg, transparent 42%, currentColor 42% 58%, transparent 58%);
+}
+.axis { display: flex; justify-content: space-between; gap: 1rem; margin: 0; color: var(--soft); font-size: .8rem; line-height: 1.3; }
+.axis.x { display: block; margin-top: .15rem; text-align: center; }
 figcaption { margin-top: .6rem; color: var(--soft); font-size: .9rem; line-height: 1.45; }
 
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1.25rem; margin: .75rem 0; }
@@ -66,6 +86,16 @@ figcaption { margin-top: .6rem; color: var(--soft); font-size: .9rem; line-heigh
 .facts dd { margin: 0; }
 footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75rem; }
 
+@media (max-width: 48rem) {
+  thead { display: none; }
+  table, tbody, tr, td { display: block; }
+  tr { padding: .6rem 0; border-bottom: 1px solid var(--line); }
+  td, td.text, td:first-child { display: flex; gap: 1rem; padding: .15rem 0; border: 0; text-align: right; white-space: normal; }
+  td::before { content: attr(data-head); flex: none; width: 7.5rem; color: var(--soft); text-align: left; }
+  td span { flex: 1; min-width: 0; }
+  td.text:last-child { min-width: 0; }
+  td:first-child { font-weight: 600; }
+}
 @media (max-width: 32rem) {
   main { padding: 1.25rem .9rem 2rem; }
   figure { padding: .75rem .6rem; }

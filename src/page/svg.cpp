@@ -11,26 +11,34 @@ namespace widthwise::internal {
 namespace {
 
 constexpr double kWidth = 360;
-constexpr double kFont = 10;
-constexpr double kSmallFont = 9;
-constexpr double kCharacter = 0.63;  // width of a character of a wide font, in units of the font size
-constexpr double kEdge = 6;
-constexpr double kLegendLine = 13;
-constexpr double kMarkWidth = 14;
-constexpr std::size_t kLongestName = 46;
+constexpr double kFont = 11;
+constexpr double kEdge = 2;
+constexpr double kGap = 5;
 
 std::size_t characters(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }));
 }
 
-double text_width(std::string_view text, double font) {
-  return kCharacter * font * static_cast<double>(characters(text));
+/// The width of a character that begins with this byte, at least that of DejaVu and Verdana, with and without serifs or
+/// with one width for all, in units of the font size. Later bytes of a character have no width.
+double width_of_byte(unsigned char byte) {
+  constexpr std::string_view kWide = "%@MWmw";
+  if ((byte & 0xC0U) == 0x80U) return 0;
+  if (byte >= 0x80U || kWide.find(static_cast<char>(byte)) != std::string_view::npos) return 1.08;
+  const bool tall = byte >= 'A' && byte <= 'Z';
+  return tall || std::string_view("+-=<>~#&_").find(static_cast<char>(byte)) != std::string_view::npos ? 0.88 : 0.66;
 }
 
-std::string text_at(double x, double y, std::string_view anchor, double font, std::string_view text) {
+double text_width(std::string_view text) {
+  double width = 0;
+  for (const char byte : text) width += width_of_byte(static_cast<unsigned char>(byte));
+  return kFont * width;
+}
+
+std::string text_at(double x, double y, std::string_view anchor, std::string_view text) {
   return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}" font-size="{:g}" fill="currentColor">{}</text>)",
-                     x, y, anchor, font, escaped(text));
+                     x, y, anchor, kFont, escaped(text));
 }
 
 std::string line_at(double x1, double y1, double x2, double y2) {
@@ -46,25 +54,33 @@ std::string cross_at(double x, double y, double reach) {
                      2 * reach, -2 * reach, -2 * reach, 2 * reach);
 }
 
-std::string mark_at(const LegendEntry& entry, double x, double y) {
-  const double middle = x + kMarkWidth / 2;
-  switch (entry.mark) {
+constexpr std::string_view class_of(Mark mark) {
+  switch (mark) {
     case Mark::kLine:
-      return fmt::format(R"(<g style="{};stroke-width:1.6">{}</g>)", stroke(entry.tone),
-                         line_at(x, y, x + kMarkWidth, y));
+      return "line";
     case Mark::kDashes:
-      return fmt::format(R"(<g style="{};stroke-width:1.2;stroke-dasharray:4 3">{}</g>)", stroke(entry.tone),
-                         line_at(x, y, x + kMarkWidth, y));
+      return "dashes";
     case Mark::kBand:
-      return fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:g}" height="7" style="{};opacity:.35"/>)", x, y - 3.5,
-                         kMarkWidth, fill(entry.tone));
+      return "band";
     case Mark::kDot:
-      return fmt::format(R"(<g style="{}">{}</g>)", fill(entry.tone), dot_at(middle, y, 2.5));
+      return "dot";
     case Mark::kCross:
-      return fmt::format(R"(<g style="{};stroke-width:1.5;fill:none">{}</g>)", stroke(entry.tone),
-                         cross_at(middle, y, 3));
+      return "cross";
   }
   return "";
+}
+
+constexpr std::string_view class_of(Tone tone) {
+  return tone == Tone::kGood ? "good" : tone == Tone::kBad ? "bad" : "plain";
+}
+
+std::string legend_text(const std::vector<LegendEntry>& legend) {
+  std::string text = "<ul class=\"legend\">";
+  for (const LegendEntry& entry : legend) {
+    text += fmt::format(R"(<li><span class="mark {} {}"></span>{}</li>)", class_of(entry.mark), class_of(entry.tone),
+                        escaped(entry.text));
+  }
+  return text + "</ul>\n";
 }
 
 constexpr std::string_view colour(Tone tone) {
@@ -73,7 +89,7 @@ constexpr std::string_view colour(Tone tone) {
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
+std::string escaped_content(std::string_view text) {
   std::string result;
   for (const char letter : printable(text)) {
     switch (letter) {
@@ -86,14 +102,22 @@ std::string escaped(std::string_view text) {
       case '>':
         result += "&gt;";
         break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#x27;";
-        break;
       default:
         result += letter;
+    }
+  }
+  return result;
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char letter : escaped_content(text)) {
+    if (letter == '"') {
+      result += "&quot;";
+    } else if (letter == '\'') {
+      result += "&#x27;";
+    } else {
+      result += letter;
     }
   }
   return result;
@@ -133,7 +157,9 @@ std::vector<double> round_numbers(double low, double high, std::size_t count) {
 
 std::vector<Tick> number_ticks(double low, double high) {
   std::vector<Tick> ticks;
-  for (const double at : round_numbers(low, high)) ticks.push_back({at, significant(at, 6)});
+  constexpr double kGrouped = 1e4;  // all digits before the point are shown, in groups of three
+  for (const double at : round_numbers(low, high))
+    ticks.push_back({at, significant(at, std::abs(at) < kGrouped ? 6 : 4)});
   return ticks;
 }
 
@@ -151,46 +177,33 @@ Picture::Picture(Axis x, Axis y, std::vector<LegendEntry> legend, const Layout& 
     : x_(std::move(x)),
       y_(std::move(y)),
       layout_(layout),
-      bottom_(layout_.height - kFont - 8 - (x_.name.empty() ? 0 : kFont + 5)),
+      top_(0.7 * kFont),
+      bottom_(layout_.height - 1.6 * kFont),
       legend_(std::move(legend)) {
-  double labels = 0;
-  for (const Tick& tick : y_.ticks) labels = std::max(labels, text_width(tick.text, kFont));
-  left_ = kEdge + (y_.name.empty() ? 0 : kFont + 7) + labels + 5;
-  const double last = x_.ticks.empty() ? 0 : text_width(x_.ticks.back().text, kFont) / 2;
-  right_ = kWidth - std::max(kEdge, last) - 2;
-  lay_out_legend();
+  const auto widest = [](const std::vector<Tick>& ticks) {
+    double width = 0;
+    for (const Tick& tick : ticks) width = std::max(width, text_width(tick.text));
+    return width;
+  };
+  const auto half = [&](bool last) {
+    return x_.ticks.empty() ? 0 : text_width((last ? x_.ticks.back() : x_.ticks.front()).text) / 2;
+  };
+  left_ = kEdge + std::max(widest(y_.ticks) + kGap, half(false));
+  right_ = kWidth - kEdge - std::max(layout_.right.empty() ? kGap : widest(layout_.right) + 2 * kGap, half(true));
   drop_colliding_ticks();
 }
 
-void Picture::lay_out_legend() {
-  double at = kEdge;
-  double y = kLegendLine;
-  for (const LegendEntry& entry : legend_) {
-    const double width = kMarkWidth + 4 + text_width(entry.text, kSmallFont);
-    if (at > kEdge && at + width > kWidth - kEdge) {
-      at = kEdge;
-      y += kLegendLine;
-    }
-    legend_text_ += mark_at(entry, at, y - 3.5);
-    legend_text_ += text_at(at + kMarkWidth + 4, y, "start", kSmallFont, entry.text);
-    at += width + 10;
-  }
-  top_ = legend_.empty() ? kEdge + kFont / 2 : y + 9;
-}
-
 void Picture::drop_colliding_ticks() {
-  constexpr double kGap = 4;
   const auto collide = [&] {
     for (std::size_t i = 1; i < x_.ticks.size(); ++i) {
       const double room = px(x_.ticks[i].at) - px(x_.ticks[i - 1].at);
-      if (room < (text_width(x_.ticks[i].text, kFont) + text_width(x_.ticks[i - 1].text, kFont)) / 2 + kGap)
-        return true;
+      if (room < (text_width(x_.ticks[i].text) + text_width(x_.ticks[i - 1].text)) / 2 + kGap) return true;
     }
     return false;
   };
   while (x_.ticks.size() > 1 && collide()) {
-    std::vector<Tick> kept;
-    for (std::size_t i = 0; i < x_.ticks.size(); i += 2) kept.push_back(std::move(x_.ticks[i]));
+    std::vector<Tick> kept;  // every second one, with the last: an axis of shares ends at 100%
+    for (std::size_t i = (x_.ticks.size() - 1) % 2; i < x_.ticks.size(); i += 2) kept.push_back(std::move(x_.ticks[i]));
     x_.ticks = std::move(kept);
   }
 }
@@ -228,11 +241,6 @@ void Picture::dot(double x, double y, double radius) { drawn_ += dot_at(px(x), p
 
 void Picture::cross(double x, double y, double reach) { drawn_ += cross_at(px(x), py(y), reach); }
 
-void Picture::note(std::string_view text) {
-  ++note_lines_;
-  notes_ += text_at(right_ - 3, top_ + 11 * static_cast<double>(note_lines_), "end", kSmallFont, text);
-}
-
 std::string Picture::axes_text() const {
   std::string text = R"(<g style="stroke:currentColor;stroke-width:.6;opacity:.15">)";
   for (const Tick& tick : layout_.grid_along_x ? x_.ticks : y_.ticks) {
@@ -241,28 +249,23 @@ std::string Picture::axes_text() const {
   }
   text += R"(</g><g style="stroke:currentColor;stroke-width:.7">)";
   text += line_at(left_, bottom_, right_, bottom_) + line_at(left_, top_, left_, bottom_) + "</g>\n";
-  for (const Tick& tick : x_.ticks) text += text_at(px(tick.at), bottom_ + kFont + 4, "middle", kFont, tick.text);
-  for (const Tick& tick : y_.ticks) {
-    text += text_at(left_ - 5, py(tick.at) + 0.35 * kFont, "end", kFont, tick.text);
-  }
-  if (!x_.name.empty()) {
-    text += text_at((left_ + right_) / 2, layout_.height - 4, "middle", kFont, shortened(x_.name, kLongestName));
-  }
-  if (!y_.name.empty()) {
-    const double middle = (top_ + bottom_) / 2;
-    const auto room = static_cast<std::size_t>((bottom_ - top_ + kFont) / (kCharacter * kFont));
-    text += fmt::format(
-        R"svg(<g transform="rotate(-90 {0:.1f} {1:.1f})">{2}</g>)svg", kEdge + kFont - 1, middle,
-        text_at(kEdge + kFont - 1, middle, "middle", kFont, shortened(y_.name, std::min(room, kLongestName))));
+  for (const Tick& tick : x_.ticks) text += text_at(px(tick.at), bottom_ + 1.3 * kFont, "middle", tick.text);
+  for (const Tick& tick : y_.ticks) text += text_at(left_ - kGap, py(tick.at) + 0.35 * kFont, "end", tick.text);
+  for (const Tick& tick : layout_.right) {
+    text += text_at(kWidth - kEdge, py(tick.at) + 0.35 * kFont, "end", tick.text);
   }
   return text + "\n";
 }
 
 std::string Picture::to_string(std::string_view name) const {
-  return fmt::format(
-      "<svg viewBox=\"0 0 {:g} {:g}\" role=\"img\" aria-labelledby=\"{}-heading\" aria-describedby=\"{}-caption\">\n"
-      "{}{}{}\n{}{}</svg>",
-      kWidth, layout_.height, name, name, axes_text(), drawn_, in_style_ ? "</g>" : "", legend_text_, notes_);
+  const std::string right = layout_.right_name.empty() ? "" : "<span>" + escaped(layout_.right_name) + "</span>";
+  return legend_text(legend_) +
+         fmt::format(
+             "<p class=\"axis\"><span>{}</span>{}</p>\n<svg viewBox=\"0 0 {:g} {:g}\" role=\"img\" "
+             "aria-labelledby=\"{}-heading\" aria-describedby=\"{}-caption\">\n{}{}{}</svg>\n"
+             "<p class=\"axis x\">{}</p>",
+             escaped(y_.name), right, kWidth, layout_.height, name, name, axes_text(), drawn_, in_style_ ? "</g>" : "",
+             escaped(x_.name));
 }
 
 }  // namespace widthwise::internal

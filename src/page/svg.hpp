@@ -6,11 +6,15 @@
 #include <utility>
 #include <vector>
 
-/// Small pictures as inline SVG, in the colours of the page (style.hpp).
+/// Small pictures as inline SVG, in the colours of the page (style.hpp). Legends and names of axes are HTML, which the
+/// browser lays out in its font; only tick labels are text of the SVG, with room for the widest usual fonts.
 namespace widthwise::internal {
 
 /// The text for HTML and SVG: markup characters as entities, those that no page may contain as '?'.
 [[nodiscard]] std::string escaped(std::string_view text);
+
+/// Likewise for the content of an element, where quotes are no markup.
+[[nodiscard]] std::string escaped_content(std::string_view text);
 
 /// The text, or its beginning with "…" if it has more than `max` characters.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t max);
@@ -59,8 +63,10 @@ class Picture {
   using Points = std::vector<std::pair<double, double>>;
 
   struct Layout {
-    double height = 250;
-    bool grid_along_x = false;  ///< grid lines at the ticks of x, else at those of y
+    double height = 230;
+    bool grid_along_x = false;     ///< grid lines at the ticks of x, else at those of y
+    std::vector<Tick> right = {};  ///< numbers at the right, at coordinates of y
+    std::string right_name = {};
   };
 
   Picture(Axis x, Axis y, std::vector<LegendEntry> legend, const Layout& layout);
@@ -74,16 +80,13 @@ class Picture {
   void rectangle(double x1, double y1, double x2, double y2);
   void dot(double x, double y, double radius);
   void cross(double x, double y, double reach);
-  /// A line of text at the upper right, below earlier ones.
-  void note(std::string_view text);
 
-  /// The element; `name` makes the references to its heading and caption unique.
+  /// The legend, the names of the axes and the SVG; `name` makes the references to its heading and caption unique.
   [[nodiscard]] std::string to_string(std::string_view name) const;
 
  private:
   [[nodiscard]] double px(double x) const;
   [[nodiscard]] double py(double y) const;
-  void lay_out_legend();
   void drop_colliding_ticks();
   [[nodiscard]] std::string points_text(const Points& points) const;
   [[nodiscard]] std::string axes_text() const;
@@ -95,10 +98,7 @@ class Picture {
   double right_ = 0;
   double top_ = 0;
   double bottom_ = 0;
-  std::string legend_text_;
   std::string drawn_;
-  std::string notes_;
-  std::size_t note_lines_ = 0;
   bool in_style_ = false;
   std::vector<LegendEntry> legend_;
 };

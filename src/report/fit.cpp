@@ -2,6 +2,7 @@
 
 #include "layout.hpp"
 #include "printable.hpp"
+#include "report/goals.hpp"
 #include "report/groups.hpp"
 #include "report/json.hpp"
 #include "text.hpp"
@@ -27,18 +28,13 @@ Json shift_json(const FitReport& report) {
   return {{"rows", report.shift->rows}, {"auc", report.shift->auc}};
 }
 
-std::string goal_name(const GoalReport& goal) {
-  if (goal.goal == "fixed") return "one width";
-  const bool named = goal.goal == "even" || goal.goal == "narrow";
-  return (named ? "" : "evenness ") + goal.goal + " (" + goal.score_transform + ")";
-}
-
 /// The goals on the hold-out. The worst slab is only searched if rows are `independent`.
 std::string goals_text(const FitReport& report, bool independent) {
   internal::TextTable table;
   table.add({"goal", "mean width", "coverage", "worst slab", "95% confidence"});
   const auto add = [&](const GoalReport& goal, const std::string& note) {
-    std::vector<std::string> cells = {goal_name(goal) + note, significant(goal.mean_width), percent(goal.coverage)};
+    std::vector<std::string> cells = {internal::goal_name(goal) + note, significant(goal.mean_width),
+                                      percent(goal.coverage)};
     if (goal.worst_slab) {
       cells.push_back(percent(goal.worst_slab->share));
       cells.push_back(internal::percent_range(goal.worst_slab->low, goal.worst_slab->high));
@@ -76,6 +72,15 @@ std::string time_of(const ModelParts& parts) {
 }
 
 }  // namespace
+
+std::string internal::goal_name(const GoalReport& goal) {
+  if (goal.goal == "fixed") return "one width";
+  if (goal.goal == Goal::by_default().to_string()) {
+    return goal.score_transform == "exp" ? "balanced (default)" : "balanced (" + goal.score_transform + ")";
+  }
+  const bool named = goal.goal == "even" || goal.goal == "narrow";
+  return (named ? "" : "goal ") + goal.goal + " (" + goal.score_transform + ")";
+}
 
 std::string to_text(const FitResult& result, const std::optional<FitFiles>& files) {
   const FitReport& report = result.report;

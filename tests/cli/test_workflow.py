@@ -26,7 +26,7 @@ def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
         "mean width",
         "coverage",
         "worst slab",
-        "evenness 0.85 (exp), this model",
+        "balanced (default), this model",
         "narrow (affine)",
         "one width",
         "These intervals are ",

@@ -92,7 +92,8 @@ def refusal(action, kind):
 
 assert "widthwise[sklearn]" in refusal(lambda: WidthwiseRegressor(goal="even"), ImportError)
 assert "widthwise[sklearn]" in refusal(lambda: WidthwiseRegressor.load("m.safetensors"), AttributeError)
-assert "widthwise[plot]" in refusal(lambda: report(None, None, None), ImportError)
+assert "widthwise[plot]" in refusal(lambda: importlib.import_module("widthwise.plot"), ImportError)
+assert "expected a WidthwiseRegressor or a Predictor" in refusal(lambda: report(None, None, None), TypeError)
 assert "pip install crepes" in refusal(lambda: widthwise.crepes, AttributeError)
 assert "pip install crepes" in refusal(lambda: importlib.import_module("widthwise.crepes"), ImportError)
 try:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from examples import N_JOBS, Rows
-from widthwise import Localizer, Predictor, WidthwiseRegressor, _core
+from widthwise import Localizer, Predictor, WidthwiseRegressor, _core, _rows
 from widthwise.plot import (
     ConditionalCoverageDisplay,
     CoverageDisplay,
@@ -19,7 +19,6 @@ from widthwise.plot import (
     FrontierPoint,
     IntervalDisplay,
     WidthDisplay,
-    _rows,
 )
 
 mpl.use("Agg")

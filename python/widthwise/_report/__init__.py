@@ -13,11 +13,12 @@ import os
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from .. import _core
-from .._evaluation import Evaluation, evaluate
+from .._evaluation import Evaluation, evaluate_rows
 from .._options import Levels, file_of, levels_of
-from ..plot._rows import ModelRows
-from .page import page
+from .._rows import ModelRows
 from .verdict import verdict_of
 
 
@@ -116,12 +117,45 @@ def report(
     rows = ModelRows.of(model, X, y, y_pred, groups, by)
     levels = levels_of(confidence_level, rows.model.levels)
     tested = rows.column(by)
-    evaluation = evaluate(
+    evaluated = evaluate_rows(
         rows.model, rows.table, rows.given, rows.groups, rows.y, levels, by=tested, conditional=conditional
     )
+    evaluation = Evaluation.of(evaluated.report)
     verdict = verdict_of(evaluation, model)
-    title = title or f"Prediction intervals of {rows.model.target}"
-    made = Report(page(title, verdict, evaluation, rows, model), verdict.headline, verdict.advice, evaluation)
+    estimator = getattr(model, "estimator_", None)
+    html = _core.page(
+        evaluated.report,
+        rows.model,
+        np.ascontiguousarray(evaluated.intervals),
+        rows.y,
+        evaluated.predictions,
+        rows.groups,
+        evaluated.search_rows,
+        evaluated.search_features,
+        rows.covered(_core.page_levels(levels)),
+        title or "",
+        "" if estimator is None else type(estimator).__name__,
+        verdict.advice,
+        _fit_of(model),
+    )
+    made = Report(html, verdict.headline, verdict.advice, evaluation)
     if path is not None:
         made.save(path)
     return made
+
+
+def _fit_of(model: Any) -> tuple[list[Any], float, str] | None:
+    """Results of `fit` on the hold-out: the goals, the mean error out of sample and the summary."""
+    found = getattr(model, "fit_report_", None)
+    if not found:
+        return None
+    goals = {goal["goal"]: goal for goal in (found["chosen"], found["other"], found["fixed"]) if goal}
+    listed = [
+        (name, goal["score_transform"], goal["mean_width"], goal["coverage"], _slab_of(goal["worst_slab"]))
+        for name, goal in goals.items()
+    ]
+    return listed, found["base_error"], found["summary"]
+
+
+def _slab_of(slab: dict[str, float] | None) -> tuple[float, float, float] | None:
+    return None if slab is None else (slab["share"], slab["low"], slab["high"])

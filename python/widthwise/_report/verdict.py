@@ -48,8 +48,3 @@ def _with_code(kind: str, text: str, model: Any) -> str:
         gain = (getattr(model, "fit_report_", None) or {}).get("even_gain")
         return f'{text} In Python: `goal="even"`.' + (f" {gain}" if gain else "")
     return text
-
-
-def counted(count: int, thing: str) -> str:
-    """A count with its noun: "3 rows"."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -13,8 +13,8 @@ from .._by import by_of
 from .._docs import with_shared
 from .._evaluation import percent
 from .._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
+from .._rows import ModelRows, all_bounds_of, bounds_of, count_covered
 from .._tables import Floats
-from ._rows import ModelRows, all_bounds_of, bounds_of, count_covered
 from ._style import (
     Axes,
     Display,

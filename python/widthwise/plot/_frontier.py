@@ -13,8 +13,8 @@ from .._evaluation import evaluate, number, percent
 from .._localizer import Localizer
 from .._options import Goal, is_number
 from .._predictor import Predictor
+from .._rows import ModelRows
 from ._coverage import width_name
-from ._rows import ModelRows
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, plain_numbers
 
 ONE_WIDTH = "one width"

@@ -12,8 +12,8 @@ from .. import _tables
 from .._by import by_of
 from .._docs import with_shared
 from .._evaluation import number, percent
+from .._rows import ModelRows, bounds_of
 from .._tables import Floats
-from ._rows import ModelRows, bounds_of
 from ._style import (
     Axes,
     Display,

@@ -17,7 +17,7 @@ try:
     from matplotlib.figure import Figure, SubFigure
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 except ImportError as error:
-    raise ImportError("pictures and reports need matplotlib: pip install 'widthwise[plot]'") from error
+    raise ImportError("pictures need matplotlib: pip install 'widthwise[plot]'") from error
 
 # Blue and orange of the Okabe-Ito palette, which are distinguishable with any colour vision; the lighter ones are for
 # dark backgrounds. Shapes carry the same information everywhere.

@@ -9,9 +9,9 @@ import numpy as np
 from .. import _tables
 from .._docs import with_shared
 from .._evaluation import number, percent
+from .._rows import ModelRows, bounds_of
 from .._tables import Floats
 from ._coverage import width_name
-from ._rows import ModelRows, bounds_of
 from ._style import Axes, Display, bad, good, ink, legend_above, name_axes, note, percentages, plain_numbers
 
 _TAIL = 0.995  # widths above this quantile are counted in the last bar

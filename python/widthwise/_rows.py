@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _core, _tables
-from .._by import By, by_of, features_without
-from .._groups import column_of, for_prediction
-from .._model import HOW_TO_CALIBRATE, not_fitted
-from .._predictor import Predictor
-from .._tables import Floats
+from . import _core, _tables
+from ._by import By, by_of, features_without
+from ._groups import column_of, for_prediction
+from ._model import HOW_TO_CALIBRATE, not_fitted
+from ._predictor import Predictor
+from ._tables import Floats
 
 PREDICTION = "prediction"  # used instead of the name of a feature
 _CHUNK = 20_000  # rows at a time; 100 levels need 32 MB
