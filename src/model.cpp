@@ -618,18 +618,29 @@ std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std
 
 void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
                     std::span<const double> outcomes) const {
+  refuse_folds("stream");
   const std::size_t n = rows.x.rows();
   const std::size_t k = online.levels().size();
+  const std::size_t columns = parts_.rule.parameter_count();
   internal::require_no_infinite(outcomes, "Model::observe");
+  expect_count("outcomes, one per row", outcomes.size(), n);
+  // Scores and intervals use the same predictions and parameters, so the base model and the localizer run once.
+  std::vector<double> predictions(n);
+  std::vector<double> localized(n * columns);
+  parameters(rows, predictions, {localized.data(), n, columns});
+  std::vector<double> y(outcomes.begin(), outcomes.end());
+  for (double& outcome : y) outcome /= parts_.unit;
+  to_units(predictions.data(), n, parts_.unit, predictions.data());
+  const PredictionRows predicted{.predictions = predictions, .parameters = {localized.data(), n, columns}};
   std::vector<double> found(n);
-  scores(rows, outcomes, found);
+  parts_.rule.scores(predicted, y, found);
   if (std::ranges::all_of(found, [](double score) { return std::isnan(score); })) return;
   std::vector<double> quantiles(k);
   online.issued_quantiles(batch, quantiles);
-  std::vector<double> predictions(n);
   std::vector<double> lower(n * k);
   std::vector<double> upper(n * k);
-  intervals_at(rows, {quantiles.data(), n, k, 0}, predictions, {lower.data(), n, k}, {upper.data(), n, k});
+  parts_.rule.intervals(predicted, {quantiles.data(), n, k, 0}, {lower.data(), n, k}, {upper.data(), n, k});
+  from_units(lower.data(), upper.data(), n * k, parts_.unit, parts_.outcome_range);
   internal::ObservedRows observed;
   observed.add(found, outcomes, {lower.data(), n, k}, {upper.data(), n, k});
   online.observe(batch, observed.scores, observed.covered);
@@ -637,6 +648,13 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
 
 Interval Model::interval(std::span<const double> x, const Level& level, const std::optional<RowPrediction>& prediction,
                          std::optional<std::int64_t> group, std::optional<double> weight) const {
+  const PredictedInterval row = predict(x, level, prediction, group, weight);
+  return {row.lower, row.upper};
+}
+
+PredictedInterval Model::predict(std::span<const double> x, const Level& level,
+                                 const std::optional<RowPrediction>& prediction, std::optional<std::int64_t> group,
+                                 std::optional<double> weight) const {
   const std::size_t features = parts_.features.size();
   expect_count("numbers in x, one per feature", x.size(), features);
   if (prediction.has_value() != needs_predictions()) {
@@ -655,17 +673,16 @@ Interval Model::interval(std::span<const double> x, const Level& level, const st
   const std::size_t predicted = predicted_numbers(parts_);
   std::array<double, 2> numbers{kNaN, kNaN};
   if (prediction) numbers = {prediction->lower, prediction->upper.value_or(kNaN)};
-  double f = numbers[0];
   if (cross_calibrated()) {
     ModelRows row{.x = {x.data(), 1, features}};
     if (prediction) row.predictions = {numbers.data(), 1};
     if (group) refuse_folds("groups");
-    Interval interval;
-    intervals(row, {&level, 1}, {&f, 1}, {&interval.lower, 1, 1}, {&interval.upper, 1, 1});
-    return interval;
+    PredictedInterval found;
+    intervals(row, {&level, 1}, {&found.prediction, 1}, {&found.lower, 1, 1}, {&found.upper, 1, 1});
+    return found;
   }
   if (!needs_predictions()) parts_.base->evaluate({x.data(), 1, features}, {numbers.data(), 1, predicted});
-  f = numbers[0];
+  double f = numbers[0];
   double half = kNaN;
   if (predicted == 2) internal::split_pairs(numbers, {&f, 1}, {&half, 1});
 
@@ -684,7 +701,8 @@ Interval Model::interval(std::span<const double> x, const Level& level, const st
     weight = learnt_weight(log_weight);
   }
   const Interval interval = predictor_.interval(in_units(f, parts_.unit), parameters.span(), level, {}, group, weight);
-  return in_range(interval.lower, interval.upper, parts_.unit, parts_.outcome_range);
+  const auto [lower, upper] = in_range(interval.lower, interval.upper, parts_.unit, parts_.outcome_range);
+  return {f, lower, upper};
 }
 
 template <class Use>

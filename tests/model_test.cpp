@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include <widthwise/error.hpp>
 
@@ -36,6 +37,26 @@ class Waves final : public RowFunction {
  private:
   std::size_t inputs_;
   std::size_t outputs_;
+};
+
+/// Another function, with a count of the rows that it evaluated.
+class Counted final : public RowFunction {
+ public:
+  explicit Counted(std::shared_ptr<const RowFunction> function) : function_(std::move(function)) {}
+
+  [[nodiscard]] std::size_t inputs() const override { return function_->inputs(); }
+  [[nodiscard]] std::size_t outputs() const override { return function_->outputs(); }
+  void evaluate(MatrixView x, MutableMatrixView out) const override {
+    rows_ += x.rows();
+    function_->evaluate(x, out);
+  }
+
+  /// The rows since the last call.
+  [[nodiscard]] std::size_t take_rows() const { return std::exchange(rows_, 0); }
+
+ private:
+  std::shared_ptr<const RowFunction> function_;
+  mutable std::size_t rows_ = 0;
 };
 
 /// A model of 3 features that needs predictions.
@@ -476,6 +497,55 @@ TEST(Model, PredictsFromTheCentreOfTwoQuantiles) {
                [&] { (void)reading.interval(table.matrix().row(0), 0.9, 1.5); });
   expect_error(ErrorCode::kShapeMismatch, "a lower and an upper one per row",
                [&] { reading.predictions({.x = table.matrix(), .predictions = centres}, centres); });
+}
+
+TEST(Model, PredictsARowWithOneEvaluation) {
+  const examples::Table table(100, 3, 22);
+  ModelParts parts = tree_parts(3);
+  const auto base = std::make_shared<Counted>(parts.base);
+  const auto localizer = std::make_shared<Counted>(parts.localizer);
+  parts.base = base;
+  parts.localizer = localizer;
+  const Model model = examples::calibrated(Model(parts), table);
+  const examples::Answers expected = examples::answers(model, {.x = table.matrix()}, {0.9});
+  (void)base->take_rows();
+  (void)localizer->take_rows();
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const auto [prediction, lower, upper] = model.predict(table.matrix().row(i), 0.9);
+    EXPECT_EQ(prediction, expected.predictions[i]);
+    EXPECT_EQ(lower, expected.lower[i]);
+    EXPECT_EQ(upper, expected.upper[i]);
+  }
+  EXPECT_EQ(base->take_rows(), table.rows());
+  EXPECT_EQ(localizer->take_rows(), table.rows());
+}
+
+TEST(Model, ObservesABatchWithOneEvaluation) {
+  const examples::Table table(1300, 3, 23);
+  ModelParts parts = tree_parts(3);
+  const auto base = std::make_shared<Counted>(parts.base);
+  parts.base = base;
+  const Model model = examples::calibrated(Model(parts), table);
+  OnlineCalibration online(model.parts().calibration, {0.8, 0.9});
+  const std::size_t n = table.rows();
+  const ModelRows rows{.x = table.matrix()};
+  examples::Answers issued{std::vector<double>(n), std::vector<double>(2 * n), std::vector<double>(2 * n)};
+  const std::uint64_t batch =
+      model.issue(online, rows, issued.predictions, {issued.lower.data(), n, 2}, {issued.upper.data(), n, 2});
+  std::vector<double> outcomes = table.y;
+  outcomes[7] = kNaN;  // not known yet
+  (void)base->take_rows();
+  model.observe(online, batch, rows, outcomes);
+  EXPECT_EQ(base->take_rows(), n);
+  EXPECT_EQ(online.rows_pending(), 1U);
+  for (std::size_t j = 0; j < 2; ++j) {
+    std::uint64_t covered = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      covered += issued.lower[2 * i + j] <= outcomes[i] && outcomes[i] <= issued.upper[2 * i + j] ? 1U : 0U;
+    }
+    EXPECT_EQ(online.coverage(j).covered, covered);
+    EXPECT_EQ(online.coverage(j).rows, n - 1);
+  }
 }
 
 TEST(Model, OneRowTakesNoAllocation) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -100,6 +101,13 @@ struct RowPrediction {
 
   double lower;                      ///< f(x), or the lower quantile if there is an upper one
   std::optional<double> upper = {};  ///< upper quantile; empty if `lower` is f(x)
+};
+
+/// The prediction f(x) of one row and its interval.
+struct PredictedInterval {
+  double prediction = 0;
+  double lower = -std::numeric_limits<double>::infinity();
+  double upper = std::numeric_limits<double>::infinity();
 };
 
 /// A complete model: base model, localizer, rule and calibration. Predicts any number of rows in constant memory.
@@ -213,6 +221,12 @@ class Model {
                                   const std::optional<RowPrediction>& prediction = std::nullopt,
                                   std::optional<std::int64_t> group = std::nullopt,
                                   std::optional<double> weight = std::nullopt) const;
+
+  /// The same, and f(x). The base model is evaluated once.
+  [[nodiscard]] PredictedInterval predict(std::span<const double> x, const Level& level,
+                                          const std::optional<RowPrediction>& prediction = std::nullopt,
+                                          std::optional<std::int64_t> group = std::nullopt,
+                                          std::optional<double> weight = std::nullopt) const;
 
   /// Write p-values of outcomes y (n) to out (n). Those of a cross-calibrated model are cross-conformal: at most alpha
   /// with a probability of at most 1 - cross_coverage.
