@@ -1,74 +1,193 @@
-// Serve intervals from a model file. Links only widthwise::core.
+// Serve prediction intervals from a model file, with widthwise::core and nlohmann-json only: serve MODEL LEVEL THREADS
 //
-//   serve MODEL LEVEL < rows.csv
+// Reads one JSON object per line and answers each with one line, in any order:
 //
-// Each input line holds the features in the order of the model file (an empty cell is a missing value) and, if the
-// model has no base model, the prediction. Each output line is: prediction,lower,upper.
+//   {"id": 7, "row": {"size": 120, "town": "Bonn"}}   the prediction and its bounds (null: unbounded)
+//   {"id": 7, "outcome": 310}                         the coverage so far; outcomes may arrive any time later
+//
+// Columns are found by name, and null is a missing value. A new model file is loaded when it replaces the old one;
+// "model" in the answers counts the files. The model has neither groups nor weights.
 
-#include <array>
-#include <charconv>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <iostream>
-#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
-#include <string_view>
+#include <thread>
 #include <vector>
 
-#include <widthwise/error.hpp>
-#include <widthwise/model_file.hpp>
+#include <nlohmann/json.hpp>
+
+#include <widthwise/widthwise.hpp>
 
 namespace {
 
-void read_numbers(std::string_view line, std::vector<double>& out) {
-  out.clear();
-  while (true) {
-    const auto comma = line.find(',');
-    const std::string_view cell = line.substr(0, comma);
-    double value = std::numeric_limits<double>::quiet_NaN();
-    if (!cell.empty() && std::from_chars(cell.data(), cell.data() + cell.size(), value).ec != std::errc()) {
-      throw widthwise::Error(widthwise::ErrorCode::kBadData, "'" + std::string(cell) + "' is not a number");
-    }
-    out.push_back(value);
-    if (comma == std::string_view::npos) return;
-    line.remove_prefix(comma + 1);
+using Json = nlohmann::ordered_json;
+
+/// The number in a column: that of its category if the column has categories; NaN if it is missing or a new category.
+double number_of(const Json& row, const std::string& column, const widthwise::Labels& categories = {}) {
+  const auto cell = row.find(column);
+  if (cell == row.end()) throw std::invalid_argument("the row has no column '" + column + "'");
+  if (cell->is_null()) return std::nan("");
+  if (categories.size() > 0) {
+    const std::string text = cell->is_string() ? cell->get<std::string>() : cell->dump();
+    return categories.number_of(widthwise::label_of_text(text).value_or(""));
   }
+  if (cell->is_number()) return cell->get<double>();
+  throw std::invalid_argument("'" + column + "' is " + cell->dump() + "; expected a number or null");
 }
 
-std::string text_of(double x) {
-  std::array<char, 32> buffer{};
-  return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), x).ptr};
-}
+/// A model in use, and the coverage of its intervals.
+struct Served {
+  std::uint64_t number;
+  widthwise::Model model;
+  widthwise::OnlineCalibration online;
+};
 
-int serve(const char* file, const char* level_text) {
-  const widthwise::Model model = widthwise::load(file);
-  const widthwise::Level level = widthwise::Level::parse(level_text);
-  std::vector<double> numbers;
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    read_numbers(line, numbers);
-    std::optional<double> prediction;
-    if (model.needs_predictions()) {
-      prediction = numbers.back();
-      numbers.pop_back();
-    }
-    const widthwise::Interval interval = model.interval(numbers, level, prediction);
-    double f = prediction.value_or(0);
-    if (!prediction) model.predictions({{numbers.data(), 1, numbers.size()}}, {&f, 1});
-    std::cout << text_of(f) << ',' << text_of(interval.lower) << ',' << text_of(interval.upper) << '\n';
+/// A row that was answered and waits for its outcome. It keeps the model that answered it in memory.
+struct Answered {
+  std::shared_ptr<Served> served;
+  std::vector<double> x = {};
+  std::vector<double> predictions = {};  // empty if the model has a base model
+  widthwise::PredictedInterval interval = {};
+  std::uint64_t batch = 0;
+};
+
+class Service {
+ public:
+  Service(const char* file, const char* level) : file_(file), level_(widthwise::Level::parse(level)) {
+    reload_if_changed();
   }
-  return 0;
-}
+
+  /// Load the model file when it changes. If it is damaged, the old model stays in use.
+  void watch(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      try {
+        reload_if_changed();
+      } catch (const std::exception& error) {
+        std::cerr << "serve: " << error.what() << "; the old model stays in use\n";
+      }
+    }
+  }
+
+  /// Answer lines until there are no more.
+  void work() {
+    for (std::string line; next(line);) {
+      const std::string text = answer(line).dump();
+      const std::lock_guard lock(output_);
+      std::cout << text << std::endl;
+    }
+  }
+
+ private:
+  void reload_if_changed() {
+    std::error_code missing;
+    const auto written = std::filesystem::last_write_time(file_, missing);
+    if (written == written_) return;
+    written_ = written;  // so that a damaged file is reported once
+    const widthwise::Model model = widthwise::load(file_);
+    const widthwise::OnlineCalibration online(model.parts().calibration, {level_});
+    served_ = std::make_shared<Served>(Served{++loads_, model, online});
+  }
+
+  bool next(std::string& line) {
+    const std::lock_guard lock(input_);
+    return static_cast<bool>(std::getline(std::cin, line));
+  }
+
+  /// No line stops the service: what is wrong with it is the answer.
+  Json answer(const std::string& line) {
+    Json id;
+    try {
+      const Json request = Json::parse(line, nullptr, false);
+      if (!request.is_object()) throw std::invalid_argument("the line is not a JSON object");
+      id = request.value("id", Json());
+      if (!id.is_number_integer()) throw std::invalid_argument("expected a whole number \"id\"");
+      if (request.contains("outcome")) return observe(id, number_of(request, "outcome"));
+      if (request.contains("row") && request["row"].is_object()) return predict(id, request["row"]);
+      throw std::invalid_argument("expected an object \"row\" or a number \"outcome\"");
+    } catch (const std::exception& error) {
+      return {{"id", id}, {"error", error.what()}};
+    }
+  }
+
+  Json predict(std::int64_t id, const Json& row) {
+    Answered answered{served_};  // the same model to the end, also if another one is loaded now
+    const widthwise::Model& model = answered.served->model;
+    for (const std::string& column : model.parts().features) {
+      answered.x.push_back(number_of(row, column, model.categories_of(answered.x.size())));
+    }
+    for (const std::string& column : model.prediction_columns()) answered.predictions.push_back(number_of(row, column));
+    std::optional<widthwise::RowPrediction> given;
+    if (const auto& f = answered.predictions; !f.empty()) given.emplace(f[0]);
+    if (const auto& f = answered.predictions; f.size() == 2) given.emplace(f[0], f[1]);
+    answered.interval = model.predict(answered.x, level_, given);
+    const auto [prediction, lower, upper] = answered.interval;
+    const std::uint64_t number = answered.served->number;
+
+    const std::lock_guard lock(monitor_);
+    if (waiting_.contains(id)) throw std::invalid_argument("another row with this id waits for its outcome");
+    answered.batch = answered.served->online.issue(1);
+    waiting_.emplace(id, std::move(answered));
+    if (waiting_.size() > widthwise::OnlineCalibration::kMaxPendingBatches) waiting_.erase(waiting_.begin());
+    return {{"id", id}, {"prediction", prediction}, {"lower", lower}, {"upper", upper}, {"model", number}};
+  }
+
+  Json observe(std::int64_t id, double outcome) {
+    if (std::isnan(outcome)) throw std::invalid_argument("'outcome' is null; expected a number");
+    std::unique_lock lock(monitor_);
+    const auto row = waiting_.extract(id);
+    lock.unlock();
+    if (row.empty()) throw std::invalid_argument("no row with this id waits for its outcome");
+    const auto& [served, x, predictions, interval, batch] = row.mapped();
+    double score = 0;
+    served->model.scores({.x = {x.data(), 1, x.size()}, .predictions = predictions}, {&outcome, 1}, {&score, 1});
+    const std::uint8_t covered = interval.lower <= outcome && outcome <= interval.upper ? 1 : 0;
+    lock.lock();
+    served->online.observe(batch, {&score, 1}, {&covered, 1});
+    const widthwise::OnlineCoverage all = served->online.coverage(0);
+    return {{"id", id},
+            {"covered", covered == 1},
+            {"coverage", static_cast<double>(all.covered) / static_cast<double>(all.rows)},
+            {"outcomes", all.rows},
+            {"drift", served->online.exchangeability()->alarm().has_value()},
+            {"model", served->number}};
+  }
+
+  const std::filesystem::path file_;
+  const widthwise::Level level_;
+  std::filesystem::file_time_type written_ = {};
+  std::uint64_t loads_ = 0;
+  std::atomic<std::shared_ptr<Served>> served_;  // workers never wait while a model is loaded
+  std::mutex input_;
+  std::mutex output_;
+  std::mutex monitor_;  // guards waiting_ and Served::online
+  std::map<std::int64_t, Answered> waiting_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "usage: serve MODEL LEVEL < rows.csv\n";
+  if (argc != 4) {
+    std::cerr << "usage: serve MODEL LEVEL THREADS < requests.jsonl\n";
     return 2;
   }
   try {
-    return serve(argv[1], argv[2]);
+    Service service(argv[1], argv[2]);
+    const std::jthread watcher([&](const std::stop_token& stop) { service.watch(stop); });
+    std::vector<std::jthread> workers;
+    for (int i = 0; i < std::max(1, std::atoi(argv[3])); ++i) workers.emplace_back([&] { service.work(); });
   } catch (const std::exception& error) {
     std::cerr << "serve: " << error.what() << '\n';
     return 1;

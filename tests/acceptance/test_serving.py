@@ -1,5 +1,6 @@
 """The command line and a program without training engines give the same bits for one model file."""
 
+import json
 import subprocess
 
 import numpy
@@ -43,12 +44,12 @@ def test_a_program_without_engines_gives_the_same_intervals(how, run, serve, tmp
     run("predict", model, tmp_path / "new.parquet", "--level", "0.9", "-o", tmp_path / "out.parquet")
     out = pyarrow.parquet.read_table(tmp_path / "out.parquet")
 
-    inputs = [f"x{j}" for j in range(4)] + (["f"] if "--prediction" in how else [])
-    rows = zip(*(new[name].to_pylist() for name in inputs), strict=True)
-    lines = "".join(",".join("" if value is None else repr(value) for value in row) + "\n" for row in rows)
-    served = subprocess.run([serve, model, "0.9"], input=lines, capture_output=True, text=True, check=True).stdout
-    ours = numpy.array([[float(cell) for cell in line.split(",")] for line in served.splitlines()])
-    assert numpy.isfinite(ours).all()
-    assert (ours[:, 1] == out["lower_0.9"].to_numpy()).all()
-    assert (ours[:, 2] == out["upper_0.9"].to_numpy()).all()
-    assert (ours[:, 2] > ours[:, 1]).mean() > 0.5
+    lines = "".join(json.dumps({"id": i, "row": row}) + "\n" for i, row in enumerate(new.to_pylist()))
+    served = subprocess.run([serve, model, "0.9", "2"], input=lines, capture_output=True, text=True, check=True).stdout
+    answers = sorted(map(json.loads, served.splitlines()), key=lambda answer: answer["id"])
+    lower, upper, prediction = (numpy.array([a[name] for a in answers]) for name in ("lower", "upper", "prediction"))
+    assert numpy.isfinite(lower).all()
+    assert (lower == out["lower_0.9"].to_numpy()).all()
+    assert (upper == out["upper_0.9"].to_numpy()).all()
+    assert (prediction == (new["f"] if "--prediction" in how else out["prediction"]).to_numpy()).all()
+    assert (upper > lower).mean() > 0.5
