@@ -42,6 +42,27 @@ TEST(Svg, TicksAreRoundAndWithinTheAxis) {
   EXPECT_EQ(round_numbers(5, 5), std::vector<double>{5});
 }
 
+/// The tick labels of an axis of x from 0 to 1.
+std::vector<std::string> x_labels(internal::Axis x) {
+  const std::string text = internal::Picture(std::move(x), {}, {}, {}).to_string("picture1");
+  std::vector<std::string> labels;
+  for (std::size_t at = text.find("<text"); at != std::string::npos; at = text.find("<text", at + 1)) {
+    const std::size_t begin = text.find('>', at) + 1;
+    labels.push_back(text.substr(begin, text.find('<', begin) - begin));
+  }
+  return labels;
+}
+
+TEST(Svg, DropsTicksThatCollideAndKeepsTheLast) {
+  const auto shares = [](double low) { return internal::percent_ticks(low, 1); };
+  EXPECT_EQ(x_labels({.low = 0.9, .ticks = shares(0.9)}),
+            (std::vector<std::string>{"90%", "92%", "94%", "96%", "98%", "100%"}));
+  EXPECT_EQ(x_labels({.ticks = shares(0.9)}), (std::vector<std::string>{"100%"}));
+  EXPECT_EQ(x_labels({.low = 0.3, .ticks = shares(0.9)}), (std::vector<std::string>{"92%", "100%"}));
+  EXPECT_EQ(x_labels({.ticks = {{0, "0"}, {0.5, "1"}, {0.9, "2"}}, .missing_at = 0.98}),
+            (std::vector<std::string>{"0", "1", "missing"}));
+}
+
 TEST(Page, LevelsAreDistinctAndAscending) {
   const std::vector<Level> asked = {0.9, 0.123};
   const std::vector<Level> levels = page_levels(asked);

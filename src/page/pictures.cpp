@@ -256,7 +256,7 @@ Figure feature_figure(const IntervalRows& rows, const FeatureColumn& feature, co
   if (const std::size_t left = placed.rows.size() - drawn.size(); left > 0) {
     const double room = 0.12 * (placed.x.high - placed.x.low);
     for (const double place : side_by_side(left)) placed.places.push_back(placed.x.high + room * (0.25 + place));
-    placed.x.ticks.push_back({placed.x.high + 0.75 * room, "missing"});
+    placed.x.missing_at = placed.x.high + 0.75 * room;
     placed.x.high += 1.5 * room;
   }
   return figure_of("Intervals over " + feature.called, rows, std::move(placed), level, target,

@@ -55,11 +55,11 @@ h1, h3, p, li, dd, figcaption { overflow-wrap: anywhere; }
 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; min-width: 100%; }
 th, td { text-align: right; padding: .45rem .8rem; border-bottom: 1px solid var(--line); vertical-align: top; white-space: nowrap; }
-th { color: var(--soft); font-weight: 500; }
+th { color: var(--soft); font-weight: 500; white-space: normal; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td.text, th.text { text-align: left; }
 td.text:last-child { white-space: normal; min-width: 13rem; overflow-wrap: anywhere; }
-td small { display: block; color: var(--soft); }
+td small { display: block; color: var(--soft); white-space: normal; }
 
 .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
 figure { margin: 0; min-width: 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }

@@ -178,7 +178,7 @@ Picture::Picture(Axis x, Axis y, std::vector<LegendEntry> legend, const Layout& 
       y_(std::move(y)),
       layout_(layout),
       top_(0.7 * kFont),
-      bottom_(layout_.height - 1.6 * kFont),
+      bottom_(layout_.height - 2 * kFont),
       legend_(std::move(legend)) {
   const auto widest = [](const std::vector<Tick>& ticks) {
     double width = 0;
@@ -186,6 +186,7 @@ Picture::Picture(Axis x, Axis y, std::vector<LegendEntry> legend, const Layout& 
     return width;
   };
   const auto half = [&](bool last) {
+    if (last && x_.missing_at) return text_width("missing") / 2;
     return x_.ticks.empty() ? 0 : text_width((last ? x_.ticks.back() : x_.ticks.front()).text) / 2;
   };
   left_ = kEdge + std::max(widest(y_.ticks) + kGap, half(false));
@@ -194,18 +195,19 @@ Picture::Picture(Axis x, Axis y, std::vector<LegendEntry> legend, const Layout& 
 }
 
 void Picture::drop_colliding_ticks() {
-  const auto collide = [&] {
-    for (std::size_t i = 1; i < x_.ticks.size(); ++i) {
-      const double room = px(x_.ticks[i].at) - px(x_.ticks[i - 1].at);
-      if (room < (text_width(x_.ticks[i].text) + text_width(x_.ticks[i - 1].text)) / 2 + kGap) return true;
-    }
-    return false;
+  const auto collide = [&](const Tick& a, const Tick& b) {
+    return px(b.at) - px(a.at) < (text_width(a.text) + text_width(b.text)) / 2 + kGap;
   };
-  while (x_.ticks.size() > 1 && collide()) {
+  std::vector<Tick>& ticks = x_.ticks;
+  while (ticks.size() > 1 && std::ranges::adjacent_find(ticks, collide) != ticks.end()) {
     std::vector<Tick> kept;  // every second one, with the last: an axis of shares ends at 100%
-    for (std::size_t i = (x_.ticks.size() - 1) % 2; i < x_.ticks.size(); i += 2) kept.push_back(std::move(x_.ticks[i]));
-    x_.ticks = std::move(kept);
+    for (std::size_t i = (ticks.size() - 1) % 2; i < ticks.size(); i += 2) kept.push_back(std::move(ticks[i]));
+    ticks = std::move(kept);
   }
+  if (!x_.missing_at) return;
+  Tick missing{*x_.missing_at, "missing"};
+  while (!ticks.empty() && collide(ticks.back(), missing)) ticks.pop_back();
+  ticks.push_back(std::move(missing));
 }
 
 double Picture::px(double x) const { return left_ + (x - x_.low) / (x_.high - x_.low) * (right_ - left_); }
@@ -249,7 +251,7 @@ std::string Picture::axes_text() const {
   }
   text += R"(</g><g style="stroke:currentColor;stroke-width:.7">)";
   text += line_at(left_, bottom_, right_, bottom_) + line_at(left_, top_, left_, bottom_) + "</g>\n";
-  for (const Tick& tick : x_.ticks) text += text_at(px(tick.at), bottom_ + 1.3 * kFont, "middle", tick.text);
+  for (const Tick& tick : x_.ticks) text += text_at(px(tick.at), bottom_ + 1.7 * kFont, "middle", tick.text);
   for (const Tick& tick : y_.ticks) text += text_at(left_ - kGap, py(tick.at) + 0.35 * kFont, "end", tick.text);
   for (const Tick& tick : layout_.right) {
     text += text_at(kWidth - kEdge, py(tick.at) + 0.35 * kFont, "end", tick.text);

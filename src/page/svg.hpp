@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,7 @@ struct Axis {
   double high = 1;
   std::vector<Tick> ticks = {};
   std::string name = {};
+  std::optional<double> missing_at = {};  ///< place of missing values, after all ticks
 };
 
 /// Round numbers from low to high, at most about `count` of them.

@@ -1,6 +1,9 @@
 """The report is correct, gives actionable advice, and is self-contained."""
 
+import copy
 import html
+import itertools
+import json
 import os
 import re
 import shutil
@@ -35,6 +38,29 @@ def page(model, fresh):
 @pytest.fixture(scope="module")
 def weak_page(one_width, fresh):
     return report(one_width, fresh.frame(), fresh.y, y_pred=fresh.y_pred)
+
+
+CANAL = "WWW: north of the ship canal"
+SHOPS = np.array([CANAL, "東京都渋谷区神南一丁目十九番十一号", "<b>MMMM</b>", "iii", "east"])
+
+
+@pytest.fixture(scope="module")
+def wide_page():
+    """A page with wide labels, large numbers, categories, groups, a skewed feature and missing values."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 5000
+    shop, lot = SHOPS[rng.integers(0, 5, n)], rng.lognormal(8, 2, n).round()
+    X = pandas.DataFrame({"lot, in m²": lot, "shop": shop, "floor": rng.integers(-1, 5, n).astype(float)})
+    X.iloc[::40, 0] = np.nan
+    f = 1e7 * rng.uniform(1, 3, n)
+    y = f + np.where(shop == CANAL, 4e6, 1e6) * np.maximum(lot, 1) ** 0.1 * rng.normal(size=n)
+    options = {"goal": None, "score_transform": "identity", "n_jobs": N_JOBS}
+    localizer = Localizer(**options).fit(X[:1000], y[:1000], f[:1000])
+    region = np.array(["north", "south"])[rng.integers(0, 2, n)]
+    calibration = localizer.calibrate(X[1000:3000], y[1000:3000], f[1000:3000], groups=region[1000:3000])
+    made = Predictor(localizer, calibration)
+    return report(made, X[3000:], y[3000:], y_pred=f[3000:], groups=region[3000:], confidence_level=[0.8, 0.9])
 
 
 def verdict_of(model, X, y, **options):
@@ -204,6 +230,61 @@ def test_groups_have_a_picture_and_those_not_calibrated_a_word(rows, fresh):
     made = report(predictor, fresh.frame(), fresh.y, y_pred=fresh.y_pred, groups=np.arange(2000) % 4)
     assert "500 of 2,000 intervals are infinite: their groups have too few calibration rows" in made.advice[-1]
     assert "Coverage by group, the lowest first" in Page(made.html).text
+
+
+def test_categories_and_groups_have_coverage_and_width(wide_page):
+    text = Page(wide_page.html).text
+    level = next(level for level in wide_page.evaluation["levels"] if level["level"] == 0.9)
+    by_shop = next(one for one in level["by_feature"] if one["feature"] == "shop")
+    shown = {
+        "Coverage by shop, the lowest first": by_shop["bins"],
+        "Coverage by group, the lowest first": level["by_group"],
+    }
+    for heading, bins in shown.items():
+        picture = text[text.index(heading) :].partition("Coverage ranges")[0]
+        assert "mean width" in picture
+        for bin_ in bins:
+            assert f"{bin_['mean_width']:,.0f}" in picture
+            assert bin_["label"][:15] in picture
+    assert "3: lot, in m², shop (5 categories), floor" in text
+    assert "2,000, in 2 groups" in text
+
+
+def x_ticks(page, heading):
+    """The tick labels of the x axis of a picture."""
+    figure = page.html[page.html.index(f">{heading}</h3>") :].partition("</figure>")[0]
+    return re.findall(r'text-anchor="middle"[^>]*>([^<]*)<', figure)
+
+
+def test_a_skewed_feature_has_a_rank_axis(wide_page, page):
+    *numbers, missing = x_ticks(wide_page, "Intervals over lot, in m²")
+    assert missing == "missing"
+    quarters = [float(number.replace(",", "")) for number in numbers]
+    assert len(quarters) > 1
+    assert all(b > 3 * a for a, b in itertools.pairwise(quarters))  # which one scale would not show
+    assert "lot, in m², rows in the order of its values" in Page(wide_page.html).text
+    assert x_ticks(page, "Intervals over x0") == ["0", "1", "2", "3", "missing"]
+    assert "in the order of its values" not in Page(page.html).text
+
+
+def test_goals_are_a_table_with_the_names_of_goals(model, fresh):
+    fit_report = copy.deepcopy(model.fit_report_)
+    assert "balanced (default), this model" in str(fit_report)
+    for goal, share in (("chosen", 0.88), ("other", 0.8), ("fixed", 0.7)):
+        fit_report[goal]["worst_slab"] = {"share": share, "low": share - 0.05, "high": share + 0.04}
+    larger = copy.copy(model)  # as if the hold-out had more rows
+    larger.fit_report_ = fit_report
+    text = Page(report(larger, fresh.X, fresh.y).html).text
+    table = text[text.index("Narrow or even") : text.index("What was fitted")]
+    for cell in ("balanced (default) this model", "narrow (affine)", "one width", "88.0% (83.0 to 92.0%)"):
+        assert cell in table
+    assert "balanced (default): 0.85, where 0 is narrow and 1 is even" in text
+
+
+def test_the_worst_slab_is_explained_where_it_first_stands(page):
+    text = Page(page.html).text
+    first = text.index("Worst slab")
+    assert 0 < text.index("Worst slab: the tenth or more of the rows where coverage is lowest") - first < 250
 
 
 def marks_of(page):
@@ -440,3 +521,68 @@ def test_nothing_is_wider_than_the_screen(browse, page, tmp_path, width):
     )
     _, dom = browse(tmp_path / "frame.html", "--dump-dom", "--window-size=1300,900")
     assert f"<title>{width} of {width}</title>" in dom
+
+
+FONTS = ["DejaVu Sans", "DejaVu Sans Mono", "DejaVu Serif"]
+
+# The texts of a page, and the boxes they are in: those that leave the page or their picture, and tick labels that overlap.
+MEASURE = """
+function measure(page) {
+  const root = page.documentElement, found = [];
+  const walker = page.createTreeWalker(page.body, NodeFilter.SHOW_TEXT);
+  for (let text; (text = walker.nextNode()); ) {
+    if (!text.data.trim() || !text.parentElement.checkVisibility()) continue;
+    const range = page.createRange();
+    range.selectNodeContents(text);
+    const box = text.parentElement.closest('svg')?.getBoundingClientRect();
+    for (const r of range.getClientRects()) {
+      if (r.left < -0.5 || r.right > root.clientWidth + 0.5) found.push('off the page: ' + text.data);
+      if (box && (r.left < box.left - 0.5 || r.right > box.right + 0.5 || r.bottom > box.bottom + 0.5))
+        found.push('cut: ' + text.data);
+    }
+  }
+  for (const svg of page.querySelectorAll('svg')) {
+    const ticks = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+    ticks.forEach(([a, r], i) => ticks.slice(i + 1).forEach(([b, s]) => {
+      if (r.left < s.right && s.left < r.right && r.top < s.bottom && s.top < r.bottom) found.push(`${a} on ${b}`);
+    }));
+  }
+  for (const box of page.querySelectorAll('.scroll'))
+    if (box.scrollWidth > box.clientWidth) found.push('hidden: ' + box.innerText);
+  const dark = page.defaultView.matchMedia('(prefers-color-scheme: dark)').matches;
+  const font = page.defaultView.getComputedStyle(page.querySelector('svg text')).fontFamily;
+  return [root.clientWidth, dark, font, page.querySelectorAll('svg text').length, found];
+}
+"""
+
+
+def layouts_of(browse, pages, folder):
+    """Measure pages in every font, light and dark, on a small and on a large screen, with one start of the browser."""
+    frames = [
+        f'<iframe style="width: {width}px; height: 800px; border: 0; color-scheme: {scheme}"'
+        f' srcdoc="{html.escape(page.replace("</style>", f"body {{ font-family: {font} !important }}</style>", 1))}">'
+        "</iframe>"
+        for page in pages
+        for font in FONTS
+        for scheme in ("light", "dark")
+        for width in (400, 1300)
+    ]
+    (folder / "layouts.html").write_text(
+        f"<!doctype html><script>{MEASURE} onload = () => {{ document.title = JSON.stringify("
+        "[...document.querySelectorAll('iframe')].map(f => measure(f.contentDocument))) }</script>" + "".join(frames),
+        "utf-8",
+    )
+    _, dom = browse(folder / "layouts.html", "--dump-dom", "--window-size=1400,900")
+    return json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom)[1]))
+
+
+def test_no_text_is_cut_or_covered_in_any_font(browse, page, wide_page, tmp_path):
+    label = re.search(r"<text[^>]*>0%</text>", page.html)[0]
+    broken = page.html.replace(label, label + label.replace("0%", "97.5%, which is cut at the left of the picture"), 1)
+    found = layouts_of(browse, [page.html, wide_page.html, broken], tmp_path)
+    seen = {(width, dark, font.strip('"')) for width, dark, font, _, _ in found}
+    assert seen == {(width, dark, font) for width in (400, 1300) for dark in (False, True) for font in FONTS}
+    assert all(ticks > 80 for *_, ticks, _ in found)
+    assert [where for *_, where in found[:24]] == [[]] * 24
+    for *_, where in found[24:]:  # the measure would tell
+        assert {text.partition(" ")[0] for text in where} >= {"cut:", "0%"}
