@@ -128,7 +128,9 @@ std::size_t number(const Json& object, const char* key, std::size_t by_default) 
 template <class Use>
 auto with_learner(std::span<const std::byte> saved, const Use& use) {
   try {
-    return use(Json::from_ubjson(saved.begin(), saved.end()).at("learner"));
+    // libc++ has no std::char_traits<std::byte>, which nlohmann's reader of iterators needs.
+    const char* const begin = reinterpret_cast<const char*>(saved.data());
+    return use(Json::from_ubjson(begin, begin + saved.size()).at("learner"));
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
