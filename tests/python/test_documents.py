@@ -68,3 +68,13 @@ def test_a_reader_in_plain_python_computes_the_same_intervals(reader, format, le
 def test_the_reader_refuses_what_it_does_not_know(reader):
     with pytest.raises(SystemExit, match="this reader knows only trees"):
         reader.interval(ROOT / "tests/golden/model-4.safetensors", "0.9", [1, 2, 3])
+
+
+def test_the_start_with_cpp_shows_the_example_and_its_output(reader):
+    page = (ROOT / "docs/start/cpp.md").read_text()
+    for kind, file in {"c++": "main.cpp", "cmake": "CMakeLists.txt"}.items():
+        assert f"```{kind}\n{(ROOT / 'examples/find_package' / file).read_text()}```\n" in page
+    row, shown = re.search(r"build/intervals (\S+ .*)\nwidthwise [\d.]+: (.*)\n", page).groups()
+    file, *numbers = row.split()
+    found = reader.interval(ROOT / "tests/golden" / file, "0.9", [float(number) for number in numbers])
+    assert shown == "{:.6g}, 90%: {:.6g} to {:.6g}".format(*found)
