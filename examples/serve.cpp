@@ -86,7 +86,7 @@ class Service {
     for (std::string line; next(line);) {
       const std::string text = answer(line).dump();
       const std::lock_guard lock(output_);
-      std::cout << text << std::endl;
+      std::cout << text << '\n' << std::flush;
     }
   }
 
@@ -157,11 +157,12 @@ class Service {
     lock.lock();
     served->online.observe(batch, {&score, 1}, {&covered, 1});
     const widthwise::OnlineCoverage all = served->online.coverage(0);
+    const auto& test = served->online.exchangeability();
     return {{"id", id},
             {"covered", covered == 1},
             {"coverage", static_cast<double>(all.covered) / static_cast<double>(all.rows)},
             {"outcomes", all.rows},
-            {"drift", served->online.exchangeability()->alarm().has_value()},
+            {"drift", test.has_value() && test->alarm().has_value()},
             {"model", served->number}};
   }
 
