@@ -28,7 +28,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <widthwise/widthwise.hpp>
+#include <widthwise/labels.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/online.hpp>
 
 namespace {
 
