@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import itertools
 import math
 from types import SimpleNamespace
 
@@ -238,6 +239,54 @@ def test_missing_values_of_a_continuous_feature_have_a_place_of_their_own():
     assert [label.get_text() for label in everything.ax_.get_xticklabels()] == ["missing"]
 
 
+def test_a_skewed_feature_has_a_rank_axis():
+    x = np.random.default_rng(0).lognormal(8, 2, 1000).round(1)
+    x[::50] = math.nan
+    display = IntervalDisplay.from_predictions(np.zeros(1000), [[-1, 1]] * 1000, y_pred=np.zeros(1000), by=x)
+    places = np.array(display.intervals_.get_segments())[:, 0, 0]
+    drawn = display.by[display.shown_]
+    known = np.isfinite(drawn)
+    np.testing.assert_allclose(np.diff(places[known]), 1 / known.sum())
+    assert np.all(np.diff(drawn[known]) >= 0) and np.all(places[~known] > 1)
+    ticks = dict(
+        zip(display.ax_.get_xticks(), (text.get_text() for text in display.ax_.get_xticklabels()), strict=True)
+    )
+    quarters = np.quantile(x[np.isfinite(x)], [0, 0.25, 0.5, 0.75, 1], method="nearest")
+    assert ticks == {
+        place: _core.significant(value) for place, value in zip(np.linspace(0, 1, 5), quarters, strict=True)
+    }
+    assert display.ax_.get_xlabel() == "by, rows in the order of its values"
+    many_zeros = np.where(np.arange(1000) < 800, 0.0, np.arange(1000.0) ** 3)
+    display = IntervalDisplay.from_predictions(np.zeros(1000), [[-1, 1]] * 1000, y_pred=np.zeros(1000), by=many_zeros)
+    assert [text.get_text() for text in display.ax_.get_xticklabels()].count("0") == 1
+    even = IntervalDisplay.from_predictions(np.zeros(1000), [[-1, 1]] * 1000, y_pred=np.zeros(1000), by=np.arange(1e3))
+    assert even.ax_.get_xlabel() == "by"
+
+
+@pytest.mark.parametrize("size", [(6.4, 4.4), (4.0, 3.0)])
+def test_tick_labels_do_not_overlap_and_legends_are_whole(size):
+    y, x = np.linspace(1e7, 3e7, 1000), np.linspace(1e6, 9e6, 1000)
+    half = np.linspace(1e6, 9e6, 1000)
+    bounds = np.stack([y - half, y + half], axis=1)
+    displays = {
+        IntervalDisplay: {"y_pred": y, "by": x},
+        CoverageDisplay: {"confidence_level": 0.9, "calibration_rows": 1000},
+        WidthDisplay: {"y_pred": y},
+        ConditionalCoverageDisplay: {"confidence_level": 0.9, "by": x},
+    }
+    for display, options in displays.items():
+        figure, ax = plt.subplots(figsize=size, layout="constrained")
+        display.from_predictions(y, bounds, **options, ax=ax)
+        figure.canvas.draw()
+        boxes = [text.get_window_extent() for text in ax.get_xticklabels() if text.get_text()]
+        limits = ax.get_window_extent()
+        boxes = [box for box in boxes if limits.x0 - 1 <= (box.x0 + box.x1) / 2 <= limits.x1 + 1]
+        assert boxes
+        assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes)), display
+        legend = ax.get_legend().get_window_extent()
+        assert 0 <= legend.x0 and legend.x1 <= figure.bbox.width and legend.y1 <= figure.bbox.height
+
+
 def test_infinite_intervals_reach_the_ends_and_are_counted():
     y = np.array([0.0, 1.0, 2.0, 3.0])
     bounds = np.array([[-1.0, 1.0], [-np.inf, 2.0], [-np.inf, np.inf], [2.0, 2.5]])
@@ -277,12 +326,13 @@ def test_coverage_is_drawn_against_the_level_or_minus_it(model, fresh):
     display = CoverageDisplay.from_estimator(model, fresh.X, fresh.y)
     assert len(display.levels) == 40
     measured = next(line for line in display.ax_.lines if line.get_label() == "measured")
-    np.testing.assert_array_equal(measured.get_ydata(), display.coverage)
-    assert display.plot(difference=True) is display
-    measured = next(line for line in display.ax_.lines if line.get_label() == "measured")
     np.testing.assert_array_equal(measured.get_ydata(), display.coverage - display.levels)
     low, high = display.ax_.get_ylim()
     assert low == -high
+    assert display.ax_.get_ylabel() == "coverage minus level, in points"
+    assert display.plot(difference=False) is display
+    measured = next(line for line in display.ax_.lines if line.get_label() == "measured")
+    np.testing.assert_array_equal(measured.get_ydata(), display.coverage)
 
 
 def test_coverage_that_is_too_low_is_marked(model, fresh):
@@ -319,6 +369,8 @@ def test_coverage_of_arrays_has_a_band_when_calibration_rows_are_known():
     assert "1,001 rows" in display.summary
     display = CoverageDisplay.from_predictions(y, intervals[:, :, :1], 0.5, calibration_rows=99)
     bars = display.ax_.collections[0].get_segments()
+    np.testing.assert_allclose(bars[0][:, 1] + 0.5, [display.expected_low[0], display.expected_high[0]])
+    bars = display.plot(difference=False).ax_.collections[0].get_segments()
     np.testing.assert_allclose(bars[0][:, 1], [display.expected_low[0], display.expected_high[0]])
     assert "stays inside the band" in display.summary
     known = CoverageDisplay(levels=levels, covered=[500, 900], rows=1001, calibration_rows=99, too_low=[0.9])

@@ -8,13 +8,13 @@ A display stores the plotted data, can be drawn again (``plot(ax)``), and descri
 
 ========================== ==============================================================================
 IntervalDisplay            intervals over a feature or the prediction; outcomes outside are marked
-CoverageDisplay            coverage against the level, with the band expected from calibration
+CoverageDisplay            coverage minus level at every level, with the band expected from calibration
 WidthDisplay               distribution of widths, compared with a constant width
 ConditionalCoverageDisplay coverage by width or by ranges of a feature
 FrontierDisplay            mean width against coverage where it is worst, from narrow to even
 ========================== ==============================================================================
 
-`widthwise.report` combines the displays on one page. Colours are distinguishable with any colour vision and follow the
+`widthwise.report` writes a page with such pictures and a verdict. Colours are distinguishable with any colour vision and follow the
 current matplotlib style, dark or light. Settings of matplotlib are not changed.
 """
 

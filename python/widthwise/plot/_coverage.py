@@ -124,7 +124,7 @@ class CoverageDisplay(Display):
         y_pred: Any = None,
         confidence_level: Levels | None = None,
         groups: Any = None,
-        difference: bool = False,
+        difference: bool = True,
         ax: Axes | None = None,
     ) -> CoverageDisplay:
         """Draw the coverage of a model on rows it has not seen.
@@ -134,8 +134,8 @@ class CoverageDisplay(Display):
         {model_rows}
         confidence_level : list of floats, optional
             By default 40 levels from 0.05 to 0.99.
-        difference : bool, default=False
-            Draw the difference between coverage and level, which shows more detail.
+        difference : bool, default=True
+            Draw the difference between coverage and level, which shows more detail than the coverage itself.
         """
         rows = ModelRows.of(model, X, y, y_pred, groups)
         levels = levels_of(confidence_level, LEVELS)
@@ -160,7 +160,7 @@ class CoverageDisplay(Display):
         *,
         calibration_rows: int | None = None,
         guarantee: Guarantee = "marginal",
-        difference: bool = False,
+        difference: bool = True,
         ax: Axes | None = None,
     ) -> CoverageDisplay:
         """Draw the coverage of intervals from any source.
@@ -174,7 +174,8 @@ class CoverageDisplay(Display):
             Number of calibration rows; without it, no band is drawn.
         guarantee : "marginal" or float, default="marginal"
             Guarantee of the intervals, see `WidthwiseRegressor`.
-        difference : bool, default=False
+        difference : bool, default=True
+            Draw the difference between coverage and level instead of the coverage itself.
         ax : matplotlib axes, optional
         """
         outcomes = _tables.outcomes(y)
@@ -192,8 +193,8 @@ class CoverageDisplay(Display):
         )
         return display.plot(ax, difference=difference)
 
-    def plot(self, ax: Axes | None = None, *, difference: bool = False) -> CoverageDisplay:
-        """Draw coverage, or its difference from the level, and return this display."""
+    def plot(self, ax: Axes | None = None, *, difference: bool = True) -> CoverageDisplay:
+        """Draw the difference between coverage and level, or coverage itself, and return this display."""
         ax = self._begin(ax)
         base = self.levels if difference else np.zeros(len(self.levels))
         if self.expected_low is not None and self.expected_high is not None:

@@ -21,6 +21,7 @@ from ._style import (
     categories,
     good,
     ink,
+    is_skewed,
     legend_above,
     level_text,
     name_axes,
@@ -32,12 +33,14 @@ from ._style import (
 )
 
 _MOST_TEXT = 40  # characters of tick labels side by side
+_RANKS = "rows in the order of its values"
 
 
 class IntervalDisplay(Display):
     """Intervals and outcomes over a feature or in the order of the predictions; outcomes outside are marked.
 
-    Create it with `from_estimator` or `from_predictions`. If there are many rows, an evenly spaced sample is drawn.
+    Create it with `from_estimator` or `from_predictions`. If there are many rows, an evenly spaced sample is drawn. A
+    skewed feature, whose largest values would take most of the axis, has a rank axis: rows are side by side in its order.
 
     Attributes
     ----------
@@ -204,8 +207,11 @@ class IntervalDisplay(Display):
             label=f"outside ({percent(self.outside.mean())})",
         )
         ax.set_ylim(low, high)
-        name_axes(ax, "rows in the order of their predictions" if self.by is None else self.by_name, self.target_name)
+        names = {"order": "rows in the order of their predictions", "ranks": f"{self.by_name}, {_RANKS}"}
+        name_axes(ax, names.get(self._x_axis(), self.by_name), self.target_name)
         plain_numbers(ax.yaxis)
+        if self._x_axis() == "scale":
+            plain_numbers(ax.xaxis)
         infinite = int(self._infinite().sum())
         if infinite:
             note(ax, f"{infinite:,} of {len(self.y):,} intervals are infinite")
@@ -236,6 +242,14 @@ class IntervalDisplay(Display):
 
     def _infinite(self) -> NDArray[np.bool_]:
         return ~(np.isfinite(self.lower) & np.isfinite(self.upper))
+
+    def _x_axis(self) -> str:
+        """What the x axis has: the "order" of predictions, "slots" of a few values, "ranks" if skewed, else a "scale"."""
+        if self.by is None:
+            return "order"
+        if self.labels or not np.isfinite(self.by).any() or categories(self.by) is not None:
+            return "slots"
+        return "ranks" if is_skewed(self.by) else "scale"
 
     def _order(self) -> Floats:
         """The values by which rows are ordered."""
@@ -270,8 +284,8 @@ class IntervalDisplay(Display):
             return (np.arange(len(self.shown_)) + 0.5) / len(self.shown_)
         x = self.by[self.shown_]
         known = np.isfinite(x)
-        values = np.unique(x[known]) if self.labels else categories(self.by)
-        if values is not None or not known.any():
+        if self._x_axis() == "slots":
+            values = np.unique(x[known]) if self.labels else categories(self.by)
             values = np.empty(0) if values is None else values
             slot = np.where(known, np.searchsorted(values, x), len(values)).astype(np.float64)
             names = [short_text(self.labels[int(value)]) if self.labels else number(value) for value in values]
@@ -280,16 +294,26 @@ class IntervalDisplay(Display):
             ax.set_xticks(np.arange(len(names), dtype=np.float64), names, rotation=90 if many else 0)
             plain_texts(ax.get_xticklabels())
             return self._side_by_side(slot, 0.8)
-        plain_numbers(ax.xaxis)
-        if known.all():
-            return x
-        minimum, maximum = float(x[known].min()), float(x[known].max())
-        gap = 0.06 * ((maximum - minimum) or 1.0)
         place = np.where(known, x, 0.0)
+        if self._x_axis() == "ranks":
+            place[known] = self._ranked(ax, int(known.sum()))
+        if known.all():
+            return place
+        minimum, maximum = float(place[known].min()), float(place[known].max())
+        gap = 0.06 * ((maximum - minimum) or 1.0)
         place[~known] = maximum + 2 * gap + self._side_by_side(np.zeros(int((~known).sum())), gap)
         ax.axvspan(maximum + gap, maximum + 3 * gap, color=ink(), alpha=0.06, linewidth=0)
         note(ax, "missing", x=maximum + 2 * gap, y=0.01, transform=ax.get_xaxis_transform(), ha="center", va="bottom")
         return place
+
+    def _ranked(self, ax: Axes, rows: int) -> Floats:
+        """Positions on a rank axis from 0 to 1, with the values at its quarters as ticks, equal ones once."""
+        assert self.by is not None
+        quarters = np.quantile(self.by[np.isfinite(self.by)], [0, 0.25, 0.5, 0.75, 1], method="nearest")
+        names = [number(value) for value in quarters]
+        ticks = {name: place / 4 for place, name in reversed(list(enumerate(names)))}
+        ax.set_xticks(list(ticks.values()), list(ticks))
+        return (np.arange(rows) + 0.5) / rows
 
     @staticmethod
     def _side_by_side(slot: Floats, width: float) -> Floats:

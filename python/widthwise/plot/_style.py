@@ -86,14 +86,34 @@ def short_text(label: str) -> str:
     return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
 
 
+class _Ticks(MaxNLocator):
+    """At most five intervals between round numbers, or fewer if labels of so many characters need more room on an x axis."""
+
+    def __init__(self, axis: Any, characters: int) -> None:
+        super().__init__(nbins=5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=1)
+        self._x_axis = axis if axis.axis_name == "x" else None
+        self._characters = characters
+
+    def __call__(self) -> Any:
+        if self._x_axis is not None:
+            space = 3 * self._x_axis.get_tick_space()  # in units of the font size
+            self.set_params(nbins=int(np.clip(space / (0.6 * self._characters + 0.5), 1, 5)))
+        return super().__call__()
+
+
 def plain_numbers(axis: Any) -> None:
-    """Format ticks as plain numbers, such as 200,000 and 0.5, and limit their number to what fits."""
-    axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.6g}"))
+    """Format ticks as plain numbers, such as 200,000 and 0.5, as many as fit the axis of the plotted data."""
+
+    def text(value: float) -> str:
+        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.6g}"
+
+    axis.set_major_locator(_Ticks(axis, max(4, *(len(f"{value:,.0f}") for value in axis.get_view_interval()))))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
 
 
 def percentages(axis: Any, signed: bool = False) -> None:
     """Format ticks as percentages, or as percentage points if `signed`."""
+    axis.set_major_locator(_Ticks(axis, 5))
     if signed:
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:+.4g}" if abs(value) > 1e-12 else "0"))
     else:
@@ -101,19 +121,24 @@ def percentages(axis: Any, signed: bool = False) -> None:
 
 
 def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
-    """Place the legend above the axes, aligned left or right."""
-    ax.legend(
-        loc="lower left" if side == "left" else "lower right",
-        bbox_to_anchor=(0 if side == "left" else 1, 1),
-        ncols=4,
-        frameon=False,
-        fontsize="small",
-        borderaxespad=0.2,
-        borderpad=0.2,
-        handlelength=1.4,
-        handletextpad=0.5,
-        columnspacing=1.2,
-    )
+    """Place the legend above the axes, aligned left or right, in as many columns as fit."""
+    cell = ax.get_subplotspec()
+    room = 0.8 * ax.figure.bbox.width / (1 if cell is None else cell.get_gridspec().ncols)
+    for columns in (4, 2, 1):
+        legend = ax.legend(
+            loc="lower left" if side == "left" else "lower right",
+            bbox_to_anchor=(0 if side == "left" else 1, 1),
+            ncols=columns,
+            frameon=False,
+            fontsize="small",
+            borderaxespad=0.2,
+            borderpad=0.2,
+            handlelength=1.4,
+            handletextpad=0.5,
+            columnspacing=1.2,
+        )
+        if legend.get_window_extent().width <= room:
+            return
 
 
 def note(ax: Axes, text: str, *, x: float = 0.98, y: float = 0.96, **options: Any) -> None:
@@ -147,6 +172,13 @@ def range_labels(lows: Sequence[float], highs: Sequence[float]) -> list[str]:
 def _tells_apart(low: Floats, high: Floats, decimals: int) -> bool:
     a, b = np.round(low, decimals), np.round(high, decimals)
     return bool(np.all((a != b) | (low == high)) and len(np.unique(a)) == len(np.unique(low)))
+
+
+def is_skewed(x: Floats) -> bool:
+    """Whether a few values of a feature would take most of an axis, so that the others could not be told apart."""
+    known = x[np.isfinite(x)]
+    low, high = np.quantile(known, [0.05, 0.95])
+    return bool(np.ptp(known) > 4 * (high - low))
 
 
 def categories(x: Floats) -> Floats | None:
