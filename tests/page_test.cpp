@@ -27,6 +27,9 @@ TEST(Svg, ShortensBetweenCharacters) {
   EXPECT_EQ(shortened("äöü", 3), "äöü");
   EXPECT_EQ(shortened("äöüß", 3), "äö…");
   EXPECT_EQ(shortened("", 3), "");
+  EXPECT_EQ(internal::narrowed("narrow", 100), "narrow");
+  EXPECT_EQ(internal::narrowed("WWWWWWWWWWWW", 100), "WWWWWWW…");
+  EXPECT_EQ(internal::narrowed("ü", 0), "ü");
 }
 
 TEST(Svg, TicksAreRoundAndWithinTheAxis) {

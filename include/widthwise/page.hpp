@@ -49,4 +49,8 @@ struct EvaluationPage {
 /// The first sentence of the page: whether intervals are valid, and where coverage is low. Throws likewise.
 [[nodiscard]] std::string headline(const EvaluationReport& report);
 
+/// The goal that a model was fitted for: "even: the same coverage everywhere", "balanced (default): 0.85, where 0 is
+/// narrow and 1 is even", "not known".
+[[nodiscard]] std::string goal_summary(const Model& model);
+
 }  // namespace widthwise

@@ -349,6 +349,7 @@ void bind_page(nb::module_& module) {
         return found;
       },
       nb::arg("levels"));
+  module.def("goal_summary", &goal_summary, nb::arg("model"));
   module.def("page", &page_of, nb::arg("report"), nb::arg("model"), nb::arg("intervals"), nb::arg("outcomes"),
              nb::arg("predictions"), nb::arg("groups").none(), nb::arg("search_rows"), nb::arg("search_features"),
              nb::arg("covered"), nb::arg("title"), nb::arg("estimator"), nb::arg("advice"), nb::arg("fit").none());

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from . import _core, _tables
 from ._by import By, by_of
 from ._engine import xgboost_library
 from ._options import Guarantee, Levels, guarantee_text, levels_of, whole
-from ._printed import PrintedReport
+from ._printed import PrintedReport, html_table
 from ._tables import Floats
 
 percent = _core.percent  # "90.3%"
@@ -51,6 +52,25 @@ class Evaluation(PrintedReport):
     @classmethod
     def of(cls, report: _core.EvaluationReport) -> Evaluation:
         return cls(report.to_json(), report.to_text())
+
+    def _repr_html_(self) -> str:
+        """A short form for notebooks: the verdict and a table of the levels, with the whole text behind a click."""
+        with_slab = any(level["worst_slab"] for level in self["levels"])
+        heads = ["Level", "Verdict", "Coverage", "Expected", "Mean width"] + ["Worst slab"] * with_slab
+        rows = []
+        for level in self["levels"]:
+            verdict, slab = level["verdict"], level["worst_slab"]
+            expected = f"{percent(verdict['expected_low'])} to {percent(verdict['expected_high'])}"
+            row = [f"{100 * level['level']:.6g}%", verdict["word"], percent(level["coverage"]["share"]), expected]
+            row += [number(level["mean_width"])]
+            rows.append(row + [percent(slab["coverage"]["share"]) if slab else "-"] * with_slab)
+        verdict = self.get("verdict")
+        headline = f"<p><strong>{html.escape(verdict['headline'])}</strong></p>" if verdict else ""
+        note = "<p>Worst slab: the tenth or more of the rows where coverage is lowest.</p>" if with_slab else ""
+        return (
+            f'<div style="max-width: 48em; overflow-x: auto">{headline}{html_table(rows, heads)}{note}<details><summary>'
+            f"{self['rows']:,} rows: all results</summary><pre>{html.escape(str(self))}</pre></details></div>"
+        )
 
     @property
     def valid(self) -> bool:

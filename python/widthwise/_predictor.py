@@ -18,10 +18,13 @@ from ._groups import column_of, for_prediction
 from ._intervals import interval_frame
 from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, load_model
 from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of, real
+from ._printed import html_table
 from ._tables import Floats
 
 if TYPE_CHECKING:
     from ._localizer import Localizer
+
+_FEATURES_SHOWN = 8  # in the form for notebooks
 
 
 class Predictor(HasModel):
@@ -299,3 +302,23 @@ class Predictor(HasModel):
     def __repr__(self) -> str:
         rows = self._model.calibration_rows
         return f"Predictor({self.score_transform}, {len(self.features)} features, {rows:,} calibration rows)"
+
+    def _repr_html_(self) -> str:
+        """A short form for notebooks."""
+        core = self._model
+        sides = ", lower and upper side apart" if core.two_sided else ""
+        shown = ", ".join(self.features[:_FEATURES_SHOWN]) + (", …" if len(self.features) > _FEATURES_SHOWN else "")
+        guarantee = core.guarantee if core.guarantee == "marginal" else f"training-conditional, {core.guarantee}"
+        rows = [
+            ("Outcome", core.target),
+            ("Goal", _core.goal_summary(core)),
+            ("Transform", core.transform + sides),
+            ("Features", f"{len(self.features)}: {shown}"),
+            ("Predictions", "given as y_pred" if core.needs_predictions else "made by the model itself"),
+            ("Calibration rows", f"{core.calibration_rows:,}"),
+            ("Groups", f"by {core.group}" if core.group else ""),
+            ("Levels", ", ".join(f"{100 * level:.6g}%" for level in core.levels)),
+            ("Guarantee", guarantee),
+        ]
+        known = [row for row in rows if row[1]]
+        return f'<div style="max-width: 48em; overflow-x: auto"><strong>Predictor</strong>{html_table(known)}</div>'

@@ -339,17 +339,6 @@ std::vector<Figure> by_bins(const EvaluationPage& page, const LevelEvaluation& l
 
 // ---- the model
 
-std::string goal_text(const Model& model) {
-  if (model.parts().rule.parameter_count() == 0) return "none: one width for all rows";
-  const auto found = model.parts().notes.find("goal");
-  if (found == model.parts().notes.end()) return "not known";
-  const std::string& goal = found->second;
-  if (goal == "even") return "even: the same coverage everywhere";
-  if (goal == "narrow") return "narrow: the smallest mean width";
-  const bool is_default = goal == Goal::by_default().to_string();
-  return (is_default ? "balanced (default): " : "") + goal + ", where 0 is narrow and 1 is even";
-}
-
 /// "size, shop (3 categories)".
 std::string features_text(const Model& model) {
   const std::vector<std::string>& names = model.parts().features;
@@ -380,7 +369,7 @@ std::string fitted(const EvaluationPage& page) {
   std::vector<std::pair<std::string, std::string>> facts = {
       {"Outcome", parts.target},
       {"Predictions", predictions_text(page)},
-      {"Goal", goal_text(model)},
+      {"Goal", goal_summary(model)},
       {"Transform", std::string(parts.rule.transform().name()) +
                         (parts.rule.sides() == Sides::kTwo ? ", lower and upper side apart" : "")},
       {"Rows fitted", parts.fit_rows > 0 ? count(parts.fit_rows) : "not known"},
@@ -458,6 +447,17 @@ std::vector<Level> page_levels(std::span<const Level> evaluated) {
   for (const double level : {0.97, 0.98, 0.99}) add(level);
   std::ranges::sort(levels, {}, [](const Level& level) { return level.value(); });
   return levels;
+}
+
+std::string goal_summary(const Model& model) {
+  if (model.parts().rule.parameter_count() == 0) return "none: one width for all rows";
+  const auto found = model.parts().notes.find("goal");
+  if (found == model.parts().notes.end()) return "not known";
+  const std::string& goal = found->second;
+  if (goal == "even") return "even: the same coverage everywhere";
+  if (goal == "narrow") return "narrow: the smallest mean width";
+  const bool is_default = goal == Goal::by_default().to_string();
+  return (is_default ? "balanced (default): " : "") + goal + ", where 0 is narrow and 1 is even";
 }
 
 std::string headline(const EvaluationReport& report) { return verdict_of(report).headline; }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kRowsShown = 250;
 constexpr std::size_t kBinsShown = 15;
-constexpr std::size_t kLongestLabel = 20;
+constexpr double kWidestLabel = 170;
 constexpr double kRowHeight = 18;
 constexpr double kTail = 0.995;  // widths above this quantile are counted in the last bar
 
@@ -524,7 +524,7 @@ Figure bins_figure(const std::vector<Bin>& all, const Level& level, const std::s
   const auto place = [&](std::size_t i) { return rows - 1 - static_cast<double>(i); };  // the first bin is at the top
   Picture::Layout layout{.height = 30 + kRowHeight * rows, .grid_along_x = true};
   for (std::size_t i = 0; i < bins.size(); ++i) {
-    y.ticks.push_back({place(i), shortened(name_of_bin(bins[i]), kLongestLabel)});
+    y.ticks.push_back({place(i), narrowed(name_of_bin(bins[i]), kWidestLabel)});
     if (called != kByWidth) layout.right.push_back({place(i), significant(bins[i].mean_width, 3)});
   }
   if (called != kByWidth) layout.right_name = "mean width";

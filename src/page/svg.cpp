@@ -134,6 +134,12 @@ std::string shortened(std::string_view text, std::size_t max) {
   return shown.substr(0, end) + "…";
 }
 
+std::string narrowed(std::string_view text, double width) {
+  std::string shown = printable(text);
+  for (std::size_t max = characters(shown); max > 1 && text_width(shown) > width; --max) shown = shortened(text, max);
+  return shown;
+}
+
 std::vector<double> round_numbers(double low, double high, std::size_t count) {
   constexpr double kSteps[] = {1, 2, 2.5, 5, 10};
   const double range = high - low;
@@ -265,9 +271,9 @@ std::string Picture::to_string(std::string_view name) const {
          fmt::format(
              "<p class=\"axis\"><span>{}</span>{}</p>\n<svg viewBox=\"0 0 {:g} {:g}\" role=\"img\" "
              "aria-labelledby=\"{}-heading\" aria-describedby=\"{}-caption\">\n{}{}{}</svg>\n"
-             "<p class=\"axis x\">{}</p>",
+             "<p class=\"axis x\" style=\"margin-left:{:.1f}%;margin-right:{:.1f}%\">{}</p>",
              escaped(y_.name), right, kWidth, layout_.height, name, name, axes_text(), drawn_, in_style_ ? "</g>" : "",
-             escaped(x_.name));
+             100 * left_ / kWidth, 100 - 100 * right_ / kWidth, escaped(x_.name));
 }
 
 }  // namespace widthwise::internal

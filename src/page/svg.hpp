@@ -20,6 +20,9 @@ namespace widthwise::internal {
 /// The text, or its beginning with "…" if it has more than `max` characters.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t max);
 
+/// Likewise if it may be wider than `width`, in units of the picture.
+[[nodiscard]] std::string narrowed(std::string_view text, double width);
+
 struct Tick {
   double at = 0;
   std::string text;

@@ -18,7 +18,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from examples import N_JOBS, Rows
-from widthwise import Localizer, Predictor, WidthwiseRegressor, report
+from widthwise import Localizer, Predictor, WidthwiseRegressor, evaluate_intervals, report
 from widthwise._report import verdict as verdicts
 
 
@@ -245,7 +245,7 @@ def test_categories_and_groups_have_coverage_and_width(wide_page):
         assert "mean width" in picture
         for bin_ in bins:
             assert f"{bin_['mean_width']:,.0f}" in picture
-            assert bin_["label"][:15] in picture
+            assert bin_["label"][:8] in picture
     assert "3: lot, in m², shop (5 categories), floor" in text
     assert "2,000, in 2 groups" in text
 
@@ -425,12 +425,35 @@ def test_names_are_only_text(rows, fresh):
     assert not {"script", "b", "i", "u"} & set(found.tags)
     assert "<script>alert(1)</script>" in found.text
     assert "<u>T</u>" in found.text
+    for form in (predictor, made.evaluation):
+        assert not {"script", "b", "i", "u"} & set(Page(form._repr_html_()).tags)
+    assert "<i>price</i>" in Page(predictor._repr_html_()).text
 
 
 def test_a_notebook_shows_it_in_a_frame(page):
     frame = page._repr_html_()
     inside = re.search(r'srcdoc="([^"]*)"', frame)[1]
     assert html.unescape(inside) == page.html
+
+
+def test_evaluations_and_predictors_have_a_form_for_notebooks(page, one_width, model):
+    evaluation, predictor = page.evaluation, one_width
+    found = Page(evaluation._repr_html_())
+    assert page.verdict in found.text
+    assert html.unescape(re.search(r"<pre>(.*?)</pre>", evaluation._repr_html_(), flags=re.DOTALL)[1]) == str(
+        evaluation
+    )
+    table = found.text.partition("Worst slab: the tenth or more of the rows")[0]
+    for level in evaluation["levels"]:
+        assert f"{100 * level['level']:g}% valid {100 * level['coverage']['share']:.1f}%" in table
+    text = Page(predictor._repr_html_()).text
+    assert "one width for all rows" in text and "3: size, age, noise" in text and "1,500" in text
+    assert repr(predictor) == "Predictor(identity, 3 features, 1,500 calibration rows)"
+    balanced = Page(model.predictor_._repr_html_()).text
+    assert "balanced (default): 0.85" in balanced and "made by the model itself" in balanced
+    bounds = np.stack([np.full(50, -1.0), np.ones(50)], axis=1)
+    bare = evaluate_intervals(bounds, np.zeros(50), confidence_level=0.9, calibration_rows=100)
+    assert "90% valid 100.0%" in Page(bare._repr_html_()).text
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
@@ -550,7 +573,7 @@ function measure(page) {
   for (const box of page.querySelectorAll('.scroll'))
     if (box.scrollWidth > box.clientWidth) found.push('hidden: ' + box.innerText);
   const dark = page.defaultView.matchMedia('(prefers-color-scheme: dark)').matches;
-  const font = page.defaultView.getComputedStyle(page.querySelector('svg text')).fontFamily;
+  const font = page.defaultView.getComputedStyle(page.querySelector('svg text, td')).fontFamily;
   return [root.clientWidth, dark, font, page.querySelectorAll('svg text').length, found];
 }
 """
@@ -576,13 +599,15 @@ def layouts_of(browse, pages, folder):
     return json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom)[1]))
 
 
-def test_no_text_is_cut_or_covered_in_any_font(browse, page, wide_page, tmp_path):
+def test_no_text_is_cut_or_covered_in_any_font(browse, page, wide_page, model, tmp_path):
     label = re.search(r"<text[^>]*>0%</text>", page.html)[0]
     broken = page.html.replace(label, label + label.replace("0%", "97.5%, which is cut at the left of the picture"), 1)
-    found = layouts_of(browse, [page.html, wide_page.html, broken], tmp_path)
+    forms = page.evaluation._repr_html_() + model.predictor_._repr_html_()
+    notebook = f"<!doctype html><style>:root {{ color-scheme: light dark }}</style>{forms}"
+    found = layouts_of(browse, [page.html, wide_page.html, notebook, broken], tmp_path)
     seen = {(width, dark, font.strip('"')) for width, dark, font, _, _ in found}
     assert seen == {(width, dark, font) for width in (400, 1300) for dark in (False, True) for font in FONTS}
-    assert all(ticks > 80 for *_, ticks, _ in found)
-    assert [where for *_, where in found[:24]] == [[]] * 24
-    for *_, where in found[24:]:  # the measure would tell
+    assert all(ticks > 80 for *_, ticks, _ in found[:24])
+    assert [where for *_, where in found[:36]] == [[]] * 36
+    for *_, where in found[36:]:  # the measure would tell
         assert {text.partition(" ")[0] for text in where} >= {"cut:", "0%"}
