@@ -4,8 +4,8 @@
 
 #include <widthwise/random.hpp>
 
-#include "arrow.hpp"
 #include "bindings.hpp"
+#include "io/table/c_data.hpp"
 #include "message.hpp"
 #include "rows.hpp"
 #include "table.hpp"

@@ -10,7 +10,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "arrow.hpp"
+#include "io/table/c_data.hpp"
 #include "message.hpp"
 #include "text.hpp"
 

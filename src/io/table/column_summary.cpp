@@ -1,7 +1,5 @@
 #include "io/table/column_summary.hpp"
 
-#include <arrow/array.h>
-
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -11,10 +9,10 @@
 
 namespace widthwise::internal {
 
-ColumnSummary summary_of(const arrow::BinaryArray& cells, const MissingMarkers& markers) {
+ColumnSummary summary_of(const Cells& cells, const MissingMarkers& markers) {
   ColumnSummary summary;
-  for (std::int64_t i = 0; i < cells.length(); ++i) {
-    const std::string_view cell = cells.GetView(i);
+  for (std::int64_t i = 0; i < cells.rows; ++i) {
+    const std::string_view cell = cells.text_at(i);
     if (!markers.empty() && markers.contains(cell)) continue;
     if (const std::optional<double> number = number_in_cell(cell)) {
       if (!std::isnan(*number)) ++summary.numbers;

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstdint>
 #include <optional>
 #include <widthwise/io/table.hpp>
 
+#include "io/table/cells.hpp"
 #include "io/table/missing.hpp"
 
 namespace widthwise::internal {
@@ -23,6 +22,6 @@ struct ColumnSummary {
   }
 };
 
-[[nodiscard]] ColumnSummary summary_of(const arrow::BinaryArray& cells, const MissingMarkers& markers);
+[[nodiscard]] ColumnSummary summary_of(const Cells& cells, const MissingMarkers& markers);
 
 }  // namespace widthwise::internal

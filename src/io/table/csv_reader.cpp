@@ -1,18 +1,13 @@
-#include <arrow/array.h>
-#include <arrow/csv/api.h>
-#include <arrow/io/compressed.h>
-#include <arrow/io/file.h>
-#include <arrow/record_batch.h>
-#include <arrow/type.h>
-#include <arrow/util/compression.h>
-#include <arrow/util/future.h>
-
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <widthwise/error.hpp>
 
+#include "io/table/arrow_library.hpp"
 #include "io/table/cell.hpp"
 #include "io/table/column_summary.hpp"
 #include "io/table/errors.hpp"
@@ -27,41 +22,36 @@ namespace {
 /// Bytes parsed at once, which is also the maximum length of a line.
 constexpr std::int32_t kBlockBytes = 1 << 20;
 
-/// A file that counts the bytes read, for progress() while Arrow's threads continue reading.
-class CountedFile : public arrow::io::InputStream {
+/// A file that counts the bytes read, for progress() while another thread continues reading.
+class CountedFile {
  public:
-  explicit CountedFile(std::shared_ptr<arrow::io::ReadableFile> file) : file_(std::move(file)) {}
+  explicit CountedFile(const std::filesystem::path& content) : file_(content, std::ios::binary) {
+    if (!file_) throw std::runtime_error("cannot be opened for reading");
+  }
 
   [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
 
-  arrow::Status Close() override { return file_->Close(); }
-  [[nodiscard]] bool closed() const override { return file_->closed(); }
-  [[nodiscard]] arrow::Result<std::int64_t> Tell() const override { return file_->Tell(); }
-  arrow::Result<std::int64_t> Read(std::int64_t bytes, void* out) override {
-    ARROW_ASSIGN_OR_RAISE(const std::int64_t read, file_->Read(bytes, out));
-    bytes_read_ += static_cast<std::uint64_t>(read);
-    return read;
-  }
-  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(std::int64_t bytes) override {
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> buffer, file_->Read(bytes));
-    bytes_read_ += static_cast<std::uint64_t>(buffer->size());
-    return buffer;
+  std::size_t read(std::span<std::byte> out) {
+    file_.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
+    if (file_.bad()) throw std::runtime_error("cannot be read");
+    const auto count = static_cast<std::size_t>(file_.gcount());
+    bytes_read_ += count;
+    return count;
   }
 
  private:
-  std::shared_ptr<arrow::io::ReadableFile> file_;
+  std::ifstream file_;
   std::atomic<std::uint64_t> bytes_read_ = 0;
 };
 
-/// Arrow's message for an unclosed quote.
+/// The message for an unclosed quote.
 constexpr const char* kUnclosedQuote = "a quote is not closed";
 
 /// Checks the text of a file for unclosed quotes before Arrow reads it. Arrow treats the end of the file inside quotes
 /// as the end of a cell, so the rows after an unclosed quote would be lost without an error.
-class QuoteChecked : public arrow::io::InputStream {
+class QuoteChecked {
  public:
-  QuoteChecked(std::shared_ptr<arrow::io::InputStream> text, char separator)
-      : text_(std::move(text)), quotes_(separator) {}
+  QuoteChecked(ByteSource text, char separator) : text_(std::move(text)), quotes_(separator) {}
 
   /// The position of a quote that is not closed in the text read so far, or not within a whole block.
   [[nodiscard]] std::optional<std::uint64_t> unclosed() const {
@@ -69,34 +59,26 @@ class QuoteChecked : public arrow::io::InputStream {
     return place == kNone ? std::nullopt : std::optional(place);
   }
 
-  arrow::Status Close() override { return text_->Close(); }
-  [[nodiscard]] bool closed() const override { return text_->closed(); }
-  [[nodiscard]] arrow::Result<std::int64_t> Tell() const override { return text_->Tell(); }
-  arrow::Result<std::int64_t> Read(std::int64_t bytes, void* out) override {
-    ARROW_ASSIGN_OR_RAISE(const std::int64_t read, text_->Read(bytes, out));
-    ARROW_RETURN_NOT_OK(check_quotes({static_cast<const char*>(out), static_cast<std::size_t>(read)}));
-    return read;
-  }
-  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(std::int64_t bytes) override {
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> buffer, text_->Read(bytes));
-    ARROW_RETURN_NOT_OK(check_quotes(static_cast<std::string_view>(*buffer)));
-    return buffer;
+  std::size_t read(std::span<std::byte> out) {
+    const std::size_t count = text_(out);
+    check_quotes({reinterpret_cast<const char*>(out.data()), count});
+    return count;
   }
 
  private:
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-  arrow::Status check_quotes(std::string_view bytes) {
+  void check_quotes(std::string_view bytes) {
     quotes_.scan(bytes);
     read_ += bytes.size();
     const std::optional<std::uint64_t> open = quotes_.open();
     const bool is_unclosed = quotes_.broken() || (open && bytes.empty());
     if (is_unclosed || !is_long_) unclosed_ = quotes_.broken().value_or(open.value_or(kNone));
     is_long_ = is_long_ || (open && read_ - *open > static_cast<std::uint64_t>(kBlockBytes));
-    return is_unclosed ? arrow::Status::Invalid(kUnclosedQuote) : arrow::Status::OK();
+    if (is_unclosed) throw std::runtime_error(kUnclosedQuote);
   }
 
-  std::shared_ptr<arrow::io::InputStream> text_;
+  ByteSource text_;
   QuoteScanner quotes_;
   std::uint64_t read_ = 0;
   bool is_long_ = false;                         // a cell that Arrow will reject, possibly after reading more
@@ -113,33 +95,33 @@ struct CsvFile {
 
 /// The bytes of a CSV file as text, and the position in the file itself.
 struct OpenedText {
-  std::unique_ptr<arrow::util::Codec> codec;
   std::shared_ptr<CountedFile> counted;
-  std::shared_ptr<arrow::io::InputStream> text;
+  ByteSource text;
 };
 
 OpenedText open_text(const CsvFile& file) {
-  OpenedText opened;
-  opened.counted = std::make_shared<CountedFile>(
-      value_of(arrow::io::ReadableFile::Open(file.content.string()), ErrorCode::kFile, file.name));
-  opened.text = opened.counted;
-  if (file.gzipped) {
-    opened.codec = value_of(arrow::util::Codec::Create(arrow::Compression::GZIP), ErrorCode::kMissingEngine, file.name);
-    opened.text = value_of(arrow::io::CompressedInputStream::Make(opened.codec.get(), opened.counted), ErrorCode::kFile,
-                           file.name);
-  }
-  return opened;
+  return with_errors_of(file.name, ErrorCode::kFile, [&] {
+    OpenedText opened;
+    opened.counted = std::make_shared<CountedFile>(file.content);
+    opened.text = [counted = opened.counted](std::span<std::byte> out) { return counted->read(out); };
+    if (file.gzipped) opened.text = arrow_library().gunzip(std::move(opened.text));
+    return opened;
+  });
 }
 
 /// The separator of the cells, if the beginning of the file makes it clear.
 std::optional<char> separator_in(const CsvFile& file) {
-  constexpr std::int64_t kBytes = 1 << 16;
+  constexpr std::size_t kBytes = 1 << 16;
   const OpenedText opened = open_text(file);
   std::string text;
-  while (text.size() < kBytes) {
-    const arrow::Result<std::shared_ptr<arrow::Buffer>> read = opened.text->Read(kBytes);
-    if (!read.ok() || (*read)->size() == 0) break;  // the reader finds the error and names it
-    text += static_cast<std::string_view>(**read);
+  std::vector<std::byte> bytes(kBytes);
+  try {
+    while (text.size() < kBytes) {
+      const std::size_t count = opened.text(bytes);
+      if (count == 0) break;
+      text.append(reinterpret_cast<const char*>(bytes.data()), count);
+    }
+  } catch (const std::exception&) {  // the reader finds the error and names it
   }
   return guess_separator(text);
 }
@@ -147,28 +129,22 @@ std::optional<char> separator_in(const CsvFile& file) {
 /// The line number of a byte, from 1, as shown by an editor.
 std::uint64_t line_of(const CsvFile& file, std::uint64_t place) {
   const OpenedText opened = open_text(file);
+  std::vector<std::byte> bytes(kBlockBytes);
   std::uint64_t line = 1;
   char last = 0;
   std::uint64_t at = 0;
   while (at < place) {
-    const std::shared_ptr<arrow::Buffer> buffer = value_of(opened.text->Read(kBlockBytes), ErrorCode::kFile, file.name);
-    if (buffer->size() == 0) break;
-    for (const char letter : static_cast<std::string_view>(*buffer).substr(0, place - at)) {
+    const std::size_t count = with_errors_of(file.name, ErrorCode::kFile, [&] { return opened.text(bytes); });
+    if (count == 0) break;
+    for (const char letter :
+         std::string_view(reinterpret_cast<const char*>(bytes.data()), count).substr(0, place - at)) {
       if (letter == '\r' || (letter == '\n' && last != '\r')) ++line;
       last = letter;
     }
-    at += static_cast<std::uint64_t>(buffer->size());
+    at += count;
   }
   return line;
 }
-
-/// A row with too few or too many cells, if there is one.
-struct RaggedRow {
-  bool found = false;
-  std::int64_t number = 0;
-  std::int32_t expected = 0;
-  std::int32_t cells = 0;
-};
 
 /// One pass over a file, with all cells as bytes. With `ahead`, the next block is parsed while the caller processes the
 /// last one.
@@ -176,67 +152,54 @@ class TextBlocks {
  public:
   TextBlocks(CsvFile file, bool ahead, std::vector<std::string> columns)
       : file_(std::move(file)),
-        ahead_(ahead),
-        ragged_(std::make_shared<RaggedRow>()),
         opened_(open_text(file_)),
         checked_(std::make_shared<QuoteChecked>(opened_.text, file_.separator)) {
-    auto read = arrow::csv::ReadOptions::Defaults();
-    read.block_size = kBlockBytes;
-    read.use_threads = false;  // the stream does not use threads, and rows keep their numbers
-    auto parse = arrow::csv::ParseOptions::Defaults();
-    parse.delimiter = file_.separator;
-    parse.newlines_in_values = true;
-    parse.invalid_row_handler = [ragged = ragged_](const arrow::csv::InvalidRow& row) {
-      *ragged = {true, row.number, row.expected_columns, row.actual_columns};
-      return arrow::csv::InvalidRowResult::Error;
-    };
-    auto convert = arrow::csv::ConvertOptions::Defaults();
-    convert.default_column_type = arrow::binary();  // in any encoding; only typed formats need to know it
-    convert.include_columns = std::move(columns);
-    reader_ =
-        unwrap(arrow::csv::StreamingReader::Make(arrow::io::default_io_context(), checked_, read, parse, convert));
+    const CsvLayout layout{file_.separator, kBlockBytes, ahead, std::move(columns)};
+    explained([&] {
+      blocks_ = arrow_library().read_csv([checked = checked_](std::span<std::byte> out) { return checked->read(out); },
+                                         layout);
+    });
   }
 
-  TextBlocks(const TextBlocks&) = delete;
-  TextBlocks& operator=(const TextBlocks&) = delete;
-  ~TextBlocks() {
-    if (next_.is_valid()) next_.Wait();
-  }
-
-  [[nodiscard]] const arrow::Schema& schema() const { return *reader_->schema(); }
-  [[nodiscard]] std::shared_ptr<arrow::Schema> shared_schema() const { return reader_->schema(); }
+  [[nodiscard]] std::shared_ptr<const TableSchema> schema() const { return blocks_->schema(); }
   [[nodiscard]] std::uint64_t bytes_read() const { return opened_.counted->bytes_read(); }
 
   /// Null at the end.
-  std::shared_ptr<arrow::RecordBatch> next() {
-    if (!next_.is_valid()) next_ = reader_->ReadNextAsync();
-    std::shared_ptr<arrow::RecordBatch> block = unwrap(std::exchange(next_, {}).MoveResult());
-    if (ahead_ && block) next_ = reader_->ReadNextAsync();
+  std::shared_ptr<const DecodedRows> next() {
+    std::shared_ptr<const DecodedRows> block;
+    explained([&] { block = blocks_->next(); });
     return block;
   }
 
  private:
-  template <class T>
-  T unwrap(arrow::Result<T> result) const {
-    if (!result.ok()) explain(result.status().message());
-    return value_of(std::move(result), ErrorCode::kBadData, file_.name);
+  /// Run `action`; convert the errors of the Arrow library.
+  template <class Action>
+  void explained(const Action& action) const {
+    try {
+      action();
+    } catch (const CsvFailure& failure) {
+      explain(failure);
+    }
   }
 
-  /// Throw an error that is more specific than Arrow's.
-  void explain(const std::string& message) const {
-    const auto says = [&](const char* words) { return message.find(words) != std::string::npos; };
+  /// Throw an error that is more specific than Arrow's, if possible.
+  [[noreturn]] void explain(const CsvFailure& failure) const {
+    const std::string_view message = failure.what();
+    const auto says = [&](const char* words) { return message.find(words) != std::string_view::npos; };
     if (says(kUnclosedQuote)) refuse_quote();
-    if (ragged_->found) {
+    if (failure.ragged) {
       // Arrow counts the header as a row.
-      const std::string where = ragged_->number > 1 ? fmt::format("row {}: ", ragged_->number - 1) : "";
+      const std::string where = failure.ragged->number > 1 ? fmt::format("row {}: ", failure.ragged->number - 1) : "";
       refuse(ErrorCode::kBadData, file_.name,
-             fmt::format("{}expected {} cells as in the header, found {}", where, ragged_->expected, ragged_->cells));
+             fmt::format("{}expected {} cells as in the header, found {}", where, failure.ragged->expected,
+                         failure.ragged->cells));
     }
     if ((says("Empty CSV") || says("straddl")) && checked_->unclosed()) refuse_quote();
     if (says("Empty CSV")) refuse(ErrorCode::kBadData, file_.name, "expected a header line and rows, found neither");
     if (says("straddl")) {
       refuse(ErrorCode::kBadData, file_.name, fmt::format("a line is longer than {} bytes", kBlockBytes));
     }
+    refuse(ErrorCode::kBadData, file_.name, one_line(message));
   }
 
   [[noreturn]] void refuse_quote() const {
@@ -246,31 +209,30 @@ class TextBlocks {
   }
 
   CsvFile file_;
-  bool ahead_;
-  std::shared_ptr<RaggedRow> ragged_;
   OpenedText opened_;
   std::shared_ptr<QuoteChecked> checked_;
-  std::shared_ptr<arrow::csv::StreamingReader> reader_;
-  arrow::Future<std::shared_ptr<arrow::RecordBatch>> next_;
+  std::unique_ptr<RowBlocks> blocks_;
 };
 
-const arrow::BinaryArray& cells_of(const arrow::RecordBatch& block, int column) {
-  return static_cast<const arrow::BinaryArray&>(*block.column(column));
-}
-
-std::shared_ptr<arrow::DataType> arrow_type_of(CellType type) {
+CellKind kind_of(CellType type) {
   switch (type) {
     case CellType::kBoolean:
-      return arrow::boolean();
+      return CellKind::kBool;
     case CellType::kInteger:
-      return arrow::int64();
+      return CellKind::kInt64;
     case CellType::kText:
-      return arrow::utf8();
+      return CellKind::kText;
     case CellType::kMissing:  // an empty column counts as numeric
     case CellType::kReal:
       break;
   }
-  return arrow::float64();
+  return CellKind::kDouble;
+}
+
+std::vector<std::string> names_of(const TableSchema& schema) {
+  std::vector<std::string> names;
+  for (const FileColumn& column : schema.columns()) names.push_back(column.name);
+  return names;
 }
 
 /// Thread safety: none.
@@ -286,12 +248,13 @@ class CsvReader final : public FileTableReader {
     const std::optional<char> separator = options.separator ? options.separator : separator_in(csv_);
     csv_.separator = separator.value_or(',');
     TextBlocks blocks(csv_, false, {});
-    check_header(blocks.schema(), separator.has_value());
-    const std::shared_ptr<arrow::RecordBatch> first = blocks.next();
+    const std::vector<std::string> names = names_of(*blocks.schema());
+    check_header(names, separator.has_value());
+    const std::shared_ptr<const DecodedRows> first = blocks.next();
     std::vector<ColumnInfo> columns;
-    for (int j = 0; j < blocks.schema().num_fields(); ++j) {
-      const ColumnSummary summary = first ? summary_of(cells_of(*first, j), markers()) : ColumnSummary();
-      columns.push_back({blocks.schema().field(j)->name(), summary.kind(), {}});
+    for (std::size_t j = 0; j < names.size(); ++j) {
+      const ColumnSummary summary = first ? summary_of(first->cells(static_cast<int>(j)), markers()) : ColumnSummary();
+      columns.push_back({names[j], summary.kind(), {}});
       if (summary.kind() == ColumnKind::kNumber) columns.back().unreadable = summary.unreadable;
       first_texts_.push_back(summary.unreadable);
     }
@@ -308,40 +271,40 @@ class CsvReader final : public FileTableReader {
   }
 
   /// Reads the whole file once more to determine the types.
-  [[nodiscard]] std::shared_ptr<arrow::Schema> typed_carried() const override {
-    const arrow::Schema& text = *carried();
-    if (text.num_fields() == 0) return carried();
-    std::vector<std::string> names = text.field_names();
+  [[nodiscard]] std::vector<std::optional<CellKind>> carried_types() const override {
+    const std::vector<std::string> carried_names = names_of(*carried());
+    if (carried_names.empty()) return {};
+    std::vector<std::string> names = carried_names;
     std::ranges::sort(names);
     names.erase(std::ranges::unique(names).begin(), names.end());
     TextBlocks blocks(csv_, options().threads, names);
     std::vector<CellType> types(names.size(), CellType::kMissing);
-    while (const std::shared_ptr<arrow::RecordBatch> block = blocks.next()) {
+    while (const std::shared_ptr<const DecodedRows> block = blocks.next()) {
       for (std::size_t j = 0; j < types.size(); ++j) {
-        const arrow::BinaryArray& column = cells_of(*block, static_cast<int>(j));
-        for (std::int64_t i = 0; i < column.length() && types[j] != CellType::kText; ++i) {
-          types[j] = common_type(types[j], type_of_cell(column.GetView(i)));
+        const Cells column = block->cells(static_cast<int>(j));
+        for (std::int64_t i = 0; i < column.rows && types[j] != CellType::kText; ++i) {
+          types[j] = common_type(types[j], type_of_cell(column.text_at(i)));
         }
       }
     }
-    arrow::FieldVector fields;
-    for (const std::shared_ptr<arrow::Field>& field : text.fields()) {
-      const auto place = static_cast<std::size_t>(std::ranges::lower_bound(names, field->name()) - names.begin());
-      fields.push_back(field->WithType(arrow_type_of(types[place])));
+    std::vector<std::optional<CellKind>> kinds;
+    for (const std::string& name : carried_names) {
+      const auto place = static_cast<std::size_t>(std::ranges::lower_bound(names, name) - names.begin());
+      kinds.emplace_back(kind_of(types[place]));
     }
-    return arrow::schema(std::move(fields));
+    return kinds;
   }
 
  protected:
-  std::shared_ptr<arrow::Schema> start(const std::vector<std::size_t>& wanted) override {
+  std::shared_ptr<const TableSchema> start(const std::vector<std::size_t>& wanted) override {
     std::vector<std::string> names;
     names.reserve(wanted.size());
     for (const std::size_t column : wanted) names.push_back(columns()[column].name);
     blocks_ = std::make_unique<TextBlocks>(csv_, options().threads, std::move(names));
-    return blocks_->shared_schema();
+    return blocks_->schema();
   }
 
-  std::shared_ptr<arrow::RecordBatch> read_block() override { return blocks_->next(); }
+  std::shared_ptr<const DecodedRows> read_block() override { return blocks_->next(); }
 
   void check_as_numbers(std::size_t column) const override {
     const ColumnInfo& info = columns()[column];
@@ -356,10 +319,10 @@ class CsvReader final : public FileTableReader {
   }
 
  private:
-  void check_header(const arrow::Schema& header, bool clear_separator) const {
+  void check_header(const std::vector<std::string>& header, bool clear_separator) const {
     bool all_numbers = true;
     bool all_integers = true;
-    for (const std::string& name : header.field_names()) {
+    for (const std::string& name : header) {
       const CellType type = type_of_cell(name);
       all_numbers = all_numbers && (type == CellType::kInteger || type == CellType::kReal);
       all_integers = all_integers && type == CellType::kInteger;
@@ -368,8 +331,8 @@ class CsvReader final : public FileTableReader {
     if (all_numbers && !all_integers) {
       refuse(ErrorCode::kBadData, file(), "the first line holds numbers; expected a header line with column names");
     }
-    const std::string& first = header.field(0)->name();
-    if (header.num_fields() == 1 && !clear_separator && first.find_first_of(";\t|") != std::string::npos) {
+    const std::string& first = header.front();
+    if (header.size() == 1 && !clear_separator && first.find_first_of(";\t|") != std::string::npos) {
       refuse(ErrorCode::kBadData, file(),
              fmt::format("the header is {}, and the separator of the rows is not clear; give it with --separator "
                          "(ReadOptions::separator)",

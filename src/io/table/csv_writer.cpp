@@ -1,21 +1,18 @@
-#include <arrow/array.h>
-#include <arrow/compute/cast.h>
-#include <arrow/io/compressed.h>
-#include <arrow/record_batch.h>
-#include <arrow/type.h>
-#include <arrow/util/compression.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <widthwise/error.hpp>
 
+#include "io/table/arrow_library.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/writer.hpp"
 #include "message.hpp"
@@ -53,102 +50,32 @@ void append_text(std::string& out, std::string_view text, char separator) {
   out += '"';
 }
 
-/// Types whose cells append_cell writes directly.
-bool is_plain(arrow::Type::type type) {
-  switch (type) {
-    case arrow::Type::BOOL:
-    case arrow::Type::INT8:
-    case arrow::Type::INT16:
-    case arrow::Type::INT32:
-    case arrow::Type::INT64:
-    case arrow::Type::UINT8:
-    case arrow::Type::UINT16:
-    case arrow::Type::UINT32:
-    case arrow::Type::UINT64:
-    case arrow::Type::FLOAT:
-    case arrow::Type::DOUBLE:
-    case arrow::Type::BINARY:
-    case arrow::Type::STRING:
-    case arrow::Type::NA:
-      return true;
-    default:
-      return false;
+void append_cell(std::string& out, const Cells& column, std::int64_t row, char separator) {
+  if (column.is_null(row)) return;
+  if (column.kind == CellKind::kBool) {
+    out += column.truth(row) ? "true" : "false";
+  } else if (is_text(column.kind)) {
+    append_text(out, column.text_at(row), separator);
+  } else {
+    with_number_type(column.kind, [&]<class Number>() { append_number(out, column.number<Number>(row)); });
   }
-}
-
-void append_cell(std::string& out, const arrow::Array& column, std::int64_t row, char separator) {
-  if (column.IsNull(row)) return;
-  switch (column.type_id()) {
-    case arrow::Type::BOOL:
-      out += static_cast<const arrow::BooleanArray&>(column).Value(row) ? "true" : "false";
-      break;
-    case arrow::Type::INT8:
-      append_number(out, static_cast<const arrow::Int8Array&>(column).Value(row));
-      break;
-    case arrow::Type::INT16:
-      append_number(out, static_cast<const arrow::Int16Array&>(column).Value(row));
-      break;
-    case arrow::Type::INT32:
-      append_number(out, static_cast<const arrow::Int32Array&>(column).Value(row));
-      break;
-    case arrow::Type::INT64:
-      append_number(out, static_cast<const arrow::Int64Array&>(column).Value(row));
-      break;
-    case arrow::Type::UINT8:
-      append_number(out, static_cast<const arrow::UInt8Array&>(column).Value(row));
-      break;
-    case arrow::Type::UINT16:
-      append_number(out, static_cast<const arrow::UInt16Array&>(column).Value(row));
-      break;
-    case arrow::Type::UINT32:
-      append_number(out, static_cast<const arrow::UInt32Array&>(column).Value(row));
-      break;
-    case arrow::Type::UINT64:
-      append_number(out, static_cast<const arrow::UInt64Array&>(column).Value(row));
-      break;
-    case arrow::Type::FLOAT:
-      append_number(out, static_cast<const arrow::FloatArray&>(column).Value(row));
-      break;
-    case arrow::Type::DOUBLE:
-      append_number(out, static_cast<const arrow::DoubleArray&>(column).Value(row));
-      break;
-    case arrow::Type::BINARY:
-    case arrow::Type::STRING:
-      append_text(out, static_cast<const arrow::BinaryArray&>(column).GetView(row), separator);
-      break;
-    default:
-      break;
-  }
-}
-
-/// The type to which a column is converted before writing. Half precision is exact in single precision.
-std::shared_ptr<arrow::DataType> printable_type(const std::shared_ptr<arrow::DataType>& type) {
-  if (type->id() == arrow::Type::DICTIONARY) {
-    return printable_type(static_cast<const arrow::DictionaryType&>(*type).value_type());
-  }
-  if (is_plain(type->id())) return type;
-  return type->id() == arrow::Type::HALF_FLOAT ? arrow::float32() : arrow::utf8();
 }
 
 /// Numbers as the shortest text that reads back the same, text in quotes only where it needs them.
 class CsvWriter final : public FileTableWriter {
  public:
   CsvWriter(const WriteTarget& target, const FileTableReader& from, std::vector<std::string> added_names, bool gzipped)
-      : FileTableWriter(target, from, std::move(added_names)), out_(stream()), separator_(from.separator()) {
-    if (gzipped) {
-      codec_ = value_of(arrow::util::Codec::Create(arrow::Compression::GZIP), ErrorCode::kMissingEngine, file());
-      out_ = value_of(arrow::io::CompressedOutputStream::Make(codec_.get(), stream()), ErrorCode::kFile, file());
+      : FileTableWriter(target, from, std::move(added_names)), sink_(sink()), separator_(from.separator()) {
+    if (gzipped) guarded([&] { encoder_ = arrow_library().gzip(sink_); });
+    const std::vector<FileColumn>& columns = carried()->columns();
+    std::vector<std::string> names;
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      names.push_back(columns[j].name);
+      if (carried()->is_printable(j)) continue;
+      refuse(ErrorCode::kInvalidArgument, file(),
+             fmt::format("column {} is of type {}, which CSV cannot represent; write Parquet, or leave out the column",
+                         in_quotes(columns[j].name), one_line(columns[j].type)));
     }
-    for (const std::shared_ptr<arrow::Field>& field : carried()->fields()) {
-      types_.push_back(printable_type(field->type()));
-      if (!types_.back()->Equals(*field->type()) && !arrow::compute::CanCast(*field->type(), *types_.back())) {
-        refuse(
-            ErrorCode::kInvalidArgument, file(),
-            fmt::format("column {} is of type {}, which CSV cannot represent; write Parquet, or leave out the column",
-                        in_quotes(field->name()), one_line(field->type()->ToString())));
-      }
-    }
-    std::vector<std::string> names = carried()->field_names();
     names.insert(names.end(), added().begin(), added().end());
     for (std::size_t j = 0; j < names.size(); ++j) {
       if (j > 0) buffer_ += separator_;
@@ -158,16 +85,17 @@ class CsvWriter final : public FileTableWriter {
   }
 
  protected:
-  void append(const arrow::RecordBatch& rows, MatrixView added_numbers) override {
-    arrow::ArrayVector columns = rows.columns();
-    for (std::size_t j = 0; j < columns.size(); ++j) {
-      if (types_[j]->Equals(*columns[j]->type())) continue;
-      columns[j] = value_of(arrow::compute::Cast(*columns[j], types_[j]), ErrorCode::kBadData, file());
-    }
+  void append(const DecodedRows& rows, MatrixView added_numbers) override {
+    std::vector<Cells> columns;
+    with_errors_of(file(), ErrorCode::kBadData, [&] {
+      for (std::size_t j = 0; j < carried()->columns().size(); ++j) {
+        columns.push_back(rows.printable(static_cast<int>(j)));
+      }
+    });
     for (std::size_t i = 0; i < added_numbers.rows(); ++i) {
       const std::size_t start = buffer_.size();
-      for (const std::shared_ptr<arrow::Array>& column : columns) {
-        append_cell(buffer_, *column, static_cast<std::int64_t>(i), separator_);
+      for (const Cells& column : columns) {
+        append_cell(buffer_, column, static_cast<std::int64_t>(i), separator_);
         buffer_ += separator_;
       }
       for (const double number : added_numbers.row(i)) {
@@ -181,7 +109,7 @@ class CsvWriter final : public FileTableWriter {
 
   void finish() override {
     flush();
-    if (codec_) check(out_->Close(), ErrorCode::kFile, file());
+    if (encoder_) encoder_->close();
   }
 
  private:
@@ -193,14 +121,17 @@ class CsvWriter final : public FileTableWriter {
   }
 
   void flush() {
-    check(out_->Write(buffer_), ErrorCode::kFile, file());
+    if (encoder_) {
+      encoder_->write(buffer_);
+    } else {
+      sink_(std::as_bytes(std::span(buffer_)));
+    }
     buffer_.clear();
   }
 
-  std::unique_ptr<arrow::util::Codec> codec_;
-  std::shared_ptr<arrow::io::OutputStream> out_;
+  ByteSink sink_;
+  std::unique_ptr<ByteEncoder> encoder_;
   char separator_;
-  std::vector<std::shared_ptr<arrow::DataType>> types_;
   std::string buffer_;
 };
 

@@ -1,14 +1,10 @@
 #pragma once
 
-#include <arrow/result.h>
-#include <arrow/status.h>
-
 #include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <widthwise/error.hpp>
 
 namespace widthwise::internal {
@@ -26,16 +22,6 @@ namespace widthwise::internal {
 /// from 1. In a numeric column, the message says what to do with the cell.
 [[noreturn]] void refuse_cell(const std::filesystem::path& file, std::string_view column, std::uint64_t row,
                               std::string_view cell, bool numeric_column);
-
-inline void check(const arrow::Status& status, ErrorCode code, const std::filesystem::path& file) {
-  if (!status.ok()) refuse(code, file, one_line(status.message()));
-}
-
-template <class T>
-[[nodiscard]] T value_of(arrow::Result<T> result, ErrorCode code, const std::filesystem::path& file) {
-  check(result.status(), code, file);
-  return std::move(result).ValueUnsafe();
-}
 
 /// Run `action`; convert other exceptions to an Error, such as Parquet's own, or std::bad_alloc for the sizes claimed
 /// by a damaged file.

@@ -1,18 +1,12 @@
 #include "io/table/label_cells.hpp"
 
-#include <arrow/array.h>
-#include <arrow/type.h>
-#include <arrow/type_traits.h>
-
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "io/table/cell.hpp"
-#include "io/table/visit.hpp"
 #include "text.hpp"
 
 namespace widthwise::internal {
@@ -44,33 +38,31 @@ std::optional<double> number_of_text(std::string_view text, const SelectedColumn
 }
 
 /// The number of the label in a row; empty as above.
-template <class Array>
-std::optional<double> number_at(const Array& column, std::int64_t row, const SelectedColumn& selected,
+std::optional<double> number_at(const Cells& column, std::int64_t row, const SelectedColumn& selected,
                                 bool of_numbers) {
-  using Type = typename Array::TypeClass;
-  if constexpr (std::is_same_v<Type, arrow::BooleanType>) {
-    return number_of(std::string_view(column.Value(row) ? "true" : "false"), selected);
-  } else if constexpr (arrow::is_base_binary_type<Type>::value || arrow::is_binary_view_like_type<Type>::value) {
-    return number_of_text(column.GetView(row), selected, of_numbers);
-  } else if constexpr (arrow::is_integer_type<Type>::value) {
-    return number_of(std::to_string(column.Value(row)), selected);
-  } else if constexpr (std::is_same_v<Type, arrow::FloatType> || std::is_same_v<Type, arrow::DoubleType>) {
-    return number_of(static_cast<double>(column.Value(row)), selected);
-  } else {
-    throw std::logic_error("fill_labels: the type has no labels");
+  if (column.kind == CellKind::kBool) {
+    return number_of(std::string_view(column.truth(row) ? "true" : "false"), selected);
   }
+  if (is_text(column.kind)) return number_of_text(column.text_at(row), selected, of_numbers);
+  return with_number_type(column.kind, [&]<class Number>() -> std::optional<double> {
+    const auto number = column.number<Number>(row);
+    if constexpr (std::is_integral_v<Number>) {
+      return number_of(std::to_string(number), selected);
+    } else {
+      return number_of(static_cast<double>(number), selected);
+    }
+  });
 }
 
 /// Number each value of a dictionary at its first use: unused values are no labels.
-std::optional<std::int64_t> fill_from_dictionary(const arrow::DictionaryArray& column, std::int64_t begin,
-                                                 std::int64_t end, const SelectedColumn& selected, double* out,
-                                                 std::size_t stride) {
-  const arrow::Array& values = *column.dictionary();
-  std::vector<std::optional<double>> numbers(static_cast<std::size_t>(values.length()));
+std::optional<std::int64_t> fill_from_dictionary(const Cells& column, std::int64_t begin, std::int64_t end,
+                                                 const SelectedColumn& selected, double* out, std::size_t stride) {
+  const Cells& values = *column.dictionary;
+  std::vector<std::optional<double>> numbers(static_cast<std::size_t>(values.rows));
   for (std::int64_t i = begin; i < end; ++i, out += stride) {
     *out = kMissingLabel;
-    if (column.IsNull(i)) continue;
-    const std::int64_t value = column.GetValueIndex(i);
+    if (column.is_null(i)) continue;
+    const std::int64_t value = column.index(i);
     std::optional<double>& number = numbers[static_cast<std::size_t>(value)];
     if (!number) {
       double found = kMissingLabel;
@@ -82,38 +74,23 @@ std::optional<std::int64_t> fill_from_dictionary(const arrow::DictionaryArray& c
   return std::nullopt;
 }
 
-bool is_plain_label_type(arrow::Type::type type) {
-  return arrow::is_integer(type) || arrow::is_base_binary_like(type) || arrow::is_binary_view_like(type) ||
-         type == arrow::Type::BOOL || type == arrow::Type::FLOAT || type == arrow::Type::DOUBLE ||
-         type == arrow::Type::NA;
-}
-
 }  // namespace
 
-bool is_label_type(const arrow::DataType& type) {
-  if (type.id() != arrow::Type::DICTIONARY) return is_plain_label_type(type.id());
-  return is_plain_label_type(static_cast<const arrow::DictionaryType&>(type).value_type()->id());
+bool is_label_kind(CellKind kind) {
+  return is_integer(kind) || is_text(kind) || kind == CellKind::kBool || kind == CellKind::kFloat ||
+         kind == CellKind::kDouble || kind == CellKind::kNull;
 }
 
-std::optional<std::int64_t> fill_labels(const arrow::Array& any_column, std::int64_t begin, std::int64_t end,
+std::optional<std::int64_t> fill_labels(const Cells& column, std::int64_t begin, std::int64_t end,
                                         const SelectedColumn& selected, bool of_numbers, double* out,
                                         std::size_t stride) {
-  return visit(any_column, [&]<class Array>(const Array& column) -> std::optional<std::int64_t> {
-    if constexpr (std::is_same_v<Array, arrow::DictionaryArray>) {
-      return fill_from_dictionary(column, begin, end, selected, out, stride);
-    } else if constexpr (std::is_same_v<Array, arrow::NullArray>) {
-      for (std::int64_t i = begin; i < end; ++i, out += stride) *out = kMissingLabel;
-      return std::nullopt;
-    } else {
-      for (std::int64_t i = begin; i < end; ++i, out += stride) {
-        const std::optional<double> number =
-            column.IsNull(i) ? kMissingLabel : number_at(column, i, selected, of_numbers);
-        if (!number) return i;
-        *out = *number;
-      }
-      return std::nullopt;
-    }
-  });
+  if (column.dictionary) return fill_from_dictionary(column, begin, end, selected, out, stride);
+  for (std::int64_t i = begin; i < end; ++i, out += stride) {
+    const std::optional<double> number = column.is_null(i) ? kMissingLabel : number_at(column, i, selected, of_numbers);
+    if (!number) return i;
+    *out = *number;
+  }
+  return std::nullopt;
 }
 
 }  // namespace widthwise::internal

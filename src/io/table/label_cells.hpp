@@ -1,11 +1,11 @@
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <widthwise/io/table.hpp>
+
+#include "io/table/cells.hpp"
 
 namespace widthwise::internal {
 
@@ -13,13 +13,13 @@ namespace widthwise::internal {
   return column.known != nullptr || column.collected != nullptr;
 }
 
-/// Whether fill_labels supports columns of this type: text, booleans, numbers, and dictionaries of them.
-[[nodiscard]] bool is_label_type(const arrow::DataType& type);
+/// Whether fill_labels supports columns of this kind, or dictionaries of it: text, booleans, numbers.
+[[nodiscard]] bool is_label_kind(CellKind kind);
 
 /// Write the numbers of the labels in rows [begin, end) of a column to out[0], out[stride], ...; missing cells are NaN.
-/// The column has a label type, or bytes (cells of a CSV file, which are numbers if `of_numbers`). Return the first row
+/// The column has a label kind (cells of a CSV file, which are text, are numbers if `of_numbers`). Return the first row
 /// whose number is not an integer, if any, when labels are collected.
-[[nodiscard]] std::optional<std::int64_t> fill_labels(const arrow::Array& column, std::int64_t begin, std::int64_t end,
+[[nodiscard]] std::optional<std::int64_t> fill_labels(const Cells& column, std::int64_t begin, std::int64_t end,
                                                       const SelectedColumn& selected, bool of_numbers, double* out,
                                                       std::size_t stride);
 

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <arrow/type_fwd.h>
-
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "io/table/cells.hpp"
 
 namespace widthwise::internal {
 
@@ -20,11 +19,11 @@ class MissingMarkers {
   [[nodiscard]] bool contains(std::string_view cell) const;
 
   /// The column with nulls in place of markers.
-  [[nodiscard]] std::shared_ptr<arrow::Array> removed_from(const std::shared_ptr<arrow::Array>& column) const;
+  [[nodiscard]] Cells removed_from(const Cells& column) const;
 
  private:
   [[nodiscard]] bool contains(double number) const;
-  [[nodiscard]] std::vector<bool> found_in(const arrow::Array& column) const;
+  [[nodiscard]] std::vector<bool> found_in(const Cells& column) const;
 
   std::vector<std::string> texts_;
   std::vector<double> numbers_;

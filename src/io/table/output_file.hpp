@@ -1,7 +1,5 @@
 #pragma once
 
-#include <arrow/io/interfaces.h>
-
 #include <filesystem>
 #include <memory>
 #include <widthwise/io/table.hpp>
@@ -14,8 +12,8 @@ struct WriteTarget {
   ByteSink sink;
 };
 
-/// An AtomicFile that Arrow writes to: the file appears under its name when it is whole, by commit(). Or a sink, which
-/// gets the bytes at once.
+/// An AtomicFile that an Arrow library writes to: the file appears under its name when it is whole, by commit(). Or a
+/// sink, which gets the bytes at once.
 /// Invariant: before commit(), what was there under the name is untouched; destroyed without it, nothing is left.
 class OutputFile {
  public:
@@ -25,7 +23,9 @@ class OutputFile {
   ~OutputFile();
 
   [[nodiscard]] const std::filesystem::path& file() const;
-  [[nodiscard]] std::shared_ptr<arrow::io::OutputStream> stream() const;
+  /// Takes the bytes. Throws if a write fails; later bytes are discarded, because Arrow's
+  /// streams still write when they are destroyed.
+  [[nodiscard]] ByteSink sink() const;
 
   /// Throw the error of the write that failed, if one did: Arrow passes on no more than its words.
   void throw_if_failed() const;

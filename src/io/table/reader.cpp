@@ -1,9 +1,5 @@
 #include "io/table/reader.hpp"
 
-#include <arrow/array.h>
-#include <arrow/record_batch.h>
-#include <arrow/type.h>
-
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -69,7 +65,7 @@ FileTableReader::FileTableReader(std::filesystem::path file, const ReadOptions& 
   fingerprint_ = fingerprint_of(content_, file_, file_size_);
 }
 
-const std::shared_ptr<arrow::Schema>& FileTableReader::carried() const {
+const std::shared_ptr<const TableSchema>& FileTableReader::carried() const {
   if (!carried_) refuse(ErrorCode::kInvalidArgument, file_, "TableReader::select has not been called");
   return carried_;
 }
@@ -139,58 +135,53 @@ void FileTableReader::select_columns(std::vector<SelectedColumn> columns, std::v
   // Read at least one column to know the number of rows.
   if (wanted.empty()) wanted.push_back(0);
 
-  const std::shared_ptr<arrow::Schema> schema = start(wanted);
-  arrow::FieldVector fields;
-  for (const int column : carried_columns) fields.push_back(schema->field(column));
+  const std::shared_ptr<const TableSchema> schema = start(wanted);
   selected_ = std::move(columns);
   number_columns_ = std::move(number_columns);
+  carried_ = schema->select(carried_columns);
   carried_columns_ = std::move(carried_columns);
-  carried_ = arrow::schema(std::move(fields));
 }
 
 bool FileTableReader::next(TableBatch& batch) {
   (void)carried();
   return with_errors_of(file_, ErrorCode::kBadData, [&] {
-    while (!block_ || rows_of_block_used_ == block_->num_rows()) {
+    while (!block_ || rows_of_block_used_ == block_->rows()) {
       block_ = nullptr;
       rows_of_block_used_ = 0;
       block_ = read_block();
       if (!block_) return false;
     }
-    const std::int64_t left = block_->num_rows() - rows_of_block_used_;
+    const std::int64_t left = block_->rows() - rows_of_block_used_;
     const auto rows =
         static_cast<std::int64_t>(std::min<std::uint64_t>(options_.batch_rows, static_cast<std::uint64_t>(left)));
-    fill(batch.state(), *block_->Slice(rows_of_block_used_, rows));
+    fill(batch.state(), *block_->slice(rows_of_block_used_, rows));
     rows_of_block_used_ += rows;
     rows_read_ += static_cast<std::uint64_t>(rows);
     return true;
   });
 }
 
-void FileTableReader::fill(TableBatch::State& batch, const arrow::RecordBatch& rows) const {
-  batch.rows = static_cast<std::size_t>(rows.num_rows());
+void FileTableReader::fill(TableBatch::State& batch, const DecodedRows& rows) const {
+  batch.rows = static_cast<std::size_t>(rows.rows());
   batch.columns = number_columns_.size();
   batch.first_row = first_row_ + rows_read_;
-  arrow::ArrayVector carried;
-  carried.reserve(carried_columns_.size());
-  for (const int column : carried_columns_) carried.push_back(rows.column(column));
-  batch.carried = arrow::RecordBatch::Make(carried_, rows.num_rows(), std::move(carried));
-
-  arrow::ArrayVector numbers;
+  batch.carried = rows.select(carried_columns_);
+  batch.schema = carried_;
+  std::vector<Cells> numbers;
   numbers.reserve(number_columns_.size());
   for (const int column : number_columns_) {
-    numbers.push_back(markers_.empty() ? rows.column(column) : markers_.removed_from(rows.column(column)));
+    numbers.push_back(markers_.empty() ? rows.cells(column) : markers_.removed_from(rows.cells(column)));
   }
   fill_keys(batch, rows);
   batch.numbers.resize(std::max(batch.numbers.size(), batch.rows * batch.columns));
-  for (std::int64_t begin = 0; begin < rows.num_rows(); begin += kRowsAtOnce) {
-    const std::int64_t end = std::min(begin + kRowsAtOnce, rows.num_rows());
-    for (std::size_t j = 0; j < numbers.size(); ++j) fill_column(batch, j, *numbers[j], begin, end);
+  for (std::int64_t begin = 0; begin < rows.rows(); begin += kRowsAtOnce) {
+    const std::int64_t end = std::min(begin + kRowsAtOnce, rows.rows());
+    for (std::size_t j = 0; j < numbers.size(); ++j) fill_column(batch, j, numbers[j], begin, end);
   }
 }
 
-void FileTableReader::fill_column(TableBatch::State& batch, std::size_t j, const arrow::Array& column,
-                                  std::int64_t begin, std::int64_t end) const {
+void FileTableReader::fill_column(TableBatch::State& batch, std::size_t j, const Cells& column, std::int64_t begin,
+                                  std::int64_t end) const {
   double* const out = batch.numbers.data() + static_cast<std::size_t>(begin) * batch.columns + j;
   const SelectedColumn& selected = selected_[j];
   const bool labels = holds_labels(selected);
@@ -205,18 +196,17 @@ void FileTableReader::fill_column(TableBatch::State& batch, std::size_t j, const
            fmt::format("column {}, row {}: the number is not an integer; expected text, booleans or integers",
                        in_quotes(selected.name), row + 1));
   }
-  refuse_cell(file_, selected.name, row, static_cast<const arrow::BinaryArray&>(column).GetView(*bad), of_numbers);
+  refuse_cell(file_, selected.name, row, column.text_at(*bad), of_numbers);
 }
 
-void FileTableReader::fill_keys(TableBatch::State& batch, const arrow::RecordBatch& rows) const {
+void FileTableReader::fill_keys(TableBatch::State& batch, const DecodedRows& rows) const {
   batch.keys.clear();
   if (!key_) return;
-  const arrow::Array& column = *rows.column(key_column_);
+  const Cells column = rows.cells(key_column_);
   batch.keys.resize(batch.rows);
   const std::optional<std::int64_t> bad = internal::fill_keys(column, batch.keys);
   if (!bad) return;
-  const bool text = column.type_id() == arrow::Type::BINARY;
-  const std::string cell = text ? static_cast<const arrow::BinaryArray&>(column).GetString(*bad) : "";
+  const std::string cell(is_text(column.kind) ? column.text_at(*bad) : "");
   refuse(ErrorCode::kBadData, file_,
          fmt::format("column {}, row {}: {}; expected a unique integer per row", in_quotes(columns_[*key_].name),
                      rows_read_ + static_cast<std::uint64_t>(*bad) + 1,

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include <vector>
 #include <widthwise/io/table.hpp>
 
+#include "io/table/arrow_library.hpp"
 #include "io/table/missing.hpp"
 
 namespace widthwise {
@@ -23,7 +22,8 @@ struct TableBatch::State {
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::uint64_t first_row = 0;
-  std::shared_ptr<arrow::RecordBatch> carried;
+  std::shared_ptr<const internal::DecodedRows> carried;
+  std::shared_ptr<const internal::TableSchema> schema;  // of the carried columns
 };
 
 namespace internal {
@@ -51,9 +51,9 @@ class FileTableReader : public TableReader {
   /// The separator of the cells of a CSV file; a comma for other formats.
   [[nodiscard]] virtual char separator() const { return ','; }
   /// The carried columns of the batches, with the types as read.
-  [[nodiscard]] const std::shared_ptr<arrow::Schema>& carried() const;
-  /// The same with the types for storage in a typed format.
-  [[nodiscard]] virtual std::shared_ptr<arrow::Schema> typed_carried() const = 0;
+  [[nodiscard]] const std::shared_ptr<const TableSchema>& carried() const;
+  /// For each carried column, another type for storage in a typed format.
+  [[nodiscard]] virtual std::vector<std::optional<CellKind>> carried_types() const = 0;
 
  protected:
   /// Call once, when the format knows the columns. Throws kBadData for duplicate names.
@@ -61,9 +61,9 @@ class FileTableReader : public TableReader {
   /// The number of the first row to read.
   void set_first_row(std::uint64_t row) { first_row_ = row; }
   /// Prepare to read the columns with these indices, at least one; return the schema of the blocks.
-  virtual std::shared_ptr<arrow::Schema> start(const std::vector<std::size_t>& columns) = 0;
+  virtual std::shared_ptr<const TableSchema> start(const std::vector<std::size_t>& columns) = 0;
   /// The next rows, null at the end.
-  virtual std::shared_ptr<arrow::RecordBatch> read_block() = 0;
+  virtual std::shared_ptr<const DecodedRows> read_block() = 0;
   /// Throw kBadData unless the column can be read as numbers.
   virtual void check_as_numbers(std::size_t column) const = 0;
   /// Throw kBadData unless the column can hold labels.
@@ -76,10 +76,10 @@ class FileTableReader : public TableReader {
 
  private:
   [[nodiscard]] std::size_t index_of(const std::string& name) const;
-  void fill(TableBatch::State& batch, const arrow::RecordBatch& rows) const;
-  void fill_column(TableBatch::State& batch, std::size_t j, const arrow::Array& column, std::int64_t begin,
+  void fill(TableBatch::State& batch, const DecodedRows& rows) const;
+  void fill_column(TableBatch::State& batch, std::size_t j, const Cells& column, std::int64_t begin,
                    std::int64_t end) const;
-  void fill_keys(TableBatch::State& batch, const arrow::RecordBatch& rows) const;
+  void fill_keys(TableBatch::State& batch, const DecodedRows& rows) const;
 
   std::filesystem::path content_;
   std::filesystem::path file_;
@@ -94,8 +94,8 @@ class FileTableReader : public TableReader {
   std::vector<int> carried_columns_;  // likewise
   std::optional<std::size_t> key_;    // its index in the table
   int key_column_ = 0;                // and in a block
-  std::shared_ptr<arrow::Schema> carried_;
-  std::shared_ptr<arrow::RecordBatch> block_;
+  std::shared_ptr<const TableSchema> carried_;
+  std::shared_ptr<const DecodedRows> block_;
   std::int64_t rows_of_block_used_ = 0;
   std::uint64_t first_row_ = 0;
   std::uint64_t rows_read_ = 0;

@@ -1,8 +1,6 @@
 #include "io/table/writer.hpp"
 
-#include <arrow/record_batch.h>
-#include <arrow/type.h>
-
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 #include <widthwise/error.hpp>
@@ -14,9 +12,10 @@ namespace widthwise::internal {
 namespace {
 
 /// Before anything is created.
-WriteTarget checked(WriteTarget target, const arrow::Schema& carried, const std::vector<std::string>& added) {
+WriteTarget checked(WriteTarget target, const TableSchema& carried, const std::vector<std::string>& added) {
   const std::filesystem::path& file = target.file;
-  std::vector<std::string> names = carried.field_names();
+  std::vector<std::string> names;
+  for (const FileColumn& column : carried.columns()) names.push_back(column.name);
   names.insert(names.end(), added.begin(), added.end());
   if (names.empty()) refuse(ErrorCode::kInvalidArgument, file, "there are no columns to write");
   std::unordered_set<std::string> seen;
@@ -27,6 +26,12 @@ WriteTarget checked(WriteTarget target, const arrow::Schema& carried, const std:
     }
   }
   return target;
+}
+
+bool equal(const TableSchema& a, const TableSchema& b) {
+  return std::ranges::equal(a.columns(), b.columns(), [](const FileColumn& left, const FileColumn& right) {
+    return left.name == right.name && left.type == right.type;
+  });
 }
 
 std::string size_of(std::size_t rows, std::size_t columns) {
@@ -45,11 +50,11 @@ void FileTableWriter::write(const TableBatch& batch, MatrixView added) {
            fmt::format("expected added columns with {}, found {}", size_of(batch.rows(), added_.size()),
                        size_of(added.rows(), added.columns())));
   }
-  const std::shared_ptr<arrow::RecordBatch>& carried = batch.state().carried;
-  if (!carried || !carried->schema()->Equals(*carried_)) {
+  const TableBatch::State& state = batch.state();
+  if (!state.carried || !equal(*state.schema, *carried_)) {
     refuse(ErrorCode::kInvalidArgument, file(), "the batch is not from the reader that the writer was opened with");
   }
-  guarded([&] { append(*carried, added); });
+  guarded([&] { append(*state.carried, added); });
 }
 
 void FileTableWriter::close() {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -25,12 +23,13 @@ class FileTableWriter : public TableWriter {
 
  protected:
   [[nodiscard]] const std::filesystem::path& file() const { return output_.file(); }
-  [[nodiscard]] std::shared_ptr<arrow::io::OutputStream> stream() const { return output_.stream(); }
+  /// Takes the bytes of the file.
+  [[nodiscard]] ByteSink sink() { return output_.sink(); }
   /// The carried columns of the batches.
-  [[nodiscard]] const std::shared_ptr<arrow::Schema>& carried() const { return carried_; }
+  [[nodiscard]] const std::shared_ptr<const TableSchema>& carried() const { return carried_; }
   [[nodiscard]] const std::vector<std::string>& added() const { return added_; }
 
-  /// Run an Arrow operation on the file; write errors are reported with the system's reason only.
+  /// Run an operation of the Arrow library on the file; write errors are reported with the system's reason only.
   template <class Action>
   void guarded(const Action& action) const {
     try {
@@ -42,12 +41,12 @@ class FileTableWriter : public TableWriter {
   }
 
   /// Both have the same number of rows, and the columns given at the beginning.
-  virtual void append(const arrow::RecordBatch& carried, MatrixView added) = 0;
+  virtual void append(const DecodedRows& carried, MatrixView added) = 0;
   /// Write the end of the file, after the last row.
   virtual void finish() = 0;
 
  private:
-  std::shared_ptr<arrow::Schema> carried_;
+  std::shared_ptr<const TableSchema> carried_;
   std::vector<std::string> added_;
   OutputFile output_;
   bool open_ = true;

@@ -3,7 +3,10 @@
 #include <cstdint>
 
 /// The Arrow C data interface: three structures with the same layout in every Arrow implementation. Names, order and
-/// types of the members follow its specification.
+/// types of the members follow its specification, and so do the macros, which Arrow's own header checks.
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
 struct ArrowSchema {
   const char* format;
   const char* name;
@@ -29,6 +32,10 @@ struct ArrowArray {
   void* private_data;
 };
 
+#endif
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
 struct ArrowArrayStream {
   int (*get_schema)(ArrowArrayStream*, ArrowSchema* out);
   int (*get_next)(ArrowArrayStream*, ArrowArray* out);
@@ -36,3 +43,5 @@ struct ArrowArrayStream {
   void (*release)(ArrowArrayStream*);
   void* private_data;
 };
+
+#endif
