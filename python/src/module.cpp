@@ -65,4 +65,7 @@ NB_MODULE(_core, module) {
   bind_objective(module);
   bind_diagnostics(module);
   bind_fit(module);
+#ifdef WIDTHWISE_WITH_COMMAND
+  bind_command(module);
+#endif
 }

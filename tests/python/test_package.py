@@ -163,22 +163,19 @@ def test_nothing_in_the_current_folder_is_run(program, rows, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_the_command_says_what_it_misses(run_python):
-    done = run_python(
-        "import importlib.util, sys\n"
-        "find = importlib.util.find_spec\n"
-        "importlib.util.find_spec = lambda name, *rest: None if name == 'pyarrow' else find(name, *rest)\n"
-        "from widthwise._command import main\n"
-        "sys.exit(main())\n"
-    )
-    assert done.returncode == 1
-    assert "pip install 'widthwise[command]'" in done.stderr
+WITHOUT_ARROW = """
+import sys
+sys.modules["pyarrow"] = None
+from widthwise._command import main
+main()
+"""
 
 
-def test_the_program_was_linked_with_the_arrow_it_asks_for():
-    from widthwise._command import ARROW
-
-    program = Path(widthwise.__file__).parent / "bin" / "widthwise"
-    if not program.exists():
-        pytest.skip("the package has no program beside it")
-    assert ARROW.encode() in program.read_bytes()
+def test_the_command_needs_pyarrow_only_for_tables(run_python, tmp_path):
+    done = run_python(WITHOUT_ARROW, "plan", "--level", "0.9", "--tolerance", "0.01")
+    assert done.returncode == 0 and "3,600 rows" in done.stdout, done.stderr
+    (tmp_path / "rows.csv").write_text("x,y\n1,2\n")
+    done = run_python(WITHOUT_ARROW, "fit", "rows.csv", "--target", "y", "--base", "knn", "-o", "m.safetensors")
+    assert done.returncode == 2
+    assert done.stderr.startswith("widthwise fit: tables are read and written with pyarrow 17 or later"), done.stderr
+    assert done.stderr.endswith("pip install 'widthwise[command]'\n")
