@@ -105,9 +105,9 @@ struct RowPrediction {
 
 /// The prediction f(x) of one row and its interval.
 struct PredictedInterval {
-  double prediction = 0;
-  double lower = -std::numeric_limits<double>::infinity();
-  double upper = std::numeric_limits<double>::infinity();
+  double prediction = 0;                                    ///< f(x); the centre of two quantiles
+  double lower = -std::numeric_limits<double>::infinity();  ///< lower bound; -infinity if none is valid
+  double upper = std::numeric_limits<double>::infinity();   ///< upper bound; infinity if none is valid
 };
 
 /// A complete model: base model, localizer, rule and calibration. Predicts any number of rows in constant memory.
