@@ -2,8 +2,8 @@
 Intervals for a CatBoost model in production
 ============================================
 
-CatBoost is trained already and stays as it is: ``prefit=True`` learns the size of its errors from rows that it was not
-trained on. The model reads a column of text, and so does the localizer of the widths: trips by car are the hardest to
+CatBoost is trained already and stays as it is: with ``prefit=True``, ``fit`` only learns the size of its errors, from
+rows that CatBoost was not trained on. Widths depend on the column of text as well: trips by car are the hardest to
 predict and have the widest intervals.
 """
 
@@ -29,7 +29,7 @@ catboost.fit(trips[train], minutes[train])
 
 model = WidthwiseRegressor(catboost, prefit=True, goal="even", compare=False, random_state=0)
 model.fit(trips[fit], minutes[fit])
-prediction, intervals = model.predict_interval(trips[new], confidence_level=0.9)
+_, intervals = model.predict_interval(trips[new], confidence_level=0.9)
 lower, upper = intervals[:, 0, 0], intervals[:, 1, 0]
 inside = (lower <= minutes[new]) & (minutes[new] <= upper)
 

@@ -20,6 +20,11 @@ def rows(n, noise):
     return X, X[:, 0] + noise * (0.2 + 0.3 * X[:, 1]) * rng.normal(size=n)
 
 
+def coverage_and_width(intervals, y):
+    lower, upper = intervals[:, 0, 0], intervals[:, 1, 0]
+    return [np.mean((lower <= y) & (y <= upper)), np.mean(upper - lower)]
+
+
 model = WidthwiseRegressor(LinearRegression(), compare=False, random_state=0).fit(*rows(4000, noise=1))
 online = OnlinePredictor(model, confidence_level=0.9)
 
@@ -35,17 +40,16 @@ for day in range(1, 91):
         if quiet and online.alarm:
             print(f"day {day}: {online.exchangeability['text']}")
     yesterday = X, y, issued.batch
-    measured.append([np.mean((b[:, 0, 0] <= y) & (y <= b[:, 1, 0])) for b in (fixed, issued.intervals)])
-    measured[-1] += [np.mean(b[:, 1, 0] - b[:, 0, 0]) for b in (fixed, issued.intervals)]
+    measured.append(coverage_and_width(fixed, y) + coverage_and_width(issued.intervals, y))
 
 measured = np.array(measured)
 for first in (0, 30, 60):
-    fixed, followed, fixed_width, width = measured[first : first + 30].mean(axis=0)
+    fixed, fixed_width, followed, width = measured[first : first + 30].mean(axis=0)
     print(
         f"days {first + 1} to {first + 30}: fixed calibration {fixed:.1%}, width {fixed_width:.2f}; "
         f"online {followed:.1%}, width {width:.2f}"
     )
-print(f"whole stream: coverage {measured[:, 1].mean():.1%}, mean width {measured[:, 3].mean():.2f}")
+print(f"whole stream: coverage {measured[:, 2].mean():.1%}, mean width {measured[:, 3].mean():.2f}")
 
 # Output:
 # day 32: Alarm at row 3,058: rows stopped being exchangeable with the calibration rows; errors are larger (false-alarm rate 1%).
