@@ -463,9 +463,13 @@ void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const C
   std::ranges::stable_sort(by_feature, {}, [&](const CutFeature& cut) {
     return result.range_is_weak && cut.feature == result.weakest->feature ? -1 : cut.min_p_value;
   });
+  bool has_category = false;
   for (const CutFeature& cut : by_feature) {
-    if (result.by_feature.size() == kMaxFeaturesKept) break;
-    if (cut.bins.size() > 1) result.by_feature.push_back({.feature = cut.feature, .bins = without_rows(cut.bins)});
+    const bool category = kind_of(search, cut.feature) == PlaceKind::kCategory;
+    const bool is_kept = result.by_feature.size() < kMaxFeaturesKept || (category && !has_category);
+    if (!is_kept || cut.bins.size() == 1) continue;
+    result.by_feature.push_back({.feature = cut.feature, .bins = without_rows(cut.bins)});
+    has_category = has_category || category;
   }
 }
 

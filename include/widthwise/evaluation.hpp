@@ -46,7 +46,8 @@ inline constexpr std::size_t kMinBinRows = 20;
 /// Minimum number of measured rows to report the coverage of a searched slab or range.
 inline constexpr std::size_t kMinSlabRows = 50;
 
-/// Number of features whose coverage by bins is kept: those with the smallest p-values.
+/// Number of features whose coverage by bins is kept: those with the smallest p-values. If none of them is categorical,
+/// the categorical feature with the smallest p-value is kept as well.
 inline constexpr std::size_t kMaxFeaturesKept = 4;
 
 /// The calibration score that bounds the rows of one group: the rank-th smallest of `rows`.

@@ -23,7 +23,7 @@ namespace widthwise {
 struct PageFit {
   std::vector<GoalReport> goals;  ///< the one of the model first
   double base_error = 0;          ///< FitReport::base_error
-  std::string summary = {};       ///< of the fit, in one sentence: FitReport::summary
+  std::string summary = {};       ///< FitReport::summary
 };
 
 /// An evaluation, with the rows that the pictures of its page show.

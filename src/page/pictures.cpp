@@ -176,7 +176,7 @@ std::vector<double> slots_of(const std::vector<double>& sorted) {
 
 /// Whether a few values take most of the axis, so that the others could not be told apart.
 bool is_skewed(const std::vector<double>& sorted) {
-  constexpr double kMuch = 4;
+  constexpr double kMuch = 8;
   const auto quantile = [&](double share) {
     return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
   };

@@ -59,7 +59,7 @@ th { color: var(--soft); font-weight: 500; white-space: normal; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td.text, th.text { text-align: left; }
 td.text:last-child { white-space: normal; min-width: 13rem; overflow-wrap: anywhere; }
-td small { display: block; color: var(--soft); white-space: normal; }
+td small { display: block; min-width: 8.2em; color: var(--soft); white-space: normal; }
 
 .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
 figure { margin: 0; min-width: 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
@@ -93,6 +93,7 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75re
   td, td.text, td:first-child { display: flex; gap: 1rem; padding: .15rem 0; border: 0; text-align: right; white-space: normal; }
   td::before { content: attr(data-head); flex: none; width: 7.5rem; color: var(--soft); text-align: left; }
   td span { flex: 1; min-width: 0; }
+  td small { min-width: 0; }
   td.text:last-child { min-width: 0; }
   td:first-child { font-weight: 600; }
 }

@@ -250,6 +250,18 @@ def test_categories_and_groups_have_coverage_and_width(wide_page):
     assert "2,000, in 2 groups" in text
 
 
+def test_a_category_is_shown_next_to_features_of_lower_coverage():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(rng.uniform(size=(3000, 5)), columns=list("abcde"))
+    y = X.sum(axis=1).to_numpy() ** 3 * rng.normal(size=3000)  # the errors depend on all numbers
+    bounds = np.multiply.outer(np.full(3000, np.quantile(np.abs(y), 0.9)), [-1, 1])
+    X["shop"] = SHOPS[rng.integers(0, 5, 3000)]
+    found = evaluate_intervals(bounds, y, confidence_level=0.9, calibration_rows=3000, X=X)
+    names = [one["feature"] for one in found["levels"][0]["by_feature"]]
+    assert len(names) == 5 and names[-1] == "shop"
+
+
 def x_ticks(page, heading):
     """The tick labels of the x axis of a picture."""
     figure = page.html[page.html.index(f">{heading}</h3>") :].partition("</figure>")[0]
@@ -579,16 +591,14 @@ function measure(page) {
 """
 
 
-def layouts_of(browse, pages, folder):
-    """Measure pages in every font, light and dark, on a small and on a large screen, with one start of the browser."""
+def layouts_of(browse, pages, broken, folder):
+    """Measure pages in every font, light and dark, on a small and on a large screen, and a broken page once."""
+    layouts = [*itertools.product(pages, FONTS, ("light", "dark"), (400, 1300)), (broken, FONTS[0], "light", 400)]
     frames = [
         f'<iframe style="width: {width}px; height: 800px; border: 0; color-scheme: {scheme}"'
         f' srcdoc="{html.escape(page.replace("</style>", f"body {{ font-family: {font} !important }}</style>", 1))}">'
         "</iframe>"
-        for page in pages
-        for font in FONTS
-        for scheme in ("light", "dark")
-        for width in (400, 1300)
+        for page, font, scheme, width in layouts
     ]
     (folder / "layouts.html").write_text(
         f"<!doctype html><script>{MEASURE} onload = () => {{ document.title = JSON.stringify("
@@ -604,10 +614,10 @@ def test_no_text_is_cut_or_covered_in_any_font(browse, page, wide_page, model, t
     broken = page.html.replace(label, label + label.replace("0%", "97.5%, which is cut at the left of the picture"), 1)
     forms = page.evaluation._repr_html_() + model.predictor_._repr_html_()
     notebook = f"<!doctype html><style>:root {{ color-scheme: light dark }}</style>{forms}"
-    found = layouts_of(browse, [page.html, wide_page.html, notebook, broken], tmp_path)
+    found = layouts_of(browse, [page.html, wide_page.html, notebook], broken, tmp_path)
     seen = {(width, dark, font.strip('"')) for width, dark, font, _, _ in found}
     assert seen == {(width, dark, font) for width in (400, 1300) for dark in (False, True) for font in FONTS}
     assert all(ticks > 80 for *_, ticks, _ in found[:24])
-    assert [where for *_, where in found[:36]] == [[]] * 36
-    for *_, where in found[36:]:  # the measure would tell
-        assert {text.partition(" ")[0] for text in where} >= {"cut:", "0%"}
+    *measured, would_tell = [where for *_, where in found]
+    assert measured == [[]] * 36
+    assert {text.partition(" ")[0] for text in would_tell} >= {"cut:", "0%"}

@@ -178,7 +178,7 @@ def is_skewed(x: Floats) -> bool:
     """Whether a few values of a feature would take most of an axis, so that the others could not be told apart."""
     known = x[np.isfinite(x)]
     low, high = np.quantile(known, [0.05, 0.95])
-    return bool(np.ptp(known) > 4 * (high - low))
+    return bool(np.ptp(known) > 8 * (high - low))
 
 
 def categories(x: Floats) -> Floats | None:
