@@ -121,7 +121,8 @@ std::optional<char> separator_in(const CsvFile& file) {
       if (count == 0) break;
       text.append(reinterpret_cast<const char*>(bytes.data()), count);
     }
-  } catch (const std::exception&) {  // the reader finds the error and names it
+  } catch (const std::exception&) {
+    return guess_separator(text);  // the reader finds the error and names it
   }
   return guess_separator(text);
 }
