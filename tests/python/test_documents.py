@@ -11,7 +11,7 @@ import pytest
 from widthwise import Predictor
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("src/**/*.cpp", "src/**/*.hpp", "cli/*.cpp", "python/**/*.py", "python/src/*")
+SOURCES = ("src/**/*.cpp", "src/**/*.hpp", "cli/*.cpp", "python/**/*.py", "python/src/**/*.cpp", "python/src/**/*.hpp")
 
 
 def joined_strings(text):
