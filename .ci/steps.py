@@ -314,6 +314,9 @@ def steps(outside: Path) -> list[Step]:
         package.with_package(
             "experiments", "experiments: tests", *PYTEST[1:], "tests/experiments", read=pytest_lines()
         ),
+        package.with_package(
+            "release", "dry run of a release", "tools/release", "--dry-run", "--built", "build/dist", read=last_line
+        ),
         package.with_package("site", "documentation site", "tools/site", read=last_line),
         build("tsan", cores=1, targets=["widthwise_tests"]),
         ctest(
