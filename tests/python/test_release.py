@@ -16,6 +16,7 @@ STATED = [
     "include/widthwise/version.hpp",
     "CITATION.cff",
     "docs/cpp.md",
+    "docs/start/cpp.md",
     "packaging/vcpkg/widthwise/vcpkg.json",
     "CHANGELOG.md",
 ]
@@ -49,6 +50,9 @@ def stated_versions(root):
         "CITATION.cff": re.search(r"^version: (.*)$", (root / "CITATION.cff").read_text(), re.MULTILINE)[1],
         "vcpkg.json": json.loads((root / "packaging/vcpkg/widthwise/vcpkg.json").read_text())["version"],
         "docs/cpp.md": f"{minor}.",
+        "docs/start/cpp.md": re.search(
+            r"^widthwise ([\d.]+): ", (root / "docs/start/cpp.md").read_text(), re.MULTILINE
+        )[1],
     }
 
 
