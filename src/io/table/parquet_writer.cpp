@@ -36,8 +36,8 @@ class ParquetWriter final : public FileTableWriter {
   void append(const DecodedRows& rows, MatrixView added_numbers) override {
     std::vector<std::unique_ptr<ExportedColumn>> replaced;
     for (std::size_t j = 0; j < types_.size(); ++j) {
-      if (types_[j])
-        replaced.push_back(typed(rows.cells(static_cast<int>(j)), *types_[j], carried()->columns()[j].name));
+      const std::optional<CellKind>& type = types_[j];
+      if (type) replaced.push_back(typed(rows.cells(static_cast<int>(j)), *type, carried()->columns()[j].name));
     }
     std::vector<std::unique_ptr<ExportedColumn>> numbers;
     for (std::size_t j = 0; j < added_numbers.columns(); ++j) {

@@ -121,7 +121,8 @@ std::shared_ptr<arrow::DataType> type_of(CellKind kind) {
 std::shared_ptr<arrow::Schema> schema_of(const ParquetLayout& layout) {
   arrow::FieldVector fields = static_cast<const ArrowSchemaColumns&>(*layout.carried).schema().fields();
   for (std::size_t j = 0; j < fields.size(); ++j) {
-    if (layout.replaced[j]) fields[j] = fields[j]->WithType(type_of(*layout.replaced[j]));
+    const std::optional<CellKind>& type = layout.replaced[j];
+    if (type) fields[j] = fields[j]->WithType(type_of(*type));
   }
   for (const std::string& name : layout.added) fields.push_back(arrow::field(name, arrow::float64()));
   return arrow::schema(std::move(fields));
