@@ -3,7 +3,7 @@
 /// Major version of the headers, as a number for the preprocessor.
 #define WIDTHWISE_VERSION_MAJOR 0
 /// Minor version, likewise.
-#define WIDTHWISE_VERSION_MINOR 1
+#define WIDTHWISE_VERSION_MINOR 2
 /// Patch version, likewise.
 #define WIDTHWISE_VERSION_PATCH 0
 
@@ -11,6 +11,6 @@
 namespace widthwise {
 
 /// The version of the headers with which a program was compiled.
-inline constexpr const char* kVersion = "0.1.0";
+inline constexpr const char* kVersion = "0.2.0";
 
 }  // namespace widthwise
