@@ -33,10 +33,12 @@ def release():
 
 @pytest.fixture
 def copy(tmp_path):
-    """The files that state the version."""
+    """The files that state the version, and a new entry in the changelog."""
     for name in STATED:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
+    changelog = tmp_path / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text().replace("## [Unreleased]\n", "## [Unreleased]\n\n- An entry.\n", 1))
     return tmp_path
 
 
@@ -76,6 +78,7 @@ def test_a_second_release_needs_new_entries_in_the_changelog(release, copy):
     release.write_version(copy, "1.20.3", "2030-01-31")
     with pytest.raises(release.ReleaseError, match="Unreleased is empty"):
         release.write_version(copy, "1.21.0", "2030-02-28")
+    release.write_version(copy, "1.21.0", "2030-02-28", dry_run=True)
 
 
 def test_versions_are_three_numbers(release):
