@@ -1,6 +1,7 @@
 // Preloaded (LD_PRELOAD) library that makes system calls fail: the FAIL_AT-th call of the function FAIL_CALL, and all
 // later ones, counted after a file whose name ends with FAIL_AFTER was opened, which skips the start of the program.
 // Creates the file FAIL_MARK when a call has failed.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -65,6 +67,14 @@ int open(const char* path, int flags, ...) {
 }
 
 int open64(const char* path, int flags, ...) __attribute__((alias("open")));
+
+// Streams of the standard library open files with fopen64.
+FILE* fopen64(const char* path, const char* mode) {
+  look_at(path);
+  using Function = FILE* (*)(const char*, const char*);
+  static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "fopen64"));
+  return next(path, mode);
+}
 
 ssize_t write(int file, const void* bytes, size_t count) {
   // Messages to the user are not tested here.
