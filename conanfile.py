@@ -32,6 +32,7 @@ class Widthwise(ConanFile):
         "src/*",
     )
     generators = "CMakeDeps"
+    test_package_folder = "packaging/conan/test_package"
 
     def set_version(self):
         header = load(self, os.path.join(self.recipe_folder, "include/widthwise/version.hpp"))
