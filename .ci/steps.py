@@ -221,13 +221,15 @@ class Package:
             read=pytest_lines(measured),
         )
 
-    def with_package(self, name: str, title: str, *arguments: str, read: Callable[[str], list[str]]) -> Step:
+    def with_package(
+        self, name: str, title: str, *arguments: str, read: Callable[[str], list[str]], after: str = "wheel-install"
+    ) -> Step:
         """A command in the source tree that uses the installed package and the program of the release build."""
         return Step(
             name,
             title,
             [[str(self.python), "-B", *arguments]],
-            after=["wheel-install"],
+            after=[after],
             environment={**self.environment, "WIDTHWISE_PROGRAM": str(BUILD / "release/cli/widthwise")},
             read=read,
         )
@@ -314,10 +316,14 @@ def steps(outside: Path) -> list[Step]:
         package.with_package(
             "experiments", "experiments: tests", *PYTEST[1:], "tests/experiments", read=pytest_lines()
         ),
-        package.with_package(
-            "release", "dry run of a release", "tools/release", "--dry-run", "--built", "build/dist", read=last_line
-        ),
         package.with_package("site", "documentation site", "tools/site", read=last_line),
+        package.with_package(
+            "release",
+            "dry run of a release",
+            *("tools/release", "--dry-run", "--built", "build/dist", "--site", "build/site/html"),
+            read=last_line,
+            after="site",
+        ),
         build("tsan", cores=1, targets=["widthwise_tests"]),
         ctest(
             "tsan",
