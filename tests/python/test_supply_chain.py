@@ -114,13 +114,11 @@ def test_the_module_is_hardened():
         check_hardening(file)
 
 
-def test_the_module_exports_no_symbol_of_a_library():
-    """Only weak templates of the standard library and of nanobind are visible besides the entry point."""
+def test_the_module_exports_only_its_entry_point():
+    """Another copy of a library in the same process cannot clash with what is compiled in."""
     if shutil.which("nm") is None:
         pytest.skip("there is no nm")
     for file in Path(widthwise.__file__).parent.glob("_core*.so"):
         command = ["nm", "--dynamic", "--defined-only", "--format=posix", file]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        kinds = dict(line.split()[:2] for line in done.stdout.splitlines())
-        assert [name for name, kind in kinds.items() if kind not in "WVu"] == ["PyInit__core"]
-        assert [name for name in kinds if re.match(r"_Z(T[ISV])?NK?(9widthwise|8nlohmann|3fmt|5boost)", name)] == []
+        assert [line.split()[0] for line in done.stdout.splitlines()] == ["PyInit__core"]
