@@ -5,7 +5,6 @@
 #include <widthwise/random.hpp>
 
 #include "bindings.hpp"
-#include "io/table/c_data.hpp"
 #include "message.hpp"
 #include "rows.hpp"
 #include "table.hpp"
@@ -15,27 +14,27 @@ namespace {
 
 using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
 
-NumberKind kind_of(nb::dlpack::dtype type) {
+CellKind kind_of(nb::dlpack::dtype type) {
   const auto code = static_cast<nb::dlpack::dtype_code>(type.code);
   switch (code) {
     case nb::dlpack::dtype_code::Float:
-      if (type.bits == 64) return NumberKind::kDouble;
-      if (type.bits == 32) return NumberKind::kFloat;
+      if (type.bits == 64) return CellKind::kDouble;
+      if (type.bits == 32) return CellKind::kFloat;
       break;
     case nb::dlpack::dtype_code::Int:
-      if (type.bits == 8) return NumberKind::kInt8;
-      if (type.bits == 16) return NumberKind::kInt16;
-      if (type.bits == 32) return NumberKind::kInt32;
-      if (type.bits == 64) return NumberKind::kInt64;
+      if (type.bits == 8) return CellKind::kInt8;
+      if (type.bits == 16) return CellKind::kInt16;
+      if (type.bits == 32) return CellKind::kInt32;
+      if (type.bits == 64) return CellKind::kInt64;
       break;
     case nb::dlpack::dtype_code::Bool:
-      if (type.bits == 8) return NumberKind::kBool;
+      if (type.bits == 8) return CellKind::kBool;
       break;
     case nb::dlpack::dtype_code::UInt:
-      if (type.bits == 8) return NumberKind::kUInt8;
-      if (type.bits == 16) return NumberKind::kUInt16;
-      if (type.bits == 32) return NumberKind::kUInt32;
-      if (type.bits == 64) return NumberKind::kUInt64;
+      if (type.bits == 8) return CellKind::kUInt8;
+      if (type.bits == 16) return CellKind::kUInt16;
+      if (type.bits == 32) return CellKind::kUInt32;
+      if (type.bits == 64) return CellKind::kUInt64;
       break;
     default:
       break;
@@ -81,7 +80,7 @@ Table from_columns(const std::vector<AnyVector>& columns, std::vector<std::strin
     owners.push_back(owner_of(nb::cast(column)));
   }
   for (const auto& [place, texts] : dictionaries) chunk.columns.at(place).dictionary = dictionary_of(texts);
-  for (const std::size_t place : times) chunk.columns.at(place).kind = NumberKind::kTime;
+  for (const std::size_t place : times) chunk.columns.at(place).kind = CellKind::kTime;
   return {std::move(names), {std::move(chunk)}, std::move(owners)};
 }
 

@@ -1,8 +1,6 @@
 #include "table.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,7 +8,6 @@
 
 #include <widthwise/error.hpp>
 
-#include "io/table/c_data.hpp"
 #include "message.hpp"
 #include "text.hpp"
 
@@ -18,6 +15,10 @@ namespace widthwise::python {
 namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+bool is_number(CellKind kind) {
+  return internal::is_integer(kind) || kind == CellKind::kFloat || kind == CellKind::kDouble;
+}
 
 bool bit(const std::uint8_t* bits, std::size_t i) { return ((bits[i / 8] >> (i % 8)) & 1U) != 0; }
 
@@ -36,96 +37,48 @@ void copy_bits(const Column& column, std::size_t first, std::size_t count, doubl
   for (std::size_t i = 0; i < count; ++i) out[i * step] = bit(bits, column.offset + first + i) ? 1 : 0;
 }
 
-void copy_missing(const Column& /*column*/, std::size_t /*first*/, std::size_t count, double* out, std::size_t step) {
-  for (std::size_t i = 0; i < count; ++i) out[i * step] = kMissing;
+void copy_values(const Column& column, std::size_t first, std::size_t count, double* out, std::size_t step) {
+  if (column.kind == CellKind::kBool) {
+    const auto copy = column.bits ? copy_bits : copy_numbers<std::uint8_t>;
+    copy(column, first, count, out, step);
+  } else if (is_number(column.kind)) {
+    internal::with_number_type(column.kind,
+                               [&]<class Number>() { copy_numbers<Number>(column, first, count, out, step); });
+  } else {
+    for (std::size_t i = 0; i < count; ++i) out[i * step] = kMissing;
+  }
 }
 
-/// A type of column values.
-struct NumberType {
-  NumberKind kind;
-  char letter;       // format character of Arrow
-  std::size_t size;  // bytes per number
-  void (*copy)(const Column&, std::size_t, std::size_t, double*, std::size_t);
-};
-
-constexpr auto kNumberTypes = std::to_array<NumberType>({
-    {NumberKind::kDouble, 'g', 8, copy_numbers<double>},
-    {NumberKind::kFloat, 'f', 4, copy_numbers<float>},
-    {NumberKind::kInt8, 'c', 1, copy_numbers<std::int8_t>},
-    {NumberKind::kInt16, 's', 2, copy_numbers<std::int16_t>},
-    {NumberKind::kInt32, 'i', 4, copy_numbers<std::int32_t>},
-    {NumberKind::kInt64, 'l', 8, copy_numbers<std::int64_t>},
-    {NumberKind::kUInt8, 'C', 1, copy_numbers<std::uint8_t>},
-    {NumberKind::kUInt16, 'S', 2, copy_numbers<std::uint16_t>},
-    {NumberKind::kUInt32, 'I', 4, copy_numbers<std::uint32_t>},
-    {NumberKind::kUInt64, 'L', 8, copy_numbers<std::uint64_t>},
-    {NumberKind::kBool, '?', 1, copy_numbers<std::uint8_t>},
-    {NumberKind::kBits, 'b', 0, copy_bits},
-    {NumberKind::kNull, 'n', 0, copy_missing},
-    {NumberKind::kText, 'u', 4, copy_missing},
-    {NumberKind::kLargeText, 'U', 8, copy_missing},
-    {NumberKind::kTextView, 'v', 16, copy_missing},
-    {NumberKind::kTime, 't', 0, copy_missing},
-    {NumberKind::kOther, '\0', 0, copy_missing},
-});
-
 void copy_column(const Column& column, std::size_t first, std::size_t count, double* out, std::size_t step) {
-  std::ranges::find(kNumberTypes, column.kind, &NumberType::kind)->copy(column, first, count, out, step);
+  copy_values(column, first, count, out, step);
   if (column.validity == nullptr) return;
   for (std::size_t i = 0; i < count; ++i) {
     if (!bit(column.validity, column.offset + first + i)) out[i * step] = kMissing;
   }
 }
 
-bool is_text(NumberKind kind) {
-  return kind == NumberKind::kText || kind == NumberKind::kLargeText || kind == NumberKind::kTextView;
-}
-
 bool is_missing(const Column& column, std::size_t row) {
-  return column.kind == NumberKind::kNull || (column.validity != nullptr && !bit(column.validity, column.offset + row));
-}
-
-template <class Value>
-Value value_at(const std::byte* data, std::size_t place) {
-  Value value;
-  std::memcpy(&value, data + place * sizeof value, sizeof value);
-  return value;
-}
-
-template <class Offset>
-std::string_view text_between(const Column& column, std::size_t row) {
-  const auto begin = value_at<Offset>(column.data, row);
-  const auto end = value_at<Offset>(column.data, row + 1);
-  return {static_cast<const char*>(column.text[0]) + begin, static_cast<std::size_t>(end - begin)};
-}
-
-/// A view contains the length, then a short text itself or a prefix, a buffer index and an offset into this buffer.
-std::string_view text_of_view(const Column& column, std::size_t row) {
-  constexpr std::int32_t kMaxInside = 12;
-  const std::byte* const view = column.data + 16 * row;
-  const auto length = value_at<std::int32_t>(view, 0);
-  const auto size = static_cast<std::size_t>(length);
-  if (length <= kMaxInside) return {reinterpret_cast<const char*>(view) + 4, size};
-  const auto buffer = value_at<std::int32_t>(view, 2);
-  return {static_cast<const char*>(column.text[buffer]) + value_at<std::int32_t>(view, 3), size};
+  return column.kind == CellKind::kNull || (column.validity != nullptr && !bit(column.validity, column.offset + row));
 }
 
 std::string_view text_at(const Column& column, std::size_t row) {
-  if (column.kind == NumberKind::kTextView) return text_of_view(column, row);
-  return column.kind == NumberKind::kText ? text_between<std::int32_t>(column, row)
-                                          : text_between<std::int64_t>(column, row);
+  const internal::Cells cells{.kind = column.kind,
+                              .offset = static_cast<std::int64_t>(column.offset),
+                              .data = column.data,
+                              .text = column.text};
+  return cells.text_at(static_cast<std::int64_t>(row));
 }
 
 /// The label of a value in a numeric column; for a number that is not an integer, its text.
 std::string label_of_number(const Column& column, std::size_t row) {
-  if (column.kind == NumberKind::kInt64 || column.kind == NumberKind::kUInt64) {
+  if (column.kind == CellKind::kInt64 || column.kind == CellKind::kUInt64) {
     const std::byte* const at = column.data + static_cast<std::ptrdiff_t>(row) * column.stride;
-    return column.kind == NumberKind::kInt64 ? label_of(value_at<std::int64_t>(at, 0))
-                                             : std::to_string(value_at<std::uint64_t>(at, 0));
+    return column.kind == CellKind::kInt64 ? label_of(internal::Cells::value<std::int64_t>(at, 0))
+                                           : std::to_string(internal::Cells::value<std::uint64_t>(at, 0));
   }
   double number = kMissing;
   copy_column(column, row, 1, &number, 1);
-  if (column.kind == NumberKind::kBool || column.kind == NumberKind::kBits) return number != 0 ? "true" : "false";
+  if (column.kind == CellKind::kBool) return number != 0 ? "true" : "false";
   const std::optional<std::string> label = label_of(number);
   return label ? *label : internal::text_of(number);
 }
@@ -148,54 +101,54 @@ std::optional<std::string_view> label_at(const Column& column, std::size_t row, 
     return *label;
   }
   if (is_missing(column, row)) return std::nullopt;
-  if (is_text(column.kind)) return label_of_text(text_at(column, row));
+  if (internal::is_text(column.kind)) return label_of_text(text_at(column, row));
   buffer = label_of_number(column, row);
   if (buffer == "nan") return std::nullopt;
   return buffer;
 }
 
-const NumberType& type_named(const char* format) {
-  const std::string_view name = format;
-  const auto is = [&](const NumberType& type) {
-    if (type.kind == NumberKind::kTextView) return name == "vu";
-    if (type.kind == NumberKind::kTime) return name.starts_with('t');
-    return type.kind != NumberKind::kBool && name.size() == 1 && name[0] == type.letter;
-  };
-  const auto* found = std::ranges::find_if(kNumberTypes, is);
-  return found == kNumberTypes.end() ? kNumberTypes.back() : *found;
+bool has_labels(CellKind kind) { return kind != CellKind::kTime && kind != CellKind::kOther; }
+
+/// The kind of an Arrow type, kOther if it is not read: half precision, decimals and bytes.
+CellKind kind_named(std::string_view format) {
+  const CellKind kind = internal::kind_of_format(format);
+  const bool bytes = format == "z" || format == "Z" || format == "vz";
+  return bytes || kind == CellKind::kHalf || kind == CellKind::kDecimal ? CellKind::kOther : kind;
 }
 
 /// An Arrow type: of the values, or of the indices into a dictionary.
 struct ArrowType {
-  NumberType type;
-  std::optional<NumberType> values;  // of the dictionary
+  CellKind kind = CellKind::kOther;
+  std::optional<CellKind> values = std::nullopt;  // of the dictionary
 };
 
-bool has_labels(NumberKind kind) { return kind != NumberKind::kTime && kind != NumberKind::kOther; }
-
 ArrowType type_of(const ArrowSchema& schema) {
-  if (schema.dictionary == nullptr) return {type_named(schema.format), std::nullopt};
-  const NumberType& values = type_named(schema.dictionary->format);
+  if (schema.dictionary == nullptr) return {.kind = kind_named(schema.format)};
+  const CellKind values = kind_named(schema.dictionary->format);
   const bool nested = schema.dictionary->dictionary != nullptr;
-  if (nested || !has_labels(values.kind)) return {kNumberTypes.back(), std::nullopt};
-  return {type_named(schema.format), values};
+  if (nested || !has_labels(values)) return {};
+  return {.kind = kind_named(schema.format), .values = values};
 }
 
-Column column_of(const ArrowArray& array, const NumberType& type, std::size_t parent_offset) {
+Column column_of(const ArrowArray& array, CellKind kind, std::size_t parent_offset) {
   Column column;
-  column.kind = type.kind;
-  if (!has_labels(type.kind) || type.kind == NumberKind::kNull) return column;
+  column.kind = kind;
+  column.bits = kind == CellKind::kBool;
+  if (!has_labels(kind) || kind == CellKind::kNull) return column;
   column.offset = static_cast<std::size_t>(array.offset) + parent_offset;
   if (array.null_count != 0) column.validity = static_cast<const std::uint8_t*>(array.buffers[0]);
   column.data = static_cast<const std::byte*>(array.buffers[1]);
-  column.stride = static_cast<std::ptrdiff_t>(type.size);
-  if (type.kind != NumberKind::kBits) column.data += column.offset * type.size;
-  if (is_text(type.kind)) column.text = const_cast<const void* const*>(array.buffers + 2);
+  if (is_number(kind)) {
+    const std::size_t size = internal::with_number_type(kind, []<class Number>() { return sizeof(Number); });
+    column.stride = static_cast<std::ptrdiff_t>(size);
+    column.data += column.offset * size;
+  }
+  if (internal::is_text(kind)) column.text = const_cast<const void* const*>(array.buffers + 2);
   return column;
 }
 
 Column column_of(const ArrowArray& array, const ArrowType& type, std::size_t parent_offset) {
-  Column column = column_of(array, type.type, parent_offset);
+  Column column = column_of(array, type.kind, parent_offset);
   if (!type.values) return column;
   const Column values = column_of(*array.dictionary, *type.values, 0);
   auto dictionary = std::make_shared<Dictionary>(static_cast<std::size_t>(array.dictionary->length));
@@ -265,7 +218,7 @@ Table Table::from_stream(ArrowArrayStream& stream) {
   if (chunks.empty()) {
     Chunk chunk;
     for (const ArrowType& type : types) {
-      Column column{.kind = type.type.kind};
+      Column column{.kind = type.kind};
       if (type.values) column.dictionary = std::make_shared<const Dictionary>();
       chunk.columns.push_back(std::move(column));
     }
@@ -275,7 +228,7 @@ Table Table::from_stream(ArrowArrayStream& stream) {
 }
 
 bool Column::numeric() const {
-  return dictionary == nullptr && !is_text(kind) && kind != NumberKind::kTime && kind != NumberKind::kOther;
+  return dictionary == nullptr && !internal::is_text(kind) && kind != CellKind::kTime && kind != CellKind::kOther;
 }
 
 std::string_view Table::kind(std::size_t column) const {
@@ -283,8 +236,8 @@ std::string_view Table::kind(std::size_t column) const {
     return std::ranges::all_of(chunks_, [&](const Chunk& chunk) { return is(chunk.columns[column]); });
   };
   if (all([](const Column& part) { return part.numeric(); })) return "number";
-  if (all([](const Column& part) { return part.dictionary != nullptr || is_text(part.kind); })) return "text";
-  return all([](const Column& part) { return part.kind == NumberKind::kTime; }) ? "time" : "other";
+  if (all([](const Column& part) { return part.dictionary != nullptr || internal::is_text(part.kind); })) return "text";
+  return all([](const Column& part) { return part.kind == CellKind::kTime; }) ? "time" : "other";
 }
 
 template <class Use>
@@ -344,7 +297,7 @@ void Table::add_codes(std::size_t column, const Labels& labels, std::vector<Chun
   for (Chunk& chunk : chunks) {
     auto memory = std::make_shared<std::vector<float>>(chunk.rows);
     codes.push_back(memory->data());
-    chunk.columns.push_back({.kind = NumberKind::kFloat,
+    chunk.columns.push_back({.kind = CellKind::kFloat,
                              .data = reinterpret_cast<const std::byte*>(memory->data()),
                              .stride = sizeof(float)});
     owners.push_back(std::move(memory));
@@ -364,7 +317,7 @@ std::optional<MatrixView> Table::as_matrix() const {
   }
   for (std::size_t j = 0; j < columns.size(); ++j) {
     const Column& column = columns[j];
-    if (column.kind != NumberKind::kDouble || column.validity != nullptr || column.stride != stride ||
+    if (column.kind != CellKind::kDouble || column.validity != nullptr || column.stride != stride ||
         column.data != columns[0].data + j * sizeof(double)) {
       return std::nullopt;
     }

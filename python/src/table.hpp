@@ -11,43 +11,26 @@
 #include <widthwise/labels.hpp>
 #include <widthwise/matrix_view.hpp>
 
+#include "io/table/cells.hpp"
+
 struct ArrowArrayStream;
 
 namespace widthwise::python {
 
-/// The type of the values of a column in memory.
-enum class NumberKind {
-  kDouble,
-  kFloat,
-  kInt8,
-  kInt16,
-  kInt32,
-  kInt64,
-  kUInt8,
-  kUInt16,
-  kUInt32,
-  kUInt64,
-  kBool,  ///< one byte per value
-  kBits,
-  kNull,
-  kText,       ///< with 32-bit offsets
-  kLargeText,  ///< with 64-bit offsets
-  kTextView,   ///< 16-byte views
-  kTime,       ///< dates, times and durations
-  kOther
-};
+using internal::CellKind;
 
 /// The labels of the integers of a column; empty for a missing value.
 using Dictionary = std::vector<std::optional<std::string>>;
 
 /// Borrowed values of one column: numbers, text, or integers that refer to a dictionary.
 struct Column {
-  NumberKind kind = NumberKind::kOther;
-  const std::byte* data = nullptr;         ///< numbers, offsets or views
-  std::ptrdiff_t stride = 0;               ///< bytes from one number to the next; unused for kBits
+  CellKind kind = CellKind::kOther;
+  const std::byte* data = nullptr;         ///< numbers, bits, offsets or views
+  std::ptrdiff_t stride = 0;               ///< bytes from one number to the next; unused for bits and text
+  bool bits = false;                       ///< whether kBool is in bits, as in Arrow, or in bytes, as in numpy
   const std::uint8_t* validity = nullptr;  ///< one bit per value, 0 if it is missing; null if none is
-  std::size_t offset = 0;                  ///< position of the first value among the bits
-  const void* const* text = nullptr;       ///< the bytes of kText and kLargeText, or the buffers of kTextView
+  std::size_t offset = 0;                  ///< position of the first value among bits and texts
+  const void* const* text = nullptr;       ///< the bytes of text, or the buffers of views
   std::shared_ptr<const Dictionary> dictionary = nullptr;
 
   /// Whether the column holds numbers.
