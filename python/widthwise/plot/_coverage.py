@@ -77,7 +77,6 @@ class CoverageDisplay(Display):
         guarantee: Guarantee = "marginal",
         model: _core.Model | None = None,
         groups: NDArray[np.int64] | None = None,
-        too_low: Sequence[float] = (),
     ) -> None:
         order = np.argsort(levels)
         self.levels = np.asarray(levels, dtype=np.float64)[order]
@@ -110,8 +109,7 @@ class CoverageDisplay(Display):
         self.levels, self.coverage = self.levels[finite], self.coverage[finite]
         self.expected_low = np.array([spread["low"] for spread in spreads])
         self.expected_high = np.array([spread["high"] for spread in spreads])
-        # Levels that an evaluation of fewer levels found too low are also too low here.
-        self.below = (self.coverage < self.expected_low) | np.isin(self.levels, list(too_low))
+        self.below = self.coverage < self.expected_low
 
     @classmethod
     @with_shared
