@@ -58,9 +58,9 @@ def make_system() -> None:
 def install_packages(wheels: Path) -> None:
     """Install the packages of this environment, built for ARM."""
     shutil.rmtree(PACKAGES, ignore_errors=True)
-    platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (17, 27, 28)]
-    target = ("--target", PACKAGES, "--only-binary=:all:", "--python-version=3.11", *platforms)
-    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", *target)
+    platforms: list[str | Path] = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (17, 27, 28)]
+    target: tuple[str | Path, ...] = ("--target", PACKAGES, "--only-binary=:all:", "--python-version=3.11", *platforms)
+    pip: tuple[str | Path, ...] = (sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", *target)
     run(*pip, *(f"{name}=={version(name)}" for name in PYTHON))
     run(*pip, "--no-deps", "--no-index", "--find-links", wheels, "widthwise")
 
