@@ -104,10 +104,12 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   }
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
           " - prediction| out of sample\n\n";
-  text += std::string("On the hold-out") + (folds > 0 ? " of the first fold model" : "") + ", at level " +
-          parts.levels.front().to_string() + ":\n\n";
-  text += goals_text(report, parts.cluster.empty() && time_of(parts).empty()) + "\n" +
-          internal::wrapped(report.summary()) + "\n";
+  if (report.widths_measured()) {
+    text += std::string("On the hold-out") + (folds > 0 ? " of the first fold model" : "") + ", at level " +
+            parts.levels.front().to_string() + ":\n\n" +
+            goals_text(report, parts.cluster.empty() && time_of(parts).empty()) + "\n";
+  }
+  text += internal::wrapped(report.summary()) + "\n";
   if (time_of(parts).empty()) return text;
   return text + "\n" +
          internal::wrapped("The rows are split by the time in '" + internal::printable(time_of(parts)) +

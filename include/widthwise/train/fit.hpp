@@ -126,6 +126,9 @@ struct FitReport {
   /// Set few_rows if split calibration of few rows was chosen and cross-calibration is `possible`.
   void advise_cross(const FitOptions& options, bool possible);
 
+  /// Whether the hold-out has enough rows for finite intervals: half of them calibrate the other half.
+  [[nodiscard]] bool widths_measured() const { return chosen.infinite < 1 || fixed.infinite < 1; }
+
   /// Width and coverage of the chosen goal, compared with one width for all rows and with the opposite goal.
   [[nodiscard]] std::string summary() const;
 };

@@ -51,10 +51,16 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
   const Calibration::Options calibration_options = own.options();
   Calibration calibration = workers.merged(std::move(own), Calibration(calibration_options));
   if (check_in_sample(fitted, sampled_residuals(residuals, part, workers)).suspicious()) {
-    warnings.emplace_back(
-        "the residuals of the fitting rows are smaller than those of the calibration rows by more than chance allows: "
-        "were the predictions made by a model that had seen some of these rows? Intervals stay valid, but narrower and "
-        "more even ones are possible with out-of-sample predictions");
+    const std::string cause =
+        table.times.empty()
+            ? "were the predictions made by a model that had seen some of these rows? Intervals stay valid, "
+              "but narrower and more even ones are possible with out-of-sample predictions"
+            : "errors grow with time, or the predictions were made by a model that had seen the fitting "
+              "rows. If errors go on growing, later rows are covered less often than the level says";
+    warnings.push_back(
+        "the residuals of the fitting rows are smaller than those of the calibration rows by more than chance "
+        "allows: " +
+        cause);
   }
   return fitted.with_calibration(std::move(calibration), sketch_of(table, rows.x.features(), rows.y, workers));
 }

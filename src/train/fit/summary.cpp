@@ -41,6 +41,10 @@ void FitReport::advise_cross(const FitOptions& options, bool possible) {
 
 std::string FitReport::summary() const {
   if (chosen.goal == "fixed") return "All intervals have one width: no localizer was trained." + few_rows;
+  if (!widths_measured()) {
+    return fmt::format("The {} rows of the hold-out are too few to measure widths at this level.", holdout_rows) +
+           few_rows;
+  }
   const auto worst = [](const GoalReport& goal) {
     const Proportion& slab = *goal.worst_slab;
     return percent(slab.share).append(" (").append(percent_range(slab.low, slab.high)).append(")");
