@@ -121,7 +121,7 @@ SelectedColumn TimeColumn::select(const TableReader& reader, const std::string& 
   name_ = name;
   const auto found = std::ranges::find(reader.columns(), name, &ColumnInfo::name);
   is_text_ = found != reader.columns().end() && found->kind == ColumnKind::kText;
-  if (!is_text_) return {.name = name};
+  if (!is_text_) return {.name = name, .times = true};
   return {.name = name, .collected = &labels_, .max_labels = std::numeric_limits<std::uint32_t>::max() - 1};
 }
 

@@ -16,7 +16,7 @@ namespace widthwise::cli {
 /// 2013-01-31T05:00:30.5+01:00; empty for other text. A time without an offset is taken as UTC.
 [[nodiscard]] std::optional<double> seconds_of_date(std::string_view text);
 
-/// The column of times of a table: numbers, or dates as text.
+/// The column of times of a table: numbers, dates as text, or dates of a Parquet file.
 /// Thread safety: none.
 class TimeColumn {
  public:

@@ -141,17 +141,26 @@ def test_the_latest_rows_calibrate(tmp_path):
     program = Program(tmp_path)
     rows = time_rows(1200)
     write(pa.table(rows), tmp_path / "rows.csv")
+    typed = {
+        "date32": pa.array(rows["date"]).cast(pa.date32()),
+        "date64": pa.array(rows["date"]).cast(pa.date32()).cast(pa.date64()),
+        **{unit: pa.array(rows["moment"]).cast(pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")},
+        "seconds": pa.array(np.array(rows["day"], dtype="timedelta64[s]")),
+    }
+    write(pa.table(rows | typed), tmp_path / "rows.parquet")
+    columns = [("rows.csv", name) for name in ("day", "date", "moment")]
+    columns += [("rows.parquet", name) for name in ("day", "date", *typed)]
     widths = []
-    for column in ("day", "date", "moment"):
+    for table, column in columns:
         fit = ["--target", "y", "--prediction", "forecast", "--features", "x", "--score-transform", "identity"]
-        said = program.ok("fit", "rows.csv", *fit, "--time", column, "-o", f"{column}.safetensors").out
+        said = program.ok("fit", table, *fit, "--time", column, "-o", f"{column}.safetensors").out
         assert "the coverage of later rows is not guaranteed" in " ".join(said.split())
         program.ok("predict", f"{column}.safetensors", "rows.csv", "-o", "out.csv")
         out = read(tmp_path / "out.csv")
         widths.append(out["upper_0.9"][0].as_py() - out["lower_0.9"][0].as_py())
     latest = np.array(rows["day"]) >= 300
     scores = np.sort(np.abs(np.array(rows["y"]) - np.array(rows["x"]))[latest])
-    assert widths == pytest.approx([2 * scores[int(np.ceil(0.9 * (len(scores) + 1))) - 1]] * 3)
+    assert widths == pytest.approx([2 * scores[int(np.ceil(0.9 * (len(scores) + 1))) - 1]] * len(columns))
 
 
 def test_times_that_are_none_are_refused(tmp_path):

@@ -44,6 +44,9 @@ struct ColumnInfo {
 struct SelectedColumn {
   std::string name;  ///< of the column in the table
 
+  /// Read dates, times and durations of a Parquet file as well, in seconds; dates since 1970.
+  bool times = false;
+
   /// Read labels: those of other tables, such as the categories of a model. An unknown label is NaN. Borrowed while the
   /// reader reads.
   const Labels* known = nullptr;

@@ -45,6 +45,7 @@ std::string_view text_of_view(const Cells& cells, std::int64_t row) {
 Cells cells_of(const ArrowSchema& schema, const ArrowArray& array, const std::shared_ptr<const void>& owner) {
   Cells cells;
   cells.kind = kind_of_format(schema.format);
+  if (cells.kind == CellKind::kTime) cells.time = time_unit_of_format(schema.format);
   cells.rows = array.length;
   cells.offset = array.offset;
   cells.owner = owner;
@@ -64,7 +65,17 @@ CellKind kind_of_format(std::string_view format) {
   const auto* const found = std::ranges::find(kNamedKinds, format, &NamedKind::format);
   if (found != kNamedKinds.end()) return found->kind;
   if (format.starts_with("d:")) return CellKind::kDecimal;
-  return format.starts_with('t') ? CellKind::kTime : CellKind::kOther;
+  const bool is_time = format.starts_with('t') && !format.starts_with("ti");  // intervals have no fixed length
+  return is_time ? CellKind::kTime : CellKind::kOther;
+}
+
+TimeUnit time_unit_of_format(std::string_view format) {
+  if (format == "tdD") return {.kind = CellKind::kInt32, .seconds = 86400};
+  constexpr std::string_view kLetters = "smun";
+  constexpr std::array kSeconds = {1.0, 1e-3, 1e-6, 1e-9};
+  const std::size_t unit = format.size() > 2 ? kLetters.find(format[2]) : 0;
+  return {.kind = format == "tts" || format == "ttm" ? CellKind::kInt32 : CellKind::kInt64,
+          .seconds = unit < kSeconds.size() ? kSeconds[unit] : 1};
 }
 
 bool is_integer(CellKind kind) { return kind >= CellKind::kInt8 && kind <= CellKind::kUInt64; }

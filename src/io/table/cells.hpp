@@ -41,6 +41,15 @@ enum class CellKind {
 [[nodiscard]] bool is_integer(CellKind kind);
 [[nodiscard]] bool is_text(CellKind kind);
 
+/// How the cells of kind kTime are stored.
+struct TimeUnit {
+  CellKind kind = CellKind::kInt64;
+  double seconds = 1;  ///< per unit
+};
+
+/// The unit of a type of the Arrow C data interface of kind kTime, such as "tsu:".
+[[nodiscard]] TimeUnit time_unit_of_format(std::string_view format);
+
 /// An array of the Arrow C data interface with its type, owned.
 struct ExportedColumn {
   ExportedColumn() = default;
@@ -56,6 +65,7 @@ struct ExportedColumn {
 /// Thread safety: const methods may run concurrently.
 struct Cells {
   CellKind kind = CellKind::kOther;
+  TimeUnit time = {};  ///< of kTime
   std::int64_t rows = 0;
   std::int64_t offset = 0;                       ///< position of the first cell in the memory
   const std::uint8_t* validity = nullptr;        ///< one bit per cell, 0 if it is missing; null if none is

@@ -55,6 +55,11 @@ std::optional<std::int64_t> fill_numbers(const Cells& column, std::int64_t begin
     fill(column, begin, end, out, stride, [&](std::int64_t i) { return column.truth(i) ? 1.0 : 0.0; });
   } else if (column.kind == CellKind::kHalf) {
     fill(column, begin, end, out, stride, [&](std::int64_t i) { return half_number(column.number<std::uint16_t>(i)); });
+  } else if (column.kind == CellKind::kTime) {
+    with_number_type(column.time.kind, [&]<class Number>() {
+      fill(column, begin, end, out, stride,
+           [&](std::int64_t i) { return static_cast<double>(column.number<Number>(i)) * column.time.seconds; });
+    });
   } else {
     with_number_type(column.kind, [&]<class Number>() {
       fill(column, begin, end, out, stride,

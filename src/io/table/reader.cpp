@@ -124,7 +124,7 @@ void FileTableReader::select_columns(std::vector<SelectedColumn> columns, std::v
     const std::size_t column = index_of(selected.name);
     if (holds_labels(selected)) {
       check_as_labels(column);
-    } else {
+    } else if (!selected.times || columns_[column].kind != ColumnKind::kTime) {
       check_as_numbers(column);
     }
     number_columns.push_back(place_of(column));
