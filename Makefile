@@ -65,6 +65,10 @@ bench-peers: ## time and memory next to MAPIE, crepes, XGBoost and PyTorch (need
 bench-scaling: ## how time grows with rows, levels, groups and trees: table and docs/pictures/scaling.png (needs the Python package and matplotlib)
 	@python3 -B -m bench.scaling
 
+.PHONY: pictures
+pictures: ## draw the pictures of docs/choosing.md from the results of the experiments (needs the Python package and experiments/requirements.txt)
+	@python3 -B -m experiments.choosing
+
 .PHONY: site
 site: ## build the documentation site in build/site/html (needs Doxygen, the Python package with all its modules, and docs/site/requirements.txt)
 	@python3 -B tools/site
