@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.metadata import version as version_of
+from typing import Any
 
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
@@ -63,6 +65,16 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
+def break_names(app: Sphinx, page: str, template: str, context: dict[str, Any], document: Any) -> None:
+    """Let long names break between their words instead of anywhere."""
+    if "body" in context:
+        names = r'(?<=<span class="pre">)[^<]+(?=</span>)'
+        context["body"] = re.sub(
+            names, lambda name: re.sub(r"(?<=[^\W_])(::|[_./(=])(?=\w)", r"\1<wbr>", name[0]), context["body"]
+        )
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", break_names)
     for name in ("layers", "private"):  # lists in ARCHITECTURE.md that a test reads
         app.add_lexer(name, TextLexer)

@@ -68,7 +68,7 @@ def reference():
         ("command line", lambda option: ", ".join(f"`{flag}`" for flag in command_flags(option))),
         ("Python", lambda option: f"`{python_name(option)}`"),
     ]
-    text = "## Options of a fit\n\n`FitOptions` in C++.\n"
+    text = "## Fit\n\n`FitOptions` in C++.\n"
     for group in dict.fromkeys(option["group"] for option in FIT_OPTIONS):
         members = [option for option in FIT_OPTIONS if option["group"] == group]
         text += f"\n### {group}\n\n{option_table(members, faces)}\n"
