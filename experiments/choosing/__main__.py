@@ -11,7 +11,7 @@ from .numbers import MEASURED, PICTURES, all_numbers
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.choosing", description=__doc__)
-    text = f"first measure what is in no suite, in ten minutes, and write {MEASURED.name}; needs WIDTHWISE_DATA"
+    text = f"first measure what is in no suite, in a minute, and write {MEASURED.name}; needs WIDTHWISE_DATA"
     parser.add_argument("--measure", action="store_true", help=text)
     if parser.parse_args().measure:
         measured = {"guarantee": measure.guarantee(), "learnt_widths": measure.learnt_widths()}
