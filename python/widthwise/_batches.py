@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables
+from ._blocks import cluster_numbers
 from ._groups import for_calibration, for_prediction
 from ._intervals import bound_names
 from ._localizer import Localizer
@@ -202,9 +203,12 @@ class Calibrating:
     key: str
     target: str
     groups: str | None = None
+    clusters: str | None = None
 
     @classmethod
-    def of(cls, model: _core.Model, key: str | None, target: str | None, groups: str | None) -> Calibrating:
+    def of(
+        cls, model: _core.Model, key: str | None, target: str | None, groups: str | None, clusters: str | None
+    ) -> Calibrating:
         if key is None:
             raise ValueError(
                 "pass the name of a column of unique integers as key=; without keys, duplicate rows on a cluster "
@@ -212,10 +216,10 @@ class Calibrating:
             )
         if not (target or model.target):
             raise ValueError("the model has no target column; pass its name as target=")
-        return cls(key, target or model.target, groups or model.group or None)
+        return cls(key, target or model.target, groups or model.group or None, clusters or model.cluster or None)
 
     def needed(self, model: _core.Model) -> list[str]:
-        return needed_columns(model, self.target, self.groups, self.key)
+        return needed_columns(model, self.target, self.groups, self.clusters, self.key)
 
     def shard(self, model: _core.Model, batches: Iterable[Any]) -> Shard:
         """Compute the scores of some rows. Errors are returned as text, because exceptions of workers are hard to
@@ -282,7 +286,8 @@ class Calibrating:
         groups = None if self.groups is None else for_calibration(batch[self.groups], table.rows)
         numbers, labels = (None, None) if groups is None else groups
         weights = _weights(model, batch)
-        model.calibrate(scored.scores, table, predictions, numbers, outcomes, 0, keys, labels, weights)
+        blocks = None if self.clusters is None else cluster_numbers(batch[self.clusters], table.rows)
+        model.calibrate(scored.scores, table, predictions, numbers, outcomes, 0, keys, labels, weights, blocks)
         scored.residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
         scored.rows.merge(model.sketch(table, outcomes))
 
@@ -368,6 +373,7 @@ class Cluster(ABC):
         key: str | None = None,
         target: str | None = None,
         groups: str | None = None,
+        clusters: str | None = None,
         replace: bool = False,
     ) -> Predictor:
         """Calibrate a model with the rows of a frame. Rows stay where they are; only samples of scores are sent.
@@ -386,6 +392,9 @@ class Cluster(ABC):
         groups : str, optional
             Column of labels. Each group is calibrated separately (Mondrian calibration). By default the column of the
             fit, if the model was fitted with groups.
+        clusters : str, optional
+            Column with the labels of clusters. Quantiles then count clusters. By default the column of the fit, if the
+            model was fitted with clusters.
         replace : bool, default=False
             Discard the existing calibration set.
 
@@ -394,7 +403,7 @@ class Cluster(ABC):
         Predictor
         """
         predictor = predictor_of(model)
-        calibrating = Calibrating.of(predictor._model, key, target, groups)
+        calibrating = Calibrating.of(predictor._model, key, target, groups, clusters)
         needed = calibrating.needed(predictor._model)
         check_columns(list(frame.columns), needed)
         return calibrating.finished(predictor, self._parts(frame, predictor, calibrating, needed), replace)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +54,9 @@ def register(
     Returns
     -------
     list of str
-        Arguments of the function in order: the features, then the prediction if the model has no base model. NULL is a
-        missing value.
+        Arguments of the function in order: the features, then the prediction if the model has no base model, then the
+        weight if the model takes weights. Numbers are DOUBLE; categories are BIGINT if all are integers, BOOLEAN if all
+        are true or false, else VARCHAR. NULL is a missing value.
 
     Notes
     -----
@@ -69,6 +71,7 @@ def register(
     if not grouped and core.grouped:
         raise ValueError("the calibration has groups; register with grouped=True and pass the group of each row")
     names = _batches.needed_columns(core)
+    types = {name: _type_of(labels) for name, labels in zip(core.features, core.categories, strict=True)}
     while group in names:
         group = f"{group}_"
     label_type = "VARCHAR" if core.calibration.labelled else "BIGINT"
@@ -87,9 +90,18 @@ def register(
     connection.create_function(
         name,
         scored,
-        ["DOUBLE"] * len(names) + ([label_type] if grouped else []),
+        [types.get(name, "DOUBLE") for name in names] + ([label_type] if grouped else []),
         duckdb.struct_type(dict.fromkeys(intervals.names, "DOUBLE")),
         type="arrow",
         null_handling="special",  # else a row with a missing feature would have no interval
     )
     return names
+
+
+def _type_of(categories: list[str]) -> str:
+    """The type of a feature in SQL, which casts no number to text by itself; a number has no categories."""
+    if not categories:
+        return "DOUBLE"
+    if all(re.fullmatch("-?[0-9]{1,18}", label) for label in categories):
+        return "BIGINT"
+    return "BOOLEAN" if {*categories} <= {"true", "false"} else "VARCHAR"

@@ -19,7 +19,7 @@ ADDED = ["lower_0.8", "upper_0.8", "lower_0.95", "upper_0.95"]
 
 
 def table_of(rows, seed):
-    """Features with some nulls, forecasts, outcomes, keys that doubles cannot distinguish, and a text column."""
+    """Features with some nulls, forecasts, outcomes, keys that doubles cannot distinguish, and columns of text."""
     rng = np.random.default_rng(seed)
     n = len(rows.y)
     columns = {name: pa.array(rows.X[:, j], from_pandas=True) for j, name in enumerate(["size", "age", "noise"])}
@@ -28,6 +28,9 @@ def table_of(rows, seed):
     columns["id"] = rng.permutation(n).astype(np.int64) * np.where(rng.random(n) < 0.5, 1, -1) + (seed << 55)
     columns["kind"] = rng.integers(0, 2, n).astype(np.int32)
     columns["name"] = [f"row {i}" for i in range(n)]
+    columns["city"] = pa.array(rng.choice(["Bath", "Ely", None], n))
+    columns["ratio"] = rng.uniform(0.5, 2, n)
+    columns["patient"] = [f"patient {i}" for i in rng.integers(0, 200, n)]
     return pa.table(columns)
 
 
@@ -48,27 +51,43 @@ def parquet(table, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def predictors(rows):
-    """Predictors with and without a base model, and one with groups."""
+    """Predictors with and without a base model, with groups, with weights and categories, with clusters, and of
+    folds."""
     frame = rows.frame()
     regressor = WidthwiseRegressor(random_state=0, n_jobs=N_JOBS).fit(frame, rows.y)
     more = Rows(900, seed=7)
     localizer = Localizer(n_jobs=N_JOBS).fit(frame, rows.y, rows.y_pred)
     calibrated = localizer.calibrate(more.frame(), more.y, more.y_pred)
     grouped = localizer.calibrate(more.frame(), more.y, more.y_pred, groups=np.arange(900) % 2)
+    table = table_of(more, 6).to_pandas()
+
+    def fitted(features, calibration="split", **columns):
+        own = WidthwiseRegressor(random_state=0, n_jobs=N_JOBS, calibration=calibration, cv=3)
+        return own.fit(table[features], table["y"], **{name: table[of] for name, of in columns.items()}).predictor_
+
     return {
         "own": regressor.predictor_,
         "forecasts": Predictor(localizer, calibrated),
         "grouped": Predictor(localizer, grouped),
+        "weighted": fitted(["size", "age", "city"], weights="ratio"),
+        "clustered": fitted(["size", "age"], clusters="patient"),
+        "cross": fitted(["size", "age"], calibration="cross"),
     }
 
 
-@pytest.fixture(params=["own", "forecasts", "grouped"])
+@pytest.fixture(params=["own", "forecasts", "grouped", "weighted", "clustered"])
 def predictor(predictors, request):
     return predictors[request.param]
 
 
+@pytest.fixture(params=["own", "forecasts", "grouped", "weighted", "cross"])
+def scoring(predictors, request):
+    """A predictor that need not be calibrated further."""
+    return predictors[request.param]
+
+
 def groups_of(predictor):
-    return "kind" if predictor.calibration.groups == [0, 1] else None
+    return "kind" if predictor._model.grouped else None
 
 
 def expected(predictor, table):
@@ -176,6 +195,17 @@ def test_a_model_is_read_once_in_a_process(predictors):
     assert len(_batches._READ) <= 4
 
 
+def test_a_model_with_clusters_is_not_calibrated_without(predictors, table):
+    """Rows counted one by one would make the intervals of a new cluster too narrow."""
+    predictor = predictors["clustered"]
+    calibrating = _batches.Calibrating.of(predictor._model, "id", "y", None, None)
+    assert "patient" in calibrating.needed(predictor._model)
+    single = _batches.Calibrating("id", "y")
+    for replace in (False, True):
+        with pytest.raises(ValueError, match="cluster for every row|rows have clusters"):
+            single.finished(predictor, [single.shard(predictor._model, [table])], replace)
+
+
 def test_what_travels_can_be_pickled(predictors):
     intervals = _batches.Intervals.of(predictors["own"], LEVELS, None)
     assert pickle.loads(pickle.dumps(intervals)) == intervals
@@ -237,13 +267,12 @@ def test_decimals_and_half_precision_are_numbers_in_batches(predictors, table):
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("partitions", [1, 3])
-def test_spark_gives_the_librarys_intervals(spark, predictor, table, parquet, tmp_path, partitions):
+def test_spark_gives_the_librarys_intervals(spark, scoring, table, parquet, tmp_path):
     spark_module = pytest.importorskip("widthwise.spark")
-    frame = spark.read.parquet(str(parquet)).repartition(partitions)
-    scored = spark_module.predict_interval(frame, predictor, LEVELS, groups=groups_of(predictor))
+    frame = spark.read.parquet(str(parquet)).repartition(3)
+    scored = spark_module.predict_interval(frame, scoring, LEVELS, groups=groups_of(scoring))
     scored.write.parquet(str(tmp_path / "out"))
-    assert_same(pq.read_table(tmp_path / "out"), predictor, table)
+    assert_same(pq.read_table(tmp_path / "out"), scoring, table)
 
 
 @pytest.mark.cluster
@@ -306,15 +335,14 @@ def test_spark_says_what_is_wrong(spark, predictors, parquet, rows, tmp_path):
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("partitions", [1, 3])
-def test_dask_gives_the_librarys_intervals(client, predictor, table, partitions):
+def test_dask_gives_the_librarys_intervals(client, scoring, table):
     dask_module = pytest.importorskip("widthwise.dask")
     import dask.dataframe
 
-    frame = dask.dataframe.from_pandas(table.to_pandas(), npartitions=partitions)
-    scored = dask_module.predict_interval(frame, predictor, LEVELS, groups=groups_of(predictor))
-    assert list(scored.columns) == [*table.column_names, *expected(predictor, table)]
-    assert_same(pa.Table.from_pandas(scored.compute(), preserve_index=False), predictor, table)
+    frame = dask.dataframe.from_pandas(table.to_pandas(), npartitions=3)
+    scored = dask_module.predict_interval(frame, scoring, LEVELS, groups=groups_of(scoring))
+    assert list(scored.columns) == [*table.column_names, *expected(scoring, table)]
+    assert_same(pa.Table.from_pandas(scored.compute(), preserve_index=False), scoring, table)
 
 
 @pytest.mark.cluster
@@ -355,29 +383,45 @@ def test_dask_says_what_is_wrong(client, predictors, table, rows):
 
 
 @pytest.mark.cluster
-def test_ray_gives_the_librarys_intervals(ray, predictor, table, parquet):
+def test_ray_gives_the_librarys_intervals(ray, scoring, table, parquet):
     ray_module = pytest.importorskip("widthwise.ray")
     dataset = ray.data.read_parquet(str(parquet))
-    scored = ray_module.predict_interval(dataset, predictor, LEVELS, groups=groups_of(predictor))
+    scored = ray_module.predict_interval(dataset, scoring, LEVELS, groups=groups_of(scoring))
     batches = list(scored.iter_batches(batch_size=None, batch_format="pyarrow"))
-    assert_same(pa.concat_tables(batches), predictor, table)
+    assert_same(pa.concat_tables(batches), scoring, table)
 
 
 # ---- DuckDB
 
 
-def test_duckdb_gives_the_librarys_intervals(predictor, table):
+def test_duckdb_gives_the_librarys_intervals(scoring, table):
     duckdb_module = pytest.importorskip("widthwise.duckdb")
     import duckdb
 
     with duckdb.connect() as connection:
-        grouped = groups_of(predictor) is not None
-        takes = duckdb_module.register(connection, predictor, confidence_level=LEVELS, grouped=grouped)
-        assert takes == [*predictor.features, *(["y_pred"] if predictor.needs_predictions else [])]
+        grouped = groups_of(scoring) is not None
+        takes = duckdb_module.register(connection, scoring, confidence_level=LEVELS, grouped=grouped)
+        more = ["y_pred"] if scoring.needs_predictions else ["ratio"] if scoring._model.weighted else []
+        assert takes == [*scoring.features, *more]
         connection.register("homes", table)
         arguments = ", ".join([*takes, *(["kind"] if grouped else [])])
         found = connection.sql(f"SELECT *, unnest(predict_interval({arguments})) FROM homes").to_arrow_table()
-        assert_same(found, predictor, table)
+        assert_same(found, scoring, table)
+
+
+def test_duckdb_takes_categories_of_integers_and_booleans_as_they_are(fresh):
+    duckdb_module = pytest.importorskip("widthwise.duckdb")
+    import duckdb
+
+    rng = np.random.default_rng(0)
+    frame = fresh.frame().assign(shop=rng.integers(-2, 3, 2000), open=rng.random(2000) < 0.5)[["size", "shop", "open"]]
+    model = WidthwiseRegressor(random_state=0, n_jobs=N_JOBS, categorical_features=["shop", "open"])
+    model.fit(frame, fresh.y * (1 + frame["open"].to_numpy()))
+    with duckdb.connect() as connection:
+        duckdb_module.register(connection, model, confidence_level=0.9)
+        connection.register("homes", frame)
+        found = connection.sql('SELECT predict_interval(size, shop, open)."upper_0.9" FROM homes').fetchnumpy()
+    np.testing.assert_array_equal(*found.values(), model.predict_interval(frame, 0.9)[1][:, 1, 0])
 
 
 def test_duckdb_functions_have_names_of_their_own(predictors, table):
