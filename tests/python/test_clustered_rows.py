@@ -115,6 +115,19 @@ def test_every_path_counts_clusters(fitted):
     assert predictor.evaluate(new, new["y"], new["x"])["levels"][0]["clusters"]["count"] == 30
 
 
+def test_a_graph_has_the_quantile_of_clusters(fitted):
+    pytest.importorskip("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    import widthwise.onnx
+
+    X = frame(5, 4)[["x"]]
+    proto = widthwise.onnx.export(fitted)
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    given = {"x": X.to_numpy(np.float32), "prediction": fitted.predict(X)}
+    _, upper = session.run(None, given)
+    np.testing.assert_allclose(upper, fitted.predict_interval(X)[1][:, 1], rtol=1e-12)
+
+
 def test_new_clusters_are_covered_and_judged(fitted, tmp_path):
     new = frame(400, 5)
     found = fitted.evaluate(new[["x"]], new["y"], clusters=new["patient"])
