@@ -14,6 +14,10 @@ import struct
 import sys
 from fractions import Fraction
 
+# The texts of a model that this reader can evaluate; other texts change what the numbers mean.
+TEXTS = """format widthwise checksum features target prediction transform score sides unit range.low range.high levels
+base base.inputs localizer localizer.inputs fit_rows""".split()
+
 TYPES = {"F64": "d", "F32": "f", "U32": "I", "I32": "i", "U8": "B"}
 
 
@@ -55,7 +59,9 @@ def evaluate(arrays, name, x):
 def calibration_scores(data):
     """The scores of a calibration without groups, ascending. They follow 9 words and the priorities of n rows."""
     words = struct.unpack(f"<{len(data) // 8}Q", bytes(data))
-    n = words[7]
+    version, groups, n, flags = words[1], words[4], words[7], words[8]
+    if (version, groups, flags) != (1, 1, 0):
+        raise SystemExit("this reader knows only calibrations without groups, clusters and weights")
     return sorted(struct.unpack(f"<{n}d", struct.pack(f"<{n}Q", *words[9 + n : 9 + 2 * n])))
 
 
@@ -63,8 +69,10 @@ def interval(file, level, x):
     """The prediction, and the bounds of the interval of a row."""
     texts, arrays = read_file(file)
     known = {"score": "absolute", "sides": "one", "base": "forest"}
-    if known.items() - texts.items() or {"guarantee", "group", "cluster", "weight", "shift", "folds"} & texts.keys():
-        raise SystemExit(f"{file}: this reader knows only trees, one side, and calibrations without groups or weights")
+    unknown = [name for name in texts if name not in TEXTS and not name.startswith("note.")]
+    if unknown or known.items() - texts.items() or len(arrays["base.base"]) != 1:
+        found = f"; found {', '.join(unknown)}" if unknown else ""
+        raise SystemExit(f"{file}: this reader knows only trees of numbers, one side and marginal coverage{found}")
     prediction = evaluate(arrays, "base", x)[0]
     scores = calibration_scores(arrays["calibration"])
     rank = math.ceil((len(scores) + 1) * Fraction(level))
