@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,18 @@ void expect_little_memory(std::uint64_t rows) {
 }
 
 TEST(CalibrationMemory, IsThatOfTheSampleForThreeMillionScores) { expect_little_memory(3'000'000); }
+
+TEST(CalibrationMemory, AMillionRowsAreSentAs16Megabytes) {
+  const std::vector<double> scores(1'000'000, 0.5);
+  const std::vector<double> weights(scores.size(), 2.0);
+  const auto above = std::make_unique<bool[]>(scores.size());
+  Calibration plain;
+  plain.add(0, scores, {above.get(), scores.size()});
+  EXPECT_LT(plain.serialise().size(), 16'200'000U);
+  Calibration weighted;
+  weighted.add(0, scores, {above.get(), scores.size()}, weights);
+  EXPECT_LT(weighted.serialise().size(), 24'200'000U);
+}
 
 TEST(SlowCalibrationMemory, IsThatOfTheSampleForAHundredMillionScores) { expect_little_memory(100'000'000); }
 
