@@ -124,7 +124,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Share of the fitting rows held out for early stopping and the fit report.
     base : {"trees", "quantiles", "knn"}, default="trees"
         Base model to train without an `estimator`: boosted trees for the median, boosted trees for a lower and an upper
-        quantile, or the mean of the nearest neighbours.
+        quantile, or the mean of the nearest neighbours. With an estimator or predictions, leave it out.
     base_options : dict, optional
         Options of the base model, by name, such as
         ``{"rounds": 800, "learning_rate": 0.03}``; docs/options.md lists them.
@@ -341,6 +341,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups = X[groups] if isinstance(groups, str) else groups
         weight = weights if isinstance(weights, str) else _tables.name_of(weights, "")
         weights = X[weights] if isinstance(weights, str) else weights
+        self._check_base(y_pred is not None or y_pred_cv is not None)
         if groups is None and self.pool_groups != "none":
             raise ValueError("pool_groups pools small groups; pass the labels of the rows as groups= to fit")
         X, y = self._validated(X, y)
@@ -387,6 +388,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             _warn_of_infinite(
                 model, "add clusters" if model.clustered else "add calibration rows, or pool small groups"
             )
+
+    def _check_base(self, has_predictions: bool) -> None:
+        """Raise if `base` or `base_options` would be ignored."""
+        if self.estimator is None and not has_predictions:
+            return
+        for name, given in (("base", self.base != "trees" and self.base), ("base_options", self.base_options)):
+            if given:
+                found = "the predictions are given" if self.estimator is None else "there is an estimator"
+                raise ValueError(f"{name} is {given!r} but no base model is trained here: {found}; leave {name} out")
 
     def _fit_base(
         self, features: _tables.Features, y: Floats, share: float, localizer: Localizer, options: dict[str, Any]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from examples import N_JOBS
 from widthwise import Localizer, WidthwiseRegressor, _core
@@ -219,7 +220,16 @@ def test_options_reach_the_fit(rows):
     expected = {"score_transform": "erc", "holdout_fraction": "0.3", "score": "squared", "gamma": "0.5"}
     assert expected.items() <= notes.items()
     assert {"learning_rate": "0.125", "max_depth": "2"}.items() <= notes.items()
-    assert localizer.fit_report_["holdout_rows" if "holdout_rows" in localizer.fit_report_ else "holdout_rows"] == 180
+    assert localizer.fit_report_["holdout_rows"] == 180
+
+
+@pytest.mark.parametrize(("name", "value"), [("base", "knn"), ("base_options", {"rounds": 7})])
+def test_a_base_model_beside_an_estimator_or_predictions_is_an_error(rows, name, value):
+    """As on the command line: an option is not ignored."""
+    for estimator, given in ((LinearRegression(), {}), (None, {"y_pred": rows.y_pred})):
+        model = WidthwiseRegressor(estimator, **{name: value})
+        with pytest.raises(ValueError, match=f"{name} is .* but no base model is trained here"):
+            model.fit(np.nan_to_num(rows.X), rows.y, **given)
 
 
 def test_base_options_reach_the_base_model(rows):
