@@ -446,6 +446,14 @@ class Localizer(HasModel):
         q = np.ascontiguousarray(np.broadcast_to(q, (table.rows, q.shape[-1])))
         return model.half_widths(table, predictions, q)
 
+    def _require_rows(self, library: str) -> None:
+        """Raise if it is not fitted, or if another library, which calibrates by rows, would be too narrow with it."""
+        if self._fitted_model().clustered:
+            raise ValueError(
+                f"the localizer was fitted with clusters, but {library} counts rows, and its intervals would be too "
+                f"narrow for a new cluster; calibrate with Localizer.calibrate and use Predictor"
+            )
+
     def calibrate(
         self,
         X: Any,

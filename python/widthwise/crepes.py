@@ -56,7 +56,7 @@ class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
     ----------
     localizer : Localizer
         Trained on other rows than the calibration rows, one-sided, with a scale transform (the goal even or a number),
-        because crepes multiplies by the difficulty.
+        because crepes multiplies by the difficulty, and without clusters, because crepes counts rows.
     estimator : estimator
         The fitted model that crepes wraps (``wrapped.learner``): difficulties depend on its predictions, which crepes
         does not pass.
@@ -75,7 +75,7 @@ class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
 
     def __init__(self, localizer: Localizer, estimator: Any) -> None:
         super().__init__()
-        localizer._fitted_model()  # raises if it is not fitted
+        localizer._require_rows("crepes")
         self.localizer = localizer
         localizer.difficulty(np.empty((0, len(localizer.features))), np.empty(0))  # raises if it has no difficulty
         self.estimator = estimator

@@ -54,7 +54,8 @@ class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
     Parameters
     ----------
     localizer : Localizer
-        Trained on other rows than those passed to ``conformalize``; training rows are rejected.
+        Trained on other rows than those passed to ``conformalize``; training rows are rejected. Without clusters,
+        because MAPIE counts rows.
 
     Notes
     -----
@@ -76,7 +77,7 @@ class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
     def __init__(self, localizer: Localizer) -> None:
         # Disable MAPIE's check that scores convert back to outcomes exactly, because half-widths are rounded up.
         super().__init__(sym=True, consistency_check=False)
-        localizer._fitted_model()  # raises if it is not fitted
+        localizer._require_rows("MAPIE")
         self.localizer = localizer
 
     def get_signed_conformity_scores(self, y: Any, y_pred: Any, X: Any = None, **kwargs: Any) -> Floats:

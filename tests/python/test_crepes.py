@@ -142,6 +142,10 @@ def test_what_is_no_difficulty_is_refused() -> None:
         difficulty.fit(rows(10, 1)[0])
     with pytest.raises(ValueError, match="not fitted"):
         LocalizedDifficulty(Localizer(), estimator)
+    X, y = rows(300, 0)
+    clustered = Localizer(n_jobs=1).fit(X, y, estimator.predict(X), clusters=np.arange(300) // 5)
+    with pytest.raises(ValueError, match="crepes counts rows"):
+        LocalizedDifficulty(clustered, estimator)
 
 
 def test_the_package_finds_the_module() -> None:

@@ -226,6 +226,9 @@ def test_what_would_break_the_promise_is_refused() -> None:
         LocalizedScore(localizer).get_conformity_scores(y, y_pred, X=X)
     with pytest.raises(ValueError, match="not fitted"):
         LocalizedScore(Localizer())
+    clustered = Localizer(n_jobs=1).fit(*rows(300, 0), rows(300, 0)[0][:, 0], clusters=np.arange(300) // 5)
+    with pytest.raises(ValueError, match="MAPIE counts rows"):
+        LocalizedScore(clustered)
     with pytest.raises(ValueError, match="pass X"):
         LocalizedScore(localizer).get_conformity_scores(y, y)
     cross = CrossConformalRegressor(LinearRegression(), 0.9, LocalizedScore(localizer), method="plus", cv=3)
