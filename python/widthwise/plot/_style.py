@@ -121,9 +121,12 @@ def percentages(axis: Any, signed: bool = False) -> None:
 
 
 def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
-    """Place the legend above the axes, aligned left or right, in as many columns as fit."""
+    """Place the legend above the axes, which are complete, aligned left or right, in as many columns as fit."""
     cell = ax.get_subplotspec()
-    room = 0.8 * ax.figure.bbox.width / (1 if cell is None else cell.get_gridspec().ncols)
+    room = 0.95 * ax.figure.bbox.width / (1 if cell is None else cell.get_gridspec().ncols)
+    whole = ax.get_tightbbox()
+    if side == "left" and whole is not None:
+        room -= ax.get_window_extent().x0 - whole.x0  # what is left of the axes: the names of ticks and of the axis
     for columns in (4, 2, 1):
         legend = ax.legend(
             loc="lower left" if side == "left" else "lower right",
