@@ -102,6 +102,6 @@ def _type_of(categories: list[str]) -> str:
     """The type of a feature in SQL, which casts no number to text by itself; a number has no categories."""
     if not categories:
         return "DOUBLE"
-    if all(re.fullmatch("-?[0-9]{1,18}", label) for label in categories):
+    if all(re.fullmatch("0|-?[1-9][0-9]{0,17}", label) for label in categories):  # not "007", which is text
         return "BIGINT"
     return "BOOLEAN" if {*categories} <= {"true", "false"} else "VARCHAR"

@@ -409,18 +409,24 @@ def test_duckdb_gives_the_librarys_intervals(scoring, table):
         assert_same(found, scoring, table)
 
 
-def test_duckdb_takes_categories_of_integers_and_booleans_as_they_are(fresh):
+def test_duckdb_takes_categories_as_they_are(fresh):
+    """Integers, booleans, and digits that are text because they begin with 0."""
     duckdb_module = pytest.importorskip("widthwise.duckdb")
     import duckdb
 
     rng = np.random.default_rng(0)
-    frame = fresh.frame().assign(shop=rng.integers(-2, 3, 2000), open=rng.random(2000) < 0.5)[["size", "shop", "open"]]
+    columns = {
+        "shop": rng.integers(-2, 3, 2000),
+        "open": rng.random(2000) < 0.5,
+        "zip": rng.choice(["007", "70"], 2000),
+    }
+    frame = fresh.frame()[["size"]].assign(**columns)
     model = WidthwiseRegressor(random_state=0, n_jobs=N_JOBS, categorical_features=["shop", "open"])
-    model.fit(frame, fresh.y * (1 + frame["open"].to_numpy()))
+    model.fit(frame, fresh.y * (1 + frame["open"].to_numpy() + 2 * (frame["zip"].to_numpy() == "007")))
     with duckdb.connect() as connection:
         duckdb_module.register(connection, model, confidence_level=0.9)
         connection.register("homes", frame)
-        found = connection.sql('SELECT predict_interval(size, shop, open)."upper_0.9" FROM homes').fetchnumpy()
+        found = connection.sql('SELECT predict_interval(size, shop, open, zip)."upper_0.9" FROM homes').fetchnumpy()
     np.testing.assert_array_equal(*found.values(), model.predict_interval(frame, 0.9)[1][:, 1, 0])
 
 
