@@ -447,7 +447,7 @@ class Localizer(HasModel):
         return model.half_widths(table, predictions, q)
 
     def _require_rows(self, library: str) -> None:
-        """Raise if it is not fitted, or if another library, which calibrates by rows, would be too narrow with it."""
+        """Raise if the localizer is not fitted, or was fitted with clusters, which other libraries do not count."""
         if self._fitted_model().clustered:
             raise ValueError(
                 f"the localizer was fitted with clusters, but {library} counts rows, and its intervals would be too "
