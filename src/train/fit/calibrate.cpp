@@ -56,7 +56,7 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
             ? "were the predictions made by a model that had seen some of these rows? Intervals stay valid, "
               "but narrower and more even ones are possible with out-of-sample predictions"
             : "errors grow with time, or the predictions were made by a model that had seen the fitting "
-              "rows. If errors go on growing, later rows are covered less often than the level says";
+              "rows. If errors keep growing, the coverage of later rows is below the level";
     warnings.push_back(
         "the residuals of the fitting rows are smaller than those of the calibration rows by more than chance "
         "allows: " +
