@@ -331,6 +331,30 @@ TEST(Fit, TrainsWithCrossValidatedPredictionsOnAllRowsAndCalibratesNothing) {
             std::string::npos);
 }
 
+TEST(Fit, RefusesAFeatureThatEqualsTheOutcomeWhateverItsName) {
+  const NoisyTable table(200);
+  FitTable given = table.with_predictions();
+  std::vector<double> x = table.x;
+  for (std::size_t i = 0; i < 200; ++i) x[2 * i + 1] = i % 10 == 0 ? kNaN : static_cast<float>(table.y[i]);
+  given.x = {x.data(), 200, 2};
+  const auto fitted = [&] { (void)fit(given, nullptr, nullptr, {.score_transform = "identity"}); };
+  EXPECT_EQ(message_of(fitted, ErrorCode::kBadData), "fit: the features contain the outcomes: column '" +
+                                                         given.features[1] +
+                                                         "' equals the outcome in every row; drop it");
+  x[3] += 1;
+  EXPECT_NO_THROW(fitted());
+  given.features[1] = given.target;  // the name alone is no reason
+  EXPECT_NO_THROW(fitted());
+  // Few distinct outcomes may be those of a feature by chance.
+  std::vector<double> y;
+  for (std::size_t i = 0; i < 200; ++i) {
+    y.push_back(static_cast<double>(i % 2));
+    x[2 * i + 1] = y[i];
+  }
+  given.y = y;
+  EXPECT_NO_THROW(fitted());
+}
+
 TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
   NoisyTable table(400);
   for (double& y : table.y) y *= 1024;

@@ -238,8 +238,7 @@ class Localizer(HasModel):
             "calibration_size": repr(calibration_size),
             "may_be_exact": "true" if may_be_exact else "false",
         } | self._options
-        if target in table.names:
-            warnings.warn(f"X contains the target column {target!r}; drop it", UserWarning, stacklevel=3)
+        target = unused(target, table.names)  # an array may have inherited the name of a feature
         predicted = y_pred or Predictions(np.empty(0), "y_pred")
         prediction = unused(predicted.name, [target, *table.names])  # the file tells columns by their names
         upper = predicted.upper and unused(predicted.upper, [target, prediction, *table.names])

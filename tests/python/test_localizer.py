@@ -158,13 +158,6 @@ def test_errors_say_what_to_do(localizer, rows):
         Localizer(n_jobs=0).fit(rows.X, rows.y, rows.y_pred)
 
 
-def test_a_target_among_the_features_is_noticed(rows):
-    frame = rows.frame().assign(price=rows.y, y_pred=rows.y_pred)
-    with pytest.warns(UserWarning, match="X contains the target column 'price'"):
-        localizer = Localizer(n_jobs=N_JOBS).fit(frame, frame["price"], frame["y_pred"])
-    assert localizer.features == ["size", "age", "noise", "price", "y_pred"]
-
-
 def test_training_reports_to_the_log_and_to_a_bar(rows, caplog, capsys):
     pytest.importorskip("tqdm")
     with caplog.at_level("INFO", logger="widthwise"):

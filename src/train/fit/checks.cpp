@@ -13,6 +13,7 @@
 #include "message.hpp"
 #include "outcomes_outside.hpp"
 #include "printable.hpp"
+#include "text.hpp"
 #include "train/fit/splits.hpp"
 
 namespace widthwise::internal {
@@ -302,6 +303,58 @@ std::string settings_of(std::string text, const BaseTrainer* base, const Localiz
   return text;
 }
 
+/// Fewer equal rows, or fewer distinct outcomes, may be equal to a feature by chance.
+constexpr std::size_t kMinEqualRows = 20;
+constexpr std::size_t kMinDistinctOutcomes = 3;
+
+/// The values of a feature as numbers: those of categories are their labels, NaN if these are not numbers.
+class FeatureNumbers {
+ public:
+  FeatureNumbers(const FitTable& table, std::size_t feature) : x_(table.x), feature_(feature) {
+    if (table.categories.empty()) return;
+    for (const std::string& label : table.categories[feature].all()) {
+      labels_.push_back(read_whole<double>(label).value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+  }
+
+  [[nodiscard]] double operator[](std::size_t row) const {
+    const double x = x_(row, feature_);
+    return labels_.empty() || std::isnan(x) ? x : labels_[static_cast<std::size_t>(x)];
+  }
+
+ private:
+  MatrixView x_;
+  std::size_t feature_;
+  std::vector<double> labels_;
+};
+
+/// Whether a feature equals the outcome wherever it has a value. Compared in single precision, which a copy may be
+/// stored in.
+bool is_copy_of_outcomes(const FeatureNumbers& feature, std::span<const double> y) {
+  std::size_t equal = 0;
+  std::vector<float> distinct;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (std::isnan(feature[i])) continue;
+    const auto outcome = static_cast<float>(y[i]);
+    if (static_cast<float>(feature[i]) != outcome) return false;
+    ++equal;
+    const bool is_new =
+        distinct.size() < kMinDistinctOutcomes && std::ranges::find(distinct, outcome) == distinct.end();
+    if (is_new) distinct.push_back(outcome);
+  }
+  return equal >= kMinEqualRows && distinct.size() == kMinDistinctOutcomes;
+}
+
+/// Throw if a feature is a copy of the outcomes, whatever its name.
+void check_copies(const FitTable& table) {
+  for (std::size_t j = 0; j < table.features.size(); ++j) {
+    if (!is_copy_of_outcomes(FeatureNumbers(table, j), table.y)) continue;
+    throw make_error(ErrorCode::kBadData,
+                     "fit: the features contain the outcomes: column '{}' equals the outcome in every row; drop it",
+                     printable(table.features[j]));
+  }
+}
+
 /// `trains`: an engine trains on the outcomes or predictions.
 void check_values(const FitTable& table, const OutcomeRange& range, bool trains) {
   check_names(table);
@@ -368,6 +421,7 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
     check_sample_weights(table, base, workers);
     check_values(table, options.outcome_range, base != nullptr || trains_localizer);
     check_categories(table, base, trains_localizer ? localizer : nullptr);
+    check_copies(table);
   });
   workers.check_alike(
       table.x.rows(), columns_of(table),
