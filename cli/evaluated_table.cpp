@@ -10,7 +10,6 @@
 #include <widthwise/train/registry.hpp>
 
 #include "options.hpp"
-#include "outcomes_outside.hpp"
 #include "output.hpp"
 #include "row_sample.hpp"
 #include "standard_streams.hpp"
@@ -86,6 +85,8 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
              .guarantee = model_.parts().guarantee,
              .model = EvaluatedModel::of(model_),
              .seen = seen_rows(model_, sketch_),
+             .unknown_categories = table_->unknown_categories(),
+             .missed_by_range = MissedByRange::of(model_, outcomes_, 1),
              .features = model_.parts().features,
              .exchangeability = exchangeability_,
              .conditional = arguments.conditional};
@@ -102,7 +103,6 @@ void EvaluatedTable::read() {
   lower_.resize(levels_.size());
   upper_.resize(levels_.size());
   covered_.resize(counted_levels_.size());
-  internal::OutcomesOutside outside(model_.parts().outcome_range);
   internal::RowSample sample(kMaxSearchRows, 0);
   std::vector<double> predictions;
   std::vector<double> lower;
@@ -115,7 +115,6 @@ void EvaluatedTable::read() {
     const auto outcomes = table_->column(target);
     require_finite(outcomes, table_->file(), target, table_->batch().first_row(), kRemoveRows);
     model_.sketch(sketch_, rows, outcomes);
-    outside.add(outcomes, table_->batch().first_row() + 1);
     if (exchangeability_) observe(*exchangeability_, model_, rows, outcomes);
     predictions.resize(n);
     lower.resize(n * k);
@@ -142,7 +141,6 @@ void EvaluatedTable::read() {
     clusters_.insert(clusters_.end(), rows.clusters.begin(), rows.clusters.end());
     by_->append(table_->batch().numbers(), table_->more());
   }
-  outside.require_none(table_->file().string() + ": '" + target + "'");
 }
 
 void EvaluatedTable::add_bounds(std::span<const double> outcomes, MatrixView lower, MatrixView upper) {
@@ -206,7 +204,7 @@ void EvaluatedTable::evaluate(const LocalizerTrainer* coverage_trainer) {
 
 void EvaluatedTable::warn() const {
   (void)warn_of_no_calibration(model_);
-  table_->warn_of_groups();
+  table_->warn_of_labels();
 }
 
 }  // namespace widthwise::cli

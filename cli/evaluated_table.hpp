@@ -66,7 +66,7 @@ class EvaluatedTable {
   [[nodiscard]] const std::vector<std::uint64_t>& covered() const { return covered_; }
   [[nodiscard]] std::vector<CoverageSpread> expected() const;
 
-  /// Warn of missing calibration rows and of rows whose group was not calibrated.
+  /// Warn of missing calibration rows and of labels that the model does not know.
   void warn() const;
 
  private:

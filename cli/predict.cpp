@@ -70,15 +70,20 @@ std::vector<Level> levels_of(const PredictArguments& arguments, const Model& mod
   return arguments.quantiles.empty() ? model.parts().levels : std::vector<Level>();
 }
 
-void report(const PredictArguments& arguments, std::uint64_t rows, const std::vector<std::string>& added,
+void report(const PredictArguments& arguments, const ModelTable& table, const std::vector<std::string>& added,
             const std::vector<Level>& levels, const IntervalColumns& intervals, const QuantileColumns& quantiles) {
+  const std::uint64_t rows = table.rows_read();
   if (!arguments.json) {
     print(fmt::format("{}: {}, with {}.\n", arguments.output, count_of(rows, "row"), list(added)));
     return;
   }
   Json infinite = Json::object();
   for (std::size_t j = 0; j < levels.size(); ++j) infinite[levels[j].to_string()] = intervals.infinite()[j];
-  Json json = {{"output", arguments.output}, {"rows", rows}, {"added", added}, {"infinite", infinite}};
+  Json json = {{"output", arguments.output},
+               {"rows", rows},
+               {"added", added},
+               {"infinite", infinite},
+               {"unknown_categories", Json::parse(to_json(table.unknown_categories()))}};
   for (std::size_t j = 0; j < quantiles.names().size(); ++j) {
     json["infinite_quantiles"][quantiles.probabilities()[j].to_string()] = quantiles.infinite()[j];
   }
@@ -111,10 +116,10 @@ void run(const PredictArguments& arguments) {
     }
   }
   writer->close();
-  report(arguments, table.rows_read(), added, levels, intervals, quantiles);
+  report(arguments, table, added, levels, intervals, quantiles);
   warn_of_infinite(model, levels, intervals);
   warn_of_infinite(model, quantiles);
-  table.warn_of_groups();
+  table.warn_of_labels();
 }
 
 void declare(CLI::App& command, PredictArguments& arguments) {

@@ -180,6 +180,7 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
       file_(std::move(file)),
       use_(use),
       found_groups_(model),
+      unknown_(model),
       group_column_([this](std::string_view label) { return number_of(label); }),
       cluster_column_([this](std::string_view label) { return cluster_labels_.add(label); }),
       reader_(std::move(reader)) {
@@ -213,7 +214,9 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
   std::vector<SelectedColumn> columns;
   for (std::size_t j = 0; j < selected.size(); ++j) {
     columns.push_back({.name = selected[j]});
-    if (holds_categories(j)) columns.back().known = &model.categories_of(j);
+    if (!holds_categories(j)) continue;
+    columns.back().known = &model.categories_of(j);
+    columns.back().unknown = &unknown_.of(j);
   }
   more_ = columns.size();
   std::ranges::move(more, std::back_inserter(columns));
@@ -226,13 +229,17 @@ std::int64_t ModelTable::number_of(std::string_view label) {
   return use_ == RowUse::kCalibrate ? labels_.add(label) : found_groups_.find(label, 0);
 }
 
-void ModelTable::warn_of_groups() const {
+void ModelTable::warn_of_labels() const {
   if (const std::string text = found_groups_.warning(); !text.empty()) warn(file_.string() + ": " + text);
+  for (const UnknownLabels& labels : unknown_.found()) warn(file_.string() + ": " + labels.to_string());
 }
 
 bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
   bar.show(stage, rows_read_, reader_->progress());
-  if (!reader_->next(batch_)) return false;
+  if (!reader_->next(batch_)) {
+    unknown_.require_known(file_.string());
+    return false;
+  }
   rows_read_ += batch_.rows();
   const MatrixView numbers = batch_.numbers();
   for (auto& column : columns_) {

@@ -16,6 +16,7 @@
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/row_sketch.hpp>
+#include <widthwise/unknown_categories.hpp>
 
 #include "group_column.hpp"
 #include "progress_bar.hpp"
@@ -100,14 +101,18 @@ class ModelTable {
              const std::vector<std::string>& numbers, std::vector<std::string> carried = {},
              RowUse use = RowUse::kPredict, std::vector<SelectedColumn> more = {});
 
-  /// Read the next batch and update the bar; false at the end.
+  /// Read the next batch and update the bar; false at the end. Throws kBadData at the end if the table has a
+  /// categorical feature of which the model knows no label.
   [[nodiscard]] bool next(ProgressBar& bar, std::string_view stage);
 
   /// The rows of the batch; valid until next().
   [[nodiscard]] ModelRows rows() const;
 
-  /// Warn of rows whose group was not calibrated.
-  void warn_of_groups() const;
+  /// Warn of labels that the model does not know: of rows whose group was not calibrated, and of categories.
+  void warn_of_labels() const;
+
+  /// The categorical features with labels that the model does not know, in all batches so far.
+  [[nodiscard]] std::vector<UnknownLabels> unknown_categories() const { return unknown_.found(); }
 
   /// The first of the columns `more` among the numbers of the batch.
   [[nodiscard]] std::size_t more() const { return more_; }
@@ -137,6 +142,7 @@ class ModelTable {
   std::filesystem::path file_;
   RowUse use_;
   GroupRows found_groups_;
+  UnknownCategories unknown_;
   GroupLabels labels_;  // of rows to calibrate with
   GroupColumn group_column_;
   std::vector<std::int64_t> groups_;  // of the batch

@@ -273,7 +273,9 @@ void run_observe(const TrackArguments& arguments, const Model& model) {
                                            .after = online,
                                            .table = arguments.table,
                                            .saved = arguments.save,
-                                           .rows = table.rows_read()});
+                                           .rows = table.rows_read(),
+                                           .unknown_categories = table.unknown_categories()});
+  table.warn_of_labels();
 }
 
 void run_track(const TrackArguments& arguments, const Model& model) {
@@ -315,7 +317,9 @@ void run_track(const TrackArguments& arguments, const Model& model) {
                                            .added = added.names(),
                                            .infinite = added.infinite(),
                                            .issued = issued,
-                                           .order = mode_of(arguments)});
+                                           .order = mode_of(arguments),
+                                           .unknown_categories = table.unknown_categories()});
+  table.warn_of_labels();
   if (teaches) return;
   warn(fmt::format(
       "{}: no column '{}', so {}{}", arguments.table, target,

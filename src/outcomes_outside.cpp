@@ -30,18 +30,23 @@ void OutcomesOutside::add(std::span<const double> outcomes, RowNumbers numbers) 
   }
 }
 
-void OutcomesOutside::require_none(const std::string& where) const {
-  if (outside_ == 0) return;
+std::string OutcomesOutside::to_string() const {
+  if (outside_ == 0) return {};
   std::string rows;
   for (const auto& [number, outcome] : first_) {
     rows += fmt::format("{}row {} is {}", rows.empty() ? "" : ", ", number, outcome);
   }
   if (outside_ > first_.size()) rows += ", ...";
-  throw make_error(
-      ErrorCode::kBadData,
-      "{}: {} of {}{} outside the outcome range ({}): {}; intervals are cut to the range and cannot contain them. Fit "
-      "with a range that contains every outcome (outcome_range, --outcome-range), or remove these rows",
-      where, count(outside_), count_of(rows_, "outcome"), outside_ == 1 ? " lies" : " lie", words_of(range_), rows);
+  return fmt::format(
+      "{} of {}{} outside the outcome range ({}): {}; intervals are cut to the range and cannot contain them",
+      count(outside_), count_of(rows_, "outcome"), outside_ == 1 ? " lies" : " lie", words_of(range_), rows);
+}
+
+void OutcomesOutside::require_none(const std::string& where) const {
+  if (outside_ == 0) return;
+  throw make_error(ErrorCode::kBadData,
+                   "{}: {}. {}. Keep these rows: without them, intervals would be too narrow for new rows", where,
+                   to_string(), kWidenOutcomeRange);
 }
 
 }  // namespace widthwise::internal

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include <widthwise/plan.hpp>
 #include <widthwise/seen_rows.hpp>
 #include <widthwise/train/fit.hpp>
+#include <widthwise/unknown_categories.hpp>
 
 // Reports as the command line and Python print them: `to_text` returns lines of at most 100 characters, `to_json` one
 // JSON object.
@@ -48,7 +50,21 @@ inline constexpr double kSpreadConfidence = 0.95;
 /// Array with one object per bin.
 [[nodiscard]] std::string to_json(const std::vector<Bin>& bins, NonFinite non_finite = NonFinite::kNull);
 
+/// Array with one object per feature: its name, the numbers of values and of unknown ones, and the first labels.
+[[nodiscard]] std::string to_json(const std::vector<UnknownLabels>& unknown, NonFinite non_finite = NonFinite::kNull);
+
 // ---- evaluation
+
+/// Rows whose outcome lies outside the outcome range of the model. Intervals are cut to the range, so these rows are
+/// missed at every level.
+struct MissedByRange {
+  std::uint64_t rows = 0;  ///< number of such rows
+  std::string text = {};   ///< a sentence with the number, examples and the remedy; empty if there are none
+
+  /// Count the outcomes outside the range of the model. Examples are numbered from `first_row`.
+  [[nodiscard]] static MissedByRange of(const Model& model, std::span<const double> outcomes,
+                                        std::uint64_t first_row = 0);
+};
 
 /// The properties of a model that the verdict on it depends on.
 struct EvaluatedModel {
@@ -71,6 +87,8 @@ struct EvaluationReport {
   Guarantee guarantee = {};                  ///< of the evaluated intervals
   std::optional<EvaluatedModel> model = {};  ///< for an overall verdict with advice
   SeenRows seen = {};  ///< rows that fitted or calibrated the model; these make every verdict "not new"
+  std::vector<UnknownLabels> unknown_categories = {};  ///< features with labels that the model does not know
+  MissedByRange missed_by_range = {};                  ///< outcomes that no interval can contain
   /// Names of the columns in which places were searched, in the order of their numbers.
   std::vector<std::string> features = {};
   std::vector<LevelEvaluation> levels = {};                    ///< one per level, in the order of the request
@@ -103,9 +121,10 @@ struct FitFiles {
 
 /// A model after rows were added to its calibration set.
 struct CalibrationReport {
-  const Model& model;            ///< after the rows were added; borrowed
-  std::string file;              ///< written
-  std::uint64_t rows_added = 0;  ///< number of new rows; the model may have had others
+  const Model& model;                                  ///< after the rows were added; borrowed
+  std::string file;                                    ///< written
+  std::uint64_t rows_added = 0;                        ///< number of new rows; the model may have had others
+  std::vector<UnknownLabels> unknown_categories = {};  ///< in the new rows
 };
 
 /// What `widthwise calibrate` and `widthwise merge` print: rows, and the coverage to expect at each level.
@@ -167,6 +186,7 @@ struct TrackReport {
   std::vector<std::uint64_t> infinite = {};  ///< intervals written, per level
   std::optional<std::uint64_t> issued = {};  ///< the batch whose outcomes are pending
   std::string order = {};                    ///< which outcomes were known at each interval, in words
+  std::vector<UnknownLabels> unknown_categories = {};  ///< in these rows
 
   /// Rows of the table whose outcomes were observed.
   [[nodiscard]] std::uint64_t observed() const { return after.rows() - before.rows(); }

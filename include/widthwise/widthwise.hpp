@@ -46,5 +46,6 @@
 #include <widthwise/train/tree_options.hpp>
 #include <widthwise/transform.hpp>
 #include <widthwise/trees.hpp>
+#include <widthwise/unknown_categories.hpp>
 #include <widthwise/version.hpp>
 #include <widthwise/weights.hpp>

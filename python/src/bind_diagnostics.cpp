@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <widthwise/evaluation.hpp>
 #include <widthwise/model.hpp>
@@ -91,7 +92,8 @@ EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch, s
                                const std::vector<std::vector<std::string>>& categories,
                                const std::optional<ByColumn>& by, const std::optional<Integers>& clusters,
                                const ExchangeabilityMonitor* exchangeability, const std::optional<double>& crps,
-                               const std::optional<std::string>& conditional) {
+                               const std::optional<std::string>& conditional,
+                               const std::vector<UnknownLabels>& unknown) {
   if (searched.size() != search_features.shape(0) || search_features.shape(1) != features.size() ||
       intervals.shape(2) != levels.size()) {
     throw Error(ErrorCode::kShapeMismatch, "evaluate: intervals, levels, rows to search, features and names differ");
@@ -107,7 +109,12 @@ EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch, s
                           .crps = crps,
                           .conditional = conditional.has_value()};
   if (exchangeability != nullptr) report.exchangeability = *exchangeability;
-  if (model != nullptr) report.model = EvaluatedModel::of(*model);
+  if (model != nullptr) {
+    report.model = EvaluatedModel::of(*model);
+    report.missed_by_range = MissedByRange::of(*model, span_of(outcomes));
+  }
+  std::ranges::copy_if(unknown, std::back_inserter(report.unknown_categories),
+                       [](const UnknownLabels& labels) { return labels.unknown > 0; });
   if (model != nullptr && sketch != nullptr) {
     report.seen = locked([&](const RowSketch& seen) { return seen_rows(*model, seen); }, *sketch);
   }
@@ -368,7 +375,7 @@ void bind_diagnostics(nb::module_& module) {
              nb::arg("groups").none(), nb::arg("levels"), nb::arg("search_rows"), nb::arg("search_features"),
              nb::arg("features"), nb::arg("categories"), nb::arg("by").none(), nb::arg("clusters").none() = nb::none(),
              nb::arg("exchangeability").none() = nb::none(), nb::arg("crps").none() = nb::none(),
-             nb::arg("conditional").none() = nb::none());
+             nb::arg("conditional").none() = nb::none(), nb::arg("unknown") = nb::list());
   module.def("expected_coverage", &expected_coverage, nb::arg("model").none(), nb::arg("calibration_rows"),
              nb::arg("groups").none(), nb::arg("test_rows"), nb::arg("level"), nb::arg("confidence"),
              nb::arg("guarantee") = marginal);

@@ -538,9 +538,6 @@ void bind_model(nb::module_& module) {
       .def(
           "infinite_warning", [](const Model& self, double level) { return infinite_warning(self, level); },
           nb::arg("level"))
-      .def(
-          "check_outcomes", [](const Model& self, const Doubles& outcomes) { self.check_outcomes(span_of(outcomes)); },
-          nb::arg("outcomes"))
       .def("weights_warning", &weights_warning)
       .def_prop_ro("effective_rows", [](const Model& self) { return self.parts().calibration.effective_rows(); })
       .def("in_sample_warning", &in_sample_warning, nb::arg("fresh_residuals"))

@@ -143,6 +143,34 @@ std::uint64_t fingerprint(const Table& table) {
   return hash;
 }
 
+/// The contents of UnknownLabels, to send to another process.
+using UnknownState =
+    std::tuple<std::string, std::uint64_t, std::uint64_t, std::vector<std::pair<std::string, std::string>>, bool>;
+
+UnknownState state_of(const UnknownLabels& labels) {
+  std::vector<std::pair<std::string, std::string>> first;
+  for (const UnknownLabel& one : labels.first) first.emplace_back(one.label, one.similar);
+  return {labels.feature, labels.values, labels.unknown, std::move(first), labels.more};
+}
+
+UnknownLabels unknown_labels_of(const UnknownState& state) {
+  const auto& [feature, values, unknown, first, more] = state;
+  UnknownLabels labels{.feature = feature, .values = values, .unknown = unknown, .more = more};
+  for (const auto& [label, similar] : first) labels.first.push_back({label, similar});
+  return labels;
+}
+
+void bind_unknown_labels(nb::module_& module) {
+  nb::class_<UnknownLabels>(module, "UnknownLabels", "Labels of a categorical feature that a model does not know.")
+      .def_static("of", &unknown_labels_of, nb::arg("state"))
+      .def_prop_ro("state", &state_of)
+      .def_ro("feature", &UnknownLabels::feature)
+      .def_ro("unknown", &UnknownLabels::unknown)
+      .def_prop_ro("none_known", &UnknownLabels::none_known)
+      .def("merge", &UnknownLabels::merge, nb::arg("other"))
+      .def("to_string", &UnknownLabels::to_string);
+}
+
 }  // namespace
 
 Table borrow_matrix(const AnyMatrix& matrix, std::vector<std::string> names) {
@@ -167,6 +195,7 @@ void bind_table(nb::module_& module) {
   module.def(
       "why_no_categories", [](const std::vector<std::string>& labels) { return why_no_categories(Labels(labels)); },
       nb::arg("labels"));
+  bind_unknown_labels(module);
   nb::class_<Table>(module, "Table", "Numeric columns, borrowed from their owner.")
       .def_static("from_matrix", &from_matrix, nb::arg("matrix"), nb::arg("names"))
       .def_static("from_columns", &from_columns, nb::arg("columns"), nb::arg("names"), nb::arg("places"),
@@ -177,6 +206,7 @@ void bind_table(nb::module_& module) {
       .def("kind", &Table::kind, nb::arg("column"))
       .def("labels", &sorted_labels, nb::arg("column"), nb::arg("maximum"))
       .def("select", &select_columns, nb::arg("columns"), nb::arg("labels") = nb::list())
+      .def_prop_ro("unknown_labels", &Table::unknown_labels)
       .def("fingerprint", &fingerprint)
       .def("to_matrix", &to_matrix)
       .def("take", &take, nb::arg("rows"));

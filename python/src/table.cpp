@@ -277,22 +277,25 @@ Table Table::select(std::span<const std::size_t> columns, std::span<const Labels
   std::vector<Chunk> chunks;
   for (const Chunk& chunk : chunks_) chunks.push_back({chunk.rows, {}});
   std::vector<std::shared_ptr<void>> owners = owners_;
+  std::vector<UnknownLabels> unknown;
   for (std::size_t j = 0; j < columns.size(); ++j) {
     const std::size_t column = columns[j];
     names.push_back(names_[column]);
     if (!labels.empty() && labels[j].size() > 0) {
-      add_codes(column, labels[j], chunks, owners);
+      unknown.push_back(add_codes(column, labels[j], chunks, owners));
     } else if (numeric(column)) {
       for (std::size_t i = 0; i < chunks.size(); ++i) chunks[i].columns.push_back(chunks_[i].columns[column]);
     } else {
       throw internal::make_error(ErrorCode::kInvalidArgument, "column '{}' is not numeric", names_[column]);
     }
   }
-  return {std::move(names), std::move(chunks), std::move(owners)};
+  Table selected(std::move(names), std::move(chunks), std::move(owners));
+  selected.unknown_ = std::move(unknown);
+  return selected;
 }
 
-void Table::add_codes(std::size_t column, const Labels& labels, std::vector<Chunk>& chunks,
-                      std::vector<std::shared_ptr<void>>& owners) const {
+UnknownLabels Table::add_codes(std::size_t column, const Labels& labels, std::vector<Chunk>& chunks,
+                               std::vector<std::shared_ptr<void>>& owners) const {
   std::vector<float*> codes;  // per chunk; exact up to 2^24 labels
   for (Chunk& chunk : chunks) {
     auto memory = std::make_shared<std::vector<float>>(chunk.rows);
@@ -302,9 +305,18 @@ void Table::add_codes(std::size_t column, const Labels& labels, std::vector<Chun
                              .stride = sizeof(float)});
     owners.push_back(std::move(memory));
   }
+  UnknownLabels unknown{.feature = names_[column]};
   for_each_label(column, [&](std::size_t chunk, std::size_t row, std::optional<std::string_view> label) {
-    codes[chunk][row] = label ? static_cast<float>(labels.number_of(*label)) : std::numeric_limits<float>::quiet_NaN();
+    const double number = label ? labels.number_of(*label) : kMissing;
+    codes[chunk][row] = static_cast<float>(number);
+    if (!label) return;
+    if (std::isnan(number)) {
+      unknown.add(*label, labels);
+    } else {
+      ++unknown.values;
+    }
   });
+  return unknown;
 }
 
 std::optional<MatrixView> Table::as_matrix() const {

@@ -10,6 +10,7 @@
 
 #include <widthwise/labels.hpp>
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/unknown_categories.hpp>
 
 #include "io/table/cells.hpp"
 
@@ -59,6 +60,9 @@ class Table {
   [[nodiscard]] std::size_t columns() const { return names_.size(); }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
 
+  /// Counts of the labels of each column that was selected with labels, of those that were not among them.
+  [[nodiscard]] const std::vector<UnknownLabels>& unknown_labels() const { return unknown_; }
+
   /// "number", "text" (also dictionaries), "time" or "other".
   [[nodiscard]] std::string_view kind(std::size_t column) const;
   [[nodiscard]] bool numeric(std::size_t column) const { return kind(column) == "number"; }
@@ -103,14 +107,15 @@ class Table {
   template <class Use>
   void for_each_label(std::size_t column, const Use& use) const;
 
-  /// Append a column to the chunks: the indices of the labels of a column of this table.
-  void add_codes(std::size_t column, const Labels& labels, std::vector<Chunk>& chunks,
-                 std::vector<std::shared_ptr<void>>& owners) const;
+  /// Append a column to the chunks: the indices of the labels of a column of this table. Other labels are counted.
+  [[nodiscard]] UnknownLabels add_codes(std::size_t column, const Labels& labels, std::vector<Chunk>& chunks,
+                                        std::vector<std::shared_ptr<void>>& owners) const;
 
   std::vector<std::string> names_;
   std::vector<Chunk> chunks_;
   std::vector<std::size_t> starts_;  // first row of each chunk, then the number of rows
   std::vector<std::shared_ptr<void>> owners_;
+  std::vector<UnknownLabels> unknown_;
 };
 
 }  // namespace widthwise::python

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,7 +157,8 @@ class Intervals:
                 raise ValueError(f"the column {name!r} already exists; drop or rename it")
 
     def columns(self, model: _core.Model, batch: Any) -> dict[str, Floats]:
-        table = _features(model, batch)
+        # Another batch may have known labels where this one has none, so only warn.
+        table = _tables.check_categories(_features(model, batch), all_rows=False)
         predictions = _predictions(model, batch)
         labels = None if self.groups is None else batch[self.groups]
         groups = for_prediction(model, labels, table.rows)
@@ -180,12 +182,13 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Shard:
-    """Result of one machine: samples of the scores and of |y - prediction|, a sketch of the rows, or an error
-    message."""
+    """Result of one machine: samples of the scores and of |y - prediction|, a sketch of the rows, counts of categories
+    (JSON), or an error message."""
 
     scores: bytes = b""
     residuals: bytes = b""
     rows: bytes = b""
+    categories: str = ""
     problem: str = ""
 
 
@@ -258,6 +261,7 @@ class Calibrating:
         if shard.problem:
             raise ValueError(shard.problem)
         scored = _Scored.of(shard) if shard.scores else _Scored.like(model)
+        _tables.check_labels(scored.categories.values())
         if scored.scores.rows_seen == 0:
             raise ValueError("no rows to calibrate with")
         if replace:
@@ -290,10 +294,12 @@ class Calibrating:
         model.calibrate(scored.scores, table, predictions, numbers, outcomes, 0, keys, labels, weights, blocks)
         scored.residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
         scored.rows.merge(model.sketch(table, outcomes))
+        scored.add_categories(table.unknown_labels)
 
     def _packed(self, scored: _Scored) -> Shard:
         self._check(scored.scores)
-        return Shard(scored.scores.to_bytes(), scored.residuals.to_bytes(), scored.rows.to_bytes())
+        categories = json.dumps([labels.state for labels in scored.categories.values()])
+        return Shard(scored.scores.to_bytes(), scored.residuals.to_bytes(), scored.rows.to_bytes(), categories)
 
     def _check(self, scores: _core.Calibration) -> None:
         twice = scores.duplicate()
@@ -312,6 +318,7 @@ class _Scored:
     scores: _core.Calibration
     residuals: _core.Calibration
     rows: _core.RowSketch
+    categories: dict[str, _core.UnknownLabels] = field(default_factory=dict)  # by the names of their columns
 
     @classmethod
     def like(cls, model: _core.Model) -> _Scored:
@@ -322,16 +329,26 @@ class _Scored:
 
     @classmethod
     def of(cls, shard: Shard) -> _Scored:
-        return cls(
+        scored = cls(
             _core.Calibration.from_bytes(shard.scores),
             _core.Calibration.from_bytes(shard.residuals),
             _core.RowSketch.from_bytes(shard.rows),
         )
+        scored.add_categories(_core.UnknownLabels.of(state) for state in json.loads(shard.categories))
+        return scored
 
     def merge(self, other: _Scored) -> None:
         self.scores.merge(other.scores)
         self.residuals.merge(other.residuals)
         self.rows.merge(other.rows)
+        self.add_categories(other.categories.values())
+
+    def add_categories(self, found: Iterable[_core.UnknownLabels]) -> None:
+        for labels in found:
+            if labels.feature in self.categories:
+                self.categories[labels.feature].merge(labels)
+            else:
+                self.categories[labels.feature] = labels
 
 
 # ---- clusters

@@ -301,5 +301,6 @@ def _evaluate(
         exchangeability,
         crps,
         xgboost_library() if conditional else None,
+        table.unknown_labels if table is not None else [],
     )
     return report, (searched, features)

@@ -115,7 +115,7 @@ def features_of(model: _core.Model, X: Any, *, named: bool = False) -> _core.Tab
 
 def inputs_of(model: _core.Model, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
     """Model inputs: the features, and predictions if the model has no base model."""
-    table = features_of(model, X)
+    table = _tables.check_categories(features_of(model, X))
     if y_pred is None:
         if model.needs_predictions:
             raise ValueError("this model has no base model; pass predictions as y_pred")

@@ -216,7 +216,6 @@ class Predictor(HasModel):
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.outcomes(y, table.rows)
-        self._model.check_outcomes(outcomes)
         tested = by_of(X, by, table.rows, self._labelled())
         ratios = self._weights(X, weights, table.rows)
         numbers = self._groups(X, groups, table.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,6 +144,30 @@ def select_names(
     return table.select([place[name] for name in features], list(categories))
 
 
+def check_categories(table: _core.Table, *, all_rows: bool = True) -> _core.Table:
+    """The table, see `check_labels`."""
+    check_labels(table.unknown_labels, all_rows=all_rows)
+    return table
+
+
+def check_labels(found: Iterable[_core.UnknownLabels], *, all_rows: bool = True) -> None:
+    """Warn of labels that the model does not know. With the counts of all rows, raise if the model knows no label of a
+    column."""
+    for labels in found:
+        if labels.none_known and all_rows:
+            raise ValueError(labels.to_string())
+        if labels.unknown:
+            warnings.warn(labels.to_string(), UserWarning, stacklevel=_caller_level())
+
+
+def _caller_level() -> int:
+    """The `stacklevel` of the first caller outside this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def like(features: Features, X: Any) -> _core.Table:
     """The columns of another table of rows like those to fit, with the same categories."""
     names = features.table.names
@@ -151,7 +175,7 @@ def like(features: Features, X: Any) -> _core.Table:
     table, has_names = read(X, text)
     if not table.rows:
         raise ValueError("shift_to has no rows")
-    return select_names(table, names, has_names, features.categories)
+    return check_categories(select_names(table, names, has_names, features.categories))
 
 
 def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.int64], list[str]]:

@@ -30,6 +30,7 @@ _SHARD = types.StructType(
         types.StructField("scores", types.BinaryType()),
         types.StructField("residuals", types.BinaryType()),
         types.StructField("rows", types.BinaryType()),
+        types.StructField("categories", types.StringType()),
         types.StructField("problem", types.StringType()),
     ]
 )
@@ -67,7 +68,8 @@ class _Spark(Cluster):
                 count = -(-count // MERGED_AT_ONCE)
                 shards = shards.repartition(count).mapInArrow(merged, _SHARD)
             return [
-                Shard(bytes(row.scores), bytes(row.residuals), bytes(row.rows), row.problem) for row in shards.collect()
+                Shard(bytes(row.scores), bytes(row.residuals), bytes(row.rows), row.categories, row.problem)
+                for row in shards.collect()
             ]
         finally:
             made.unpersist()
@@ -94,7 +96,9 @@ def _ship(frame: Any, predictor: Predictor) -> Shipment:
 
 
 def _to_arrow(shard: Shard) -> Any:
-    columns = [pa.array([value]) for value in (shard.scores, shard.residuals, shard.rows, shard.problem)]
+    columns = [
+        pa.array([value]) for value in (shard.scores, shard.residuals, shard.rows, shard.categories, shard.problem)
+    ]
     return pa.RecordBatch.from_arrays(columns, names=[field.name for field in _SHARD.fields])
 
 

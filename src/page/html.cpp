@@ -82,12 +82,15 @@ std::string with_command(const internal::Advice& advice) {
   return advice.text;
 }
 
-std::string head(const std::string& title, const OverallVerdict& verdict, std::vector<std::string> advice) {
+std::string head(const std::string& title, const EvaluationReport& report, const OverallVerdict& verdict,
+                 std::vector<std::string> advice) {
   const std::string sign = verdict.mood == "valid" ? "✓" : verdict.mood == "weak" ? "!" : "✗";
   if (advice.empty()) {
     for (const internal::Advice& one : verdict.advice) advice.push_back(with_command(one));
   }
-  return "<header>\n<p class=\"soft\">" + escaped(title) + "</p>\n<div class=\"verdict " + verdict.mood +
+  std::string notes;
+  for (const std::string& remark : internal::remarks(report)) notes += "<p>" + escaped(remark) + "</p>\n";
+  return "<header>\n<p class=\"soft\">" + escaped(title) + "</p>\n" + notes + "<div class=\"verdict " + verdict.mood +
          "\">\n<p class=\"word\"><span aria-hidden=\"true\">" + sign + "</span> " + escaped(verdict.word) +
          "</p>\n<h1>" + escaped(verdict.headline) + "</h1>\n<p>" + escaped(verdict.evidence) +
          "</p>\n<h2>What to do</h2>\n" + bullets(advice) + "</div>\n</header>\n";
@@ -472,8 +475,8 @@ std::string to_html(const EvaluationPage& page) {
     by_note += " Of " + count_of(page.report.features.size(), "feature") + ", these have the bins of lowest coverage.";
   }
   Gallery gallery;
-  std::string main =
-      head(title, verdict, page.advice) + tiles(page.report, level, page.model.parts().calibration.rows_kept());
+  std::string main = head(title, page.report, verdict, page.advice) +
+                     tiles(page.report, level, page.model.parts().calibration.rows_kept());
   main += numbers(page.report);
   main += gallery.add("In pictures", overview(page, verdict.level),
                       "Intervals of " + level_name(level.level.value()) + ".");

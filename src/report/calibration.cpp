@@ -94,6 +94,7 @@ std::string to_json(const CalibrationReport& report) {
   }
   return internal::dump({{"model", report.file},
                          {"rows_added", report.rows_added},
+                         {"unknown_categories", json_of(report.unknown_categories)},
                          {"clusters", internal::clusters_json(parts.calibration)},
                          {"groups", parts.calibration.grouped() ? internal::groups_json(report.model) : Json(nullptr)},
                          {"rows_seen", parts.calibration.rows_seen()},

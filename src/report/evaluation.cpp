@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layout.hpp"
+#include "outcomes_outside.hpp"
 #include "printable.hpp"
 #include "report/bins.hpp"
 #include "report/json.hpp"
@@ -291,10 +292,20 @@ EvaluatedModel EvaluatedModel::of(const Model& model) {
           .cross_calibrated = model.cross_calibrated()};
 }
 
+MissedByRange MissedByRange::of(const Model& model, std::span<const double> outcomes, std::uint64_t first_row) {
+  internal::OutcomesOutside outside(model.parts().outcome_range);
+  outside.add(outcomes, first_row);
+  if (!outside.any()) return {};
+  return {outside.rows(), outside.to_string() + ", so these rows count as missed. " + internal::kWidenOutcomeRange};
+}
+
 std::string to_text(const EvaluationReport& report) {
   const std::optional<internal::OverallVerdict> verdict = internal::overall_verdict(report);
   std::string text = report.table.empty() ? "" : internal::printable(report.table) + ": ";
   text += count_of(report.rows, "row") + "\n";
+  for (const std::string& remark : internal::remarks(report)) {
+    text.append("\n").append(internal::wrapped(remark)).append("\n");
+  }
   if (verdict) text.append("\n").append(internal::wrapped(verdict->headline)).append("\n");
   for (std::size_t j = 0; j < report.levels.size(); ++j) text += level_text(report, j);
   if (report.crps) text.append("\nAll levels\n").append(line("CRPS", significant(*report.crps)));
@@ -315,6 +326,9 @@ std::string to_json(const EvaluationReport& report, NonFinite non_finite) {
   json["rows"] = report.rows;
   json["guarantee"] = json_of(report.guarantee);
   json["seen"] = seen_json(report.seen);
+  json["unknown_categories"] = json_of(report.unknown_categories);
+  const MissedByRange& missed = report.missed_by_range;
+  json["missed_by_range"] = missed.rows == 0 ? Json(nullptr) : Json{{"rows", missed.rows}, {"text", missed.text}};
   json["verdict"] = verdict_json(report);
   if (report.exchangeability) json["exchangeability"] = json_of(report.exchangeability);
   json["crps"] = report.crps ? Json(*report.crps) : Json(nullptr);

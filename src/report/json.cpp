@@ -46,6 +46,22 @@ Json json_of(const Guarantee& guarantee) {
   return confidence ? Json(confidence->value()) : Json(guarantee.to_string());
 }
 
+Json json_of(const std::vector<UnknownLabels>& unknown) {
+  Json features = Json::array();
+  for (const UnknownLabels& labels : unknown) {
+    Json first = Json::array();
+    for (const UnknownLabel& one : labels.first) {
+      first.push_back({{"label", one.label}, {"similar", or_null(one.similar)}});
+    }
+    features.push_back({{"feature", labels.feature},
+                        {"values", labels.values},
+                        {"unknown", labels.unknown},
+                        {"labels", first},
+                        {"text", labels.to_string()}});
+  }
+  return features;
+}
+
 Json json_of(const Proportion& proportion) {
   return {{"share", proportion.share},
           {"low", proportion.low},
@@ -144,6 +160,10 @@ std::string to_json(const Ert& ert, NonFinite non_finite) { return internal::dum
 
 std::string to_json(const CoverageSpread& spread, NonFinite non_finite) {
   return internal::dump(internal::json_of(spread), non_finite);
+}
+
+std::string to_json(const std::vector<UnknownLabels>& unknown, NonFinite non_finite) {
+  return internal::dump(internal::json_of(unknown), non_finite);
 }
 
 std::string to_json(const std::vector<Bin>& bins, NonFinite non_finite) {

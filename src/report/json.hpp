@@ -33,6 +33,8 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json json_of(const OnlineCoverage& coverage);
 /// null if there is no test.
 [[nodiscard]] Json json_of(const std::optional<ExchangeabilityMonitor>& test);
+/// One object per feature.
+[[nodiscard]] Json json_of(const std::vector<UnknownLabels>& unknown);
 /// "marginal", or the confidence as a number.
 [[nodiscard]] Json json_of(const Guarantee& guarantee);
 

@@ -84,6 +84,7 @@ std::string to_json(const TrackReport& report) {
                          {"batch", report.issued ? Json(*report.issued) : Json(nullptr)},
                          {"longest_delay", online.longest_delay()},
                          {"added", report.added},
+                         {"unknown_categories", json_of(report.unknown_categories)},
                          {"method", stream["method"]},
                          {"window_rows", stream["window_rows"]},
                          {"levels", stream["levels"]},

@@ -272,6 +272,14 @@ void add_weights(OverallVerdict& verdict) {
 
 std::string level_name(double level) { return significant(100 * level, 6) + "%"; }
 
+std::vector<std::string> remarks(const EvaluationReport& report) {
+  std::vector<std::string> sentences;
+  for (const UnknownLabels& labels : report.unknown_categories) sentences.push_back(labels.to_string());
+  if (report.missed_by_range.rows > 0) sentences.push_back(report.missed_by_range.text);
+  for (std::string& sentence : sentences) sentence = "Note: " + sentence + ".";
+  return sentences;
+}
+
 std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
   if (!report.model) return std::nullopt;
   if (report.seen.any()) return seen_verdict(report);

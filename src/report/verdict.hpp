@@ -28,6 +28,9 @@ struct OverallVerdict {
 /// "90%", "99.5%": all digits that a level has.
 [[nodiscard]] std::string level_name(double level);
 
+/// Sentences to read before the verdict: labels that the model does not know, outcomes that no interval can contain.
+[[nodiscard]] std::vector<std::string> remarks(const EvaluationReport& report);
+
 /// None without a model.
 [[nodiscard]] std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report);
 

@@ -102,7 +102,32 @@ def test_outcomes_outside_the_range_are_counted_and_named(widthwise, wide):
     outcomes = np.maximum(fresh.column("y").to_numpy(), low)
     outcomes[[3, 900]] = low - 1
     write(fresh.set_column(2, "y", pa.array(outcomes)), wide / "outside.csv")
-    for command in ("calibrate", "evaluate"):
-        complaint = widthwise.fails(1, command, "ranged.safetensors", "outside.csv")
-        assert "outside.csv: 'y': 2 of 999 outcomes lie outside the outcome range (at least -" in complaint
-        assert ": row 4 is -" in complaint and ", row 901 is -" in complaint
+    complaint = widthwise.fails(1, "calibrate", "ranged.safetensors", "outside.csv")
+    assert "outside.csv: 'y': 2 of 999 outcomes lie outside the outcome range (at least -" in complaint
+    assert ": row 4 is -" in complaint and ", row 901 is -" in complaint
+    assert "or without a range. Keep these rows" in complaint and "remove" not in complaint
+
+    found = widthwise("evaluate", "ranged.safetensors", "outside.csv", "--json").json
+    assert found["missed_by_range"]["rows"] == 2
+    text = " ".join(widthwise("evaluate", "ranged.safetensors", "outside.csv").out.split())
+    assert text.startswith("outside.csv: 999 rows Note: 2 of 999 outcomes lie outside the outcome range (at least -")
+    assert "so these rows count as missed. Fit with a range that contains every possible outcome" in text
+    widthwise("report", "ranged.safetensors", "outside.csv", "-o", "outside.html")
+    page = (wide / "outside.html").read_text()
+    assert page.index("2 of 999 outcomes lie outside") < page.index('<div class="verdict')
+    everything = fresh.set_column(2, "y", pa.array(np.full(len(fresh), low - 1)))
+    write(everything, wide / "all_outside.csv")
+    missed = widthwise("evaluate", "ranged.safetensors", "all_outside.csv", "--json").json
+    assert missed["levels"][0]["coverage"]["successes"] == 0
+
+
+def test_a_feature_that_equals_the_target_is_an_error(widthwise, wide):
+    widthwise.folder = wide
+    table = read(wide / "cv.csv")
+    for name in ("copy.csv", "copy.parquet"):
+        write(table.append_column("y_copy", table["y"]), wide / name)
+        complaint = widthwise.fails(1, "fit", name, "--target", "y", "--prediction", "forecast", "--score-transform",
+                                    "identity", "-o", "no.safetensors")  # fmt: skip
+        assert (
+            "the features contain the outcomes: column 'y_copy' equals the outcome in every row; drop it" in complaint
+        )

@@ -1,6 +1,8 @@
 """Rows and predictions given to the package: which of them calibrate, and which are errors."""
 
 import json
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -170,12 +172,56 @@ def test_outcomes_outside_the_range_are_counted_and_named(rows, fresh):
     new_y = np.minimum(1e6 * fresh.y, top)
     new_y[[7, 1200]] = top + 1, top + 2
     expected = rf"2 of 2,000 outcomes lie outside the outcome range \(at most {top!r}\): row 7 is "
-    for use in (model.conformalize, model.evaluate):
-        with pytest.raises(ValueError, match=expected):
-            use(fresh.X, new_y, y_pred=1e6 * fresh.y_pred)
+    with pytest.raises(ValueError, match=expected) as refused:
+        model.conformalize(fresh.X, new_y, y_pred=1e6 * fresh.y_pred)
+    assert "or without a range. Keep these rows" in str(refused.value) and "remove" not in str(refused.value)
+    found = model.evaluate(fresh.X, new_y, y_pred=1e6 * fresh.y_pred)
+    assert found["missed_by_range"]["rows"] == 2
+    assert re.search(expected, found["missed_by_range"]["text"])
+    _, intervals = model.predict_interval(fresh.X, y_pred=1e6 * fresh.y_pred)
+    inside = (intervals[:, 0, 0] <= new_y) & (new_y <= intervals[:, 1, 0])
+    assert not inside[[7, 1200]].any()
+    assert found["levels"][0]["coverage"]["successes"] == inside.sum()
+    assert "count as missed" in " ".join(str(found).split())
     assert len(model.predictor_.calibration) == 750
     new_y[[7, 1200]] = top
     model.conformalize(fresh.X, new_y, y_pred=1e6 * fresh.y_pred)
+
+
+# ---- outcomes among the features
+
+
+@pytest.mark.parametrize("name", ["price", "copy"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, str])
+def test_outcomes_among_the_features_are_an_error(rows, name, kind):
+    pandas = pytest.importorskip("pandas")
+    y = np.round(rows.y, 0) if kind is str else rows.y  # text with more than 1,000 labels is left out
+    copy = y.astype(np.int64).astype(str) if kind is str else y.astype(kind)
+    frame = rows.frame().assign(**{name: copy})
+    frame.loc[:9, name] = None if kind is str else np.nan
+    outcomes = pandas.Series(y, name="price")
+    message = f"the features contain the outcomes: column '{name}' equals the outcome in every row; drop it"
+    for model in (Localizer(n_jobs=N_JOBS), WidthwiseRegressor(n_jobs=N_JOBS, score_transform="identity")):
+        with pytest.raises(ValueError, match=message):
+            model.fit(frame, outcomes, y_pred=rows.y_pred)
+
+
+def test_a_name_that_outcomes_inherited_is_no_error(rows):
+    pandas = pytest.importorskip("pandas")
+    frame = rows.frame()
+    outcomes = pandas.Series(rows.y, name="size")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        localizer = Localizer(n_jobs=N_JOBS, score_transform="identity").fit(frame, outcomes, rows.y_pred)
+    assert localizer.features == list(frame.columns)
+    assert localizer._model.target == "size_"
+
+
+def test_few_rows_or_values_may_equal_the_outcomes_by_chance():
+    X = np.tile([[0.0], [1.0]], (50, 1))
+    Localizer(score_transform="identity").fit(X, X[:, 0], np.full(100, 0.5))
+    few = np.arange(10.0)
+    Localizer(score_transform="identity").fit(few[:, None], few, few + 1.0)
 
 
 # ---- the columns of an estimator in a file

@@ -16,7 +16,11 @@ constexpr double kMissingLabel = std::numeric_limits<double>::quiet_NaN();
 
 /// The number of a label, which is added if labels are collected.
 double number_of(std::string_view label, const SelectedColumn& selected) {
-  if (selected.known != nullptr) return selected.known->number_of(label);
+  if (selected.known != nullptr) {
+    const double number = selected.known->number_of(label);
+    if (std::isnan(number) && selected.unknown != nullptr) selected.unknown->add(label, *selected.known);
+    return number;
+  }
   Labels& labels = *selected.collected;
   if (labels.size() > selected.max_labels) return labels.number_of(label);
   return static_cast<double>(labels.add(label));
@@ -64,7 +68,8 @@ std::optional<std::int64_t> fill_from_dictionary(const Cells& column, std::int64
     if (column.is_null(i)) continue;
     const std::int64_t value = column.index(i);
     std::optional<double>& number = numbers[static_cast<std::size_t>(value)];
-    if (!number) {
+    // An unknown label is counted in every row.
+    if (!number || (std::isnan(*number) && selected.unknown != nullptr)) {
       double found = kMissingLabel;
       if (fill_labels(values, value, value + 1, selected, false, &found, 1)) return i;
       number = found;

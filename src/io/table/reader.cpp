@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <optional>
 #include <system_error>
@@ -189,6 +190,9 @@ void FileTableReader::fill_column(TableBatch::State& batch, std::size_t j, const
   const std::optional<std::int64_t> bad =
       labels ? fill_labels(column, begin, end, selected, of_numbers, out, batch.columns)
              : fill_numbers(column, begin, end, out, batch.columns);
+  for (std::int64_t i = 0; i < end - begin && selected.unknown != nullptr; ++i) {
+    if (!std::isnan(out[static_cast<std::size_t>(i) * batch.columns])) ++selected.unknown->values;
+  }
   if (!bad) return;
   const std::uint64_t row = batch.first_row + static_cast<std::uint64_t>(*bad);
   if (labels) {
