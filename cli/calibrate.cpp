@@ -35,6 +35,7 @@ struct CalibrateArguments {
   std::string output;
   std::string emit;
   std::string guarantee;
+  std::string population;
   bool replace = false;
   bool json = false;
 };
@@ -145,14 +146,15 @@ void run(const CalibrateArguments& arguments) {
   if (!arguments.emit.empty()) require_other_file("--emit", arguments.emit, {arguments.model, arguments.table});
   const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
   const auto lock = lock_for_update(arguments.model, arguments.emit.empty() ? written : "");
-  const Model model = load_with_guarantee(arguments.model, arguments.guarantee);
+  const bool alone = arguments.replace || !arguments.emit.empty();
+  const Model before_rows = load(arguments.model);
+  const Model model = with_guarantee(for_rows_of(before_rows, arguments.population, alone), arguments.guarantee);
   const std::string& target = target_of(model);
   auto reader = open_table(arguments.table, arguments.reading.read_options());
   require_model_columns(*reader, arguments.table, model, {{target, ", which holds the outcomes"}});
   if (!arguments.key.empty()) reader->select_key(arguments.key);
   ModelTable table(model, arguments.table, std::move(reader), {target}, {}, RowUse::kCalibrate);
 
-  const bool alone = arguments.replace || !arguments.emit.empty();
   CalibrationShard shard = alone ? CalibrationShard::of(model) : CalibrationShard::in(model);
   const RowSketch before = std::exchange(shard.sketch, RowSketch());
   ResidualSample sample(model);
@@ -169,7 +171,8 @@ void run(const CalibrateArguments& arguments) {
     print_report(arguments.json, CalibrationReport{.model = calibrated,
                                                    .file = written,
                                                    .rows_added = table.rows_read(),
-                                                   .unknown_categories = table.unknown_categories()});
+                                                   .unknown_categories = table.unknown_categories(),
+                                                   .weights_dropped = before_rows.weighted() && !calibrated.weighted()});
   }
   table.warn_of_labels();
   if (const std::string text = check_in_sample(model, sample.residuals()).warning(); !text.empty()) warn(text);
@@ -190,6 +193,7 @@ void declare(CLI::App& command, CalibrateArguments& arguments) {
       ->type_name("COL");
   CLI::Option* replace =
       command.add_flag("--replace", arguments.replace, "discard the existing calibration set and use only these rows");
+  add_population(command, arguments.population);
   CLI::Option* output =
       command.add_option("-o,--output", arguments.output, "model file to write instead of MODEL")->type_name("FILE");
   CLI::Option* guarantee = add_guarantee(command, arguments.guarantee, "the guarantee of the model");

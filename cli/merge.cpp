@@ -22,6 +22,7 @@ struct MergeArguments {
   std::string model;
   std::vector<std::string> shards;
   std::string output;
+  std::string population;
   bool replace = false;
   bool json = false;
 };
@@ -67,13 +68,15 @@ void run(const MergeArguments& arguments) {
   if (!arguments.output.empty()) require_other_file("--output", arguments.output, arguments.shards);
   const std::string& written = arguments.output.empty() ? arguments.model : arguments.output;
   const auto lock = lock_for_update(arguments.model, written);
-  const Model model = load(arguments.model);
+  const Model before_rows = load(arguments.model);
+  const Model model = for_rows_of(before_rows, arguments.population, arguments.replace);
   const Model calibrated = with_shards(model, arguments);
   save(calibrated, written);
   const std::uint64_t before = arguments.replace ? 0 : model.parts().calibration.rows_seen();
   print_report(arguments.json, CalibrationReport{.model = calibrated,
                                                  .file = written,
-                                                 .rows_added = calibrated.parts().calibration.rows_seen() - before});
+                                                 .rows_added = calibrated.parts().calibration.rows_seen() - before,
+                                                 .weights_dropped = before_rows.weighted() && !calibrated.weighted()});
 }
 
 void declare(CLI::App& command, MergeArguments& arguments) {
@@ -82,6 +85,7 @@ void declare(CLI::App& command, MergeArguments& arguments) {
       ->required()
       ->type_name("FILE");
   command.add_flag("--replace", arguments.replace, "discard the existing calibration set and use only these shards");
+  add_population(command, arguments.population);
   command.add_option("-o,--output", arguments.output, "model file to write instead of MODEL")->type_name("FILE");
   add_json(command, arguments.json);
 }

@@ -76,6 +76,13 @@ CLI::Option* add_guarantee(CLI::App& command, std::string& value, const std::str
       ->type_name("marginal|0..1");
 }
 
+CLI::Option* add_population(CLI::App& command, std::string& value) {
+  return add_choice(command, "--population", value, {"source", "target"},
+                    "population of these rows, required if the model has weights. source: that of the fitting rows, "
+                    "which count with their weights; target: that of the rows to predict, which calibrate without "
+                    "weights and only with --replace");
+}
+
 CLI::Option* add_json(CLI::App& command, bool& json) {
   return command.add_flag("--json", json, "print one JSON object with numbers in full precision");
 }

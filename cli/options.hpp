@@ -43,6 +43,9 @@ CLI::Option* add_json(CLI::App& command, bool& json);
 /// Declare --guarantee, which is read by Guarantee::parse.
 CLI::Option* add_guarantee(CLI::App& command, std::string& value, const std::string& by_default);
 
+/// Declare --population, which is read by population_of.
+CLI::Option* add_population(CLI::App& command, std::string& value);
+
 /// Declare --false-alarm-rate of the alarm for exchangeability.
 CLI::Option* add_false_alarm_rate(CLI::App& command, std::string& value, const std::string& more = "");
 

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include <widthwise/model_file.hpp>
+#include <widthwise/population.hpp>
 #include <widthwise/seen_rows.hpp>
 
 #include "message.hpp"
@@ -294,9 +295,17 @@ std::span<const double> ModelTable::column(const std::string& name) const {
   return found->values;
 }
 
-Model load_with_guarantee(const std::string& file, const std::string& guarantee) {
-  const Model model = load(file);
+Model with_guarantee(const Model& model, const std::string& guarantee) {
   return guarantee.empty() ? model : model.with_guarantee(parse_guarantee(guarantee));
+}
+
+Model load_with_guarantee(const std::string& file, const std::string& guarantee) {
+  return with_guarantee(load(file), guarantee);
+}
+
+Model for_rows_of(const Model& model, const std::string& population, bool replace) {
+  return model_for_rows_of(model, population.empty() ? std::nullopt : std::optional(population_of(population)),
+                           replace);
 }
 
 bool warn_of_no_calibration(const Model& model) {

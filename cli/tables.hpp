@@ -158,8 +158,13 @@ class ModelTable {
   std::vector<Column> columns_;      // the predictions, if the model needs them, and the requested numbers
 };
 
+/// The model with another guarantee, the value of --guarantee, if one is given.
+[[nodiscard]] Model with_guarantee(const Model& model, const std::string& guarantee);
 /// Load a model and replace its guarantee if one is given.
 [[nodiscard]] Model load_with_guarantee(const std::string& file, const std::string& guarantee);
+
+/// The model that rows of a population, the value of --population, calibrate; see model_for_rows_of.
+[[nodiscard]] Model for_rows_of(const Model& model, const std::string& population, bool replace);
 
 /// If the model has no calibration rows, warn that all intervals are infinite and return true.
 bool warn_of_no_calibration(const Model& model);

@@ -79,7 +79,10 @@ CalibrationShard CalibrationShard::in(const Model& model) {
 
 void merge_shard(CalibrationShard& into, const CalibrationShard& shard, const Model& model) {
   if (shard.scores_of != score_fingerprint(model)) {
-    refuse("the shard holds scores of another model; create it again with this model");
+    refuse(
+        fmt::format("the shard holds scores of another model (fingerprint {:016x}; this model has {:016x}), or of rows "
+                    "of another population; create it again with this model",
+                    shard.scores_of, score_fingerprint(model)));
   }
   const Calibration::Options& expected = into.calibration.options();
   const Calibration::Options& found = shard.calibration.options();

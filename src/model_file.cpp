@@ -288,8 +288,11 @@ std::vector<std::byte> serialise(const Model& model) {
 }
 
 std::uint64_t score_fingerprint(const Model& model) {
+  const ModelParts& parts = model.parts();
   SafetensorsWriter writer;
-  put_scoring(writer, model.parts());
+  put_scoring(writer, parts);
+  // Scores also depend on who made given predictions, of which only the errors are known.
+  if (parts.base == nullptr) writer.put("fit_residuals", parts.fit_residuals);
   const std::vector<std::byte> bytes = writer.finish();
   return internal::hash_bytes(mix_bits(bytes.size()), bytes);
 }

@@ -141,6 +141,17 @@ TEST(ScoreFingerprint, ChangesWithWhatScoresDependOnAndWithNothingElse) {
               parts.fit_rows = 7;
             }),
             fingerprint);
+  // The base model fixes the predictions; given ones are known by their errors.
+  EXPECT_EQ(changed([](ModelParts& parts) { parts.fit_residuals = {0.5, 1.0}; }), fingerprint);
+  const auto given = [&](double residual) {
+    return changed([&](ModelParts& parts) {
+      parts.base = nullptr;
+      parts.prediction = "f";
+      parts.fit_residuals = {residual};
+    });
+  };
+  EXPECT_EQ(given(0.5), given(0.5));
+  EXPECT_NE(given(0.5), given(0.6));
   EXPECT_NE(changed([](ModelParts& parts) { parts.unit = 2; }), fingerprint);
   EXPECT_NE(changed([](ModelParts& parts) { parts.target = "z"; }), fingerprint);
   EXPECT_NE(changed([](ModelParts& parts) { parts.features[0] = "z"; }), fingerprint);

@@ -57,8 +57,9 @@ class ModelFileLock {
 /// so damage that leaves a well-formed model is not detected. Loading and saving them adds one.
 [[nodiscard]] int model_file_format(const std::filesystem::path& file);
 
-/// A fingerprint of the scores of a model. It depends only on the rule, the unit, the base model, the localizer, the
-/// learnt weights and the column names. Calibrating a model does not change it.
+/// A fingerprint of the scores of a model. It depends only on the rule, the unit, the base model or else the fitted
+/// residuals of the given predictions, the localizer, the learnt weights and the column names. Calibrating a model does
+/// not change it.
 [[nodiscard]] std::uint64_t score_fingerprint(const Model& model);
 
 }  // namespace widthwise

@@ -125,6 +125,7 @@ struct CalibrationReport {
   std::string file;                                    ///< written
   std::uint64_t rows_added = 0;                        ///< number of new rows; the model may have had others
   std::vector<UnknownLabels> unknown_categories = {};  ///< in the new rows
+  bool weights_dropped = false;                        ///< the model had weights before, see model_for_rows_of
 };
 
 /// What `widthwise calibrate` and `widthwise merge` print: rows, and the coverage to expect at each level.

@@ -12,6 +12,7 @@
 #include <widthwise/evaluation.hpp>
 #include <widthwise/exchangeability.hpp>
 #include <widthwise/guarantee.hpp>
+#include <widthwise/guarantee_statement.hpp>
 #include <widthwise/interface.hpp>
 #include <widthwise/knn.hpp>
 #include <widthwise/labels.hpp>
@@ -23,6 +24,7 @@
 #include <widthwise/online.hpp>
 #include <widthwise/page.hpp>
 #include <widthwise/plan.hpp>
+#include <widthwise/population.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/reducer.hpp>
 #include <widthwise/report.hpp>

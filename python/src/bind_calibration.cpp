@@ -1,6 +1,7 @@
 #include <utility>
 
 #include <widthwise/calibration.hpp>
+#include <widthwise/calibration_shard.hpp>
 #include <widthwise/row_sketch.hpp>
 
 #include "bindings.hpp"
@@ -85,6 +86,21 @@ std::int64_t find_group(const SharedCalibration& self, const std::string& label)
   return locked([&](const Calibration& calibration) { return calibration.find_group(label); }, self);
 }
 
+/// The bytes of a shard: a calibration, the sketch of its rows and the fingerprint of their scores.
+nb::bytes shard_bytes(const SharedCalibration& shared, const SharedSketch& rows, std::uint64_t scores_of) {
+  const auto bytes = locked(
+      [&](const Calibration& calibration, const RowSketch& sketch) {
+        return serialise_shard({.scores_of = scores_of, .calibration = calibration, .sketch = sketch});
+      },
+      shared, rows);
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+std::tuple<SharedCalibration, SharedSketch, std::uint64_t> shard_from(const nb::bytes& bytes) {
+  CalibrationShard shard = deserialise_shard({static_cast<const std::byte*>(bytes.data()), bytes.size()});
+  return {SharedCalibration(std::move(shard.calibration)), SharedSketch(std::move(shard.sketch)), shard.scores_of};
+}
+
 }  // namespace
 
 void bind_calibration(nb::module_& module) {
@@ -111,6 +127,7 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("groups", &groups)
       .def_prop_ro("labelled", &read<&Calibration::labelled, Calibration>)
       .def_prop_ro("grouped", &read<&Calibration::grouped, Calibration>)
+      .def_prop_ro("weighted", &read<&Calibration::weighted, Calibration>)
       .def_prop_ro("clustered", &read<&Calibration::clustered, Calibration>)
       .def_prop_ro("clusters", &read<&Calibration::clusters, Calibration>)
       .def_prop_ro("capacity", [](const SharedCalibration& self) { return read<&Calibration::options>(self).capacity; })
@@ -125,6 +142,8 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("rows", &read<&RowSketch::rows, RowSketch>)
       .def("to_bytes", &bytes_of<RowSketch>)
       .def_static("from_bytes", &guarded_from<RowSketch>, nb::arg("data"));
+  module.def("shard_bytes", &shard_bytes, nb::arg("calibration"), nb::arg("rows"), nb::arg("scores_of"));
+  module.def("shard_from", &shard_from, nb::arg("data"));
   nb::class_<SortedScores>(module, "SortedScores")
       .def(
           "quantile",

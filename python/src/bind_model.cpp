@@ -3,8 +3,10 @@
 
 #include <widthwise/dense_net.hpp>
 #include <widthwise/group_rows.hpp>
+#include <widthwise/guarantee_statement.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/population.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/seen_rows.hpp>
 #include <widthwise/train/xgboost.hpp>
@@ -167,7 +169,7 @@ std::pair<Matrix, Matrix> half_widths(const Model& model, const Table& table, co
 }
 
 /// s(x) in units of y for intervals of the form f(x) +- c s(x) with one c for all rows; only for transforms without
-/// offset.
+/// offset, and scores that are a power of the residual.
 Vector scales(const Model& model, const Table& table, const OptionalDoubles& predictions) {
   const ConformalRule& rule = model.parts().rule;
   const AffineForm* const form = rule.transform().affine_form();
@@ -177,6 +179,13 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
                                "even or a number, one-sided",
                                rule.transform().name(), rule.sides() == Sides::kTwo ? ", two-sided," : "");
   }
+  if (rule.score() == Score::kLog) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "a difficulty is one factor per row, and the score log has none; fit with the score absolute or "
+                "squared");
+  }
+  // A e^-v is constant for |r| proportional to e^v, and for r^2 to its root.
+  const double power = rule.score() == Score::kSquared ? 0.5 : 1.0;
   const std::size_t columns = rule.parameter_count();
   std::vector<double> numbers;
   return a_number_each({table, span_of(predictions), {}},
@@ -184,7 +193,7 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
                          numbers.resize(out.size() * columns);
                          model.parameters(part, {numbers.data(), out.size(), columns});
                          form->coefficients({numbers.data(), out.size(), columns}, out, {});
-                         for (double& v : out) v = std::exp(v) * model.parts().unit;
+                         for (double& v : out) v = std::exp(power * v) * model.parts().unit;
                        });
 }
 
@@ -265,6 +274,11 @@ std::optional<SharedOnline> online_of(const Model& model) {
 Model with_online(const Model& model, const SharedOnline* shared) {
   if (shared == nullptr) return model.with_online(std::nullopt);
   return locked([&](const OnlineCalibration& online) { return model.with_online(online); }, *shared);
+}
+
+/// The model that rows of a population calibrate; `population` is None if it is not stated.
+Model for_rows_of(const Model& model, const std::optional<std::string>& population, bool replace) {
+  return model_for_rows_of(model, population ? std::optional(population_of(*population)) : std::nullopt, replace);
 }
 
 /// The sketch of rows with outcomes.
@@ -514,12 +528,16 @@ void bind_model(nb::module_& module) {
   bind_rows(model);
   model.def("base_arrays", [](const Model& self) { return arrays_of(self.parts().base.get()); })
       .def("localizer_arrays", [](const Model& self) { return arrays_of(self.parts().localizer.get()); })
+      .def_prop_ro("score_fingerprint", &score_fingerprint)
+      .def("without_weights", &without_weights)
+      .def("for_rows_of", &for_rows_of, nb::arg("population").none(), nb::arg("replace"))
       .def("with_calibration", &with_calibration, nb::arg("calibration"), nb::arg("rows").none() = nb::none())
       .def_prop_ro("calibration_sketch",
                    [](const Model& self) { return SharedSketch(self.parts().calibration_sketch); })
       .def("sketch", &sketch, nb::arg("table"), nb::arg("outcomes"))
       .def("require_new_rows", &check_new_rows, nb::arg("rows"), nb::arg("calibrated"), nb::arg("replace"))
       .def_prop_ro("guarantee", [](const Model& self) { return self.parts().guarantee.to_string(); })
+      .def_prop_ro("guarantee_statement", [](const Model& self) { return guarantee_statement(self).to_string(); })
       .def(
           "with_guarantee",
           [](const Model& self, const std::string& guarantee) {

@@ -392,6 +392,7 @@ class Cluster(ABC):
         groups: str | None = None,
         clusters: str | None = None,
         replace: bool = False,
+        population: str | None = None,
     ) -> Predictor:
         """Calibrate a model with the rows of a frame. Rows stay where they are; only samples of scores are sent.
 
@@ -414,12 +415,15 @@ class Cluster(ABC):
             model was fitted with clusters.
         replace : bool, default=False
             Discard the existing calibration set.
+        population : {"source", "target"}, optional
+            Population of the rows; required if the model has weights, see `WidthwiseRegressor.conformalize`.
 
         Returns
         -------
         Predictor
         """
-        predictor = predictor_of(model)
+        given = predictor_of(model)
+        predictor = Predictor._of(given._model.for_rows_of(population, replace), given._origin)
         calibrating = Calibrating.of(predictor._model, key, target, groups, clusters)
         needed = calibrating.needed(predictor._model)
         check_columns(list(frame.columns), needed)

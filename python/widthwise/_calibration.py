@@ -42,18 +42,36 @@ class Calibration:
 
     def __init__(self, *, capacity: int = 1_000_000, random_state: int = 0) -> None:
         core = _core.Calibration(whole(capacity, "capacity", minimum=1), whole(random_state, "random_state"))
-        self._set(core, _core.RowSketch())
+        self._set(core, _core.RowSketch(), 0)
 
-    def _set(self, core: _core.Calibration, rows: _core.RowSketch) -> None:
+    def _set(self, core: _core.Calibration, rows: _core.RowSketch, scored_by: _core.Model | int) -> None:
         self._core = core
         self._rows = rows  # a sketch of the rows scored by a localizer or predictor
-        self._lock = threading.RLock()  # for operations on both; each also has its own lock
+        self._scored_by = scored_by  # the model of the scores, or its fingerprint; 0 for scores of the user
+        self._lock = threading.RLock()  # for operations on all of them; each also has its own lock
 
     @classmethod
-    def _of(cls, core: _core.Calibration, rows: _core.RowSketch | None = None) -> Calibration:
+    def _of(cls, core: _core.Calibration, rows: _core.RowSketch, scored_by: _core.Model | int) -> Calibration:
         self = cls.__new__(cls)
-        self._set(core, _core.RowSketch() if rows is None else rows)
+        self._set(core, rows, scored_by)
         return self
+
+    @property
+    def _scores_of(self) -> int:
+        """The fingerprint of the model whose scores these are; 0 if the user passed them to `add`."""
+        if isinstance(self._scored_by, _core.Model):
+            self._scored_by = self._scored_by.score_fingerprint
+        return self._scored_by
+
+    def _require_scores_of(self, model: _core.Model) -> None:
+        """Raise if these are scores of another model."""
+        mine, expected = self._scores_of, model.score_fingerprint
+        if mine not in (0, expected):
+            raise ValueError(
+                f"the calibration holds scores of another localizer, or of this one before it was fitted again "
+                f"(fingerprint {mine:016x}, expected {expected:016x}), and their quantiles say nothing about its "
+                f"errors; score the rows with this localizer: localizer.calibrate(X, y, y_pred)"
+            )
 
     def add(
         self,
@@ -113,10 +131,17 @@ class Calibration:
         return self
 
     def merge(self, other: Calibration) -> Calibration:
-        """Merge the rows of another calibration into this one and return it."""
+        """Merge the rows of another calibration of the same localizer into this one and return it."""
         with _both_locked(self, other):
+            mine, theirs = self._scores_of, other._scores_of
+            if 0 not in (mine, theirs) and mine != theirs:
+                raise ValueError(
+                    f"the calibrations hold scores of different localizers, or of one before and after it was fitted "
+                    f"again (fingerprints {mine:016x} and {theirs:016x}); merge scores of one localizer"
+                )
             self._core.merge(other._core)
             self._rows.merge(other._rows)
+            self._scored_by = mine or theirs
         return self
 
     def quantile(
@@ -186,13 +211,21 @@ class Calibration:
         return self._core.clusters
 
     def to_bytes(self) -> bytes:
-        """Serialise the calibration; equal sets of rows give equal bytes."""
-        return self._core.to_bytes()
+        """Serialise the calibration; equal sets of rows give equal bytes.
+
+        The bytes of scores of a localizer are a calibration shard, which also holds the fingerprint of the localizer.
+        """
+        with self._lock:
+            scores_of = self._scores_of
+            return _core.shard_bytes(self._core, self._rows, scores_of) if scores_of else self._core.to_bytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Calibration:
         """Load a calibration from the bytes of `to_bytes`; raise ValueError for other bytes."""
-        return cls._of(_core.Calibration.from_bytes(bytes(memoryview(data))))
+        read = bytes(memoryview(data))
+        if read[8:9] == b"{":  # the header of a shard follows its size
+            return cls._of(*_core.shard_from(read))
+        return cls._of(_core.Calibration.from_bytes(read), _core.RowSketch(), 0)
 
     def __len__(self) -> int:
         return self._core.rows_kept
@@ -202,12 +235,17 @@ class Calibration:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __getstate__(self) -> tuple[bytes, bytes]:
+    def __getstate__(self) -> tuple[bytes, bytes, int]:
         with self._lock:
-            return self.to_bytes(), self._rows.to_bytes()
+            return self._core.to_bytes(), self._rows.to_bytes(), self._scores_of
 
-    def __setstate__(self, state: tuple[bytes, bytes]) -> None:
-        self._set(_core.Calibration.from_bytes(state[0]), _core.RowSketch.from_bytes(state[1]))
+    def __setstate__(self, state: tuple[bytes, bytes, int]) -> None:
+        scores, rows, *scores_of = state  # pickles of older versions have no fingerprint
+        self._set(
+            _core.Calibration.from_bytes(scores),
+            _core.RowSketch.from_bytes(rows),
+            scores_of[0] if scores_of else 0,
+        )
 
     def __repr__(self) -> str:
         return f"Calibration of {len(self):,} rows"

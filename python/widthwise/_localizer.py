@@ -446,11 +446,29 @@ class Localizer(HasModel):
         return model.half_widths(table, predictions, q)
 
     def _require_rows(self, library: str) -> None:
-        """Raise if the localizer is not fitted, or was fitted with clusters, which other libraries do not count."""
-        if self._fitted_model().clustered:
+        """Raise if the localizer is not fitted, or its calibration is more than that of rows which count equally."""
+        model = self._fitted_model()
+        remedy = "calibrate with Localizer.calibrate and use Predictor"
+        if model.clustered:
             raise ValueError(
                 f"the localizer was fitted with clusters, but {library} counts rows, and its intervals would be too "
-                f"narrow for a new cluster; calibrate with Localizer.calibrate and use Predictor"
+                f"narrow for a new cluster; {remedy}"
+            )
+        if model.weighted:
+            kind = "given" if model.needs_weights else "learnt"
+            raise ValueError(
+                f"the localizer has {kind} weights, but {library} ignores them, and its intervals would be those of the "
+                f"population of the fitting rows; {remedy}"
+            )
+        if model.guarantee != "marginal":
+            raise ValueError(
+                f"the localizer has the training-conditional guarantee {model.guarantee}, but {library} calibrates with "
+                f"the marginal rank, and its intervals would be too narrow; {remedy}, or fit with guarantee='marginal'"
+            )
+        if model.grouped:
+            raise ValueError(
+                f"the localizer was fitted with groups, but {library} calibrates all rows together, and its intervals "
+                f"would be too narrow for some groups; {remedy}"
             )
 
     def calibrate(
@@ -464,6 +482,7 @@ class Localizer(HasModel):
         clusters: Any = None,
         key: Any = None,
         calibration: Calibration | None = None,
+        population: str | None = None,
     ) -> Calibration:
         """Score rows that no model was fitted on.
 
@@ -485,14 +504,21 @@ class Localizer(HasModel):
             A number for each row that no other row has, in this call or another: then the order of the rows and their
             partition into calls do not matter.
         calibration : Calibration, optional
-            To add to; by default a new one.
+            Calibration of this localizer to add to; by default a new one. Scores of another localizer, or of this one
+            before it was fitted again, are refused.
+        population : {"source", "target"}, optional
+            Population of the rows; required if the localizer has weights, see `WidthwiseRegressor.conformalize`. A
+            `Predictor` of rows of the target population has no weights.
         """
         calibration = calibration if calibration is not None else Calibration()
-        model = self._fitted_model()
+        kept = calibration._core if calibration._core.weighted else _core.Calibration()
+        model = self._fitted_model().with_calibration(kept).for_rows_of(population, replace=False)
+        calibration._require_scores_of(model)
         found = column_of(model, X, groups)
         ratios = _weights.column_of(model, X, weights)
         blocks = cluster_column_of(model, X, clusters)
         add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration", ratios, blocks)
+        calibration._scored_by = model
         return calibration
 
     def __repr__(self) -> str:

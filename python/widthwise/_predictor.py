@@ -16,7 +16,7 @@ from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
 from ._groups import column_of, for_prediction
 from ._intervals import interval_frame
-from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, load_model
+from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, inputs_of, load_model
 from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of, real
 from ._printed import html_table
 from ._tables import Floats
@@ -46,8 +46,16 @@ class Predictor(HasModel):
     """
 
     def __init__(self, localizer: Localizer, calibration: Calibration) -> None:
+        model = localizer._fitted_model()
         with calibration._lock:
-            self._model = localizer._fitted_model().with_calibration(calibration._core, calibration._rows)
+            if model.weighted:
+                # Localizer.calibrate scores rows of the population to predict without weights.
+                unweighted = model.without_weights()
+                if calibration._scores_of == unweighted.score_fingerprint:
+                    model = unweighted
+            calibration._require_scores_of(model)
+            model.require_new_rows(calibration._rows, _core.RowSketch(), "a new Calibration")
+            self._model = model.with_calibration(calibration._core, calibration._rows)
 
     @classmethod
     def _of(cls, model: _core.Model, origin: Origin | None = None) -> Predictor:
@@ -78,7 +86,7 @@ class Predictor(HasModel):
     @property
     def calibration(self) -> Calibration:
         """A copy of the calibration."""
-        return Calibration._of(self._model.calibration, self._model.calibration_sketch)
+        return Calibration._of(self._model.calibration, self._model.calibration_sketch, self._model)
 
     @property
     def confidence_levels(self) -> list[float]:
@@ -89,6 +97,11 @@ class Predictor(HasModel):
     def guarantee(self) -> Guarantee:
         """Guarantee of intervals and quantiles: "marginal", or the confidence of training-conditional coverage."""
         return guarantee_of(self._model.guarantee)
+
+    @property
+    def guarantee_statement(self) -> str:
+        """The guarantee of the calibration scheme with its conditions, in words; ``widthwise inspect`` prints it."""
+        return self._model.guarantee_statement
 
     def with_guarantee(self, guarantee: Guarantee) -> Predictor:
         """Return this predictor with another guarantee, without fitting or calibrating again.
@@ -239,6 +252,7 @@ class Predictor(HasModel):
         clusters: Any = None,
         key: Any = None,
         replace: bool = False,
+        population: str | None = None,
     ) -> Predictor:
         """Return this predictor with new rows added to its calibration set, or with these rows only.
 
@@ -262,13 +276,16 @@ class Predictor(HasModel):
             and any split into calls. By default rows are identified by the content of the table and their position.
         replace : bool, default=False
             Discard the existing calibration set and use only these rows.
+        population : {"source", "target"}, optional
+            Population of the rows; required if the model has weights, see `WidthwiseRegressor.conformalize`.
         """
+        model = self._model.for_rows_of(population, replace)
         calibration = Calibration() if replace else self.calibration
-        found = column_of(self._model, X, groups)
-        ratios = _weights.column_of(self._model, X, weights)
-        blocks = cluster_column_of(self._model, X, clusters)
-        add_rows(self._model, calibration, *self._inputs(X, y_pred), found, y, key, weights=ratios, clusters=blocks)
-        return Predictor._of(self._model.with_calibration(calibration._core, calibration._rows), self._origin)
+        found = column_of(model, X, groups)
+        ratios = _weights.column_of(model, X, weights)
+        blocks = cluster_column_of(model, X, clusters)
+        add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, weights=ratios, clusters=blocks)
+        return Predictor._of(model.with_calibration(calibration._core, calibration._rows), self._origin)
 
     def _checked_levels(self, confidence_level: Levels | None) -> list[float]:
         levels = levels_of(confidence_level, self._model.levels)
@@ -307,7 +324,6 @@ class Predictor(HasModel):
         core = self._model
         sides = ", lower and upper side apart" if core.two_sided else ""
         shown = ", ".join(self.features[:_FEATURES_SHOWN]) + (", …" if len(self.features) > _FEATURES_SHOWN else "")
-        guarantee = core.guarantee if core.guarantee == "marginal" else f"training-conditional, {core.guarantee}"
         rows = [
             ("Outcome", core.target),
             ("Goal", _core.goal_summary(core)),
@@ -317,7 +333,7 @@ class Predictor(HasModel):
             ("Calibration rows", f"{core.calibration_rows:,}"),
             ("Groups", f"by {core.group}" if core.group else ""),
             ("Levels", ", ".join(f"{100 * level:.6g}%" for level in core.levels)),
-            ("Guarantee", guarantee),
+            ("Guarantee", core.guarantee_statement),
         ]
         known = [row for row in rows if row[1]]
         return f'<div style="max-width: 48em; overflow-x: auto"><strong>Predictor</strong>{html_table(known)}</div>'

@@ -645,6 +645,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights: Any = None,
         clusters: Any = None,
         replace: bool = False,
+        population: str | None = None,
     ) -> WidthwiseRegressor:
         """Add rows that no model was fitted on to the calibration set.
 
@@ -666,6 +667,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             By default the column of the fit, if X has it.
         replace : bool, default=False
             Discard the existing calibration set.
+        population : {"source", "target"}, optional
+            Population of the rows; required if the model has weights, given or learnt, which cannot tell. "source": that
+            of the fitting rows; they count with their weights. "target": that of the rows to predict; together with
+            `replace`, they calibrate alone and exactly, and the model has no weights any more. They cannot be added to
+            weighted rows, because that would shift them twice.
 
         Returns
         -------
@@ -674,11 +680,19 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         with self._lock():
             now = self._as_it_is()
-            groups, weights = now._columns(X, groups, weights)
-            clusters = cluster_column_of(now.predictor_._model, X, clusters)
+            model = now._fitted_predictor()._model.for_rows_of(population, replace)
+            groups, weights = column_of(model, X, groups), _weights.column_of(model, X, weights)
+            clusters = cluster_column_of(model, X, clusters)
             X, predictions = now._inputs(X, y_pred)
             self.predictor_ = now.predictor_.calibrated(
-                X, y, predictions, groups=groups, weights=weights, clusters=clusters, replace=replace
+                X,
+                y,
+                predictions,
+                groups=groups,
+                weights=weights,
+                clusters=clusters,
+                replace=replace,
+                population=population,
             )
         return self
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/guarantee_statement.hpp>
 #include <widthwise/version.hpp>
 
 #include "layout.hpp"
@@ -377,8 +378,7 @@ std::string fitted(const EvaluationPage& page) {
                         (parts.rule.sides() == Sides::kTwo ? ", lower and upper side apart" : "")},
       {"Rows fitted", parts.fit_rows > 0 ? count(parts.fit_rows) : "not known"},
       {"Calibration rows", count(parts.calibration.rows_kept()) + internal::parts_text(parts.calibration)},
-      {"Guarantee", parts.guarantee.is_marginal() ? parts.guarantee.to_string()
-                                                  : "training-conditional, " + parts.guarantee.to_string()},
+      {"Guarantee", guarantee_statement(model).kind},
       {"Features", features_text(model)}};
   if (!parts.group.empty()) facts.emplace_back("Groups", "by " + parts.group);
   if (const std::string range = outcome_range_text(parts.outcome_range); !range.empty()) {
@@ -412,12 +412,6 @@ std::string guarantee_section(const EvaluationPage& page, const LevelEvaluation&
   const ModelParts& parts = page.model.parts();
   const std::string name = level_name(level.level.value());
   std::vector<std::string> points;
-  if (const auto confidence = parts.guarantee.confidence()) {
-    points.push_back(
-        "This model also has a training-conditional guarantee: if rows are independent draws of one distribution, a "
-        "calibration set gives a coverage of at least " +
-        name + " with probability at least " + level_name(confidence->value()) + ".");
-  }
   if (level.verdict != Verdict::kInfinite && !page.model.grouped() && !page.model.weighted()) {
     const std::uint64_t rows = parts.calibration.rows_kept();
     const CoverageSpread spread = coverage_spread(level.level, rows, kSpreadConfidence, parts.guarantee);
@@ -431,12 +425,17 @@ std::string guarantee_section(const EvaluationPage& page, const LevelEvaluation&
   points.emplace_back(
       "Rows that fitted the model are not exchangeable with new ones: neither the calibration nor this test may "
       "contain them.");
-  const std::string statement =
+  const std::string scheme = "Guarantee of this model, " + guarantee_statement(page.model).to_string() + ".";
+  const std::string general =
       "If new rows are exchangeable with the calibration rows, a " + name + " interval contains the outcome with " +
       "probability at least " + name + ", on average over calibration sets and new rows (marginal coverage). This " +
       "holds for any model and any data distribution, at any sample size. It does not say that coverage is " + name +
       " for every kind of row; `evaluate` and the report measure that.";
-  return section("What the guarantee means", "<p>" + with_code(statement) + "</p>" + bullets(points));
+  // The general statement is about unweighted rows of a calibration set.
+  const bool is_general = !page.model.weighted() && !page.model.clustered() && !page.model.cross_calibrated();
+  return section(
+      "What the guarantee means",
+      "<p>" + escaped(scheme) + "</p>" + (is_general ? "<p>" + with_code(general) + "</p>" : "") + bullets(points));
 }
 
 }  // namespace

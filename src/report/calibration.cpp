@@ -1,5 +1,7 @@
 #include <utility>
 
+#include <widthwise/guarantee_statement.hpp>
+
 #include "layout.hpp"
 #include "printable.hpp"
 #include "report/groups.hpp"
@@ -59,6 +61,12 @@ std::string to_text(const CalibrationReport& report) {
   text += internal::parts_text(calibration);
   if (calibration.weighted()) text += ", weighted (effective sample size " + count(calibration.effective_rows()) + ")";
   text += ".\n";
+  if (report.weights_dropped) {
+    text += internal::wrapped(
+                "The rows are of the population to predict, so the model has no weights any more: rows to predict need "
+                "no weights.") +
+            "\n";
+  }
   if (const std::string pooled = internal::pooled_text(report.model); !pooled.empty()) {
     text += internal::wrapped(pooled + ".") + "\n";
   }
@@ -100,7 +108,9 @@ std::string to_json(const CalibrationReport& report) {
                          {"rows_seen", parts.calibration.rows_seen()},
                          {"rows_kept", parts.calibration.rows_kept()},
                          {"effective_rows", parts.calibration.effective_rows()},
+                         {"weights_dropped", report.weights_dropped},
                          {"guarantee", json_of(parts.guarantee)},
+                         {"guarantee_statement", guarantee_statement(report.model).to_string()},
                          {"levels", levels}});
 }
 

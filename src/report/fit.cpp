@@ -1,5 +1,7 @@
 #include <utility>
 
+#include <widthwise/guarantee_statement.hpp>
+
 #include "layout.hpp"
 #include "printable.hpp"
 #include "report/goals.hpp"
@@ -65,12 +67,6 @@ Json even_gain(const FitReport& report) {
          (even.worst_slab->low <= chosen.worst_slab->high ? "; the difference may be chance." : ".");
 }
 
-/// The column of times that the rows were split by; empty without one.
-std::string time_of(const ModelParts& parts) {
-  const auto note = parts.notes.find("time");
-  return note == parts.notes.end() ? "" : note->second;
-}
-
 }  // namespace
 
 std::string internal::goal_name(const GoalReport& goal) {
@@ -107,12 +103,12 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   if (report.widths_measured()) {
     text += std::string("On the hold-out") + (folds > 0 ? " of the first fold model" : "") + ", at level " +
             parts.levels.front().to_string() + ":\n\n" +
-            goals_text(report, parts.cluster.empty() && time_of(parts).empty()) + "\n";
+            goals_text(report, parts.cluster.empty() && time_column(result.model).empty()) + "\n";
   }
   text += internal::wrapped(report.summary()) + "\n";
-  if (time_of(parts).empty()) return text;
+  if (time_column(result.model).empty()) return text;
   return text + "\n" +
-         internal::wrapped("The rows are split by the time in '" + internal::printable(time_of(parts)) +
+         internal::wrapped("The rows are split by the time in '" + internal::printable(time_column(result.model)) +
                            "'. Rows ordered in time are rarely exchangeable, so the coverage of later rows is not "
                            "guaranteed: measure it with evaluate, and adapt to changes with track.") +
          "\n";
@@ -126,7 +122,7 @@ std::string to_json(const FitResult& result, const std::optional<FitFiles>& file
   json.update({{"target", parts.target},
                {"group", internal::or_null(parts.group)},
                {"cluster", internal::or_null(parts.cluster)},
-               {"time", internal::or_null(time_of(parts))},
+               {"time", internal::or_null(time_column(result.model))},
                {"features", parts.features},
                {"fit_rows", report.fit_rows},
                {"holdout_rows", report.holdout_rows},

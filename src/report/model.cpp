@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include <widthwise/cross_coverage.hpp>
+#include <widthwise/guarantee_statement.hpp>
 #include <widthwise/model_file.hpp>
 
 #include "layout.hpp"
@@ -118,13 +119,7 @@ void add_model(Lines& lines, const Model& model) {
 
 void add_coverage(Lines& lines, const Model& model) {
   const ModelParts& parts = model.parts();
-  const std::optional<Level>& confidence = parts.guarantee.confidence();
-  lines.add("guarantee", confidence ? "training-conditional: coverage of at least the level for " +
-                                          percent(confidence->value()) + " of calibration sets"
-                         : model.cross_calibrated()
-                             ? "cross-calibration: coverage of at least about 1 - 2 alpha, on average over training "
-                               "sets; usually about the level"
-                             : "marginal: coverage of at least the level, on average over calibration sets");
+  lines.add("guarantee", guarantee_statement(model).to_string());
   const Calibration& calibration = parts.calibration;
   const std::uint64_t rows = model.calibration_rows();
   for (const Level& level : parts.levels) {
@@ -229,6 +224,7 @@ std::string to_json(const ModelReport& report) {
                            {"effective_rows", parts.calibration.effective_rows()}}},
                          {"fold_rows", report.model.fold_rows()},
                          {"guarantee", json_of(parts.guarantee)},
+                         {"guarantee_statement", guarantee_statement(report.model).to_string()},
                          {"levels", levels_json(report.model)},
                          {"online", parts.online ? json_of(*parts.online) : Json(nullptr)},
                          {"notes", parts.notes}});

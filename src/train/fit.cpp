@@ -161,7 +161,8 @@ std::string weights_warning(const Model& model) {
     return "";
   return fmt::format(
       "the weights leave an effective sample size of {} of {} calibration rows, so coverage at level {} varies widely "
-      "from calibration set to calibration set. Add calibration rows like those to predict",
+      "from calibration set to calibration set. Add rows of the population of the fitting rows, with their weights, or "
+      "replace the calibration set by rows of the population to predict (population 'target'), which need no weights",
       calibration.effective_rows(), calibration.rows_kept(), level.to_string());
 }
 

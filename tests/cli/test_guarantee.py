@@ -112,3 +112,33 @@ def test_evaluate_expects_the_coverage_of_the_guarantee(homes, model):
     assert expected["word"] == "valid"
     assert expected["expected_low"] > plain["levels"][0]["verdict"]["expected_low"]
     assert expected["expected_high"] > plain["levels"][0]["verdict"]["expected_high"]
+
+
+SCHEMES = {
+    "rows": ([], "marginal: coverage of at least the level", "if new rows are exchangeable"),
+    "groups": (["--group", "city"], "group-conditional: coverage of at least the level in each group", "exchangeable"),
+    "pooled": (["--group", "city", "--pool-groups", "20"], "group-conditional", "of all pooled groups"),
+    "weights": (["--weight", "b"], "weighted: coverage of at least the level", "likelihood ratios"),
+    "learnt": (["--shift-to", "fresh.csv"], "approximate: coverage of about the level", "not guaranteed"),
+    "clusters": (
+        ["--cluster", "rooms", "--folds", "2"],
+        "marginal: coverage of at least the level",
+        "each cluster counts once",
+    ),
+    "time": (["--time", "a"], "marginal: coverage", "coverage of later rows is not guaranteed unless"),
+    "folds": (["--calibration", "cross", "--folds", "5"], "cross-calibration: coverage", "1 - 2 alpha - d"),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_inspect_states_the_guarantee_of_every_scheme_with_its_conditions(homes, tmp_path, scheme):
+    options, kind, condition = SCHEMES[scheme]
+    file = tmp_path / "model.safetensors"
+    fitted = homes(*FIT, *options, "-o", file)
+    assert fitted.code == 0, fitted
+    stated = homes.ok("inspect", file, "--json").json["guarantee_statement"]
+    assert stated.startswith(kind)
+    assert condition in stated
+    assert stated in " ".join(homes.ok("inspect", file).out.split())
+    if scheme in ("learnt", "folds"):
+        assert "at least the level" not in stated

@@ -214,7 +214,7 @@ class WeightedModel(Python):
         return weighted_predictor(fit)
 
     def one(self, localizer, rows, new, levels):
-        predictor = localizer.calibrated(*rows.arguments, weights=rows.weights, replace=True)
+        predictor = localizer.calibrated(*rows.arguments, weights=rows.weights, replace=True, population="source")
         _, intervals = predictor.predict_interval(new.X, new.prediction, confidence_level=levels, weights=new.weights)
         return inside(intervals, new.y)
 

@@ -90,6 +90,10 @@ def groups_of(predictor):
     return "kind" if predictor._model.grouped else None
 
 
+def population_of(predictor):
+    return "source" if predictor._model.weighted else None
+
+
 def expected(predictor, table):
     """The expected new columns, computed by the library."""
     y_pred, bounds = predictor.predict_interval(
@@ -97,6 +101,7 @@ def expected(predictor, table):
         np.array(table["y_pred"]) if predictor.needs_predictions else None,
         confidence_level=LEVELS,
         groups=np.array(table["kind"]) if groups_of(predictor) else None,
+        population=population_of(predictor),
     )
     columns = {} if predictor.needs_predictions else {"prediction": y_pred}
     for j, level in enumerate(["0.8", "0.95"]):
@@ -281,7 +286,9 @@ def test_spark_calibrates_to_the_same_bytes_however_rows_are_split(spark, predic
     whole = bytes_of(calibrated_alone(predictor, table))
     frame = spark.read.parquet(str(parquet))
     for dealt in (frame, frame.coalesce(1), frame.repartition(5, "kind"), frame.orderBy("id").repartition(20)):
-        found = spark_module.calibrate(dealt, predictor, key="id", groups=groups_of(predictor))
+        found = spark_module.calibrate(
+            dealt, predictor, key="id", groups=groups_of(predictor), population=population_of(predictor)
+        )
         assert bytes_of(found) == whole
 
 
@@ -294,7 +301,7 @@ def test_spark_frames_may_have_any_names_and_be_scored_twice(spark, predictors, 
         frame = spark_module.predict_interval(frame, predictor, level)
     assert frame.columns[-4:] == ["lower_0.5", "upper_0.5", "lower_0.9", "upper_0.9"]
     assert frame.where("`lower_0.5` >= `lower_0.9`").count() == len(table)
-    again = spark_module.calibrate(frame, predictor, key="id", replace=True)
+    again = spark_module.calibrate(frame, predictor, key="id", replace=True, population=population_of(predictor))
     assert again.calibration.rows_seen == len(table)
 
 
@@ -354,7 +361,9 @@ def test_dask_calibrates_to_the_same_bytes_however_rows_are_split(client, predic
     for seed, partitions in itertools.product([0, 1], [1, 11]):
         frame = table.to_pandas().sample(frac=1, random_state=seed)
         dealt = dask.dataframe.from_pandas(frame, npartitions=partitions, sort=False)
-        found = dask_module.calibrate(dealt, predictor, key="id", groups=groups_of(predictor))
+        found = dask_module.calibrate(
+            dealt, predictor, key="id", groups=groups_of(predictor), population=population_of(predictor)
+        )
         assert bytes_of(found) == whole
 
 

@@ -6,12 +6,14 @@ import copy
 import functools
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import widthwise
+from examples import ignored_by_other_libraries
 from widthwise import Calibration, Localizer, Predictor
 
 pytest.importorskip("crepes", reason="crepes is not installed")
@@ -127,7 +129,7 @@ def test_a_difficulty_can_be_cloned_copied_and_pickled() -> None:
     np.testing.assert_array_equal(again.predict_int(X), wrapped.predict_int(X))
 
 
-def test_what_is_no_difficulty_is_refused() -> None:
+def test_what_is_no_difficulty_is_refused(tmp_path: Path) -> None:
     estimator, localizer = localized("narrow", "auto")
     with pytest.raises(ValueError, match="a difficulty is one factor per row, and the transform affine has none"):
         LocalizedDifficulty(localizer, estimator)
@@ -146,6 +148,9 @@ def test_what_is_no_difficulty_is_refused() -> None:
     clustered = Localizer(n_jobs=1).fit(X, y, estimator.predict(X), clusters=np.arange(300) // 5)
     with pytest.raises(ValueError, match="crepes counts rows"):
         LocalizedDifficulty(clustered, estimator)
+    for dropped, words in ignored_by_other_libraries(tmp_path):
+        with pytest.raises(ValueError, match=words + ".*crepes"):
+            LocalizedDifficulty(dropped, estimator)
 
 
 def test_the_package_finds_the_module() -> None:

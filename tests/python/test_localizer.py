@@ -95,6 +95,19 @@ def test_difficulty_is_the_width_up_to_a_factor(localizer, predictor, fresh):
     assert localizer.parameters(fresh.X, fresh.y_pred).shape == (2000, 1)
 
 
+def test_difficulty_of_the_squared_score_is_the_width_and_that_of_the_log_score_an_error(rows, fresh):
+    """The width was difficulty^0.5 with the squared score."""
+    options = {"score_transform": "exp", "goal": "even", "two_sided": False, "compare": False, "n_jobs": N_JOBS}
+    squared = Localizer(**options, fit_options={"score": "squared"}).fit(rows.X, rows.y, rows.y_pred)
+    predictor = Predictor(squared, squared.calibrate(fresh.X, fresh.y, fresh.y_pred))
+    _, intervals = predictor.predict_interval(fresh.X, fresh.y_pred)
+    ratio = (intervals[:, 1, 0] - intervals[:, 0, 0]) / squared.difficulty(fresh.X, fresh.y_pred)
+    assert np.ptp(ratio) < 1e-9 * ratio[0]
+    log = Localizer(**{**options, "goal": "narrow"}, fit_options={"score": "log"}).fit(rows.X, rows.y, rows.y_pred)
+    with pytest.raises(ValueError, match="the score log has none"):
+        log.difficulty(rows.X, rows.y_pred)
+
+
 def test_only_scale_transforms_have_a_difficulty(rows):
     narrow = Localizer(goal="narrow", n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
     with pytest.raises(ValueError, match="fit with the goal even"):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import widthwise
+from examples import ignored_by_other_libraries
 from widthwise import Calibration, Localizer, Predictor
 
 pytest.importorskip("mapie", reason="mapie is not installed")
@@ -214,7 +216,7 @@ def test_a_score_can_be_cloned_copied_and_pickled() -> None:
     np.testing.assert_array_equal(again.predict_interval(X)[1], mapie.predict_interval(X)[1])
 
 
-def test_what_would_break_the_promise_is_refused() -> None:
+def test_what_would_break_the_promise_is_refused(tmp_path: Path) -> None:
     estimator, localizer = localized("even", "auto")
     X, y = rows(1000, 1)  # the training rows
     with pytest.raises(ValueError, match="100% of these rows were used to fit the model"):
@@ -229,6 +231,9 @@ def test_what_would_break_the_promise_is_refused() -> None:
     clustered = Localizer(n_jobs=1).fit(*rows(300, 0), rows(300, 0)[0][:, 0], clusters=np.arange(300) // 5)
     with pytest.raises(ValueError, match="MAPIE counts rows"):
         LocalizedScore(clustered)
+    for dropped, words in ignored_by_other_libraries(tmp_path):
+        with pytest.raises(ValueError, match=words + ".*MAPIE"):
+            LocalizedScore(dropped)
     with pytest.raises(ValueError, match="pass X"):
         LocalizedScore(localizer).get_conformity_scores(y, y)
     cross = CrossConformalRegressor(LinearRegression(), 0.9, LocalizedScore(localizer), method="plus", cv=3)

@@ -53,7 +53,7 @@ def test_coverage_under_a_known_shift_is_that_of_the_level():
     repetitions = 2000 if FULL else 200
     for _ in range(repetitions):
         (x, y), (new, outcomes) = source(1000, rng), target(300, rng)
-        calibrated = weighted.calibrated(x, y, x[:, 1], weights=ratio(x), replace=True)
+        calibrated = weighted.calibrated(x, y, x[:, 1], weights=ratio(x), replace=True, population="source")
         with_weights = calibrated.predict_interval(new, new[:, 1], weights=ratio(new))[1]
         without = plain.calibrated(x, y, x[:, 1], replace=True).predict_interval(new, new[:, 1])[1]
         found.append((covered(with_weights, outcomes), covered(without, outcomes)))
@@ -92,13 +92,13 @@ def test_weights_are_required_and_checked():
     model, plain = fitted(rng, weighted=True), fitted(rng)
     x, y = source(500, rng)
     with pytest.raises(ValueError, match="the model has weights; pass the likelihood ratios"):
-        model.conformalize(x, y, y_pred=x[:, 1])
+        model.conformalize(x, y, y_pred=x[:, 1], population="source")
     for bad in (np.nan, 0.0, -1.0, np.inf):
         weights = ratio(x)
         weights[7] = bad
         with pytest.raises(ValueError, match=r"weights\[7\] is"):
-            model.conformalize(x, y, y_pred=x[:, 1], weights=weights)
-    model.conformalize(x, y, y_pred=x[:, 1], weights=ratio(x))
+            model.conformalize(x, y, y_pred=x[:, 1], weights=weights, population="source")
+    model.conformalize(x, y, y_pred=x[:, 1], weights=ratio(x), population="source")
     with pytest.raises(ValueError, match="the model has weights"):
         model.predict_interval(x, y_pred=x[:, 1])
     with pytest.raises(ValueError, match="was fitted without weights; do not pass weights"):
@@ -204,7 +204,7 @@ def test_learnt_weights_are_stored_in_the_model(tmp_path):
     with pytest.raises(ValueError, match="learns its weights; do not pass weights"):
         model.predict_interval(new, weights=ratio(new))
     x, y = source(1000, rng)
-    model.conformalize(x, y)
+    model.conformalize(x, y, population="source")
     assert covered(model.predict_interval(new)[1], outcomes) > 0.85
 
 
@@ -276,7 +276,7 @@ def test_airfoil_with_the_exponential_tilt_of_the_paper():
         for name, weights in (("with", tilt), ("without", np.ones_like(tilt))):
             model = WidthwiseRegressor(mean, prefit=True, score_transform="identity", calibration_size=0, n_jobs=1)
             model.fit(x[fit], y[fit], weights=weights[fit])
-            model.conformalize(x[calibration], y[calibration], weights=weights[calibration])
+            model.conformalize(x[calibration], y[calibration], weights=weights[calibration], population="source")
             calibrated[name] = covered(model.predict_interval(x[test], weights=weights[test])[1], y[test])
         found.append((calibrated["with"], calibrated["without"]))
     with_weights, without = np.mean(found, axis=0)

@@ -76,7 +76,8 @@ LearntShift learn_shift(const FitTable& table, const FittingRows& rows, const Lo
     warnings.push_back(fmt::format(
         "a classifier tells the rows of shift_to from the fitting rows almost perfectly (area under the ROC curve "
         "{:.3f}): the two populations hardly overlap, and weights cannot make intervals valid for rows unlike all "
-        "calibration rows. Calibrate with rows like those to predict",
+        "calibration rows. Replace the calibration set by rows of the population to predict (population 'target'), "
+        "which need no weights",
         shift.report.auc));
   }
   return shift;

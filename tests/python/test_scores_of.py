@@ -1,0 +1,110 @@
+"""Calibrations know whose scores they hold: those of another localizer, or of the same one fitted again, are refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from widthwise import Calibration, Localizer, Predictor
+
+OTHER = "scores of another localizer"
+
+
+def rows(n, scale, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, X[:, 0] + scale * rng.normal(size=n), X[:, 0]
+
+
+def localizer(scale, seed):
+    return Localizer(score_transform="identity").fit(*rows(200, scale, seed))
+
+
+@pytest.fixture(scope="module")
+def old():
+    return localizer(4.0, 0)
+
+
+@pytest.fixture(scope="module")
+def new():
+    return localizer(1.0, 1)
+
+
+def kept_in_every_way(calibration):
+    """The calibration, and copies of it by every way that calibrations travel."""
+    return [
+        calibration,
+        pickle.loads(pickle.dumps(calibration)),
+        Calibration.from_bytes(calibration.to_bytes()),
+        Calibration().merge(calibration),
+    ]
+
+
+def test_scores_of_another_localizer_are_refused(old, new):
+    fresh, more = rows(100, 1.0, 2), rows(100, 1.0, 3)
+    for wrong in kept_in_every_way(old.calibrate(*fresh)):
+        with pytest.raises(ValueError, match=OTHER):
+            Predictor(new, wrong)
+        with pytest.raises(ValueError, match=OTHER):
+            new.calibrate(*more, calibration=wrong)
+        right = new.calibrate(*more)
+        with pytest.raises(ValueError, match="scores of different localizers.*fingerprints"):
+            right.merge(wrong)
+        with pytest.raises(ValueError, match="scores of different localizers"):
+            wrong.merge(right)
+        assert len(right) == len(wrong) == 100  # a refused merge changes nothing
+
+
+def test_scores_of_the_same_localizer_are_accepted(new):
+    fresh, more = rows(100, 1.0, 2), rows(100, 1.0, 3)
+    expected = new.calibrate(*more, calibration=new.calibrate(*fresh))
+    for right in kept_in_every_way(new.calibrate(*fresh)):
+        assert new.calibrate(*more, calibration=right) == expected
+    assert new.calibrate(*fresh).merge(pickle.loads(pickle.dumps(new)).calibrate(*more)) == expected
+    assert Predictor(new, expected).calibration == expected
+
+
+def test_a_localizer_that_is_fitted_again_is_another_one():
+    refitted = localizer(1.0, 1)
+    before = refitted.calibrate(*rows(100, 1.0, 2))
+    assert Predictor(refitted, before).calibration == before
+    refitted.fit(*rows(200, 1.0, 4))  # the same unit, the same transform, other predictions and errors
+    with pytest.raises(ValueError, match="before it was fitted again"):
+        Predictor(refitted, before)
+
+
+def test_rows_that_fitted_the_localizer_later_are_refused(new):
+    fresh = rows(100, 1.0, 2)
+    calibration = Calibration().add(new.scores(*fresh))
+    assert len(Predictor(new, calibration).calibration) == 100
+    scored = new.calibrate(*fresh)
+    again = Localizer(score_transform="identity").fit(*fresh)
+    scored._scored_by = again._model  # as if the fingerprints agreed
+    with pytest.raises(ValueError, match="used to fit the model"):
+        Predictor(again, scored)
+
+
+def test_a_predictors_own_calibration_keeps_the_fingerprint(old, new):
+    calibration = Predictor(new, new.calibrate(*rows(100, 1.0, 2))).calibration
+    with pytest.raises(ValueError, match=OTHER):
+        Predictor(old, calibration)
+    more = Predictor(new, calibration).calibrated(*rows(100, 1.0, 3)).calibration
+    assert Predictor(new, more).calibration == more
+
+
+def test_scores_of_the_user_have_no_fingerprint(old, new):
+    fresh = rows(100, 1.0, 2)
+    own = Calibration().add(new.scores(*fresh))
+    assert Calibration.from_bytes(own.to_bytes()) == own
+    for one in (old, new):
+        assert len(Predictor(one, own).calibration) == 100
+    mixed = Calibration().add([1.0, 2.0]).merge(new.calibrate(*fresh))
+    with pytest.raises(ValueError, match=OTHER):
+        Predictor(old, mixed)
+
+
+def test_pickles_of_older_versions_are_read(new):
+    scored = new.calibrate(*rows(100, 1.0, 2))
+    older = Calibration.__new__(Calibration)
+    older.__setstate__(scored.__getstate__()[:2])
+    assert len(Predictor(new, older).calibration) == 100
