@@ -36,6 +36,7 @@ except ImportError as error:
 from . import _core, _predictions, _tables, _weights
 from ._blocks import Blocks, cluster_column_of, unused
 from ._by import by_of, features_without
+from ._categories import Categories, storable, with_categories, with_used_categories
 from ._engine import logger
 from ._evaluation import Evaluation
 from ._groups import Groups, column_of, for_calibration
@@ -145,6 +146,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The fitted estimator; None if the model contains its base model, or has one per fold.
     estimators_ : list of estimators
         The estimators of the folds with calibration="cross" and an `estimator`; else None.
+    estimator_categories_ : list of dicts
+        Labels of the columns of type ``category`` that each estimator was fitted with, by column. Other labels are missing
+        values for the estimator.
     predictor_ : Predictor
         The localizer with its calibration.
     fit_report_ : FitReport
@@ -369,6 +373,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         options["shift_to"] = shift_to
         self.estimator_ = None
         self.estimators_: list[Any] | None = None
+        self.estimator_categories_: list[Categories] = []  # of each estimator fitted here
         of_rows = {"groups": labels, "weights": ratios, "blocks": blocks, "sample_weights": samples}
         if y_pred is not None or y_pred_cv is not None or self._is_prefit():
             model = self._fit_to_predictions(X, features, y, share, localizer, options | of_rows, y_pred, y_pred_cv)
@@ -505,7 +510,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             cv = fit_blocks.folds(folds, seed) if blocks else KFold(folds, shuffle=True, random_state=seed)
         logger.info("cross-fitting the estimator on %d rows", len(rows))
         predicted, predictions = self._cross_fit(fit_X, fit_y, cv, fit_blocks, fit_params)
-        self.estimator_ = clone(self.estimator).fit(fit_X, fit_y, **fit_params)
+        self.estimator_, categories = self._fitted_estimator(fit_X, fit_y, fit_params)
+        self.estimator_categories_ = [categories]
 
         localizer._fit(
             _tables.read_features(_rows_of(fit_X, predicted), self.categorical_features),
@@ -526,7 +532,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held_X = _rows_of(X, held)
         held_table = features_of(model, held_X)
         core = _core.Calibration()
-        held_pred = self._predictions(self.estimator_, held_X).ravel()
+        held_pred = self._predictions(self.estimator_, with_categories(held_X, categories)).ravel()
         numbers = None if groups is None else groups.numbers[held]
         labels = None if groups is None else groups.labels
         ratios = None if weights is None else weights[held]
@@ -569,13 +575,16 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         models: list[_core.Model] = []
         self.estimators_ = []
+        self.estimator_categories_ = []
         for train, test in folds:
             fold_X, fold_y = _rows_of(X, train), y[train]
             params = _check_method_params(X, fit_params, train)
-            estimator = clone(self.estimator).fit(fold_X, fold_y, **params)
+            estimator, categories = self._fitted_estimator(fold_X, fold_y, params)
             self.estimators_.append(estimator)
+            self.estimator_categories_.append(categories)
             if localizer._has_one_width(len(train)):  # nothing is learnt from the errors
-                predicted, predictions = np.arange(len(train)), self._predictions(estimator, fold_X)
+                predicted = np.arange(len(train))
+                predictions = self._predictions(estimator, with_categories(fold_X, categories))
             else:
                 inner = KFold(min(_core.FOLDS, len(train)), shuffle=True, random_state=seed)
                 predicted, predictions = self._cross_fit(fold_X, fold_y, inner, Blocks(), params)
@@ -589,15 +598,23 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
             if predictions.ndim == 2:
                 raise ValueError("calibration='cross' needs one prediction per row; use calibration='split'")
-            models.append(self._calibrated(localizer._model, estimator, _rows_of(X, test), y[test]))
+            test_X = _rows_of(X, test)
+            made = self._predictions(estimator, with_categories(test_X, categories))
+            models.append(self._calibrated(localizer._model, test_X, made, y[test]))
         model = _core.Model.of_folds(models, models[0].prediction, {"folds": str(len(folds))})
         return model.with_fit_sketch(model.sketch(features_of(model, X), y))
 
-    def _calibrated(self, model: _core.Model, estimator: Any, X: Any, y: Floats) -> _core.Model:
+    @staticmethod
+    def _calibrated(model: _core.Model, X: Any, predictions: Floats, y: Floats) -> _core.Model:
         """The model, calibrated with rows that neither it nor the estimator was fitted on."""
         table, core = features_of(model, X), _core.Calibration()
-        model.calibrate(core, table, self._predictions(estimator, X), None, y, first_row_of(table, y))
+        model.calibrate(core, table, predictions, None, y, first_row_of(table, y))
         return model.with_calibration(core)
+
+    def _fitted_estimator(self, X: Any, y: Floats, fit_params: dict[str, Any]) -> tuple[Any, Categories]:
+        """The estimator fitted to these rows, and the categories that it knows."""
+        X, categories = with_used_categories(X)
+        return clone(self.estimator).fit(X, y, **fit_params), categories
 
     def _cross_fit(self, X: Any, y: Floats, cv: Any, blocks: Blocks, fit_params: dict[str, Any]) -> tuple[Any, Floats]:
         """The rows in a test fold, ascending, and their predictions by an estimator that was not fitted on them.
@@ -608,8 +625,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         def fold(train: Any, test: Any) -> Floats:
             params = _check_method_params(X, fit_params, train)
-            estimator = clone(self.estimator).fit(_rows_of(X, train), y[train], **params)
-            return self._predictions(estimator, _rows_of(X, test))
+            estimator, categories = self._fitted_estimator(_rows_of(X, train), y[train], params)
+            return self._predictions(estimator, with_categories(_rows_of(X, test), categories))
 
         folds = self._splits(X, y, cv, blocks)
         made = Parallel(n_jobs=self.n_jobs)(delayed(fold)(train, test) for train, test in folds)
@@ -874,7 +891,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _columns_text(self) -> str:
         """The columns of X that the estimator received, in order."""
         names = getattr(self, "feature_names_in_", None)
-        return json.dumps({"count": int(self.n_features_in_), "names": None if names is None else list(names)})
+        columns = {"count": int(self.n_features_in_), "names": None if names is None else list(names)}
+        if any(self.estimator_categories_):
+            columns["categories"] = [storable(categories) for categories in self.estimator_categories_]
+        return json.dumps(columns)
 
     def _restore_columns(self, text: str | None) -> None:
         """Check X after `load` as before `save`; only files of this class contain the columns."""
@@ -882,6 +902,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return
         columns = json.loads(text)
         self.n_features_in_ = int(columns["count"])
+        self.estimator_categories_ = columns.get("categories", [])
         if columns["names"] is not None:
             self.feature_names_in_ = np.asarray(columns["names"], dtype=object)
 
@@ -955,10 +976,16 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return X, None
         per_fold: list[Any] | None = getattr(self, "estimators_", None)
         if per_fold is not None:
-            return X, np.column_stack([self._predictions(estimator, X) for estimator in per_fold])
+            known = self._categories_of(len(per_fold))
+            made = [self._predictions(one, with_categories(X, of)) for one, of in zip(per_fold, known, strict=True)]
+            return X, np.column_stack(made)
         if self.estimator_ is None:
             raise ValueError("the model was fitted to given predictions; pass the predictions of these rows as y_pred")
-        return X, self._predictions(self.estimator_, X)
+        return X, self._predictions(self.estimator_, with_categories(X, self._categories_of(1)[0]))
+
+    def _categories_of(self, estimators: int) -> list[Categories]:
+        """The categories that each estimator knows; empty if it was fitted elsewhere."""
+        return getattr(self, "estimator_categories_", []) or [{}] * estimators
 
     def _columns(self, X: Any, groups: Any, weights: Any) -> tuple[Any, Any]:
         """The groups and weights of rows, given or from the columns of the fit."""
