@@ -168,11 +168,12 @@ void run(const CalibrateArguments& arguments) {
   } else {
     const Model calibrated = with_new_rows(model, std::move(shard), table.file());
     save(calibrated, written);
-    print_report(arguments.json, CalibrationReport{.model = calibrated,
-                                                   .file = written,
-                                                   .rows_added = table.rows_read(),
-                                                   .unknown_categories = table.unknown_categories(),
-                                                   .weights_dropped = before_rows.weighted() && !calibrated.weighted()});
+    print_report(arguments.json,
+                 CalibrationReport{.model = calibrated,
+                                   .file = written,
+                                   .rows_added = table.rows_read(),
+                                   .unknown_categories = table.unknown_categories(),
+                                   .weights_dropped = before_rows.weighted() && !calibrated.weighted()});
   }
   table.warn_of_labels();
   if (const std::string text = check_in_sample(model, sample.residuals()).warning(); !text.empty()) warn(text);

@@ -4,7 +4,6 @@ Each check has several cells, one per level and group. A cell is a count of cove
 """
 
 import functools
-import math
 import os
 import zlib
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ from dataclasses import dataclass
 import law
 import numpy as np
 from faces import (
-    Clustered,
     CommandLine,
     Cpp,
-    Cross,
+    DecayingTrackedStream,
     Deployed,
+    LateTrackedStream,
     Onnx,
     Python,
     Regressor,
@@ -28,6 +27,39 @@ from faces import (
     WeightedModel,
 )
 from populations import TIED, draw, with_likelihood_ratios
+from schemes import (
+    Booster,
+    Clustered,
+    ClusteredInCpp,
+    ClustersOnCommandLine,
+    Cross,
+    CrossInCpp,
+    CrossValidated,
+    Frames,
+    GivenPredictions,
+    Pairs,
+    PairsOnCommandLine,
+    PredictsBelow,
+    Prefit,
+    TimeOrder,
+)
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
+from trials import (
+    RATE,
+    TOO_HIGH,
+    TOO_LOW,
+    AlarmInCpp,
+    AlarmInPython,
+    LateOutcomes,
+    LearntWeights,
+    PatientsInCpp,
+    PatientsInPython,
+    PooledInCpp,
+    PooledInPython,
+    VerdictInCpp,
+    VerdictInPython,
+)
 
 FULL = os.environ.get("WIDTHWISE_FULL") == "1"
 LEVELS = (0.5, 0.8, 0.9)
@@ -97,12 +129,11 @@ class Check:
         if self.groups:
             calibration = np.repeat(np.arange(len(self.groups)), self.groups)
             test = np.arange(self.m) % len(self.groups)
-            return (
-                draw(self.population, random, (self.times, len(calibration)), groups=calibration),
-                draw(self.population, random, (self.times, self.m), groups=test),
-            )
-        calibration = draw(self.population, random, (self.times, self.extra + self.n))
-        test = draw(self.population, random, (self.times, self.m), tilted=self.weighted)
+            calibration = draw(self.population, random, (self.times, len(calibration)), groups=calibration)
+            test = draw(self.population, random, (self.times, self.m), groups=test, tilted=self.weighted)
+        else:
+            calibration = draw(self.population, random, (self.times, self.extra + self.n))
+            test = draw(self.population, random, (self.times, self.m), tilted=self.weighted)
         if self.weighted:
             return with_likelihood_ratios(calibration), with_likelihood_ratios(test)
         return calibration, test
@@ -128,7 +159,7 @@ class Check:
         total = int(covered.sum())
         cell = f"{self.name}, level {level}" + ("" if group is None else f", group {group}")
         if self.weighted:
-            p = law.weighted_p_value(total, level=level, repetitions=repetitions)
+            p = law.trials_p_value(total, np.full(repetitions, level), "lower")
             return Finding(cell, level, repetitions * m, total, level, p)
         k = law.rank(level, n, self.confidence)
         p = law.p_value(total, n=n, k=k, m=m, repetitions=repetitions, tail=self.tail)
@@ -161,7 +192,7 @@ class StreamCheck:
         findings = []
         for j, level in enumerate(self.levels):
             total = int(covered[:, j].sum())
-            within = abs(total / self.rows - level) <= self.face.bound(level, self.rows)
+            within = abs(total / self.rows - level) <= self.face.bound(level, self.rows, calibration, stream)
             cell = f"{self.name}, level {level}"
             findings.append(Finding(cell, level, self.rows, total, level, 1.0 if within else 0.0))
         return findings
@@ -180,24 +211,67 @@ class CrossCheck:
     m: int = 20
     levels: tuple = (0.8, 0.9)
     long: bool = False
+    scale: int = 1
 
     @property
     def cells(self):
         return len(self.levels)
 
+    @property
+    def times(self):
+        return self.repetitions * (self.scale if FULL else 1)
+
     def run(self, face=None):
-        """Means over independent repetitions, with Hoeffding's inequality."""
+        """Means over independent repetitions, see law.mean_p_value."""
         random = np.random.default_rng(zlib.crc32(self.name.encode()))
-        rows = draw(self.population, random, (self.repetitions, self.n))
-        test = draw(self.population, random, (self.repetitions, self.m))
+        rows = draw(self.population, random, (self.times, self.n))
+        test = draw(self.population, random, (self.times, self.m))
         covered = (face or self.face).covered(None, rows, test, self.levels)
         findings = []
         for j, level in enumerate(self.levels):
             least = law.cross_coverage(level, self.n, self.folds)
             share = covered[..., j].mean()
-            p = math.exp(-2 * self.repetitions * max(0.0, least - share) ** 2)
+            p = law.mean_p_value(share, least=least, repetitions=self.times)
             total = int(covered[..., j].sum())
-            findings.append(Finding(f"{self.name}, level {level}", level, self.repetitions * self.m, total, least, p))
+            findings.append(Finding(f"{self.name}, level {level}", level, self.times * self.m, total, least, p))
+        return findings
+
+
+@dataclass(frozen=True)
+class TrialCheck:
+    """Independent events with known probabilities, or with bounds of them: one event per repetition."""
+
+    name: str
+    face: object  # trials(random, repetitions, level): (R,) whether it happened, (R,) the probability
+    repetitions: int
+    tail: str = "both"  # "lower" if probabilities are lower bounds, "upper" if they are upper bounds
+    levels: tuple = (0.9,)
+    slack: float = 0.0  # of an approximate statement: how far the probabilities may be off
+    long: bool = False
+    scale: int = 1
+
+    @property
+    def cells(self):
+        return len(self.levels)
+
+    @property
+    def times(self):
+        return self.repetitions * (self.scale if FULL else 1)
+
+    def run(self, face=None):
+        findings = []
+        for level in self.levels:
+            random = np.random.default_rng(zlib.crc32(f"{self.name} {level}".encode()))
+            happened, probability = (face or self.face).trials(random, self.times, level)
+            probability = np.broadcast_to(probability, happened.shape)
+            total = int(happened.sum())
+            if self.slack:
+                low, high = np.clip([probability - self.slack, probability + self.slack], 0, 1)
+                p = 2 * min(law.trials_p_value(total, low, "lower"), law.trials_p_value(total, high, "upper"))
+            else:
+                p = law.trials_p_value(total, probability, self.tail)
+            cell = f"{self.name}, level {level}"
+            findings.append(Finding(cell, level, len(happened), total, float(probability.mean()), min(1.0, p)))
         return findings
 
 
@@ -254,6 +328,29 @@ def _cpp():
     yield Check("C++ groups, heavy", Cpp("exp"), "heavy", 0, 60, 400, groups=(10, 19, 40), scale=25)
     yield Check("C++ weights, heavy, n = 30", Cpp("identity"), "heavy", 30, 1, 4000, weighted=True, scale=25)
     yield Check("C++ weights, skewed, n = 11", Cpp("exp"), "skewed", 11, 1, 4000, weighted=True, scale=25)
+    clustered = ClusteredInCpp("identity")
+    yield Check("C++ clusters, heavy, n = 19", clustered, "heavy", 19, 50, 400, scale=25)
+    yield TrialCheck("C++ clusters of dependent rows", PatientsInCpp(), 3000, "lower", (0.8, 0.9), scale=10)
+    yield TrialCheck("C++ pooled groups", PooledInCpp(), 25_000, levels=(0.8,), scale=4)
+    for n, folds in ((19, 19), (20, 4), (43, 6)):
+        face = CrossInCpp("identity", setting=folds)
+        yield Check(f"C++ folds, skewed, n = {n}, {folds} folds", face, "skewed", n, 50, 300, scale=25)
+    for transform, population, n, folds in (("identity", "heavy", 12, 12), ("exp", "skewed", 80, 4)):
+        face = CrossInCpp(transform, setting=folds, model="lines")
+        name = f"C++ folds of lines, {transform}, {population}, n = {n}, {folds} folds"
+        yield CrossCheck(name, face, population, n, folds, 2000, scale=10)
+    p_values = CrossInCpp("identity", "fold_p_values", setting=4)
+    yield Check("C++ fold_p_values, skewed, n = 20, 4 folds", p_values, "skewed", 20, 50, 300, scale=25)
+    for verdict, word, factor, kind in (
+        (TOO_LOW, "too low", 1.0, "exchangeable"),
+        (TOO_HIGH, "too high", 1.0, "exchangeable"),
+        (TOO_LOW, "too low", 1.1, "harder"),
+        (TOO_HIGH, "too high", 0.9, "easier"),
+    ):
+        face = VerdictInCpp(verdict=verdict, factor=factor)
+        yield TrialCheck(f"C++ verdict '{word}', {kind} rows", face, 1000, scale=10)
+    yield TrialCheck("C++ alarm, tied scores", AlarmInCpp(), 1000, "lower", (1 - RATE,), scale=10)
+    yield TrialCheck("C++ late outcomes", LateOutcomes(), 5, "lower", (0.8, 0.9), scale=4)
 
 
 def _python():
@@ -277,23 +374,39 @@ def _python():
     yield Check("Python training-conditional, heavy, n = 60", pac, "heavy", 60, 100, 200, confidence=0.95, scale=5)
     yield Check("Python groups, skewed", Python(), "skewed", 0, 60, 200, groups=(10, 19, 40), scale=10)
     yield Check("Python groups, counts", Python(), "counts", 0, 60, 200, groups=(10, 19, 40), scale=10)
-    yield Check("Python clusters, skewed, n = 20", Clustered(), "skewed", 20, 50, 200, scale=10)
+    yield Check("Python clusters, skewed, n = 10", Clustered(), "skewed", 10, 50, 200, scale=10)
+    yield TrialCheck("Python clusters of dependent rows", PatientsInPython(), 1000, "lower", scale=10)
+    yield TrialCheck("Python pooled groups", PooledInPython(), 2000, levels=(0.8,), scale=10)
+    learnt = LearntWeights()
+    yield TrialCheck("Python learnt weights", learnt, 2000, levels=(0.8,), slack=0.04, scale=5)
+    yield Check("Python lower and upper quantiles, skewed, n = 10", Pairs(), "skewed", 10, 50, 200, scale=10)
+    yield Check("Python categories and missing values, heavy, n = 10", Frames(), "heavy", 10, 50, 150, scale=10)
+    yield Check("Python from_booster, heavy, n = 10", Booster(), "heavy", 10, 50, 200, scale=10)
+    for verdict, word, factor in ((TOO_LOW, "too low", 1.1), (TOO_HIGH, "too high", 0.9)):
+        face = VerdictInPython(verdict=verdict, factor=factor)
+        yield TrialCheck(f"Python verdict '{word}'", face, 100, scale=10)
+    yield TrialCheck("Python alarm, tied scores", AlarmInPython(), 200, "lower", (1 - RATE,), scale=10)
     yield Check("Python weights, heavy, n = 30", Weighted(), "heavy", 30, 1, 2000, weighted=True, scale=10)
     model = WeightedModel()
     yield Check("Python model with weights, skewed, n = 30", model, "skewed", 30, 1, 1000, weighted=True, scale=10)
     equal = Weighted(factor=100.0)
     yield Check("Python equal weights of 100, heavy, n = 11", equal, "heavy", 11, 10, 500, scale=10)
-    from sklearn.linear_model import LinearRegression
-    from sklearn.tree import DecisionTreeRegressor
-
     tree = Regressor(DecisionTreeRegressor(min_samples_leaf=5, random_state=0), 19)
     yield Check("WidthwiseRegressor tree, skewed, n = 19", tree, "skewed", 19, 50, 40, extra=60, scale=4)
     constant = Regressor(LinearRegression(), 10)
-    yield Check("WidthwiseRegressor linear, heavy, n = 10", constant, "heavy", 10, 50, 100, extra=30, scale=4)
+    yield Check("WidthwiseRegressor linear, heavy, n = 10", constant, "heavy", 10, 50, 120, extra=30, scale=4)
     linear = Regressor(LinearRegression(), 19, "auto")
     yield Check("WidthwiseRegressor linear auto, heavy, n = 19", linear, "heavy", 19, 50, 20, extra=60, scale=4)
     default = Regressor(None, 19, "auto", "narrow")
     yield Check("WidthwiseRegressor narrow, normal, n = 19", default, "normal", 19, 50, 100, extra=60, long=True)
+    prefit = Prefit(None, 10)
+    yield Check("WidthwiseRegressor prefit, skewed, n = 10", prefit, "skewed", 10, 50, 120, extra=80, scale=4)
+    in_order = TimeOrder(LinearRegression(), 19)
+    yield Check("WidthwiseRegressor time, heavy, n = 19", in_order, "heavy", 19, 50, 60, extra=60, scale=4)
+    ranged = GivenPredictions(None, 10, outcome_range=(-1.5, np.inf))
+    yield Check("WidthwiseRegressor outcome_range, skewed, n = 10", ranged, "skewed", 10, 50, 120, extra=40, scale=4)
+    folds = CrossValidated(None, 10)
+    yield Check("WidthwiseRegressor y_pred_cv, heavy, n = 10", folds, "heavy", 10, 50, 120, extra=40, scale=4)
     own = Deployed(19)
     yield Check("Python predictions of an own model, n = 19", own, "wide", 19, 50, 200, extra=40, scale=5)
 
@@ -322,6 +435,22 @@ def _command_line():
     yield Check("command line fit, heavy, n = 20", fitted, "heavy", 20, 100, 20, extra=60, scale=5)
     grouped = CommandLine(transform="identity")
     yield Check("command line groups, heavy", grouped, "heavy", 0, 150, 40, groups=(10, 19, 40), scale=5)
+    weights = CommandLine(transform="identity")
+    few = (30,) * 600
+    yield Check(
+        "command line weights, heavy, n = 30", weights, "heavy", 0, 600, 1, groups=few, pooled=True, weighted=True
+    )
+    pac = CommandLine(transform="identity", options=("--guarantee", 0.95))
+    many = (60,) * 60
+    yield Check(
+        "command line guarantee, skewed, n = 60", pac, "skewed", 0, 3600, 1, groups=many, pooled=True, confidence=0.95
+    )
+    clusters = ClustersOnCommandLine(transform="identity")
+    yield Check("command line clusters, skewed, n = 10", clusters, "skewed", 10, 100, 100, scale=5)
+    pairs = PairsOnCommandLine()
+    yield Check("command line lower and upper quantiles, heavy, n = 19", pairs, "heavy", 19, 100, 20, scale=5)
+    cross = CommandLine("cross", "identity", options=("--folds", 2))
+    yield Check("command line cross, heavy, n = 10", cross, "heavy", 10, 100, 30, scale=5)
     large = CommandLine()
     yield Check("command line calibrate, heavy, n = 100,000", large, "heavy", 100_000, 20_000, 1)
 
@@ -330,6 +459,8 @@ def _streams():
     yield StreamCheck("Python stream", Stream(), 20_000)
     yield StreamCheck("Python stream in batches", StreamInBatches(), 20_000)
     yield StreamCheck("command line stream", TrackedStream(), 20_000)
+    yield StreamCheck("command line stream with late outcomes", LateTrackedStream(), 20_000)
+    yield StreamCheck("command line stream, decaying", DecayingTrackedStream(), 20_000)
 
 
 def _spark():
@@ -339,18 +470,25 @@ def _spark():
 
 
 def _cross():
-    for population, n, cv in (("heavy", 12, "all"), ("rounded", 20, 5), ("skewed", 40, 4)):
+    for population, n, cv, times in (("heavy", 10, 2, 120), ("rounded", 10, "all", 20), ("skewed", 43, 6, 30)):
+        name = f"cross of given predictions, {population}, n = {n}, folds {cv}"
+        yield Check(name, Cross(cv), population, n, 50, times, scale=10)
+    for n, cv in ((10, "all"), (10, 2)):
+        name = f"cross of models below the outcomes, skewed, n = {n}, folds {cv}"
+        face = Cross(cv, estimator=PredictsBelow())
+        yield Check(name, face, "skewed", n, 50, 60, long=cv == "all", scale=10)
+    # A level of 95% has a bound that is well above one half.
+    trained = (("heavy", 60, 3, "identity", LinearRegression()), ("skewed", 80, 4, "exp", None))
+    for population, n, cv, transform, estimator in trained:
         folds = n if cv == "all" else cv
-        yield CrossCheck(f"cross, {population}, n = {n}, folds {cv}", Cross(cv), population, n, folds, 60)
-    yield CrossCheck("cross with a localizer, skewed, n = 40", Cross(4, "exp"), "skewed", 40, 4, 10)
+        kind = "a localizer" if estimator is None else "least squares"
+        face = Cross(cv, transform, estimator)
+        name = f"cross with {kind}, {population}, n = {n}, folds {cv}"
+        yield CrossCheck(name, face, population, n, folds, 50, levels=(0.95,), scale=20)
 
 
-CHECKS = [
-    check
-    for family in (_cpp, _python, _cross, _onnx, _command_line, _streams, _spark)
-    for check in family()
-    if FULL or not check.long
-]
+ALL_CHECKS = [check for family in (_cpp, _python, _cross, _onnx, _command_line, _streams, _spark) for check in family()]
+CHECKS = [check for check in ALL_CHECKS if FULL or not check.long]
 CELLS = sum(check.cells for check in CHECKS)
 # The threshold of a single cell, so that the false-alarm rate of all cells is at most FALSE_ALARM_RATE.
 THRESHOLD = law.FALSE_ALARM_RATE / CELLS

@@ -86,32 +86,46 @@ class Cpp:
     sides: str = "one"
     capacity: int = 1_000_000
     guarantee: str = "marginal"
+    setting: float = 0  # of the path, see face.cpp
     fault: str | None = None  # "" runs the copy with planted faults, all switched off
 
     def covered(self, fit, calibration, test, levels):
-        count = PARAMETERS[self.transform] * (2 if self.sides == "two" else 1)
-        rows = np.concatenate([self._rows(calibration, count), self._rows(test, count)], axis=1)
-        program = cpp_program("widthwise_guarantee" if self.fault is None else "widthwise_guarantee_faulty")
-        words = [self.path, self.transform, self.score, self.sides, ",".join(map(str, levels))]
-        words += [calibration.y.shape[1], test.y.shape[1], self.capacity, self.guarantee]
-        words += [self.fault] if self.fault else []
-        done = subprocess.run([program, *map(str, words)], input=rows.tobytes(), capture_output=True, check=False)
-        assert done.returncode == 0, done.stderr.decode()
-        found = np.frombuffer(done.stdout)
-        if self.path == "p_values":
+        found = self.results(calibration, test, levels)
+        if self.path in ("p_values", "fold_p_values"):
             return not_surprising(found.reshape(test.y.shape), levels, calibration.y.shape[1])
         if self.path == "quantiles":
             return below_quantiles(found.reshape(*test.y.shape, len(levels)), test.y, levels)
         return inside(np.swapaxes(found.reshape(*test.y.shape, len(levels), 2), -1, -2), test.y)
 
-    @staticmethod
-    def _rows(rows, count):
-        """The rows in the format of face.cpp. The parameters are an arbitrary function of x."""
-        weights = np.zeros_like(rows.y) if rows.weights is None else rows.weights
-        groups = np.full_like(rows.y, -1) if rows.groups is None else rows.groups
-        x = rows.X[..., 0]
-        parameters = [np.cos(1.0 + j) + (0.4 if j % 2 == 0 else -0.4) * x for j in range(count)]
-        return np.stack([rows.prediction, rows.y, weights, groups, *parameters], axis=-1)
+    def results(self, calibration, test, levels):
+        """The numbers that the program writes."""
+        rows = np.concatenate(self.tables(calibration, test), axis=1)
+        program = cpp_program("widthwise_guarantee" if self.fault is None else "widthwise_guarantee_faulty")
+        words = [self.path, self.transform, self.score, self.sides, ",".join(map(str, levels))]
+        words += [calibration.y.shape[1], test.y.shape[1], self.capacity, self.guarantee, self.setting]
+        words += [self.fault] if self.fault else []
+        done = subprocess.run([program, *map(str, words)], input=rows.tobytes(), capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        return np.frombuffer(done.stdout)
+
+    def tables(self, calibration, test):
+        """Both tables in the format of face.cpp. The parameters are an arbitrary function of x."""
+        count = PARAMETERS[self.transform] * (2 if self.sides == "two" else 1)
+
+        def table(rows):
+            x = rows.X[..., 0]
+            parameters = [np.cos(1.0 + j) + (0.4 if j % 2 == 0 else -0.4) * x for j in range(count)]
+            return cpp_table(rows, rows.prediction, parameters)
+
+        return table(calibration), table(test)
+
+
+def cpp_table(rows, prediction, others):
+    """Rows in the format of face.cpp."""
+    weights = np.zeros_like(rows.y) if rows.weights is None else rows.weights
+    groups = np.full_like(rows.y, -1) if rows.groups is None else rows.groups
+    clusters = np.full_like(rows.y, -1) if rows.clusters is None else rows.clusters
+    return np.stack([prediction, rows.y, weights, groups, clusters, *others], axis=-1)
 
 
 # ---- Python
@@ -164,16 +178,6 @@ class Python:
             return inside(online.predict_interval(new.X, new.prediction)[1], new.y)
         _, intervals = predictor.predict_interval(new.X, new.prediction, confidence_level=levels, groups=new.groups)
         return inside(intervals, new.y)
-
-
-@dataclass(frozen=True)
-class Clustered(Python):
-    """Localizer.calibrate with clusters. Each row is repeated one to three times as a cluster of its own, so the law is
-    that of the rows."""
-
-    def predictor(self, localizer, rows):
-        repeated = np.repeat(np.arange(len(rows)), 1 + np.arange(len(rows)) % 3)
-        return Predictor(localizer, localizer.calibrate(*rows[repeated].arguments, clusters=repeated))
 
 
 @dataclass(frozen=True)
@@ -253,33 +257,6 @@ class Regressor:
 
 
 @dataclass(frozen=True)
-class Cross:
-    """WidthwiseRegressor with cross-calibration of least squares."""
-
-    cv: int | str
-    transform: str = "identity"
-
-    def covered(self, fit, calibration, test, levels):
-        from sklearn.linear_model import LinearRegression
-
-        def one(rows, new):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model = WidthwiseRegressor(
-                    LinearRegression(),
-                    calibration="cross",
-                    cv=self.cv,
-                    score_transform=self.transform,
-                    random_state=0,
-                    n_jobs=1,
-                    compare=False,
-                ).fit(rows.X, rows.y)
-                return inside(model.predict_interval(new.X, confidence_level=levels)[1], new.y)
-
-        return repeated(calibration, test, one)
-
-
-@dataclass(frozen=True)
 class Deployed:
     """Predictions of the user's own linear model; the rows after its fitting rows calibrate."""
 
@@ -345,6 +322,10 @@ def write_table(rows, file, **columns):
     named = {f"x{j}": rows.X[:, j] for j in range(rows.X.shape[1])}
     if rows.groups is not None:
         named["station"] = [f"station {group}" for group in rows.groups]
+    if rows.weights is not None:
+        named["ratio"] = rows.weights
+    if rows.clusters is not None:
+        named["patient"] = rows.clusters
     csv.write_csv(table({**named, "forecast": rows.prediction, "y": rows.y, **columns}), file)
 
 
@@ -365,20 +346,46 @@ class CommandLine:
     transform: str = "auto"
     goal: str = "0.85"
     calibration_size: int = 0
+    options: tuple = ()  # further options of fit
 
     def covered(self, fit, calibration, test, levels):
         with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
             model = Path(folder, "model.safetensors")
-            if calibration.groups is not None:
-                fit = replace(fit, groups=np.arange(len(fit)) % 3)
-            if self.path != "fit":
-                grouped = [] if calibration.groups is None else ["--group", "station", "--exclude", "station"]
-                self.fit(fit, model, "--calibration-size", "0", *grouped)
+            if self.path not in ("fit", "cross"):
+                self.fit(self.like(fit, calibration[0]), model, "--calibration-size", "0")
             work = [
                 pool.submit(self.one, Path(folder, str(r)), model, calibration[r], test[r], levels)
                 for r in range(len(test))
             ]
             return np.stack([each.result() for each in work])
+
+    def like(self, fit, rows):
+        """Fitting rows with the columns of the calibration rows."""
+        number = np.arange(len(fit))
+        return replace(
+            fit,
+            groups=None if rows.groups is None else number % 3,
+            weights=None if rows.weights is None else np.ones(len(fit)),
+            clusters=None if self.shaped(rows).clusters is None else number,
+        )
+
+    def shaped(self, rows):
+        """The calibration rows as they are written."""
+        return rows
+
+    def columns(self, rows):
+        """Further columns of a table, or other values."""
+        return {}
+
+    @staticmethod
+    def roles(rows):
+        """The options of fit that name the columns of rows."""
+        words = [] if rows.groups is None else ["--group", "station", "--exclude", "station"]
+        words += [] if rows.weights is None else ["--weight", "ratio"]
+        return words + ([] if rows.clusters is None else ["--cluster", "patient"])
+
+    def write(self, rows, file, **columns):
+        write_table(rows, file, **self.columns(rows), **columns)
 
     def run(self, *words):
         done = subprocess.run([program(), *map(str, words)], capture_output=True, text=True, check=False, timeout=300)
@@ -386,7 +393,7 @@ class CommandLine:
 
     def fit(self, rows, model, *options):
         table = model.with_suffix(".csv")
-        write_table(rows, table)
+        self.write(rows, table)
         goal = [] if self.transform == "identity" else ["--goal", self.goal]
         words = [
             "fit",
@@ -400,15 +407,15 @@ class CommandLine:
             1,
             "--no-compare",
         ]
-        self.run(*words, *options, *self.predictions(), "-o", model)
+        self.run(*words, *options, *self.options, *self.roles(rows), *self.predictions(), "-o", model)
 
     def predictions(self):
         return ["--base", "knn", "--exclude", "forecast"] if self.path == "fit" else ["--prediction", "forecast"]
 
     def one(self, folder, model, rows, new, levels):
         folder.mkdir()
-        calibrated = self.calibrated(folder, model, rows)
-        write_table(new, folder / "new.csv")
+        calibrated = self.calibrated(folder, model, self.shaped(rows))
+        self.write(new, folder / "new.csv")
         self.run(
             "predict", calibrated, folder / "new.csv", "--level", ",".join(map(str, levels)), "-o", folder / "out.csv"
         )
@@ -418,20 +425,28 @@ class CommandLine:
         out = folder / "calibrated.safetensors"
         if self.path == "fit":
             self.fit(rows, out, "--calibration-size", self.calibration_size / len(rows))
+        elif self.path == "cross":
+            self.fit(rows, out, "--calibration", "cross")
         elif self.path == "merge":
             shards = []
             for i, shard in enumerate(np.array_split(np.arange(len(rows)), 2)):
-                write_table(rows[shard], folder / f"{i}.csv", id=shard)
+                self.write(rows[shard], folder / f"{i}.csv", id=shard)
                 shards.append(folder / f"{i}.shard")
                 self.run("calibrate", model, folder / f"{i}.csv", "--key", "id", "--emit", shards[-1])
             self.run("merge", model, *shards, "-o", out)
         else:
-            write_table(rows, folder / "rows.csv")
+            self.write(rows, folder / "rows.csv")
             self.run("calibrate", model, folder / "rows.csv", "--replace", "-o", out)
         return out
 
 
 # ---- drifting streams
+
+
+def late_bound(level, rows, delay):
+    """The bound of the adaptive method for outcomes that are `delay` rows late; all pending rows may be misses."""
+    step = min(level, 1 - level) / max(20, delay)
+    return (max(level, 1 - level) / step + 2 * delay) / rows
 
 
 @dataclass(frozen=True)
@@ -447,8 +462,7 @@ class Stream:
     def issued(self, online, stream):
         return online.track(*stream.arguments)[1]
 
-    @staticmethod
-    def bound(level, rows):
+    def bound(self, level, rows, calibration, stream):
         """The bound on the difference between coverage and level, for every sequence (docs/mathematics.md)."""
         step = min(level, 1 - level) / 20
         return (max(level, 1 - level) + step) / (step * rows)
@@ -473,30 +487,58 @@ class StreamInBatches(Stream):
                 online.observe(*late.arguments, batch=batch)
         return np.concatenate(intervals)
 
-    def bound(self, level, rows):
-        """The bound for outcomes that are two batches late; all pending rows may be misses."""
-        delay = 2 * self.size
-        step = min(level, 1 - level) / max(20, delay)
-        return (max(level, 1 - level) / step + 2 * delay) / rows
+    def bound(self, level, rows, calibration, stream):
+        return late_bound(level, rows, 2 * self.size)
 
 
 @dataclass(frozen=True)
 class TrackedStream(Stream):
     """widthwise track."""
 
+    options: tuple = ()
+
     def covered(self, fit, calibration, stream, levels):
-        command = CommandLine()
+        command = CommandLine(transform="identity" if self.options else "auto")
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             command.fit(fit, folder / "model.safetensors", "--calibration-size", "0")
             model = command.calibrated(folder, folder / "model.safetensors", calibration)
             write_table(stream, folder / "stream.csv")
-            words = ["--level", ",".join(map(str, levels)), "-o", folder / "out.csv"]
+            words = ["--level", ",".join(map(str, levels)), "-o", folder / "out.csv", *self.options]
             command.run("track", model, folder / "stream.csv", *words)
             return inside(read_bounds(folder / "out.csv", levels), stream.y)
 
 
-# ---- clusters
+@dataclass(frozen=True)
+class LateTrackedStream(TrackedStream):
+    """widthwise track in batches, observed one batch late."""
+
+    options: tuple = ("--batch-size", 50, "--delay", 1)
+
+    def bound(self, level, rows, calibration, stream):
+        return late_bound(level, rows, 100)
+
+
+@dataclass(frozen=True)
+class DecayingTrackedStream(TrackedStream):
+    """widthwise track with the decaying method, in batches that are observed one batch late."""
+
+    options: tuple = ("--method", "decaying", "--batch-size", 50, "--delay", 1)
+
+    def bound(self, level, rows, calibration, stream):
+        """The bound for scores in a range, with c the slope of the quantile function of the calibration scores."""
+        scores = np.abs(calibration.y - calibration.prediction)
+        found = np.append(scores, np.abs(stream.y - stream.prediction))
+        reach = min(level, 1 - level) / 2
+        n = len(scores)
+        high, low = (np.sort(scores)[min(n - 1, int((level + side * reach) * n))] for side in (1, -1))
+        delay = 100
+        pace = max(1, delay / 20)
+        first, last = ((high - low) / (2 * reach) / pace * (r / pace + 100) ** -0.6 for r in (1, rows))
+        return (np.ptp(found) + first * delay) / (last * rows)
+
+
+# ---- Spark
 
 
 @functools.cache

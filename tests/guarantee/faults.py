@@ -11,6 +11,12 @@ from pathlib import Path
 import numpy as np
 from checks import CHECKS, THRESHOLD
 from faces import CommandLine, Deployed, Onnx, Python, Regressor, Stream, inside
+from populations import Rows
+from schemes import Pairs, as_pairs, quiet
+from sklearn.tree import DecisionTreeClassifier
+from trials import LearntWeights, covers
+
+from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor
 
 CHECK_OF = {check.name: check for check in CHECKS}
 
@@ -115,6 +121,56 @@ class IssuesInBatches(Stream):
         return np.concatenate(batches)
 
 
+class UpperQuantileTwice(Pairs):
+    """Predicts with the upper quantile in both columns."""
+
+    def given(self, new):
+        return np.repeat(as_pairs(new)[:, 1:], 2, axis=1)
+
+
+class ScoresOfAnotherLocalizer(Python):
+    """Calibrates with scores of a localizer that was trained for errors of another size."""
+
+    def one(self, localizer, rows, new, levels):
+        other = another_localizer()
+        predictor = Predictor(localizer, Calibration().add(other.scores(*rows.arguments)))
+        return inside(predictor.predict_interval(new.X, new.prediction, confidence_level=levels)[1], new.y)
+
+
+@functools.cache
+@quiet
+def another_localizer():
+    random = np.random.default_rng(3)
+    X = random.random((200, 2))
+    localizer = Localizer(score_transform="exp", n_jobs=1, compare=False)
+    return localizer.fit(X, X[:, 0] + 100 * random.standard_normal(200), X[:, 0])
+
+
+class LearnsWeightsOnCalibrationRows(LearntWeights):
+    """Learns the weights of calibration rows and of the new row with a classifier that was fitted to these rows."""
+
+    @quiet
+    def covered(self, X, y, level):
+        random = np.random.default_rng(4)
+        target = np.stack([4 * np.sqrt(random.random(self.rows)), random.random(self.rows)], axis=-1)
+        rows = random.random((200, 2))
+        model = WidthwiseRegressor(score_transform="identity", calibration_size=0, random_state=0)
+        predictor = model.fit(rows, rows[:, 0], y_pred=0 * rows[:, 0], weights=np.ones(200)).predictor_
+
+        def one(X, y):
+            classifier = DecisionTreeClassifier(random_state=0)
+            classifier.fit(np.concatenate([X, target]), np.repeat([0, 1], [len(X) - 1, len(target) + 1]))
+            share = np.clip(classifier.predict_proba(X)[:, 1], 0.02, 0.98)
+            weights = share / (1 - share)
+            f = np.zeros_like(y)
+            calibrated = predictor.calibrated(
+                X[:-1], y[:-1], f[:-1], weights=weights[:-1], replace=True, population="source"
+            )
+            return covers(calibrated, Rows(X[-1:], y[-1:], f[-1:]), level, weights=weights[-1:])
+
+        return np.array([one(X[r], y[r]) for r in range(len(y))])
+
+
 FAULTS = [
     _in_library("rank off by one", "`Level::rank`", "C++ erc absolute two, heavy, n = 19"),
     _in_library("rank without the new row", "`Level::rank`", "C++ row, skewed, n = 20"),
@@ -133,6 +189,37 @@ FAULTS = [
         "training-conditional guarantee ignored",
         "`SortedScores::quantile`",
         "C++ training-conditional, skewed, n = 60",
+    ),
+    _in_library("clusters counted as rows", "`SortedScores::rank_clusters`", "C++ clusters, heavy, n = 19"),
+    _in_library("pool without groups of N rows", "`SortedScores`", "C++ pooled groups"),
+    _in_library("cross-calibration without the new row", "bounds of folds.cpp", "C++ folds, skewed, n = 20, 4 folds"),
+    _in_library("scores of another fold", "`FoldModels`", "C++ folds, skewed, n = 20, 4 folds"),
+    _in_library(
+        "cross-conformal p-value without the new row",
+        "`FoldModels::p_values`",
+        "C++ fold_p_values, skewed, n = 20, 4 folds",
+    ),
+    _in_library("smallest instead of largest delay", "`OnlineCalibration::longest_delay`", "C++ late outcomes"),
+    _in_library("alarm without random ties", "`ExchangeabilityMonitor::observe`", "C++ alarm, tied scores"),
+    _in_library("verdict without its lower tail", "`evaluate`", "C++ verdict 'too low', harder rows"),
+    _in_library("verdict without its upper tail", "`evaluate`", "C++ verdict 'too high', easier rows"),
+    Fault(
+        "weights learnt on calibration rows",
+        "a classifier fitted to the rows it weighs",
+        "Python learnt weights",
+        LearnsWeightsOnCalibrationRows(),
+    ),
+    Fault(
+        "upper quantile in both columns",
+        "`y_pred` of the rows to predict",
+        "Python lower and upper quantiles, skewed, n = 10",
+        UpperQuantileTwice(),
+    ),
+    Fault(
+        "scores of another localizer",
+        "`Calibration.add` with its scores",
+        "Python updated, skewed, n = 20",
+        ScoresOfAnotherLocalizer(),
     ),
     Fault(
         "test weight of 1 for weights of 100",

@@ -7,7 +7,7 @@ computed here with a Fourier transform. There are no normal approximations and n
 
 With tied scores, the intervals cover at least as much as with ties broken at random. The total is then stochastically
 larger, and only its lower tail is tested. The same applies to weighted calibration, where coverage is at least the
-level.
+level: with one new row per repetition, the rows covered are independent events with at least this probability.
 """
 
 import functools
@@ -15,7 +15,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 # The probability that a correct product fails any check of the suite.
 FALSE_ALARM_RATE = 1e-6
@@ -67,9 +67,45 @@ def p_value(covered, *, n, k, m, repetitions, tail):
     return min(1.0, max(2 * min(lower, upper), _PRECISION))
 
 
-def weighted_p_value(covered, *, level, repetitions):
-    """The p-value for weighted calibration with one new row per repetition; coverage is at least the level."""
-    return max(stats.binom.cdf(covered, repetitions, level), _PRECISION)
+def trials_p_value(happened, probabilities, tail):
+    """The p-value of the number of independent events that happened, of R events with these probabilities.
+
+    The tail is "both", "lower" if the probabilities are lower bounds, or "upper" if they are upper bounds. The
+    distribution is the convolution of one binomial distribution for each distinct probability.
+    """
+    values, counts = np.unique(np.asarray(probabilities, dtype=float), return_counts=True)
+    total = int(np.sum(counts))
+    size = 2 * (total + 1)
+    spectrum = np.ones(size // 2 + 1, dtype=complex)
+    for value, count in zip(values, counts, strict=True):
+        spectrum *= np.fft.rfft(stats.binom.pmf(np.arange(count + 1), count, value), size)
+    cumulative = np.clip(np.cumsum(np.fft.irfft(spectrum, size)[: total + 1]), 0.0, 1.0)
+    lower = cumulative[happened]
+    upper = 1 - (cumulative[happened - 1] if happened > 0 else 0.0)
+    p = {"lower": lower, "upper": upper, "both": 2 * min(lower, upper)}[tail]
+    return min(1.0, max(p, _PRECISION))
+
+
+def mean_p_value(mean, *, least, repetitions):
+    """The p-value of the mean of independent numbers in [0, 1] whose expectations are at least `least`.
+
+    Hoeffding's inequality in its form with the relative entropy (Hoeffding 1963, Theorem 1), which is the smallest
+    bound that an exponential moment gives.
+    """
+    if mean >= least:
+        return 1.0
+    entropy = special.rel_entr(mean, least) + special.rel_entr(1 - mean, 1 - least)
+    return max(math.exp(-repetitions * entropy), _PRECISION)
+
+
+def passes_at(least, repetitions, threshold):
+    """The smallest mean that `mean_p_value` accepts."""
+    low, high = 0.0, least
+    for _ in range(60):
+        middle = (low + high) / 2
+        accepted = mean_p_value(middle, least=least, repetitions=repetitions) >= threshold
+        low, high = (low, middle) if accepted else (middle, high)
+    return high
 
 
 def expected(n, k):

@@ -69,6 +69,60 @@ FAULTS = [
         'return std::min(1.0, (rest + (planted::is("p-value without the new row") ? 0 : weight)) /'
         " (found->total.high + weight));",
     ),
+    (
+        "src/calibration/sorted_scores.cpp",
+        "if (pools && sample.seen <= pool_below) rest",
+        'if (pools && sample.seen <= pool_below - (planted::is("pool without groups of N rows") ? 1 : 0)) rest',
+    ),
+    (
+        "src/calibration/sorted_clusters.cpp",
+        "group.total = group.all.weights.back();",
+        'if (planted::is("clusters counted as rows")) {\n'
+        "    for (std::size_t i = 0; i < rows.size(); ++i) group.all.weights[i] = {static_cast<double>(i + 1), 0};\n"
+        "    group.unit = 1;\n"
+        "  }\n"
+        "  group.total = group.all.weights.back();",
+    ),
+    (
+        "src/model/folds.cpp",
+        "const std::uint64_t rank = level.rank(selection_.size());",
+        "const std::uint64_t rank ="
+        ' level.rank(selection_.size() - (planted::is("cross-calibration without the new row") ? 1 : 0));',
+    ),
+    (
+        "src/model/folds.cpp",
+        "for (const CalibrationRow& row : model->parts().calibration.rows(0)) scores.push_back(row.score);",
+        'const Model& scored = planted::is("scores of another fold") ? *models_[(scores_.size() + 1) % models_.size()]'
+        " : *model;\n"
+        "    for (const CalibrationRow& row : scored.parts().calibration.rows(0)) scores.push_back(row.score);",
+    ),
+    (
+        "src/model/folds.cpp",
+        "std::ranges::fill(out, 1.0);",
+        'std::ranges::fill(out, planted::is("cross-conformal p-value without the new row") ? 0.0 : 1.0);',
+    ),
+    (
+        "src/online.cpp",
+        "longest_delay_ = std::max(longest_delay_, delay);",
+        "longest_delay_ = longest_delay_ > 0 && planted::is("
+        '"smallest instead of largest delay") ? std::min(longest_delay_, delay) : std::max(longest_delay_, delay);',
+    ),
+    (
+        "src/exchangeability.cpp",
+        "const std::uint64_t tie = draws.bits();",
+        'const std::uint64_t tie = planted::is("alarm without random ties") ? ~std::uint64_t{0} : draws.bits();',
+    ),
+    (
+        "src/evaluation.cpp",
+        "if (summary.coverage.share < expected.low) return Verdict::kTooLow;",
+        "if (summary.coverage.share < expected.low && "
+        '!planted::is("verdict without its lower tail")) return Verdict::kTooLow;',
+    ),
+    (
+        "src/evaluation.cpp",
+        "trials > expected.high) return Verdict::kTooHigh;",
+        'trials > expected.high && !planted::is("verdict without its upper tail")) return Verdict::kTooHigh;',
+    ),
 ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 class Rows:
     """Rows of one or several repetitions, compared by identity.
 
-    X has the shape (..., n, d); y, prediction, groups and weights have (..., n).
+    X has the shape (..., n, d); y, prediction, groups, weights and clusters have (..., n).
     """
 
     X: np.ndarray
@@ -17,6 +17,7 @@ class Rows:
     prediction: np.ndarray
     groups: np.ndarray | None = None
     weights: np.ndarray | None = None
+    clusters: np.ndarray | None = None
 
     def __getitem__(self, part):
         return Rows(*(None if value is None else value[part] for value in vars(self).values()))
@@ -84,3 +85,26 @@ def draw(population, random, shape, *, groups=None, tilted=False):
 def with_likelihood_ratios(rows):
     """Rows with the weights that correct for tilting."""
     return replace(rows, weights=rows.X[..., 0] / 2)
+
+
+FIRST_CLUSTER = 10_000  # number of the first calibration cluster; those of fitting rows begin with 0
+COPIES = 5  # rows of the larger clusters of repeated_as_clusters
+
+
+def repeated_as_clusters(rows):
+    """Each of n rows as a cluster of equal rows, of shape (..., 3 n): the half of the rows with the smaller errors have
+    COPIES rows, the others one.
+
+    All rows of a cluster have one score, so a quantile in which every cluster counts once has the law of n rows,
+    whatever the sizes are. A quantile that counts rows is too small.
+    """
+    n = rows.y.shape[-1]
+    order = np.argsort(np.abs(rows.y - rows.prediction), axis=-1)
+    places = np.concatenate([np.repeat(order[..., : n // 2], COPIES, axis=-1), order[..., n // 2 :]], axis=-1)
+
+    def take(values):
+        return np.take_along_axis(
+            values, places.reshape(places.shape + (1,) * (values.ndim - places.ndim)), places.ndim - 1
+        )
+
+    return Rows(take(rows.X), take(rows.y), take(rows.prediction), clusters=FIRST_CLUSTER + places)

@@ -1,4 +1,7 @@
-"""The law is exact, a correct implementation rarely fails, and a rank that is off by one always fails."""
+"""The law is exact, a correct implementation rarely fails, and a rank that is off by one always fails.
+
+Checks that compare with a bound fail if coverage is clearly below the bound, and those of events if one tail is missing.
+"""
 
 import itertools
 import math
@@ -6,7 +9,7 @@ import math
 import law
 import numpy as np
 import pytest
-from checks import CELLS, CHECKS, THRESHOLD, Check
+from checks import CELLS, CHECKS, THRESHOLD, Check, CrossCheck
 from scipy import stats
 
 
@@ -72,9 +75,50 @@ def power(check, level):
     return law._cumulative(check.n, k - 1, check.m, check.times)[critical - 1]
 
 
-@pytest.mark.parametrize("face", ["C++", "Python", "command line", "ONNX", "WidthwiseRegressor"])
+# What the names of the checks of an interface or a calibration scheme begin with.
+FACES = ["C++", "Python", "command line", "ONNX", "WidthwiseRegressor"]
+FACES += ["C++ clusters", "C++ folds", "C++ fold_p_values", "Python clusters", "command line clusters"]
+FACES += ["Python lower and upper quantiles", "Python categories", "Python from_booster", "WidthwiseRegressor prefit"]
+FACES += ["WidthwiseRegressor y_pred_cv", "WidthwiseRegressor outcome_range", "cross of given predictions"]
+
+
+@pytest.mark.parametrize("face", FACES)
 def test_every_face_has_a_check_that_finds_a_rank_off_by_one(face):
     checks = [check for check in CHECKS if isinstance(check, Check) and check.name.startswith(face)]
-    small = [check for check in checks if 0 < check.n < 20 and check.tail == "both" and not check.weighted]
+    small = [check for check in checks if 0 < check.n <= 20 and check.tail == "both" and not check.weighted]
     strongest = max(small, key=lambda check: check.times / (check.n + 1))
     assert power(strongest, 0.9) > 0.99, strongest.name
+
+
+def test_events_have_the_law_of_all_outcomes():
+    """Three events with two different probabilities, by enumeration."""
+    probabilities = [0.3, 0.3, 0.9]
+    chances = np.zeros(4)
+    for happened in itertools.product([0, 1], repeat=3):
+        chances[sum(happened)] += math.prod(p if h else 1 - p for h, p in zip(happened, probabilities, strict=True))
+    cumulative = np.cumsum(chances)
+    for total in range(4):
+        assert law.trials_p_value(total, probabilities, "lower") == pytest.approx(cumulative[total])
+        upper = chances[total:].sum()
+        assert law.trials_p_value(total, probabilities, "upper") == pytest.approx(upper)
+        both = min(1.0, 2 * min(cumulative[total], upper))
+        assert law.trials_p_value(total, probabilities, "both") == pytest.approx(both)
+
+
+def test_the_bound_of_means_is_never_below_the_exact_probability():
+    """Means of independent numbers in [0, 1] vary most if the numbers are 0 or 1."""
+    for repetitions, least in ((10, 0.5), (60, 0.8), (400, 0.9)):
+        for total in range(int(repetitions * least)):
+            bound = law.mean_p_value(total / repetitions, least=least, repetitions=repetitions)
+            assert bound >= stats.binom.cdf(total, repetitions, least) - 1e-13
+
+
+@pytest.mark.parametrize("check", [c for c in CHECKS if isinstance(c, CrossCheck)], ids=lambda check: check.name)
+def test_trained_folds_cannot_pass_far_below_their_bound(check):
+    """Checks of trained folds know a bound only. The exact laws of folds are those of given predictions and of
+    predictions below the outcomes. The smallest mean coverage that passes is printed."""
+    for level in check.levels:
+        least = law.cross_coverage(level, check.n, check.folds)
+        passes = law.passes_at(least, check.times, THRESHOLD)
+        print(f"{check.name}, level {level}: bound {least:.3f}, passes from {passes:.3f} on")
+        assert passes > (least - 0.1 if check.times >= 1000 else 0.4)
