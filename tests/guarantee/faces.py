@@ -436,7 +436,8 @@ class CommandLine:
             self.run("merge", model, *shards, "-o", out)
         else:
             self.write(rows, folder / "rows.csv")
-            self.run("calibrate", model, folder / "rows.csv", "--replace", "-o", out)
+            weighted = [] if rows.weights is None else ["--population", "source"]
+            self.run("calibrate", model, folder / "rows.csv", "--replace", *weighted, "-o", out)
         return out
 
 
