@@ -35,6 +35,8 @@ from schemes import (
     Cross,
     CrossInCpp,
     CrossValidated,
+    Dask,
+    DuckDb,
     Frames,
     GivenPredictions,
     Pairs,
@@ -53,6 +55,7 @@ from trials import (
     AlarmInPython,
     LateOutcomes,
     LearntWeights,
+    LearntWeightsOnCommandLine,
     PatientsInCpp,
     PatientsInPython,
     PooledInCpp,
@@ -425,6 +428,11 @@ def _onnx():
         )
 
 
+def _libraries():
+    yield Check("DuckDB, skewed, n = 10", DuckDb(), "skewed", 10, 100, 30, scale=5)
+    yield Check("Dask, heavy, n = 10", Dask(), "heavy", 10, 100, 60, long=True)
+
+
 def _command_line():
     yield Check("command line calibrate, skewed, n = 10", CommandLine(), "skewed", 10, 100, 100, scale=5)
     identity = CommandLine(transform="identity")
@@ -445,6 +453,8 @@ def _command_line():
     yield Check(
         "command line guarantee, skewed, n = 60", pac, "skewed", 0, 3600, 1, groups=many, pooled=True, confidence=0.95
     )
+    learnt = LearntWeightsOnCommandLine()
+    yield TrialCheck("command line learnt weights", learnt, 1000, levels=(0.8,), slack=0.04, scale=5)
     clusters = ClustersOnCommandLine(transform="identity")
     yield Check("command line clusters, skewed, n = 10", clusters, "skewed", 10, 100, 100, scale=5)
     pairs = PairsOnCommandLine()
@@ -487,7 +497,11 @@ def _cross():
         yield CrossCheck(name, face, population, n, folds, 50, levels=(0.95,), scale=20)
 
 
-ALL_CHECKS = [check for family in (_cpp, _python, _cross, _onnx, _command_line, _streams, _spark) for check in family()]
+ALL_CHECKS = [
+    check
+    for family in (_cpp, _python, _cross, _onnx, _libraries, _command_line, _streams, _spark)
+    for check in family()
+]
 CHECKS = [check for check in ALL_CHECKS if FULL or not check.long]
 CELLS = sum(check.cells for check in CHECKS)
 # The threshold of a single cell, so that the false-alarm rate of all cells is at most FALSE_ALARM_RATE.

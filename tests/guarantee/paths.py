@@ -33,7 +33,7 @@ PATHS = [
     ("clusters of dependent rows", LOWER, ["C++ clusters of", "Python clusters of"]),
     ("given weights", LOWER, ["C++ weights", "Python weights", "Python model with weights", "command line weights"]),
     ("equal weights", EXACT, ["Python equal weights"]),
-    ("learnt weights", "approximate: the level, plus or minus 4%", ["Python learnt"]),
+    ("learnt weights", "approximate: the level, plus or minus 4%", ["Python learnt", "command line learnt"]),
     (
         "cross-calibration of given predictions, and of models below all outcomes",
         TIES,
@@ -57,6 +57,7 @@ PATHS = [
     ("ONNX graphs", TIES, ["ONNX"]),
     ("`fit`, `calibrate`, `merge` and `predict` on the command line", TIES, ["command line"]),
     ("Spark", TIES, ["Spark"]),
+    ("DuckDB and Dask", EXACT, ["DuckDB", "Dask"]),
     ("first intervals of a stream", TIES, ["Python online"]),
     ("drifting streams", "within the bound for every sequence", ["Python stream", "command line stream", "C++ late"]),
     ("verdict of `evaluate`", "exact, both tails", ["C++ verdict", "Python verdict"]),
@@ -64,10 +65,10 @@ PATHS = [
 ]
 
 NOT_CHECKED = [
-    "`widthwise.mapie`, `widthwise.crepes`, Dask, Ray and DuckDB",
+    "`widthwise.mapie`, `widthwise.crepes` and Ray",
     "`Localizer.from_torch` and `widthwise.torch`",
     "training by several workers",
-    "pooled groups and learnt weights on the command line",
+    "pooled groups on the command line",
     "rows in time order that depend on each other",
 ]
 

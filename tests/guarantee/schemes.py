@@ -16,7 +16,7 @@ from populations import repeated_as_clusters
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 
-from widthwise import Localizer, Predictor, WidthwiseRegressor
+from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor
 
 
 def quiet(function):
@@ -274,6 +274,55 @@ class Booster(Python):
 
     def localizer(self, fit):
         return booster_localizer(fit)
+
+
+# ---- other libraries
+
+
+def named_columns(rows, **columns):
+    """The features of rows as columns x0 and x1, and others."""
+    return {"x0": rows.X[:, 0], "x1": rows.X[:, 1], "y_pred": rows.prediction, **columns}
+
+
+def inside_columns(table, y, levels):
+    """Whether y lies between the columns of bounds, lower_0.9 and upper_0.9."""
+    bounds = [[np.asarray(table[f"{side}_{level:g}"]) for level in levels] for side in ("lower", "upper")]
+    return inside(np.moveaxis(np.array(bounds), -1, 0), y)
+
+
+@dataclass(frozen=True)
+class DuckDb(Python):
+    """widthwise.duckdb: intervals in a query."""
+
+    def one(self, localizer, rows, new, levels):
+        duckdb = pytest.importorskip("duckdb")
+        import pyarrow
+
+        import widthwise.duckdb
+
+        with duckdb.connect() as connection:
+            widthwise.duckdb.register(connection, self.predictor(localizer, rows), confidence_level=list(levels))
+            connection.register("new_rows", pyarrow.table(named_columns(new, number=np.arange(len(new)))))
+            query = "SELECT number, unnest(predict_interval(x0, x1, y_pred)) FROM new_rows ORDER BY number"
+            return inside_columns(connection.sql(query).df(), new.y, levels)
+
+
+@dataclass(frozen=True)
+class Dask(Python):
+    """widthwise.dask.calibrate and predict_interval."""
+
+    def one(self, localizer, rows, new, levels):
+        frames = pytest.importorskip("dask.dataframe")
+        import pandas
+
+        import widthwise.dask
+
+        table = pandas.DataFrame(named_columns(rows, y=rows.y, id=np.arange(len(rows))))
+        empty = Predictor(localizer, Calibration())
+        predictor = widthwise.dask.calibrate(frames.from_pandas(table, npartitions=3), empty, key="id", target="y")
+        new_table = frames.from_pandas(pandas.DataFrame(named_columns(new)), npartitions=2)
+        done = widthwise.dask.predict_interval(new_table, predictor, list(levels)).compute()
+        return inside_columns(done, new.y, levels)
 
 
 # ---- command line

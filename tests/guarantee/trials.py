@@ -5,12 +5,14 @@ learnt weights, the verdict of `evaluate`, the alarm of streams, and late outcom
 """
 
 import functools
+import tempfile
 import warnings
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import law
 import numpy as np
-from faces import Cpp, inside
+from faces import CommandLine, Cpp, inside, read_bounds, write_table
 from populations import FIRST_CLUSTER, Rows
 from schemes import EACH_CLUSTER_ONCE, quiet
 from scipy import special, stats
@@ -159,15 +161,14 @@ class LearntWeights:
 
     rows: int = 60
 
-    @quiet
     def trials(self, random, repetitions, level):
         x = 4 * random.random((repetitions, self.rows + 1))
         x[:, -1] = 4 * np.sqrt(random.random(repetitions))
         X = np.stack([x, random.random(x.shape)], axis=-1)
         y = 0.1 * x**2 * random.standard_normal(x.shape)
-        covered = self.covered(X, y, level)
-        return covered, level
+        return self.covered(X, y, level), level
 
+    @quiet
     def covered(self, X, y, level):
         predictor = shifted_predictor()
 
@@ -179,18 +180,51 @@ class LearntWeights:
         return np.array([one(X[r], y[r]) for r in range(len(y))])
 
 
-@functools.cache
-@quiet
-def shifted_predictor():
+def rows_to_learn_from():
+    """Fitting rows, and rows of the population to predict."""
     random = np.random.default_rng(2)
     x = 4 * random.random(1500)
     X = np.column_stack([x, random.random(1500)])
     target = np.column_stack([4 * np.sqrt(random.random(1500)), random.random(1500)])
+    y = 0.1 * x**2 * random.standard_normal(1500)
+    return Rows(X, y, 0 * y), Rows(target, 0 * y, 0 * y)
+
+
+@functools.cache
+@quiet
+def shifted_predictor():
+    rows, target = rows_to_learn_from()
     model = WidthwiseRegressor(
         score_transform="identity", calibration_size=0.1, random_state=0, n_jobs=1, compare=False
     )
-    y = 0.1 * x**2 * random.standard_normal(1500)
-    return model.fit(X, y, y_pred=np.zeros(1500), shift_to=target).predictor_
+    return model.fit(rows.X, rows.y, y_pred=rows.prediction, shift_to=target.X).predictor_
+
+
+class LearntWeightsOnCommandLine(LearntWeights):
+    """widthwise fit --shift-to. Repetitions are groups of one model, which are calibrated separately."""
+
+    def covered(self, X, y, level):
+        command = CommandLine(transform="identity")
+        number = np.broadcast_to(np.arange(len(y))[:, None], y.shape)
+        rows = Rows(X, y, 0 * y, groups=number)
+        fitting, target = rows_to_learn_from()
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            write_table(target, folder / "target.csv")
+            model = folder / "model.safetensors"
+            options = ["--calibration-size", "0", "--shift-to", folder / "target.csv"]
+            command.fit(replace(fitting, groups=np.arange(len(fitting)) % 3), model, *options)
+            write_table(flat(rows[:, :-1]), folder / "rows.csv")
+            command.run("calibrate", model, folder / "rows.csv", "--replace", "--population", "source")
+            new = flat(rows[:, -1:])
+            write_table(new, folder / "new.csv")
+            command.run("predict", model, folder / "new.csv", "--level", level, "-o", folder / "out.csv")
+            return inside(read_bounds(folder / "out.csv", [level]), new.y)[:, 0]
+
+
+def flat(rows):
+    """The rows of all repetitions as one table."""
+    return Rows(rows.X.reshape(-1, 2), *(values.ravel() for values in (rows.y, rows.prediction, rows.groups)))
 
 
 # ---- the verdict of `evaluate`
