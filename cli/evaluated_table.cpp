@@ -84,7 +84,7 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
              .rows = outcomes_.size(),
              .guarantee = model_.parts().guarantee,
              .model = EvaluatedModel::of(model_),
-             .seen = seen_rows(model_, sketch_),
+             .seen = seen_rows(model_, sketch_, clusters_),
              .unknown_categories = table_->unknown_categories(),
              .missed_by_range = MissedByRange::of(model_, outcomes_, 1),
              .features = model_.parts().features,
@@ -159,7 +159,8 @@ void EvaluatedTable::add_bounds(std::span<const double> outcomes, MatrixView low
 CalibrationRanks EvaluatedTable::ranks(const Level& level) const {
   if (model_.cross_calibrated()) return CalibrationRanks::of_folds(level, model_.fold_rows());
   const ModelParts& parts = model_.parts();
-  return CalibrationRanks::of(parts.calibration, level, groups_, parts.guarantee, parts.pool_groups);
+  return CalibrationRanks::of(parts.calibration, level, groups_, parts.guarantee, parts.pool_groups,
+                              model_.cluster_rule());
 }
 
 IntervalRows EvaluatedTable::rows(std::size_t level) const {

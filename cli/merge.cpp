@@ -36,6 +36,7 @@ CalibrationShard merged(const Model& model, const MergeArguments& arguments, boo
   for (const std::string& file : arguments.shards) {
     const CalibrationShard shard = load_shard(file);
     try {
+      model.check_new_clusters(shard.calibration.cluster_numbers());
       require_new_rows(model, shard.sketch, all.sketch, "--replace");
       merge_shard(all, shard, model);
       added.merge(shard.sketch);

@@ -29,6 +29,7 @@ struct PredictArguments {
   std::vector<std::string> levels;
   std::vector<std::string> quantiles;
   std::vector<std::string> columns;
+  std::string cluster_size;
   std::string guarantee;
   bool json = false;
 };
@@ -48,19 +49,15 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
 }
 
 void warn_of_infinite(const Model& model, const QuantileColumns& quantiles) {
-  const ModelParts& parts = model.parts();
   for (std::size_t j = 0; j < quantiles.names().size(); ++j) {
     if (quantiles.infinite()[j] == 0 || !model.uncalibrated().empty()) continue;
     const Level& probability = quantiles.probabilities()[j];
-    const std::uint64_t needed = parts.guarantee.min_rows(std::max(probability, probability.complement()));
-    const std::uint64_t rows = model.calibration_rows();
-    warn(fmt::format(
-        "quantile {} is infinite in {}{}", probability.to_string(), count_of(quantiles.infinite()[j], "row"),
-        rows < needed
-            ? fmt::format(": it needs {}, the model has {}; add rows with 'widthwise calibrate'",
-                          count_of(needed, parts.calibration.clustered() ? "calibration cluster" : "calibration row"),
-                          count(rows))
-            : ": the prediction is missing, or its score is outside the calibrated scores"));
+    const LevelNeeds needs = model.needs(std::max(probability, probability.complement()));
+    warn(fmt::format("quantile {} is infinite in {}{}", probability.to_string(),
+                     count_of(quantiles.infinite()[j], "row"),
+                     !needs.met() ? fmt::format(": it needs {}, the model has {}; add rows with 'widthwise calibrate'",
+                                                to_text(needs), count(needs.have))
+                                  : ": the prediction is missing, or its score is outside the calibrated scores"));
   }
 }
 
@@ -102,12 +99,18 @@ void run(const PredictArguments& arguments) {
   const std::vector<std::string> carried =
       arguments.columns.empty() ? column_names(*reader) : parse_columns(*reader, arguments.table, arguments.columns);
   require_free(added, carried, arguments.table);
-  ModelTable table(model, arguments.table, std::move(reader), {}, carried);
+  std::vector<std::string> sizes;
+  if (!arguments.cluster_size.empty()) sizes = parse_columns(*reader, arguments.table, {arguments.cluster_size});
+  ModelTable table(model, arguments.table, std::move(reader), sizes, carried);
   const auto writer = create_table(arguments.output, table.reader(), added);
   {
     ProgressBar bar("rows");
     while (table.next(bar, "predicting")) {
-      const ModelRows rows = table.rows();
+      ModelRows rows = table.rows();
+      if (!sizes.empty()) {
+        rows.cluster_sizes = table.column(sizes.front());
+        require_cluster_sizes(rows.cluster_sizes, table.file(), sizes.front(), table.batch().first_row());
+      }
       const MatrixView bounds = intervals.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
         if (levels.empty()) return model.predictions(rows, predictions);
         model.intervals(rows, levels, predictions, lower, upper);
@@ -138,6 +141,11 @@ void declare(CLI::App& command, PredictArguments& arguments) {
   add_list(command, "--quantile", arguments.quantiles, "P",
            "quantile of the outcome, or several: 0.05,0.95; column quantile_P is a one-sided bound: the outcome is at "
            "most quantile_0.95 with probability at least 95%, and at least quantile_0.05 likewise");
+  command
+      .add_option("--cluster-size", arguments.cluster_size,
+                  "column of the number of rows of the cluster of each row, for models with clusters whose rows count; "
+                  "default: the largest known cluster")
+      ->type_name("COL");
   add_guarantee(command, arguments.guarantee, "the guarantee of the model");
   add_copied_columns(command, arguments.columns);
   add_table_options(command, arguments.reading);

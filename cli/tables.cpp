@@ -147,6 +147,16 @@ void require_weights(std::span<const double> weights, const std::filesystem::pat
                              file.string(), row + 1, column, std::isnan(*bad) ? "missing" : fmt::format("{}", *bad));
 }
 
+void require_cluster_sizes(std::span<const double> sizes, const std::filesystem::path& file, const std::string& column,
+                           std::uint64_t first_row) {
+  const auto bad = std::find_if(sizes.begin(), sizes.end(), [](double size) { return !(size >= 1); });
+  if (bad == sizes.end()) return;
+  const auto row = first_row + static_cast<std::uint64_t>(bad - sizes.begin());
+  throw internal::make_error(ErrorCode::kBadData,
+                             "{}: row {}: the cluster size '{}' is {}; expected a number of rows of at least 1",
+                             file.string(), row + 1, column, std::isnan(*bad) ? "missing" : fmt::format("{}", *bad));
+}
+
 namespace {
 
 /// Compare by device and inode, or by path if the files do not exist yet.

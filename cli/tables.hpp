@@ -75,6 +75,10 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
 void require_weights(std::span<const double> weights, const std::filesystem::path& file, const std::string& column,
                      std::uint64_t first_row);
 
+/// Throw kBadData with the file and the row if the size of a cluster is missing or below 1.
+void require_cluster_sizes(std::span<const double> sizes, const std::filesystem::path& file, const std::string& column,
+                           std::uint64_t first_row);
+
 /// Throw kInvalidArgument if the file to write, given by `option`, is one of the inputs of the command. Files are
 /// compared by device and inode, so symbolic and hard links are detected.
 void require_other_file(const std::string& option, const std::filesystem::path& output,

@@ -334,8 +334,10 @@ void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& ro
 // ------------------------------------------------------------------------------------------------------------
 
 ConformalPredictor::ConformalPredictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee,
-                                       std::uint64_t pool_below)
-    : rule_(std::move(rule)), calibration_(std::move(calibration)), sorted_(calibration_, guarantee, pool_below) {}
+                                       std::uint64_t pool_below, const ClusterRule& clusters)
+    : rule_(std::move(rule)),
+      calibration_(std::move(calibration)),
+      sorted_(calibration_, guarantee, pool_below, clusters) {}
 
 void ConformalPredictor::check_groups(bool grouped) const {
   if (calibration_.grouped() && !grouped) {

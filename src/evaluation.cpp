@@ -530,8 +530,11 @@ CalibrationRanks CalibrationRanks::of_folds(const Level& level, std::span<const 
 
 CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Level& level,
                                       std::span<const std::int64_t> row_groups, const Guarantee& guarantee,
-                                      std::uint64_t pool_below) {
+                                      std::uint64_t pool_below, const ClusterRule& clusters) {
   if (calibration.weighted()) return of_weighted(calibration, level, row_groups, guarantee);
+  if (calibration.clustered() && clusters.form == ClusterForm::kRows) {
+    return internal::ranks_of_cluster_rows(calibration, level, clusters.max_size);
+  }
   if (calibration.clustered()) {
     CalibrationRanks ranks = of_rows(level, calibration.clusters(), guarantee);
     ranks.clustered = true;

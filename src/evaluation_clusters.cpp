@@ -1,9 +1,14 @@
 #include "evaluation_clusters.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/weights.hpp>
 
 #include "diagnostics/rows.hpp"
 #include "text.hpp"
@@ -11,14 +16,43 @@
 namespace widthwise::internal {
 namespace {
 
-/// Mean shares over clusters.
-struct ClusterShares {
-  std::uint64_t clusters = 0;
+/// A share of covered rows and of rows strictly inside their interval.
+struct Shares {
   double covered = 0;
   double inside = 0;
 };
 
-ClusterShares shares_of(const IntervalRows& rows, std::span<const std::int64_t> clusters) {
+/// Shares over clusters and over rows.
+struct MeasuredClusters {
+  std::uint64_t clusters = 0;
+  std::uint64_t effective = 0;  // clusters, if rows count
+  Shares of_clusters;
+  Shares of_rows;
+  bool differ = false;  // whether the covered shares differ by more than chance
+};
+
+/// Whether the mean of c weighted by sizes N differs from the plain mean by more than chance. If sizes are not related
+/// to c, every assignment of the c to the sizes is equally likely; the difference, the sum of (N / sum N - 1 / K) c,
+/// then has mean 0 and variance sum (N / sum N - 1 / K)^2 sum (c - mean)^2 / (K - 1).
+bool is_related(std::span<const double> sizes, std::span<const double> c) {
+  constexpr double kDeviations = 4;
+  const auto count = static_cast<double>(c.size());
+  if (c.size() < 2) return false;
+  const double total = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  const double mean = std::accumulate(c.begin(), c.end(), 0.0) / count;
+  double difference = 0;
+  double weights = 0;
+  double squares = 0;
+  for (std::size_t k = 0; k < c.size(); ++k) {
+    const double weight = sizes[k] / total - 1 / count;
+    difference += weight * (c[k] - mean);
+    weights += weight * weight;
+    squares += (c[k] - mean) * (c[k] - mean);
+  }
+  return std::abs(difference) > kDeviations * std::sqrt(weights * squares / (count - 1));
+}
+
+MeasuredClusters shares_of(const IntervalRows& rows, std::span<const std::int64_t> clusters) {
   struct Counts {
     double rows = 0;
     double covered = 0;
@@ -31,40 +65,79 @@ ClusterShares shares_of(const IntervalRows& rows, std::span<const std::int64_t> 
     cluster.covered += is_covered(rows, i) ? 1 : 0;
     cluster.inside += is_strictly_inside(rows, i) ? 1 : 0;
   }
-  ClusterShares shares{.clusters = counts.size()};
+  MeasuredClusters shares{.clusters = counts.size(), .of_clusters = {}, .of_rows = {}};
+  std::vector<double> sizes;
+  std::vector<double> covered;
   for (const auto& [cluster, found] : counts) {
-    shares.covered += found.covered / found.rows;
-    shares.inside += found.inside / found.rows;
+    sizes.push_back(found.rows);
+    covered.push_back(found.covered / found.rows);
+    shares.of_clusters.covered += covered.back();
+    shares.of_clusters.inside += found.inside / found.rows;
+    shares.of_rows.covered += found.covered;
+    shares.of_rows.inside += found.inside;
   }
-  shares.covered /= static_cast<double>(counts.size());
-  shares.inside /= static_cast<double>(counts.size());
+  const auto divide = [](Shares& of, std::size_t count) {
+    of.covered /= static_cast<double>(count);
+    of.inside /= static_cast<double>(count);
+  };
+  divide(shares.of_clusters, counts.size());
+  divide(shares.of_rows, clusters.size());
+  shares.effective = static_cast<std::uint64_t>(effective_sample_size(sizes));
+  shares.differ = is_related(sizes, covered);
   return shares;
 }
 
 /// The range of the mean coverage of `clusters` test clusters if each were one row. The quantile of clusters lies
 /// between two ranks unless level * (clusters + 1) is an integer; each end of the range is that of the worse rank.
-CoverageSpread expected_range(const Level& level, const GroupRank& rank, std::uint64_t clusters, double confidence) {
+CoverageSpread expected_range(const Level& level, const CalibrationRanks& calibration, std::uint64_t clusters,
+                              double confidence) {
+  const GroupRank& rank = calibration.groups.front();
   const auto spread_of = [&](std::uint64_t place) {
     const RankedRows ranked{.rows = rank.rows, .rank = place, .test_rows = clusters};
     return measured_coverage_spread(std::span(&ranked, 1), confidence);
   };
   CoverageSpread spread = spread_of(rank.rank);
+  if (calibration.cluster_size > 0) {
+    if (rank.rank <= rank.rows) spread.low = spread_of(calibration.rank_below).low;
+    return spread;
+  }
   const bool is_between = level.rank(rank.rows) == rank.rank && rank.rank > 1 &&
                           static_cast<double>(rank.rank) > level.value() * static_cast<double>(rank.rows + 1);
   if (is_between) spread.low = spread_of(rank.rank - 1).low;
   return spread;
 }
 
-std::string say(const LevelEvaluation& found, const ClusterCoverage& clusters, std::uint64_t needed) {
-  if (found.verdict == Verdict::kInfinite) {
-    return "No verdict: intervals are infinite because the level needs " + count_of(needed, "calibration cluster") +
-           "; the model has " + count(found.expected.rows) + ".";
+/// The numbers of clusters and the range that is expected for them.
+std::string expected_text(const LevelEvaluation& found, const MeasuredClusters& shares, bool of_rows) {
+  const std::string range = percent_range(found.expected.low, found.expected.high);
+  if (of_rows) {
+    return "the approximate range expected for an effective number of " +
+           count_of(found.expected.rows, "calibration cluster") + " and of " +
+           count_of(shares.effective, "test cluster") + " (" + range + ", in about " +
+           significant(100 * found.confidence) + "% of cases)";
   }
-  const std::string measured = "Mean coverage of " + percent(clusters.mean) + " over clusters";
-  const std::string expected = "the range expected for " + count_of(found.expected.rows, "calibration cluster") +
-                               " and " + count_of(clusters.clusters, "test cluster") + " (" +
-                               percent_range(found.expected.low, found.expected.high) + ", in at least " +
-                               significant(100 * found.confidence) + "% of cases)";
+  return "the range expected for " + count_of(found.expected.rows, "calibration cluster") + " and " +
+         count_of(shares.clusters, "test cluster") + " (" + range + ", in at least " +
+         significant(100 * found.confidence) + "% of cases)";
+}
+
+std::string judgement(const LevelEvaluation& found, const MeasuredClusters& shares,
+                      const CalibrationRanks& calibration) {
+  const ClusterCoverage& clusters = *found.clusters;
+  const bool of_rows = calibration.cluster_size > 0;
+  if (found.verdict == Verdict::kInfinite && of_rows) {
+    return "No verdict: intervals are infinite because the level needs " +
+           count_of(calibration.min_rows, "calibration row") + " for clusters of up to " +
+           count_of(calibration.cluster_size, "row") + "; the model has " + count(calibration.clustered_rows) + ".";
+  }
+  if (found.verdict == Verdict::kInfinite) {
+    return "No verdict: intervals are infinite because the level needs " +
+           count_of(calibration.min_rows, "calibration cluster") + "; the model has " + count(found.expected.rows) +
+           ".";
+  }
+  const std::string measured = of_rows ? "Coverage of " + percent(clusters.rows) + " of the rows of new clusters"
+                                       : "Mean coverage of " + percent(clusters.mean) + " over clusters";
+  const std::string expected = expected_text(found, shares, of_rows);
   if (found.verdict == Verdict::kTooLow) {
     return "Not valid here. " + measured + " is below " + expected +
            ". These clusters are harder than the calibration clusters: calibrate again with clusters like these.";
@@ -74,6 +147,16 @@ std::string say(const LevelEvaluation& found, const ClusterCoverage& clusters, s
            ". These clusters are easier than the calibration clusters.";
   }
   return "Valid. " + measured + " is within " + expected + ".";
+}
+
+std::string say(const LevelEvaluation& found, const MeasuredClusters& shares, const CalibrationRanks& calibration) {
+  std::string text = judgement(found, shares, calibration);
+  if (!shares.differ) return text;
+  const ClusterCoverage& clusters = *found.clusters;
+  return text + " Coverage is related to the size of clusters, by more than chance: " + percent(clusters.rows) +
+         " of the rows are covered, " + percent(clusters.mean) +
+         " on average over clusters. The guarantee of this model is for " +
+         (clusters.form == ClusterForm::kRows ? "rows" : "clusters, each counted once") + ".";
 }
 
 }  // namespace
@@ -93,10 +176,19 @@ void check_clusters(const IntervalRows& rows, const CalibrationRanks& calibratio
 
 void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
                     std::span<const std::int64_t> clusters) {
-  const ClusterShares shares = shares_of(rows, clusters);
+  const MeasuredClusters measured = shares_of(rows, clusters);
+  const bool of_rows = calibration.cluster_size > 0;
+  const Shares& shares = of_rows ? measured.of_rows : measured.of_clusters;
   const GroupRank& rank = calibration.groups.front();
-  result.clusters = ClusterCoverage{.clusters = shares.clusters, .mean = shares.covered};
-  result.expected = expected_range(result.level, rank, shares.clusters, result.confidence);
+  result.clusters = ClusterCoverage{.clusters = measured.clusters,
+                                    .mean = measured.of_clusters.covered,
+                                    .rows = measured.of_rows.covered,
+                                    .form = of_rows ? ClusterForm::kRows : ClusterForm::kClusters,
+                                    .differ = measured.differ,
+                                    .rows_needed = of_rows ? calibration.min_rows : 0,
+                                    .rows_have = of_rows ? calibration.clustered_rows : 0};
+  result.expected =
+      expected_range(result.level, calibration, of_rows ? measured.effective : measured.clusters, result.confidence);
   if (rank.rank > rank.rows) {
     result.verdict = Verdict::kInfinite;
   } else if (shares.covered < result.expected.low) {
@@ -104,7 +196,23 @@ void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const Cal
   } else {
     result.verdict = shares.inside > result.expected.high ? Verdict::kTooHigh : Verdict::kValid;
   }
-  result.summary = say(result, *result.clusters, calibration.min_rows);
+  result.summary = say(result, measured, calibration);
+}
+
+CalibrationRanks ranks_of_cluster_rows(const Calibration& calibration, const Level& level, std::uint64_t max_size) {
+  const std::uint64_t size = std::max(max_size, calibration.largest_cluster());
+  CalibrationRanks ranks{.min_rows = level.min_rows(size),
+                         .clustered = true,
+                         .cluster_size = size,
+                         .clustered_rows = calibration.rows_seen()};
+  const std::uint64_t effective = calibration.effective_clusters();
+  const auto rows = static_cast<double>(ranks.clustered_rows);
+  const double place = level.value() * (1 + static_cast<double>(size) / rows) * static_cast<double>(effective);
+  const auto above = static_cast<std::uint64_t>(std::ceil(place));
+  const bool is_finite = ranks.clustered_rows >= ranks.min_rows;
+  ranks.rank_below = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(place), 1, effective);
+  ranks.groups.push_back({.rows = effective, .rank = is_finite ? std::min(above, effective) : effective + 1});
+  return ranks;
 }
 
 }  // namespace widthwise::internal

@@ -36,11 +36,24 @@ GuaranteeStatement of_weights(const Model& model) {
                               in_group, kOnAverage)};
 }
 
-GuaranteeStatement of_clusters() {
+GuaranteeStatement of_clusters(const Model& model) {
+  const std::string if_exchangeable =
+      ", if new clusters are exchangeable with the calibration clusters, and rows within a cluster as well";
+  if (!model.counts_cluster_rows()) {
+    return {.kind = "marginal",
+            .text = "coverage of at least the level, on average over calibration sets and new clusters, where each "
+                    "cluster counts once" +
+                    if_exchangeable};
+  }
+  const std::uint64_t bound = model.cluster_bound();
+  const bool is_declared = bound > 0 && model.parts().max_cluster_size == bound;
+  const std::string sizes = bound == 0 ? std::string()
+                                       : fmt::format(", for clusters of at most {}{}", internal::count_of(bound, "row"),
+                                                     is_declared ? "" : ", the largest known size");
   return {.kind = "marginal",
-          .text =
-              "coverage of at least the level, on average over calibration sets and new clusters, where each "
-              "cluster counts once, if new clusters are exchangeable with the calibration clusters"};
+          .text = "coverage of at least the level, on average over calibration sets and rows of new clusters, where each "
+                  "row counts once" +
+                  sizes + if_exchangeable};
 }
 
 GuaranteeStatement of_groups(const Model& model) {
@@ -90,7 +103,7 @@ std::string time_column(const Model& model) {
 GuaranteeStatement guarantee_statement(const Model& model) {
   GuaranteeStatement statement = model.cross_calibrated() ? of_folds(model)
                                  : model.weighted()       ? of_weights(model)
-                                 : model.clustered()      ? of_clusters()
+                                 : model.clustered()      ? of_clusters(model)
                                  : model.grouped()        ? of_groups(model)
                                                           : of_rows(model);
   if (const std::string time = time_column(model); !time.empty()) {

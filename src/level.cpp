@@ -1,6 +1,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <system_error>
@@ -130,10 +131,12 @@ std::uint64_t Level::rank(std::uint64_t n) const {
   return static_cast<std::uint64_t>((scaled + (denominator_ - 1)) / denominator_);
 }
 
-std::uint64_t Level::min_rows() const {
-  // (n + 1) level <= n exactly when n >= level / (1 - level).
+std::uint64_t Level::min_rows(std::uint64_t new_weight) const {
+  // (n + w) level <= n exactly when n >= w level / (1 - level).
   const std::uint64_t miss = denominator_ - numerator_;
-  return numerator_ / miss + (numerator_ % miss == 0 ? 0 : 1);
+  const Product needed = (Product{numerator_} * new_weight + (miss - 1)) / miss;
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  return needed > kMax ? kMax : static_cast<std::uint64_t>(needed);
 }
 
 std::strong_ordering operator<=>(const Level& a, const Level& b) {

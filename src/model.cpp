@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/trees.hpp>
 
 #include "message.hpp"
@@ -155,7 +156,34 @@ void check_categories(const ModelParts& parts) {
   check("shift", parts.shift.get());
 }
 
+std::uint64_t count_fitted(const RowSketch& fitted, std::span<const std::int64_t> clusters) {
+  if (fitted.empty()) return 0;
+  const std::vector<RowSketch::Entry> known = fitted.entries();
+  std::vector<std::uint64_t> hashes;
+  hashes.reserve(clusters.size());
+  for (const std::int64_t cluster : clusters) hashes.push_back(cluster_hash(cluster));
+  std::ranges::sort(hashes);
+  const auto repeated = std::ranges::unique(hashes);
+  hashes.erase(repeated.begin(), repeated.end());
+  return static_cast<std::uint64_t>(std::ranges::count_if(hashes, [&](std::uint64_t hash) {
+    return std::ranges::binary_search(known, hash, {}, &RowSketch::Entry::hash);
+  }));
+}
+
+void refuse_fitted(const ModelParts& parts, std::span<const std::int64_t> clusters) {
+  const std::uint64_t found = count_fitted(parts.fit_clusters, clusters);
+  if (found == 0) return;
+  throw internal::make_error(ErrorCode::kBadData,
+                             "{} of these rows{} {} used to fit the model; its errors there are smaller than in new "
+                             "clusters, so intervals would "
+                             "be too narrow. Drop the rows of these clusters, or fit again with all rows",
+                             internal::count_of(found, "cluster"),
+                             parts.cluster.empty() ? "" : fmt::format(", in '{}',", internal::printable(parts.cluster)),
+                             found == 1 ? "was" : "were");
+}
+
 void check_clusters(const ModelParts& parts) {
+  refuse_fitted(parts, parts.calibration.cluster_numbers());
   if (parts.cluster.empty()) return;
   if (!parts.group.empty() || !parts.weight.empty() || parts.shift != nullptr) {
     refuse(ErrorCode::kInvalidArgument,
@@ -294,8 +322,11 @@ ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
           .groups = part(groups),
           .labels = labels,
           .weights = part(weights),
-          .clusters = part(clusters)};
+          .clusters = part(clusters),
+          .cluster_sizes = part(cluster_sizes)};
 }
+
+std::uint64_t cluster_hash(std::int64_t cluster) { return mix_bits(static_cast<std::uint64_t>(cluster)); }
 
 std::string fold_prediction(const std::string& prediction, std::size_t fold) {
   return fmt::format("{}.{}", prediction, fold);
@@ -303,7 +334,10 @@ std::string fold_prediction(const std::string& prediction, std::size_t fold) {
 
 Model::Model(ModelParts parts)
     : parts_(checked(std::move(parts))),
-      predictor_(parts_.rule, parts_.calibration, parts_.guarantee, parts_.pool_groups),
+      cluster_bound_(
+          std::max({parts_.max_cluster_size, parts_.fit_cluster_size, parts_.calibration.largest_cluster()})),
+      calibration_rows_seen_(parts_.calibration.rows_seen()),
+      predictor_(parts_.rule, parts_.calibration, parts_.guarantee, parts_.pool_groups, cluster_rule()),
       folds_(parts_.folds.empty() ? nullptr : std::make_shared<const internal::FoldModels>(parts_)) {}
 
 Model Model::of_folds(std::vector<Model> folds, const std::string& prediction, RowSketch fit_rows) {
@@ -339,7 +373,24 @@ std::span<const std::uint64_t> Model::fold_rows() const {
 }
 
 std::uint64_t Model::calibration_rows() const {
-  return folds_ == nullptr ? parts_.calibration.units() : folds_->all_rows();
+  return folds_ == nullptr ? parts_.calibration.units(parts_.cluster_coverage) : folds_->all_rows();
+}
+
+ClusterRule Model::cluster_rule() const { return {.form = parts_.cluster_coverage, .max_size = cluster_bound()}; }
+
+LevelNeeds Model::needs(const Level& level) const {
+  const bool clusters = parts_.calibration.clustered();
+  if (clusters && parts_.cluster_coverage == ClusterForm::kRows) {
+    const std::uint64_t size = cluster_bound();
+    return {.needed = level.min_rows(size), .have = calibration_rows_seen_, .cluster_size = size};
+  }
+  return {.needed = parts_.guarantee.min_rows(level), .have = calibration_rows(), .clusters = clusters};
+}
+
+void Model::check_new_clusters(std::span<const std::int64_t> clusters) const { refuse_fitted(parts_, clusters); }
+
+std::uint64_t Model::fitted_clusters(std::span<const std::int64_t> clusters) const {
+  return count_fitted(parts_.fit_clusters, clusters);
 }
 
 bool Model::predicts_quantiles() const {
@@ -425,6 +476,10 @@ void Model::check(const ModelRows& rows) const {
                rows.predictions.size(), columns * n);
   if (!rows.groups.empty()) expect_count("groups, one per row", rows.groups.size(), n);
   if (!rows.clusters.empty()) expect_count("clusters, one per row", rows.clusters.size(), n);
+  if (!rows.cluster_sizes.empty()) {
+    expect_count("sizes of clusters, one per row", rows.cluster_sizes.size(), n);
+    check_cluster_sizes(rows.cluster_sizes);
+  }
   if (rows.weights.empty()) return;
   expect_count(needs_weights() ? "weights, one per row" : "weights, because the model has no column of weights",
                rows.weights.size(), needs_weights() ? n : 0);
@@ -433,6 +488,19 @@ void Model::check(const ModelRows& rows) const {
     throw internal::make_error(ErrorCode::kBadData, "Model: the weight of row {} is {}; expected a positive number",
                                bad - rows.weights.begin(), *bad);
   }
+}
+
+void Model::check_cluster_sizes(std::span<const double> sizes) const {
+  if (!counts_cluster_rows()) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("found sizes of clusters, but {}; leave them out",
+                       clustered() ? "each cluster counts once in this model" : "the model has no clusters"));
+  }
+  const auto bad = std::ranges::find_if_not(sizes, [](double size) { return size >= 1; });
+  if (bad == sizes.end()) return;
+  throw internal::make_error(ErrorCode::kBadData,
+                             "Model: the size of the cluster of row {} is {}; expected its number of rows, at least 1",
+                             bad - sizes.begin(), *bad);
 }
 
 void Model::require_weights(const ModelRows& rows) const {
@@ -497,7 +565,8 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
               PredictionRows{.predictions = {scaled.data(), count},
                              .parameters = {parameters.data(), count, columns},
                              .groups = rows.groups.empty() ? rows.groups : rows.groups.subspan(first, count),
-                             .test_weights = weights_of(rows, first, count, learnt)}});
+                             .test_weights = rows.cluster_sizes.empty() ? weights_of(rows, first, count, learnt)
+                                                                        : rows.cluster_sizes.subspan(first, count)}});
   }
 }
 
@@ -647,14 +716,15 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
 }
 
 Interval Model::interval(std::span<const double> x, const Level& level, const std::optional<RowPrediction>& prediction,
-                         std::optional<std::int64_t> group, std::optional<double> weight) const {
-  const PredictedInterval row = predict(x, level, prediction, group, weight);
+                         std::optional<std::int64_t> group, std::optional<double> weight,
+                         std::optional<double> cluster_size) const {
+  const PredictedInterval row = predict(x, level, prediction, group, weight, cluster_size);
   return {row.lower, row.upper};
 }
 
 PredictedInterval Model::predict(std::span<const double> x, const Level& level,
                                  const std::optional<RowPrediction>& prediction, std::optional<std::int64_t> group,
-                                 std::optional<double> weight) const {
+                                 std::optional<double> weight, std::optional<double> cluster_size) const {
   const std::size_t features = parts_.features.size();
   expect_count("numbers in x, one per feature", x.size(), features);
   if (prediction.has_value() != needs_predictions()) {
@@ -669,6 +739,10 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
   if (weight.has_value() != needs_weights()) {
     refuse(ErrorCode::kInvalidArgument, needs_weights() ? "the model has weights; pass the likelihood ratio of the row"
                                                         : "the model has no column of weights; do not pass a weight");
+  }
+  if (cluster_size) {
+    check_cluster_sizes({&*cluster_size, 1});
+    weight = cluster_size;
   }
   const std::size_t predicted = predicted_numbers(parts_);
   std::array<double, 2> numbers{kNaN, kNaN};
@@ -805,6 +879,7 @@ void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, 
            fmt::format("the model calibrates by the clusters in '{}'; pass a cluster for every row",
                        internal::printable(parts_.cluster)));
   }
+  check_new_clusters(rows.clusters);
   check_outcomes(outcomes, numbers);
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {

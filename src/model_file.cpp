@@ -37,8 +37,11 @@
 // A cross-calibrated model has the text "folds", the number of fold models, and an array "fold.<k>" of each, a complete
 // model file without folds.
 // Format 7 is format 6 with the text "upper_prediction", the column of upper quantiles, which may be absent, and with
-// base models of two outputs. All models are written in this format; before format 4, versions wrote the oldest format
-// that could hold the model.
+// base models of two outputs.
+// Format 8 is format 7 with fields of models with clusters: the text "cluster_coverage", "rows" or "clusters", which is
+// "clusters" in older formats; and, each of which may be absent, the texts "max_cluster_size" and "fit_cluster_size",
+// and the array "fit_clusters", a sketch. All models are written in this format; before format 4, versions wrote the
+// oldest format that could hold the model.
 namespace widthwise {
 namespace {
 
@@ -56,6 +59,7 @@ constexpr int kFormatWithWeights = 6;
 constexpr int kFormatWithClusters = 6;
 constexpr int kFormatWithFolds = 6;
 constexpr int kFormatWithQuantiles = 7;
+constexpr int kFormatWithClusterForms = 8;
 constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
@@ -156,6 +160,12 @@ void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.to_string());
   if (!parts.group.empty()) writer.put_text("group", parts.group);
   if (!parts.cluster.empty()) writer.put_text("cluster", parts.cluster);
+  if (!parts.cluster.empty() || parts.calibration.clustered()) {
+    writer.put_text("cluster_coverage", std::string(name_of(parts.cluster_coverage)));
+  }
+  if (parts.max_cluster_size > 0) writer.put_text("max_cluster_size", std::to_string(parts.max_cluster_size));
+  if (parts.fit_cluster_size > 0) writer.put_text("fit_cluster_size", std::to_string(parts.fit_cluster_size));
+  if (!parts.fit_clusters.empty()) writer.put("fit_clusters", parts.fit_clusters.serialise());
   if (parts.pool_groups > 0) writer.put_text("pool_groups", std::to_string(parts.pool_groups));
   if (!parts.fit_sketch.empty()) writer.put("fit_sketch", parts.fit_sketch.serialise());
   if (!parts.calibration_sketch.empty()) writer.put("calibration_sketch", parts.calibration_sketch.serialise());
@@ -172,6 +182,29 @@ std::uint64_t positive(std::string_view text, const char* name) {
   const std::uint64_t number = count_of(text, name);
   if (number == 0) refuse(fmt::format("{}: expected a positive number, found 0", name));
   return number;
+}
+
+/// Read how clusters are counted. In older formats, each counts once.
+void take_clusters(SafetensorsReader& reader, int format, ModelParts& parts) {
+  if (format < kFormatWithClusterForms) {
+    parts.cluster_coverage = ClusterForm::kClusters;
+    return;
+  }
+  if (!parts.cluster.empty() || parts.calibration.clustered()) {
+    const std::string name = reader.take_text("cluster_coverage");
+    const std::optional<ClusterForm> form = cluster_form_of(name);
+    if (!form) refuse(fmt::format("cluster_coverage: expected rows or clusters, found '{}'", name));
+    parts.cluster_coverage = *form;
+  }
+  const auto size = [&](const char* name) {
+    const auto text = reader.take_text_if_any(name);
+    return text ? positive(*text, name) : 0;
+  };
+  parts.max_cluster_size = size("max_cluster_size");
+  parts.fit_cluster_size = size("fit_cluster_size");
+  if (reader.has("fit_clusters")) {
+    parts.fit_clusters = RowSketch::deserialise(reader.take<std::byte>("fit_clusters"));
+  }
 }
 
 /// Read the fields of put_optional: all are optional from format 3 on, format 2 has the first, format 1 has none.
@@ -245,6 +278,7 @@ Model read_model(std::span<const std::byte> bytes) {
     refuse(fmt::format("clusters in format {}, which has none", format));
   }
   take_optional(reader, format, parts);
+  take_clusters(reader, format, parts);
   if (format >= kFormatWithFolds) parts.folds = take_folds(reader);
   parts.fit_residuals = reader.take<double>("fit_residuals");
   parts.fit_rows = count_of(reader.take_text("fit_rows"), "fit_rows");

@@ -1,7 +1,9 @@
 #include <widthwise/seen_rows.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include <widthwise/error.hpp>
 
@@ -28,17 +30,40 @@ std::string SeenRows::shares() const {
     which += which.empty() ? share + " of these rows were used to calibrate the model"
                            : fmt::format(", {} to calibrate it", share);
   }
+  const std::string of_clusters = fmt::format(" of {}", internal::count_of(clusters, "cluster"));
+  const auto add = [&](std::uint64_t found, const char* what) {
+    if (found == 0) return;
+    which += (which.empty() ? "" : "; ") + internal::count(found) + of_clusters + (found == 1 ? " was" : " were") +
+             " used to " + what + " the model";
+  };
+  add(fitted_clusters, "fit");
+  add(calibrated_clusters, "calibrate");
   return which;
 }
 
 std::string SeenRows::to_string() const {
   if (!any()) return "";
-  return shares() +
-         ". Their coverage does not estimate the coverage of new rows. Evaluate with rows that were used for neither";
+  return any_rows() ? shares() +
+                          ". Their coverage does not estimate the coverage of new rows. Evaluate with rows that were "
+                          "used for neither"
+                    : shares() +
+                          ", so these are not new clusters. Their coverage does not estimate the coverage of new "
+                          "clusters. Evaluate with clusters that were used for neither";
 }
 
-SeenRows seen_rows(const Model& model, const RowSketch& rows) {
-  return {overlap(model.parts().fit_sketch, rows), overlap(model.parts().calibration_sketch, rows)};
+SeenRows seen_rows(const Model& model, const RowSketch& rows, std::span<const std::int64_t> clusters) {
+  std::vector<std::int64_t> distinct(clusters.begin(), clusters.end());
+  std::ranges::sort(distinct);
+  const auto repeated = std::ranges::unique(distinct);
+  distinct.erase(repeated.begin(), repeated.end());
+  const Calibration& calibration = model.parts().calibration;
+  const auto calibrated =
+      std::ranges::count_if(distinct, [&](std::int64_t cluster) { return calibration.has_cluster(cluster); });
+  return {.fitted = overlap(model.parts().fit_sketch, rows),
+          .calibrated = overlap(model.parts().calibration_sketch, rows),
+          .clusters = distinct.size(),
+          .fitted_clusters = model.fitted_clusters(distinct),
+          .calibrated_clusters = static_cast<std::uint64_t>(calibrated)};
 }
 
 void require_new_rows(const Model& model, const RowSketch& rows, const RowSketch& calibrated,

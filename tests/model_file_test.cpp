@@ -339,16 +339,25 @@ Model golden_model_with_weight_column() {
   return model.with_calibration(std::move(calibration));
 }
 
-/// The model of golden/model-7-clusters.safetensors: calibrated by 12 clusters of unequal sizes.
-Model golden_clustered_model() {
+/// The model of golden/model-7-clusters.safetensors: calibrated by 12 clusters of unequal sizes, each of which counts
+/// once. That of golden/model-8.safetensors counts rows, for clusters of up to 6 rows, and knows the clusters of its
+/// fit.
+Model golden_clustered_model(ClusterForm form = ClusterForm::kClusters) {
   ModelParts parts = golden_model().parts();
   parts.cluster = "haus";
+  parts.cluster_coverage = form;
+  if (form == ClusterForm::kRows) {
+    parts.max_cluster_size = 6;
+    parts.fit_cluster_size = 3;
+    parts.fit_clusters.add(std::vector{cluster_hash(1), cluster_hash(1), cluster_hash(1), cluster_hash(2)});
+  }
   parts.calibration = Calibration();
   const Model model(parts);
   const examples::Table table(60, 3, 33);
   std::vector<std::int64_t> clusters;
   for (std::size_t i = 0; i < table.rows(); ++i) {
-    clusters.push_back(group_number("Haus " + std::to_string(std::min<std::size_t>(i, 11))));
+    const std::size_t haus = form == ClusterForm::kRows ? i / 5 : std::min<std::size_t>(i, 11);
+    clusters.push_back(group_number("Haus " + std::to_string(haus)));
   }
   Calibration calibration;
   ModelRows rows = table.for_model(model);
@@ -400,6 +409,10 @@ TEST(ModelFile, DISABLED_WriteTheGoldenFileWithClusters) {
   save(golden_clustered_model(), golden_file(7, "-clusters"));
 }
 
+TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat8) {
+  save(golden_clustered_model(ClusterForm::kRows), golden_file(8));
+}
+
 /// Load the golden file of a format; expect it to be small and to be written unchanged except for the format.
 Model golden_model_as_written(int format, std::string_view kind = "") {
   const fs::path file = golden_file(format, kind);
@@ -413,6 +426,8 @@ Model golden_model_as_written(int format, std::string_view kind = "") {
     EXPECT_EQ(serialise(model), bytes);
   }
   EXPECT_EQ(again.text("format"), std::to_string(kModelFormat));
+  // Each cluster counts once in files before format 8, which do not say so.
+  if (format < 8 && model.clustered()) again.header["__metadata__"].erase("cluster_coverage");
   for (const char* name : {"widthwise", "format", "checksum"}) {
     golden.header["__metadata__"].erase(name);
     again.header["__metadata__"].erase(name);
@@ -516,6 +531,53 @@ TEST(ModelFile, TheGoldenFileWithClustersIsReadIndefinitely) {
                [&] { model.calibrate(calibration, table.for_model(model), table.y, 1000); });
 }
 
+TEST(ModelFile, TheGoldenFileOfFormat8IsReadIndefinitely) {
+  const Model written = golden_clustered_model(ClusterForm::kRows);
+  const Model model = golden_model_as_written(8);
+  EXPECT_EQ(serialise(model), serialise(written));
+  EXPECT_TRUE(model.counts_cluster_rows());
+  EXPECT_EQ(model.parts().max_cluster_size, 6U);
+  EXPECT_EQ(model.parts().fit_cluster_size, 3U);
+  EXPECT_EQ(model.cluster_bound(), 6U);
+  EXPECT_EQ(model.needs(0.9).needed, 54U);
+  EXPECT_EQ(model.needs(0.9).have, 60U);
+  const std::vector<double> x = {0, 0, 0};
+  EXPECT_LT(model.interval(x, 0.9).upper, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(model.interval(x, 0.9, {}, {}, {}, 6).upper, model.interval(x, 0.9).upper);
+  EXPECT_LE(model.interval(x, 0.9, {}, {}, {}, 1).upper, model.interval(x, 0.9).upper);
+  EXPECT_EQ(model.interval(x, 0.9, {}, {}, {}, 7).upper, std::numeric_limits<double>::infinity());
+  const examples::Table table(5, 3, 1);
+  ModelRows rows = table.for_model(model);
+  const std::vector<std::int64_t> known = {7, 2, 2, 1, 8};
+  rows.clusters = known;
+  Calibration calibration = model.parts().calibration;
+  expect_error(ErrorCode::kBadData, "2 clusters of these rows, in 'haus', were used to fit the model",
+               [&] { model.calibrate(calibration, rows, table.y, 1000); });
+  EXPECT_EQ(calibration, model.parts().calibration);
+}
+
+TEST(ModelFile, ClustersThatFittedAModelDoNotCalibrateIt) {
+  const Model model = golden_clustered_model(ClusterForm::kRows);
+  Calibration calibration;
+  calibration.add(0, {.score = 1, .cluster = 2});
+  expect_error(ErrorCode::kBadData, "1 cluster of these rows, in 'haus', was used to fit the model",
+               [&] { (void)model.with_calibration(calibration); });
+  const std::vector<std::int64_t> new_clusters = {3, 4, 3};
+  EXPECT_NO_THROW(model.check_new_clusters(new_clusters));
+  EXPECT_EQ(model.fitted_clusters(std::vector<std::int64_t>{1, 1, 2, 3}), 2U);
+  const Model once = golden_clustered_model();
+  const std::vector<double> sizes = {4};
+  const std::vector<double> x = {0, 0, 0};
+  expect_error(ErrorCode::kInvalidArgument, "each cluster counts once in this model; leave them out",
+               [&] { (void)once.interval(x, 0.9, {}, {}, {}, 4); });
+  expect_error(ErrorCode::kInvalidArgument, "the model has no clusters; leave them out",
+               [&] { (void)golden_model().interval(x, 0.9, {}, {}, {}, 4); });
+  for (const double size : {0.0, -1.0, std::nan("")}) {
+    expect_error(ErrorCode::kBadData, "expected its number of rows, at least 1",
+                 [&] { (void)model.interval(x, 0.9, {}, {}, {}, size); });
+  }
+}
+
 TEST(ModelFile, NothingInTheFieldsOfClustersIsTrusted) {
   const std::vector<std::byte> bytes = serialise(golden_clustered_model());
   const auto refused = [&](const std::string& name, const std::string& text) {
@@ -526,6 +588,11 @@ TEST(ModelFile, NothingInTheFieldsOfClustersIsTrusted) {
   refused("cluster", "");
   refused("group", "bezirk");
   refused("guarantee", "0.95");
+  for (const char* text : {"", "row", "Rows"}) refused("cluster_coverage", text);
+  for (const char* text : {"", "0", "-1", "1.5", "x"}) {
+    refused("max_cluster_size", text);
+    refused("fit_cluster_size", text);
+  }
   // A model whose clusters have a name needs clusters, and earlier formats have none.
   Pieces plain(serialise(golden_model()));
   plain.text("cluster") = "haus";
@@ -533,6 +600,7 @@ TEST(ModelFile, NothingInTheFieldsOfClustersIsTrusted) {
   for (const int format : {1, 2, 3, 4, 5}) {
     Pieces older(bytes);
     older.header["__metadata__"].erase("cluster");
+    older.header["__metadata__"].erase("cluster_coverage");
     older.set_format(format);
     EXPECT_NE(refusal_of(older.together()), "") << format;
   }

@@ -33,6 +33,25 @@ enum class WhenTooFew {
 void conformal_quantiles(std::span<double> scores, std::span<const Level> levels, std::span<double> out,
                          WhenTooFew when_too_few = WhenTooFew::kInfinite, const Guarantee& guarantee = {});
 
+/// What counts in the coverage of a calibration by clusters (docs/clusters.md).
+enum class ClusterForm {
+  kRows,      ///< every row of new clusters counts once
+  kClusters,  ///< every new cluster counts once, whatever its number of rows
+};
+
+/// "rows", "clusters".
+[[nodiscard]] std::string_view name_of(ClusterForm form);
+/// The reverse; empty for any other name.
+[[nodiscard]] std::optional<ClusterForm> cluster_form_of(std::string_view name);
+
+/// How a calibration by clusters counts; without clusters, this is not used.
+struct ClusterRule {
+  ClusterForm form = ClusterForm::kRows;  ///< what counts once
+  /// Of kRows: the number of rows that a new cluster has at most, if its size is not given with the row. The largest
+  /// cluster of the calibration if that is larger.
+  std::uint64_t max_size = 0;
+};
+
 /// One calibration row.
 struct CalibrationRow {
   double score = 0;    ///< B; +infinity is allowed, NaN is not
@@ -88,7 +107,7 @@ class RowNumbers {
 /// neither would have valid coverage. add and merge throw kInvalidArgument in this case and leave the sample unchanged.
 ///
 /// Likewise, either all rows have a cluster or none. Rows of one cluster are not independent, such as the visits of one
-/// patient, so a quantile counts clusters instead of rows (SortedScores). A clustered calibration has neither groups
+/// patient, so a quantile takes account of their clusters (SortedScores). A clustered calibration has neither groups
 /// nor weights. It keeps up to `capacity` rows of every cluster. All clusters are kept, whatever their size, because a
 /// sample that favours large clusters would not be exchangeable with a new cluster.
 ///
@@ -154,6 +173,19 @@ class Calibration {
   /// Number of clusters; 0 for rows without clusters.
   [[nodiscard]] std::uint64_t clusters() const { return clustered() ? samples_.size() : 0; }
 
+  /// The numbers of the clusters, ascending; empty for rows without clusters.
+  [[nodiscard]] std::vector<std::int64_t> cluster_numbers() const;
+
+  /// Whether there are rows of this cluster.
+  [[nodiscard]] bool has_cluster(std::int64_t cluster) const { return clustered() && samples_.contains(cluster); }
+
+  /// Number of rows of the largest cluster, including those not kept; 0 for rows without clusters.
+  [[nodiscard]] std::uint64_t largest_cluster() const;
+
+  /// How many clusters of one size vary as little as these if rows count: (sum N)^2 / sum N^2 over the sizes N (Kish
+  /// 1965). Rounded down; 0 for rows without clusters.
+  [[nodiscard]] std::uint64_t effective_clusters() const;
+
   /// The label of a group; that of an unknown group is its number.
   [[nodiscard]] std::string label(std::int64_t group) const;
 
@@ -179,8 +211,9 @@ class Calibration {
   /// The same for one group.
   [[nodiscard]] std::uint64_t effective_rows(std::int64_t group) const;
 
-  /// What the width of intervals depends on: the number of clusters, or the effective sample size of other rows.
-  [[nodiscard]] std::uint64_t units() const { return clustered() ? clusters() : effective_rows(); }
+  /// What the width of intervals depends on: the number of clusters if they count once, their effective number if rows
+  /// do, and the effective sample size of rows without clusters.
+  [[nodiscard]] std::uint64_t units(ClusterForm form) const;
 
   /// The number of a row that was added twice, if one is detected; always set if reading the sample would throw.
   [[nodiscard]] std::optional<std::uint64_t> duplicate() const;
@@ -242,9 +275,13 @@ class Calibration {
 /// exchangeable, and coverage holds on average over them (docs/groups.md). It depends on labels alone which groups are
 /// small.
 ///
-/// With clusters, the quantile is that of hierarchical conformal prediction (Lee, Barber and Willett 2023): every
-/// cluster has weight 1, shared equally by its rows, and so has the new row. It is valid for a row of a new cluster if
-/// clusters are exchangeable, and rows within a cluster as well (docs/clusters.md).
+/// With clusters, ClusterRule::form says what counts (docs/clusters.md). Both forms are valid for rows of a new cluster
+/// if clusters are exchangeable, and rows within a cluster as well.
+/// - rows: every row has weight 1, and the new row the size of its cluster. A row of the new population is a row of a
+///   cluster that is drawn in proportion to its size, so clusters are exchangeable with these weights. The size is
+///   given as the test weight, or else ClusterRule::max_size.
+/// - clusters: hierarchical conformal prediction (Lee, Barber and Willett 2023). Every cluster has weight 1, shared
+///   equally by its rows, and so has the new row.
 ///
 /// Invariant: immutable. Thread safety: full.
 class SortedScores {
@@ -253,7 +290,8 @@ class SortedScores {
   /// Throws kInvalidArgument for a training-conditional guarantee with weights, clusters or pooled groups: that
   /// guarantee needs independent draws of one distribution, which these rows are not. Throws
   /// kInvalidArgument for pooled groups with weights, and if groups keep fewer than `pool_below` rows.
-  explicit SortedScores(const Calibration& calibration, const Guarantee& guarantee = {}, std::uint64_t pool_below = 0);
+  explicit SortedScores(const Calibration& calibration, const Guarantee& guarantee = {}, std::uint64_t pool_below = 0,
+                        const ClusterRule& clusters = {});
 
   /// The group whose quantile the rows of a group take: itself, kRestGroup if it is pooled, or kUnseenGroup if it has
   /// no quantile.
@@ -278,7 +316,8 @@ class SortedScores {
   /// With weights, q is the smallest score at which the cumulative weight reaches level * (total weight + test_weight):
   /// split conformal prediction under covariate shift (Tibshirani et al. 2019). test_weight is the likelihood ratio at
   /// the row to predict, on the scale of the calibration weights; larger values give wider intervals. Throws
-  /// kInvalidArgument if it is NaN or not positive, or missing for a calibration with weights.
+  /// kInvalidArgument if it is NaN or not positive, or missing for a calibration with weights. If rows of clusters
+  /// count, it is the number of rows of the cluster of the row to predict, at least 1.
   [[nodiscard]] double quantile(const Level& level, std::int64_t group = 0,
                                 std::optional<double> test_weight = std::nullopt,
                                 WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
@@ -320,7 +359,7 @@ class SortedScores {
     Ranked below;          // rows below their prediction, ordered after the others
     Sum total;             // weight of all rows
     int weight_shift = 0;  // weights are stored times 2^weight_shift, so that their sum cannot overflow
-    double unit = 1;       // stored weight of a cluster and of the new row; 1 without clusters
+    double unit = 1;       // stored weight of a test weight of 1; 1 without clusters
 
     /// The weight of a new row as weights are stored.
     [[nodiscard]] double stored(double test_weight) const;
@@ -330,7 +369,8 @@ class SortedScores {
 
   static void accumulate(Sum& sum, double weight);
   static Group rank_rows(std::span<const Calibration::Entry> entries);
-  static Group rank_clusters(const std::map<std::int64_t, std::vector<Calibration::Entry>>& clusters);
+  static Group rank_clusters(const std::map<std::int64_t, std::vector<Calibration::Entry>>& clusters,
+                             std::span<const std::uint64_t> sizes, ClusterForm form);
 
   [[nodiscard]] const Group* find(std::int64_t group) const;
   [[nodiscard]] double checked_weight(const char* where, std::optional<double> test_weight) const;
@@ -340,6 +380,8 @@ class SortedScores {
   std::optional<Group> rest_;  // if small groups are pooled
   bool weighted_ = false;
   std::uint64_t clusters_ = 0;
+  ClusterForm form_ = ClusterForm::kRows;
+  double new_weight_ = 1;  // of a new row without a given one: the largest size of clusters if their rows count
   Guarantee guarantee_;
 };
 

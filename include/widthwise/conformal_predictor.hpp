@@ -89,9 +89,10 @@ class ConformalRule {
 /// Thread safety: full; immutable.
 class ConformalPredictor {
  public:
-  /// Groups with fewer than `pool_below` rows are pooled, see SortedScores. Throws like SortedScores.
+  /// Groups with fewer than `pool_below` rows are pooled, and clusters are counted, see SortedScores. Throws like
+  /// SortedScores.
   ConformalPredictor(ConformalRule rule, Calibration calibration, const Guarantee& guarantee = {},
-                     std::uint64_t pool_below = 0);
+                     std::uint64_t pool_below = 0, const ClusterRule& clusters = {});
 
   [[nodiscard]] const ConformalRule& rule() const { return rule_; }  ///< maps between scores and intervals
   /// The sample that `sorted` was made from.

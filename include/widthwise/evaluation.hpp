@@ -65,6 +65,12 @@ struct CalibrationRanks {
   std::uint64_t min_rows = 0;                     ///< calibration rows per group needed for finite intervals
   bool weighted = false;   ///< whether `rows` are effective sample sizes of weighted rows, so ranks are approximate
   bool clustered = false;  ///< `rows` and `min_rows` count clusters
+  /// Rows that a new cluster has at most, if rows of clusters count; else 0. `rows` are then effective clusters
+  /// (Calibration::effective_clusters), the quantile lies between the ranks `rank_below` and `rank` of them, which is
+  /// approximate, and `min_rows` counts rows.
+  std::uint64_t cluster_size = 0;
+  std::uint64_t rank_below = 0;      ///< if rows of clusters count, the rank at or below the quantile, from 1
+  std::uint64_t clustered_rows = 0;  ///< calibration rows of all clusters
   /// Of a cross-calibrated model, whose coverage has a guarantee (cross_coverage) but no known law; else empty.
   std::vector<std::uint64_t> fold_rows = {};
 
@@ -79,7 +85,8 @@ struct CalibrationRanks {
   /// row_groups are those of SortedScores::quantile_group.
   [[nodiscard]] static CalibrationRanks of(const Calibration& calibration, const Level& level,
                                            std::span<const std::int64_t> row_groups = {},
-                                           const Guarantee& guarantee = {}, std::uint64_t pool_below = 0);
+                                           const Guarantee& guarantee = {}, std::uint64_t pool_below = 0,
+                                           const ClusterRule& clusters = {});
 
  private:
   [[nodiscard]] static CalibrationRanks of_weighted(const Calibration& calibration, const Level& level,
@@ -129,8 +136,16 @@ struct EvaluationOptions {
 
 /// Coverage by clusters of rows.
 struct ClusterCoverage {
-  std::uint64_t clusters = 0;  ///< number of clusters with at least one evaluated row
-  double mean = 0;             ///< mean over clusters of the share of covered rows
+  std::uint64_t clusters = 0;             ///< number of clusters with at least one evaluated row
+  double mean = 0;                        ///< mean over clusters of the share of covered rows
+  double rows = 0;                        ///< share of covered rows
+  ClusterForm form = ClusterForm::kRows;  ///< which of the two the verdict is about
+  bool differ = false;  ///< whether `mean` and `rows` differ by more than chance: sizes and coverage are related
+  std::uint64_t rows_needed = 0;  ///< if rows count: calibration rows that finite intervals need
+  std::uint64_t rows_have = 0;    ///< and those of the model
+
+  /// The share that the verdict is about.
+  [[nodiscard]] double judged() const { return form == ClusterForm::kRows ? rows : mean; }
 };
 
 /// How the rows of a place are defined.
@@ -214,8 +229,9 @@ struct LevelEvaluation {
 /// Evaluate n intervals of a calibrated model. Throws like summarise, and kInvalidArgument for rows without clusters
 /// and a calibration with clusters, or the reverse.
 ///
-/// With clusters, the verdict compares the mean coverage of clusters with the range expected if each cluster were one
-/// row: the rows of a cluster may be covered all together. The range is wider than necessary if they are not. Places
+/// With clusters, the verdict compares the share that the form of the model is about (ClusterForm) with the range
+/// expected if each cluster were one row: the rows of a cluster may be covered all together. The range is wider than
+/// necessary if they are not. If rows count, it is the approximate range of the effective numbers of clusters. Places
 /// are not tested, because rows of a cluster are not independent.
 [[nodiscard]] LevelEvaluation evaluate(const IntervalRows& rows, const Level& level,
                                        const CalibrationRanks& calibration, const SearchRows& search,

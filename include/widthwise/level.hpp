@@ -42,8 +42,9 @@ class Level {
   /// too few for the level, in which case no finite interval is valid. Exact for every n.
   [[nodiscard]] std::uint64_t rank(std::uint64_t n) const;
 
-  /// The smallest n with rank(n) <= n.
-  [[nodiscard]] std::uint64_t min_rows() const;
+  /// The smallest n with (n + new_weight) level <= n: how many rows of weight 1 are enough for a new row of this
+  /// weight. With a weight of 1, the smallest n with rank(n) <= n. The largest integer if it needs more than 64 bits.
+  [[nodiscard]] std::uint64_t min_rows(std::uint64_t new_weight = 1) const;
 
   friend bool operator==(const Level& a, const Level& b) = default;         ///< exact
   friend std::strong_ordering operator<=>(const Level& a, const Level& b);  ///< by value, exact

@@ -31,6 +31,20 @@ inline constexpr const char* kCrossValidated = "cross-validated predictions";  /
 
 class Model;
 
+/// The hash of a cluster in ModelParts::fit_clusters: a bijection, so that clusters are confused only if their labels
+/// have the same number.
+[[nodiscard]] std::uint64_t cluster_hash(std::int64_t cluster);
+
+/// What finite intervals of a level need, and what a calibration without groups has.
+struct LevelNeeds {
+  std::uint64_t needed = 0;        ///< calibration rows, or clusters
+  std::uint64_t have = 0;          ///< those of the model; of weighted rows, the effective sample size
+  bool clusters = false;           ///< whether both count clusters
+  std::uint64_t cluster_size = 0;  ///< rows that a new cluster has at most, if rows of clusters count; else 0
+
+  [[nodiscard]] bool met() const { return have >= needed; }  ///< whether intervals are finite
+};
+
 namespace internal {
 class FoldModels;
 }  // namespace internal
@@ -54,8 +68,14 @@ struct ModelParts {
   /// Name of the column of upper quantiles, if `prediction` is that of lower quantiles; else empty. f(x) is then the
   /// centre of both, as it is for a base model with two outputs.
   std::string upper_prediction = {};
-  std::string group = {};                         ///< name of the column of group labels; may be empty
-  std::string cluster = {};                       ///< name of the column of cluster labels; may be empty
+  std::string group = {};                             ///< name of the column of group labels; may be empty
+  std::string cluster = {};                           ///< name of the column of cluster labels; may be empty
+  ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if there are clusters
+  std::uint64_t max_cluster_size = 0;  ///< number of rows that a new cluster has at most, as declared; 0: unknown
+  std::uint64_t fit_cluster_size = 0;  ///< number of rows of the largest cluster of the training rows; 0: unknown
+  /// Of the clusters that the base model, the localizer or the given predictions were fitted on, each as often as it
+  /// has rows (cluster_hash); empty if unknown. These clusters do not calibrate.
+  RowSketch fit_clusters = RowSketch();
   std::uint64_t pool_groups = 0;                  ///< groups with fewer calibration rows are pooled; 0: none
   std::string weight = {};                        ///< name of the column of likelihood ratios; may be empty
   std::shared_ptr<const RowFunction> shift = {};  ///< x -> log of the likelihood ratio; null if it is not learnt
@@ -87,6 +107,9 @@ struct ModelRows {
   const GroupLabels* labels = nullptr;          ///< labels of groups, for calibrate; null if all are integers
   std::span<const double> weights = {};         ///< n likelihood ratios if the model needs weights, else empty
   std::span<const std::int64_t> clusters = {};  ///< n numbers of clusters, for calibrate; or empty
+  /// n numbers of rows of the clusters of the rows to predict, at least 1, if rows of clusters count; or empty:
+  /// Model::cluster_bound. A cluster that is larger than stated makes intervals too narrow.
+  std::span<const double> cluster_sizes = {};
 
   /// A range of consecutive rows.
   [[nodiscard]] ModelRows slice(std::size_t first, std::size_t count) const;
@@ -135,7 +158,7 @@ class Model {
   /// The calibration rows of each fold; empty unless the model is cross-calibrated.
   [[nodiscard]] std::span<const std::uint64_t> fold_rows() const;
 
-  /// Number of scores of the calibration, see Calibration::units, or of those of all folds.
+  /// What the width of intervals depends on: Calibration::units, or the rows of all folds.
   [[nodiscard]] std::uint64_t calibration_rows() const;
 
   /// Whether f(x) is the centre of a lower and an upper quantile.
@@ -166,6 +189,28 @@ class Model {
   [[nodiscard]] bool weighted() const { return needs_weights() || parts_.shift != nullptr; }
   /// Whether calibration rows need clusters: the calibration has them, or will have them. Rows to predict need none.
   [[nodiscard]] bool clustered() const { return !parts_.cluster.empty() || parts_.calibration.clustered(); }
+
+  /// Whether rows of clusters count, so that the size of a new cluster matters.
+  [[nodiscard]] bool counts_cluster_rows() const {
+    return clustered() && parts_.cluster_coverage == ClusterForm::kRows;
+  }
+
+  /// The number of rows of a new cluster up to which intervals are valid if no size is given with the row: the declared
+  /// one, or that of the largest cluster of the training and calibration rows, whichever is larger.
+  [[nodiscard]] std::uint64_t cluster_bound() const { return cluster_bound_; }
+
+  /// How the calibration counts clusters, if it has any.
+  [[nodiscard]] ClusterRule cluster_rule() const;
+
+  /// What finite intervals of a level need. With groups, every group needs it.
+  [[nodiscard]] LevelNeeds needs(const Level& level) const;
+
+  /// Throw kBadData, with their number and a remedy, if clusters are among those that the model was fitted on: errors
+  /// are smaller there than in new clusters, so they must not calibrate.
+  void check_new_clusters(std::span<const std::int64_t> clusters) const;
+
+  /// Number of these clusters, each counted once, that the model was fitted on.
+  [[nodiscard]] std::uint64_t fitted_clusters(std::span<const std::int64_t> clusters) const;
 
   /// The group whose quantile the rows of a group take, see SortedScores.
   [[nodiscard]] std::int64_t quantile_group(std::int64_t group) const {
@@ -215,18 +260,20 @@ class Model {
                std::span<const double> outcomes) const;
 
   /// The interval of one row; `prediction` is required for models without a base model and not allowed otherwise, and
-  /// so are the number of its group for models with groups, and its weight for models that need weights. No allocation
-  /// up to 512 features.
+  /// so are the number of its group for models with groups, and its weight for models that need weights. The size of
+  /// its cluster is that of ModelRows::cluster_sizes. No allocation up to 512 features.
   [[nodiscard]] Interval interval(std::span<const double> x, const Level& level,
                                   const std::optional<RowPrediction>& prediction = std::nullopt,
                                   std::optional<std::int64_t> group = std::nullopt,
-                                  std::optional<double> weight = std::nullopt) const;
+                                  std::optional<double> weight = std::nullopt,
+                                  std::optional<double> cluster_size = std::nullopt) const;
 
   /// The same, and f(x). The base model is evaluated once.
   [[nodiscard]] PredictedInterval predict(std::span<const double> x, const Level& level,
                                           const std::optional<RowPrediction>& prediction = std::nullopt,
                                           std::optional<std::int64_t> group = std::nullopt,
-                                          std::optional<double> weight = std::nullopt) const;
+                                          std::optional<double> weight = std::nullopt,
+                                          std::optional<double> cluster_size = std::nullopt) const;
 
   /// Write p-values of outcomes y (n) to out (n). Those of a cross-calibrated model are cross-conformal: at most alpha
   /// with a probability of at most 1 - cross_coverage.
@@ -255,9 +302,9 @@ class Model {
 
   /// Add n rows, which nothing was fitted on, to a calibration: all of them or, if it throws, none. Throws kNotFinite,
   /// with the row, if there is no score; kBadData for outcomes outside the range; kInvalidArgument for rows with groups
-  /// and a calibration or a model without groups, or the reverse, and likewise for clusters. A table can be added in
-  /// several calls. Row numbers are either consecutive over these calls, or keys of the rows; with keys, neither order
-  /// nor partition changes the calibration.
+  /// and a calibration or a model without groups, or the reverse, and likewise for clusters; like check_new_clusters
+  /// for clusters that fitted the model. A table can be added in several calls. Row numbers are either consecutive over
+  /// these calls, or keys of the rows; with keys, neither order nor partition changes the calibration.
   void calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
                  RowNumbers numbers) const;
 
@@ -268,6 +315,7 @@ class Model {
   struct Block;
 
   void check(const ModelRows& rows) const;
+  void check_cluster_sizes(std::span<const double> sizes) const;
   void require_weights(const ModelRows& rows) const;
   [[nodiscard]] std::span<const double> weights_of(const ModelRows& rows, std::size_t first, std::size_t count,
                                                    std::vector<double>& learnt) const;
@@ -291,6 +339,8 @@ class Model {
                               const char* what, const Use& use) const;
 
   ModelParts parts_;
+  std::uint64_t cluster_bound_;  // computed once, as the next: every prediction may ask for it
+  std::uint64_t calibration_rows_seen_;
   ConformalPredictor predictor_;
   std::shared_ptr<const internal::FoldModels> folds_;  // null unless cross-calibrated
 };

@@ -35,6 +35,10 @@ inline constexpr double kSpreadConfidence = 0.95;
 /// has enough calibration rows. With groups, the message lists those with infinite intervals.
 [[nodiscard]] std::string infinite_warning(const Model& model, const Level& level);
 
+/// What a level needs: "9 calibration rows", "9 calibration clusters", "450 calibration rows for clusters of up to 50
+/// rows".
+[[nodiscard]] std::string to_text(const LevelNeeds& needs);
+
 /// "cover 85.1% to 94.0% of new outcomes in the smallest group (112 rows), with 95% confidence", and which groups have
 /// infinite intervals.
 [[nodiscard]] std::string grouped_coverage(const Model& model, const Level& level);

@@ -5,6 +5,7 @@
 #include <widthwise/row_sketch.hpp>
 
 #include "bindings.hpp"
+#include "message.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -50,9 +51,16 @@ void merge(Guarded<Value>& guarded, const Guarded<Value>& other) {
   locked([](Value& value, const Value& more) { value.merge(more); }, guarded, other);
 }
 
-SortedScores sorted(const SharedCalibration& shared, const std::string& guarantee) {
+SortedScores sorted(const SharedCalibration& shared, const std::string& guarantee, const std::string& form,
+                    std::uint64_t max_size) {
   const Guarantee kind = Guarantee::parse(guarantee);
-  return locked([&](const Calibration& calibration) { return SortedScores(calibration, kind); }, shared);
+  const std::optional<ClusterForm> counted = cluster_form_of(form);
+  if (!counted) {
+    throw internal::make_error(ErrorCode::kInvalidArgument, "cluster_coverage is '{}'; expected 'rows' or 'clusters'",
+                               form);
+  }
+  const ClusterRule clusters{.form = *counted, .max_size = max_size};
+  return locked([&](const Calibration& calibration) { return SortedScores(calibration, kind, 0, clusters); }, shared);
 }
 
 /// `test_weights` has one weight per score or is empty.
@@ -135,7 +143,8 @@ void bind_calibration(nb::module_& module) {
       .def("duplicate", &read<&Calibration::duplicate, Calibration>)
       .def("scores", &scores, nb::arg("group") = 0)
       .def("find_group", &find_group, nb::arg("label"))
-      .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().to_string());
+      .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().to_string(),
+           nb::arg("cluster_coverage") = std::string(name_of(ClusterRule().form)), nb::arg("max_cluster_size") = 0);
   nb::class_<SharedSketch>(module, "RowSketch", "Content hashes of rows in bounded memory.")
       .def("__init__", [](SharedSketch* self) { new (self) SharedSketch(RowSketch()); })
       .def("merge", &merge<RowSketch>, nb::arg("other"))

@@ -29,9 +29,10 @@ nb::list to_list(const std::vector<Bin>& bins) { return nb::cast<nb::list>(value
 CalibrationRanks ranks_of(const Model* model, std::uint64_t calibration_rows, const std::optional<Integers>& groups,
                           double level, const std::string& guarantee) {
   if (model != nullptr && model->cross_calibrated()) return CalibrationRanks::of_folds(level, model->fold_rows());
-  return model != nullptr ? CalibrationRanks::of(model->parts().calibration, level, span_of(groups),
-                                                 model->parts().guarantee, model->parts().pool_groups)
-                          : CalibrationRanks::of_rows(level, calibration_rows, Guarantee::parse(guarantee));
+  return model != nullptr
+             ? CalibrationRanks::of(model->parts().calibration, level, span_of(groups), model->parts().guarantee,
+                                    model->parts().pool_groups, model->cluster_rule())
+             : CalibrationRanks::of_rows(level, calibration_rows, Guarantee::parse(guarantee));
 }
 
 nb::dict expected_coverage(const Model* model, std::uint64_t calibration_rows, const std::optional<Integers>& groups,
@@ -116,7 +117,7 @@ EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch, s
   std::ranges::copy_if(unknown, std::back_inserter(report.unknown_categories),
                        [](const UnknownLabels& labels) { return labels.unknown > 0; });
   if (model != nullptr && sketch != nullptr) {
-    report.seen = locked([&](const RowSketch& seen) { return seen_rows(*model, seen); }, *sketch);
+    report.seen = locked([&](const RowSketch& seen) { return seen_rows(*model, seen, span_of(clusters)); }, *sketch);
   }
   const std::vector<Labels> labels_of_features(categories.begin(), categories.end());
   const Labels by_labels = by ? Labels(std::get<2>(*by)) : Labels();

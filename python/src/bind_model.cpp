@@ -31,13 +31,13 @@ Table table_of(const Model& model, const AnyMatrix& matrix) { return from_matrix
 
 std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const OptionalDoubles& predictions,
                                   const OptionalIntegers& groups, const std::vector<double>& level_values,
-                                  const OptionalDoubles& weights) {
+                                  const OptionalDoubles& weights, const OptionalDoubles& cluster_sizes) {
   const std::vector<Level> levels = levels_of(level_values);
   const std::size_t n = table.rows();
   const std::size_t k = levels.size();
   auto f = room_for(n);
   auto bounds = room_for(n * 2 * k);
-  Rows{table, span_of(predictions), span_of(groups), span_of(weights)}.for_each_part(
+  Rows{table, span_of(predictions), span_of(groups), span_of(weights), {}, span_of(cluster_sizes)}.for_each_part(
       [&](const ModelRows& rows, std::size_t first) {
         const std::size_t count = rows.x.rows();
         double* const lower = bounds.get() + first * 2 * k;
@@ -81,7 +81,7 @@ std::optional<std::pair<Vector, Cube>> plain_intervals(const Model& model, nb::h
   const std::vector<double> levels = level ? std::vector{*level} : level_values(model);
   const auto warns = [&](double value) { return !infinite_warning(model, value).empty(); };
   if (!model.uncalibrated().empty() || std::any_of(levels.begin(), levels.end(), warns)) return std::nullopt;
-  return intervals(model, borrow_matrix(x, parts.features), f, std::nullopt, levels, std::nullopt);
+  return intervals(model, borrow_matrix(x, parts.features), f, std::nullopt, levels, std::nullopt, std::nullopt);
 }
 
 /// A vector with one number per row.
@@ -112,9 +112,10 @@ Vector predictions(const Model& model, const Table& table, const OptionalDoubles
 }
 
 Vector p_values(const Model& model, const Table& table, const OptionalDoubles& predictions,
-                const OptionalIntegers& groups, const Doubles& outcomes, const OptionalDoubles& weights) {
+                const OptionalIntegers& groups, const Doubles& outcomes, const OptionalDoubles& weights,
+                const OptionalDoubles& cluster_sizes) {
   check_outcomes(table, outcomes);
-  return a_number_each({table, span_of(predictions), span_of(groups), span_of(weights)},
+  return a_number_each({table, span_of(predictions), span_of(groups), span_of(weights), {}, span_of(cluster_sizes)},
                        [&](const ModelRows& part, std::size_t first, std::span<double> out) {
                          model.p_values(part, span_of(outcomes).subspan(first, out.size()), out);
                        });
@@ -130,9 +131,10 @@ Vector scores(const Model& model, const Table& table, const OptionalDoubles& pre
 
 Matrix quantiles(const Model& model, const Table& table, const OptionalDoubles& predictions,
                  const OptionalIntegers& groups, const std::vector<double>& probabilities,
-                 const OptionalDoubles& weights) {
+                 const OptionalDoubles& weights, const OptionalDoubles& cluster_sizes) {
   const std::vector<Level> levels = levels_of(probabilities);
-  return numbers_each({table, span_of(predictions), span_of(groups), span_of(weights)}, levels.size(),
+  return numbers_each({table, span_of(predictions), span_of(groups), span_of(weights), {}, span_of(cluster_sizes)},
+                      levels.size(),
                       [&](const ModelRows& part, MutableMatrixView out) { model.quantiles(part, levels, out); });
 }
 
@@ -206,6 +208,7 @@ void calibrate(const Model& model, SharedCalibration& shared, const Table& table
   numbers.check(table.rows(), "calibrate");
   // Check all outcomes first, so that the message can name all rows, by key or position.
   model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(0));
+  model.check_new_clusters(span_of(clusters));
   // If one row is rejected, none is added.
   const std::size_t n = table.rows();
   std::vector<double> scores(n);
@@ -313,6 +316,19 @@ Model with_notes(const Model& model, const std::map<std::string, std::string>& n
 Model with_fit_sketch(const Model& model, const SharedSketch& shared) {
   ModelParts parts = model.parts();
   parts.fit_sketch = locked([](const RowSketch& rows) { return rows; }, shared);
+  return Model(std::move(parts));
+}
+
+/// The model with the clusters of all rows that fitted it, one per row.
+Model with_fit_clusters(const Model& model, const Integers& clusters) {
+  std::vector<std::uint64_t> hashes;
+  for (const std::int64_t cluster : span_of(clusters)) hashes.push_back(cluster_hash(cluster));
+  ModelParts parts = model.parts();
+  parts.fit_clusters = RowSketch();
+  parts.fit_clusters.add(hashes);
+  for (const RowSketch::Entry& entry : parts.fit_clusters.entries()) {
+    parts.fit_cluster_size = std::max(parts.fit_cluster_size, entry.count);
+  }
   return Model(std::move(parts));
 }
 
@@ -468,6 +484,10 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("weighted", &Model::weighted)
       .def_prop_ro("cluster", [](const Model& self) { return self.parts().cluster; })
       .def_prop_ro("clustered", &Model::clustered)
+      .def_prop_ro("cluster_coverage",
+                   [](const Model& self) { return std::string(name_of(self.parts().cluster_coverage)); })
+      .def_prop_ro("cluster_bound", &Model::cluster_bound)
+      .def_prop_ro("counts_cluster_rows", &Model::counts_cluster_rows)
       .def_prop_ro("calibration_clusters", [](const Model& self) { return self.parts().calibration.clusters(); })
       .def_prop_ro("pool_groups", [](const Model& self) { return self.parts().pool_groups; })
       .def_prop_ro("grouped", &Model::grouped)
@@ -501,11 +521,12 @@ void bind_rows(nb::class_<Model>& model) {
       .def("plain_intervals", &plain_intervals, nb::arg("matrix"), nb::arg("predictions").none(),
            nb::arg("level").none())
       .def("intervals", &intervals, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("levels"), nb::arg("weights").none() = nb::none())
+           nb::arg("levels"), nb::arg("weights").none() = nb::none(), nb::arg("cluster_sizes").none() = nb::none())
       .def("quantiles", &quantiles, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("probabilities"), nb::arg("weights").none() = nb::none())
+           nb::arg("probabilities"), nb::arg("weights").none() = nb::none(),
+           nb::arg("cluster_sizes").none() = nb::none())
       .def("p_values", &p_values, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("outcomes"), nb::arg("weights").none() = nb::none())
+           nb::arg("outcomes"), nb::arg("weights").none() = nb::none(), nb::arg("cluster_sizes").none() = nb::none())
       .def("scores", &scores, nb::arg("table"), nb::arg("predictions").none(), nb::arg("outcomes"))
       .def("parameters", &parameters, nb::arg("table"), nb::arg("predictions").none())
       .def("half_widths", &half_widths, nb::arg("table"), nb::arg("predictions").none(), nb::arg("scores"))
@@ -548,6 +569,7 @@ void bind_model(nb::module_& module) {
       .def("with_online", &with_online, nb::arg("online").none())
       .def_static("of_folds", &of_folds, nb::arg("folds"), nb::arg("prediction"), nb::arg("notes"))
       .def("with_fit_sketch", &with_fit_sketch, nb::arg("rows"))
+      .def("with_fit_clusters", &with_fit_clusters, nb::arg("clusters"))
       .def("with_notes", &with_notes, nb::arg("notes"))
       .def("find_integers", &find_integers, nb::arg("labels"))
       .def("find_labels", &find_labels, nb::arg("labels"), nb::arg("rows"))

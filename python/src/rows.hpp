@@ -21,13 +21,14 @@ namespace widthwise::python {
 /// The same, which keeps the matrix alive.
 [[nodiscard]] Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names);
 
-/// A table with the predictions, groups, weights and clusters of its rows; each may be empty.
+/// A table with the predictions, groups, weights, clusters and sizes of clusters of its rows; each may be empty.
 struct Rows {
   const Table& table;
   std::span<const double> predictions;
   std::span<const std::int64_t> groups;
   std::span<const double> weights = {};
   std::span<const std::int64_t> clusters = {};
+  std::span<const double> cluster_sizes = {};
 
   void check() const {
     const auto fits = [&](std::size_t size, const char* what) {
@@ -40,6 +41,7 @@ struct Rows {
     fits(groups.size(), "groups");
     fits(weights.size(), "weights");
     fits(clusters.size(), "clusters");
+    fits(cluster_sizes.size(), "cluster_sizes");
   }
 
   /// Release Python's lock and call use(rows, index of the first) for consecutive parts of the rows.
@@ -62,7 +64,8 @@ struct Rows {
                     .predictions = part(predictions),
                     .groups = part(groups),
                     .weights = part(weights),
-                    .clusters = part(clusters)},
+                    .clusters = part(clusters),
+                    .cluster_sizes = part(cluster_sizes)},
           first);
     });
   }

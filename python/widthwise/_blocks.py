@@ -18,6 +18,11 @@ def cluster_numbers(clusters: Any, rows: int) -> NDArray[np.int64] | None:
     return None if found is None else found.numbers
 
 
+def sizes_of(sizes: Any, rows: int) -> Floats | None:
+    """The numbers of rows of the clusters of rows, if they are given; the model checks them."""
+    return None if sizes is None else _tables.numbers(sizes, "cluster_sizes", rows)
+
+
 def cluster_column_of(model: _core.Model, X: Any, clusters: Any) -> Any:
     """The clusters given, see `given_or_column`; raise if a model with clusters gets none."""
     found = _tables.given_or_column(X, clusters, model.cluster if model.clustered else "")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from . import _core, _tables
 from ._blocks import cluster_numbers
 from ._groups import for_calibration, label_of
-from ._options import Guarantee, guarantee_text, real, whole
+from ._options import Guarantee, guarantee_text, real, whole, word
 from ._tables import Floats
 
 
@@ -99,8 +99,8 @@ class Calibration:
         groups : array-like, optional
             Labels: text, integers or booleans. Calibrate each group separately (Mondrian). Either all rows of a calibration have a group or none.
         clusters : array-like, optional
-            Labels of sets of dependent rows, such as the visits of one patient. Quantiles then count clusters, and are
-            valid for a row of a new cluster. Either all rows of a calibration have a cluster or none; such rows have
+            Labels of sets of dependent rows, such as the visits of one patient. Quantiles are then valid for a row of a
+            new cluster, see `quantile`. Either all rows of a calibration have a cluster or none; such rows have
             neither groups nor weights.
         first_row : int, optional
             Number of the first row. Row numbers are unique among all calibrations that are merged; by default they
@@ -151,6 +151,8 @@ class Calibration:
         group: int | str | None = None,
         test_weight: float | None = None,
         guarantee: Guarantee = "marginal",
+        cluster_coverage: str = "rows",
+        cluster_size: float | None = None,
     ) -> float:
         """Return the conformal quantile of the scores; infinite if there are too few rows.
 
@@ -163,13 +165,24 @@ class Calibration:
             Likelihood ratio of the row to predict, on the scale of the calibration weights, if there are weights.
         guarantee : "marginal" or float, default="marginal"
             See `WidthwiseRegressor`; a confidence cannot be combined with weights.
+        cluster_coverage : {"rows", "clusters"}, default="rows"
+            What counts once, if there are clusters, see `WidthwiseRegressor`.
+        cluster_size : float, optional
+            Number of rows of the cluster of the row to predict, if rows of clusters count; by default that of the
+            largest cluster.
         """
-        sorted_scores = self._core.sorted(guarantee_text(guarantee))
-        weight = None if test_weight is None else real(test_weight, "test_weight")
+        sorted_scores = self._core.sorted(guarantee_text(guarantee), word(cluster_coverage, "cluster_coverage"))
+        weight = self._new_weight(test_weight, cluster_size)
         return sorted_scores.quantile(real(confidence_level, "confidence_level"), self._group(group), weight)
 
     def p_values(
-        self, scores: ArrayLike, *, group: int | str | None = None, test_weight: ArrayLike | None = None
+        self,
+        scores: ArrayLike,
+        *,
+        group: int | str | None = None,
+        test_weight: ArrayLike | None = None,
+        cluster_coverage: str = "rows",
+        cluster_size: float | None = None,
     ) -> Floats:
         """Return the conformal p-values of scores; small for unusually large scores.
 
@@ -180,12 +193,29 @@ class Calibration:
             Label of the group of these rows, if the calibration has groups.
         test_weight : float or array-like of shape (n,), optional
             Likelihood ratios of these rows, on the scale of the calibration weights, if there are weights.
+        cluster_coverage, cluster_size
+            If there are clusters, see `quantile`.
         """
         values = _tables.numbers(scores, "scores")
         weights = None
         if test_weight is not None:
             weights = np.ascontiguousarray(np.broadcast_to(_tables.floats(test_weight, "test_weight"), values.shape))
-        return self._core.sorted().p_values(values, self._group(group), weights)
+        elif cluster_size is not None:
+            weights = np.full(values.shape, self._new_weight(None, cluster_size))
+        sorted_scores = self._core.sorted(cluster_coverage=word(cluster_coverage, "cluster_coverage"))
+        return sorted_scores.p_values(values, self._group(group), weights)
+
+    def _new_weight(self, test_weight: float | None, cluster_size: float | None) -> float | None:
+        """The weight of a new row: its likelihood ratio, or the size of its cluster."""
+        if cluster_size is None:
+            if test_weight is not None and self._core.clustered:
+                raise ValueError(
+                    "the calibration has clusters and no weights; pass the size of the cluster as cluster_size"
+                )
+            return None if test_weight is None else real(test_weight, "test_weight")
+        if not self._core.clustered:
+            raise ValueError("cluster_size is for clusters, but the calibration has none; leave it out")
+        return real(cluster_size, "cluster_size")
 
     def _group(self, group: int | str | None) -> int:
         if group is None and self._core.grouped:

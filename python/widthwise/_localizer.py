@@ -84,6 +84,10 @@ class Localizer(HasModel):
         Guarantee of the intervals of a `Predictor` with this localizer, see `WidthwiseRegressor`.
     pool_groups : "none", "auto" or int, default="none"
         Which groups a `Predictor` with this localizer pools, see `WidthwiseRegressor`.
+    cluster_coverage : {"rows", "clusters"}, default="rows"
+        What counts once in the coverage of new clusters, see `WidthwiseRegressor`.
+    max_cluster_size : "auto" or int, default="auto"
+        Number of rows that a new cluster has at most, see `WidthwiseRegressor`.
     holdout_fraction : float, default=0.2
         Share of the rows held out for early stopping and the fit report.
     localizer : {"trees", "net", "paper-net"}, default="trees"
@@ -137,6 +141,8 @@ class Localizer(HasModel):
         compare: bool = True,
         guarantee: Guarantee = "marginal",
         pool_groups: int | str = "none",
+        cluster_coverage: str = "rows",
+        max_cluster_size: int | str = "auto",
         holdout_fraction: float = 0.2,
         localizer: str = "trees",
         localizer_options: dict[str, Any] | None = None,
@@ -153,6 +159,8 @@ class Localizer(HasModel):
             outcome_range=range_of(outcome_range),
             guarantee=guarantee,
             pool_groups=pool_groups,
+            cluster_coverage=word(cluster_coverage, "cluster_coverage"),
+            max_cluster_size=max_cluster_size,
             compare=compare,
             holdout_fraction=holdout_fraction,
             seed=whole(random_state, "random_state"),
@@ -185,7 +193,7 @@ class Localizer(HasModel):
             Cross-validated predictions instead, as ``cross_val_predict`` of scikit-learn makes them.
         clusters : array-like of shape (n,), optional
             Labels of sets of dependent rows, such as the visits of one patient. The hold-out never separates them, and
-            `calibrate` needs the clusters of its rows.
+            `calibrate` needs the clusters of its rows, which are new ones.
         time : array-like of shape (n,), optional
             Times of the rows, numbers or dates. The hold-out are the latest rows.
 
@@ -499,7 +507,8 @@ class Localizer(HasModel):
             default the column of the fit, if X has it.
         clusters : array-like or str, optional
             Labels of clusters, or the name of their column in X, if the localizer was fitted with clusters; by default
-            the column of the fit, if X has it. Every row of a calibration has a cluster, or none has.
+            the column of the fit, if X has it. Every row of a calibration has a cluster, or none has. Clusters that
+            fitted the localizer are refused.
         key : array-like of int, optional
             A number for each row that no other row has, in this call or another: then the order of the rows and their
             partition into calls do not matter.

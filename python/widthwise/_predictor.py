@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables, _weights
-from ._blocks import cluster_column_of, cluster_numbers
+from ._blocks import cluster_column_of, cluster_numbers, sizes_of
 from ._by import by_of
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluate
@@ -125,6 +125,7 @@ class Predictor(HasModel):
         confidence_level: Levels | None = None,
         groups: Any = None,
         weights: Any = None,
+        cluster_sizes: Any = None,
         as_frame: bool = False,
     ) -> Any:
         """Predictions and intervals.
@@ -145,6 +146,10 @@ class Predictor(HasModel):
         weights : array-like of shape (n,) or str, optional
             Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
             default the column of the fit, if X has it.
+        cluster_sizes : array-like of shape (n,), optional
+            Number of rows of the cluster of each row, at least 1, if the model was fitted with clusters and
+            ``cluster_coverage="rows"``. By default the bound of the model: ``max_cluster_size``, or the largest known
+            cluster.
         as_frame : bool, default=False
             Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
             so on, as ``widthwise predict`` names them.
@@ -155,27 +160,46 @@ class Predictor(HasModel):
         intervals : array of shape (n, 2, k)
             Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``.
         """
-        plain = _tables.is_doubles(X, 2) and groups is None and weights is None and not as_frame
-        if plain and (confidence_level is None or isinstance(confidence_level, float)):
+        plain = _tables.is_doubles(X, 2) and groups is None and weights is None and cluster_sizes is None
+        if plain and not as_frame and (confidence_level is None or isinstance(confidence_level, float)):
             usual = self._model.plain_intervals(X, y_pred, confidence_level)
             if usual is not None:
                 return usual
-        levels = self._checked_levels(confidence_level)
+        levels = self._checked_levels(confidence_level, warn=cluster_sizes is None)
         table, predictions = self._inputs(X, y_pred)
         numbers = self._groups(X, groups, table.rows)
-        made, bounds = self._model.intervals(table, predictions, numbers, levels, self._weights(X, weights, table.rows))
+        ratios = self._weights(X, weights, table.rows)
+        sizes = sizes_of(cluster_sizes, table.rows)
+        made, bounds = self._model.intervals(table, predictions, numbers, levels, ratios, sizes)
         return interval_frame(made, bounds, levels, X) if as_frame else (made, bounds)
 
-    def predict_p(self, X: Any, y: Any, y_pred: Any = None, *, groups: Any = None, weights: Any = None) -> Floats:
+    def predict_p(
+        self,
+        X: Any,
+        y: Any,
+        y_pred: Any = None,
+        *,
+        groups: Any = None,
+        weights: Any = None,
+        cluster_sizes: Any = None,
+    ) -> Floats:
         """Return the conformal p-values of outcomes y; small for unusual outcomes."""
         table, predictions = self._inputs(X, y_pred)
         outcomes = _tables.numbers(y, "y", table.rows)
         self._warn_if_uncalibrated(stacklevel=3)
         ratios = self._weights(X, weights, table.rows)
-        return self._model.p_values(table, predictions, self._groups(X, groups, table.rows), outcomes, ratios)
+        sizes = sizes_of(cluster_sizes, table.rows)
+        return self._model.p_values(table, predictions, self._groups(X, groups, table.rows), outcomes, ratios, sizes)
 
     def predict_quantile(
-        self, X: Any, quantiles: Levels, y_pred: Any = None, *, groups: Any = None, weights: Any = None
+        self,
+        X: Any,
+        quantiles: Levels,
+        y_pred: Any = None,
+        *,
+        groups: Any = None,
+        weights: Any = None,
+        cluster_sizes: Any = None,
     ) -> Floats:
         """Quantiles of the outcome, of shape (n, k).
 
@@ -186,7 +210,8 @@ class Predictor(HasModel):
         self._warn_if_uncalibrated(stacklevel=3)
         numbers = self._groups(X, groups, table.rows)
         ratios = self._weights(X, weights, table.rows)
-        return self._model.quantiles(table, predictions, numbers, levels_of(quantiles, []), ratios)
+        sizes = sizes_of(cluster_sizes, table.rows)
+        return self._model.quantiles(table, predictions, numbers, levels_of(quantiles, []), ratios, sizes)
 
     def evaluate(
         self,
@@ -287,9 +312,10 @@ class Predictor(HasModel):
         add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, weights=ratios, clusters=blocks)
         return Predictor._of(model.with_calibration(calibration._core, calibration._rows), self._origin)
 
-    def _checked_levels(self, confidence_level: Levels | None) -> list[float]:
+    def _checked_levels(self, confidence_level: Levels | None, *, warn: bool = True) -> list[float]:
+        """The levels to predict; `warn` of those whose intervals are infinite."""
         levels = levels_of(confidence_level, self._model.levels)
-        if self._warn_if_uncalibrated(stacklevel=5):
+        if self._warn_if_uncalibrated(stacklevel=5) or not warn:
             return levels
         for level in levels:
             if warning := self._model.infinite_warning(level):

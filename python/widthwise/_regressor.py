@@ -119,6 +119,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Calibrate groups with fewer calibration rows than this together, as one rest. Coverage then holds on average over
         the rows of small groups, if new rows have small groups as often as calibration rows. "auto" is the number of
         rows that the highest confidence level needs. By default small groups get infinite intervals.
+    cluster_coverage : {"rows", "clusters"}, default="rows"
+        What counts once in the coverage of new clusters, if `fit` gets clusters. "rows": a 90% interval contains the
+        outcome of a row of a new cluster with probability at least 90%, where each row counts once, for clusters of at
+        most `max_cluster_size` rows. "clusters": where each cluster counts once, whatever its size.
+    max_cluster_size : "auto" or int, default="auto"
+        Number of rows that a new cluster has at most, if rows count; larger values give wider intervals. "auto" is that
+        of the largest known cluster. Sizes can also be given with the rows to predict.
     compare : bool, default=True
         Also train the opposite goal, for the fit report; fitting is faster without it.
     holdout_fraction : float, default=0.2
@@ -193,6 +200,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         outcome_range: tuple[float, float] | None = None,
         guarantee: Guarantee = "marginal",
         pool_groups: int | str = "none",
+        cluster_coverage: str = "rows",
+        max_cluster_size: int | str = "auto",
         compare: bool = True,
         holdout_fraction: float = 0.2,
         base: str = "trees",
@@ -217,6 +226,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.outcome_range = outcome_range
         self.guarantee = guarantee
         self.pool_groups = pool_groups
+        self.cluster_coverage = cluster_coverage
+        self.max_cluster_size = max_cluster_size
         self.level_window = level_window
         self.compare = compare
         self.holdout_fraction = holdout_fraction
@@ -272,8 +283,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             of its rows, with the same factor.
         clusters : array-like of shape (n,), optional
             Labels of sets of dependent rows, such as the visits of one patient: text, integers or booleans. No split
-            separates the rows of a cluster, and the calibration counts clusters, so coverage holds for rows of new
-            clusters. X should not contain the labels, because new rows have others.
+            separates the rows of a cluster, and the calibration counts them as `cluster_coverage` says, so coverage
+            holds for rows of new clusters. X should not contain the labels, because new rows have others.
         time : array-like of shape (n,), optional
             Times of the rows: numbers, ``datetime64`` or text such as 2024-01-31. The latest rows calibrate, the latest
             of the others are the hold-out, and folds are blocks of time. Rows ordered in time are rarely exchangeable,
@@ -391,7 +402,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_report_ = localizer.fit_report_
         if labels is not None or model.clustered:
             _warn_of_infinite(
-                model, "add clusters" if model.clustered else "add calibration rows, or pool small groups"
+                model, "add new clusters" if model.clustered else "add calibration rows, or pool small groups"
             )
 
     def _check_base(self, has_predictions: bool) -> None:
@@ -439,6 +450,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             outcome_range=self.outcome_range,
             guarantee=self.guarantee,
             pool_groups=self.pool_groups,
+            cluster_coverage=self.cluster_coverage,
+            max_cluster_size=self.max_cluster_size,
             compare=self.compare,
             holdout_fraction=self.holdout_fraction,
             localizer=self.localizer,
@@ -527,6 +540,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             **options,
         )
         model = localizer._model
+        if fit_blocks.clusters is not None:  # those of rows that no fold predicted fitted the estimator as well
+            model = model.with_fit_clusters(fit_blocks.clusters)
         if not len(held):
             return model
         held_X = _rows_of(X, held)
@@ -681,7 +696,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             default the column of the fit, if X has it.
         clusters : array-like of shape (n,) or str, optional
             Labels of the clusters of the rows, or the name of their column in X, if the model was fitted with clusters.
-            By default the column of the fit, if X has it.
+            By default the column of the fit, if X has it. Clusters that fitted the model raise an error.
         replace : bool, default=False
             Discard the existing calibration set.
         population : {"source", "target"}, optional
@@ -731,6 +746,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y_pred: Any = None,
         groups: Any = None,
         weights: Any = None,
+        cluster_sizes: Any = None,
         as_frame: bool = False,
     ) -> Any:
         """Predictions and intervals.
@@ -748,6 +764,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights : array-like of shape (n,) or str, optional
             Likelihood ratios of the rows, or the name of their column in X, if the model was fitted with weights. By
             default the column of the fit, if X has it.
+        cluster_sizes : array-like of shape (n,), optional
+            Number of rows of the cluster of each row, at least 1, if the model was fitted with clusters and
+            ``cluster_coverage="rows"``. By default the bound of the model: ``max_cluster_size``, or the largest known
+            cluster.
         as_frame : bool, default=False
             Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
             so on, as ``widthwise predict`` names them.
@@ -763,18 +783,40 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups, weights = now._columns(X, groups, weights)
         X, predictions = now._inputs(X, y_pred)
         return now.predictor_.predict_interval(
-            X, predictions, confidence_level=confidence_level, groups=groups, weights=weights, as_frame=as_frame
+            X,
+            predictions,
+            confidence_level=confidence_level,
+            groups=groups,
+            weights=weights,
+            cluster_sizes=cluster_sizes,
+            as_frame=as_frame,
         )
 
-    def predict_p(self, X: Any, y: Any, *, y_pred: Any = None, groups: Any = None, weights: Any = None) -> Floats:
+    def predict_p(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        y_pred: Any = None,
+        groups: Any = None,
+        weights: Any = None,
+        cluster_sizes: Any = None,
+    ) -> Floats:
         """The p-values of outcomes y: a p-value is at most t with probability at most t (marginal)."""
         now = self._as_it_is()
         groups, weights = now._columns(X, groups, weights)
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.predict_p(X, y, predictions, groups=groups, weights=weights)
+        return now.predictor_.predict_p(X, y, predictions, groups=groups, weights=weights, cluster_sizes=cluster_sizes)
 
     def predict_quantile(
-        self, X: Any, quantiles: Levels, *, y_pred: Any = None, groups: Any = None, weights: Any = None
+        self,
+        X: Any,
+        quantiles: Levels,
+        *,
+        y_pred: Any = None,
+        groups: Any = None,
+        weights: Any = None,
+        cluster_sizes: Any = None,
     ) -> Floats:
         """Quantiles of the outcome, of shape (n, k).
 
@@ -784,7 +826,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         now = self._as_it_is()
         groups, weights = now._columns(X, groups, weights)
         X, predictions = now._inputs(X, y_pred)
-        return now.predictor_.predict_quantile(X, quantiles, predictions, groups=groups, weights=weights)
+        return now.predictor_.predict_quantile(
+            X, quantiles, predictions, groups=groups, weights=weights, cluster_sizes=cluster_sizes
+        )
 
     def evaluate(
         self,
@@ -802,7 +846,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         conditional: bool = False,
     ) -> Evaluation:
         """Measure coverage and width on rows the model was not fitted on, with a verdict. The verdict on a model with
-        clusters counts clusters.
+        clusters is about rows or clusters, as `cluster_coverage` says; it needs the clusters of the rows.
 
         Parameters
         ----------

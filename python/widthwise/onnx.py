@@ -184,7 +184,7 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
     localizer: Any = model.localizer_arrays()
     _refuse(model, base, localizer)
     levels = predictor._checked_levels(confidence_level)
-    sorted_scores = model.calibration.sorted(model.guarantee)
+    sorted_scores = model.calibration.sorted(model.guarantee, model.cluster_coverage, model.cluster_bound)
     quantiles = np.array([[sorted_scores.quantile(level) for level in levels]])
 
     graph = _Graph()

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <iterator>
@@ -14,6 +15,7 @@
 #include "calibration/checks.hpp"
 #include "calibration/group_index.hpp"
 #include "message.hpp"
+#include "names.hpp"
 #include "printable.hpp"
 
 namespace widthwise {
@@ -39,6 +41,9 @@ constexpr std::uint64_t unmix_bits(std::uint64_t z) {
 static_assert(unmix_bits(mix_bits(0)) == 0);
 static_assert(unmix_bits(mix_bits(0x0123456789abcdefU)) == 0x0123456789abcdefU);
 static_assert(mix_bits(unmix_bits(0xfedcba9876543210U)) == 0xfedcba9876543210U);
+
+constexpr std::array<internal::Named<ClusterForm>, 2> kClusterForms{
+    {{ClusterForm::kRows, "rows"}, {ClusterForm::kClusters, "clusters"}}};
 
 [[noreturn]] void refuse_row(std::uint64_t row_number, const CalibrationRow& row) {
   const std::string where = fmt::format("Calibration::add: row {}", row_number);
@@ -75,6 +80,10 @@ void RowNumbers::check(std::size_t n, const char* where) const {
                                n, first_);
   }
 }
+
+std::string_view name_of(ClusterForm form) { return internal::name_in(kClusterForms, form); }
+
+std::optional<ClusterForm> cluster_form_of(std::string_view name) { return internal::value_in(kClusterForms, name); }
 
 Calibration::Calibration() : Calibration(Options{}) {}
 
@@ -464,6 +473,30 @@ std::uint64_t Calibration::rows_kept() const {
   std::uint64_t rows = 0;
   for (const auto& [group, sample] : samples_) rows += std::min<std::uint64_t>(sample.seen, options_.capacity);
   return rows;
+}
+
+std::vector<std::int64_t> Calibration::cluster_numbers() const {
+  if (!clustered()) return {};
+  const auto keys = std::views::keys(samples_);
+  return {keys.begin(), keys.end()};
+}
+
+std::uint64_t Calibration::largest_cluster() const {
+  std::uint64_t largest = 0;
+  for (const auto& [cluster, sample] : samples_) largest = std::max(largest, sample.seen);
+  return clustered() ? largest : 0;
+}
+
+std::uint64_t Calibration::effective_clusters() const {
+  if (!clustered()) return 0;
+  std::vector<double> sizes;
+  for (const auto& [cluster, sample] : samples_) sizes.push_back(static_cast<double>(sample.seen));
+  return static_cast<std::uint64_t>(effective_sample_size(sizes));
+}
+
+std::uint64_t Calibration::units(ClusterForm form) const {
+  if (!clustered()) return effective_rows();
+  return form == ClusterForm::kRows ? effective_clusters() : clusters();
 }
 
 std::vector<std::int64_t> Calibration::groups() const {

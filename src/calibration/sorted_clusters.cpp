@@ -8,26 +8,28 @@
 
 namespace widthwise {
 
-/// Rank the rows of all clusters together, each with its share of the weight of its cluster.
-SortedScores::Group SortedScores::rank_clusters(
-    const std::map<std::int64_t, std::vector<Calibration::Entry>>& clusters) {
+/// Rank the rows of all clusters together, each with its share of the weight of its cluster. `sizes` are the numbers of
+/// rows of the clusters, including those not kept.
+SortedScores::Group SortedScores::rank_clusters(const std::map<std::int64_t, std::vector<Calibration::Entry>>& clusters,
+                                                std::span<const std::uint64_t> sizes, ClusterForm form) {
   struct Row {
     double score;
     bool above;
     std::uint32_t cluster;
   };
   std::vector<Row> rows;
-  std::vector<std::uint64_t> sizes;
+  std::vector<std::uint64_t> kept;
   for (const auto& [number, entries] : clusters) {
-    const auto cluster = static_cast<std::uint32_t>(sizes.size());
+    const auto cluster = static_cast<std::uint32_t>(kept.size());
     for (const Calibration::Entry& entry : entries) rows.push_back({entry.score, entry.above, cluster});
-    sizes.push_back(entries.size());
+    kept.push_back(entries.size());
   }
   std::ranges::sort(rows, {}, &Row::score);
-  const std::uint64_t weight = internal::cluster_weight(sizes);
+  const internal::ClusterWeights weights =
+      form == ClusterForm::kRows ? internal::weights_by_size(kept, sizes) : internal::equal_weights(kept);
   // The rows that are not ranked come first.
   const auto rank = [&](const auto& is_ranked) {
-    internal::ClusterShares shares(sizes, weight);
+    internal::ClusterShares shares(kept, weights.weights);
     Sum sum;
     for (const Row& row : rows) {
       if (!is_ranked(row)) accumulate(sum, shares.take(row.cluster));
@@ -42,7 +44,7 @@ SortedScores::Group SortedScores::rank_clusters(
     return ranked;
   };
   Group group;
-  group.unit = static_cast<double>(weight);
+  group.unit = static_cast<double>(weights.unit);
   group.all = rank([](const Row&) { return true; });
   group.above = rank([](const Row& row) { return row.above; });
   group.below = rank([](const Row& row) { return !row.above; });

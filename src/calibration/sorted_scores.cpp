@@ -216,7 +216,8 @@ SortedScores::Group SortedScores::rank_rows(std::span<const Calibration::Entry> 
   return group;
 }
 
-SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guarantee, std::uint64_t pool_below)
+SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guarantee, std::uint64_t pool_below,
+                           const ClusterRule& clusters)
     : weighted_(calibration.weighted()), guarantee_(guarantee) {
   if (weighted_) refuse_weights(guarantee);
   check_pool(calibration, guarantee, pool_below);
@@ -226,7 +227,13 @@ SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guar
     refuse_clusters(guarantee);
     clusters_ = calibration.clusters();
     (void)index->add(0);
-    groups_.push_back(rank_clusters(calibration.kept()));
+    form_ = clusters.form;
+    if (form_ == ClusterForm::kRows) {
+      new_weight_ = static_cast<double>(std::max(clusters.max_size, calibration.largest_cluster()));
+    }
+    std::vector<std::uint64_t> sizes;
+    for (const auto& [cluster, sample] : calibration.samples_) sizes.push_back(sample.seen);
+    groups_.push_back(rank_clusters(calibration.kept(), sizes, form_));
     index_ = std::move(index);
     return;
   }
@@ -268,8 +275,8 @@ std::vector<std::int64_t> SortedScores::groups() const {
   return {index_->groups().begin(), index_->groups().end()};
 }
 
-/// Without a test weight, 1 in a calibration without weights, and an error otherwise: weights are likelihood ratios up
-/// to a factor, so the test weight is needed to fix their scale.
+/// Without a test weight, that of any new row in a calibration without weights, and an error otherwise: weights are
+/// likelihood ratios up to a factor, so the test weight is needed to fix their scale.
 double SortedScores::checked_weight(const char* where, std::optional<double> test_weight) const {
   if (!test_weight && weighted_) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
@@ -277,13 +284,18 @@ double SortedScores::checked_weight(const char* where, std::optional<double> tes
                                "likelihood ratio of the row, on the scale of the calibration weights",
                                where);
   }
-  if (test_weight && clusters_ > 0) {
+  if (test_weight && clusters_ > 0 && form_ == ClusterForm::kClusters) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
-                               "SortedScores::{}: the calibration has clusters, so the new row has weight 1; pass no "
+                               "SortedScores::{}: each cluster counts once, so the new row has weight 1; pass no "
                                "test_weight",
                                where);
   }
-  const double weight = test_weight.value_or(1);
+  const double weight = test_weight.value_or(new_weight_);
+  if (clusters_ > 0 && !(weight >= 1)) {
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "SortedScores::{}: expected the number of rows of a cluster, at least 1, found {}",
+                               where, weight);
+  }
   if (!(weight > 0)) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
                                "SortedScores::{}: expected a positive test weight, found {}", where, weight);
@@ -299,6 +311,13 @@ double SortedScores::quantile(const Level& level, std::int64_t group, std::optio
   const std::vector<double>& scores = found->all.scores;
   const std::size_t index = Threshold(*found, guarantee_, level, weight).first_reached(found->all);
   if (index < scores.size()) return scores[index];
+  if (when_too_few == WhenTooFew::kError && clusters_ > 0 && form_ == ClusterForm::kRows) {
+    throw internal::make_error(
+        ErrorCode::kTooFewRows,
+        "SortedScores::quantile: level {} needs more rows for a new cluster of {} rows, found {} "
+        "in {} clusters",
+        level.to_string(), weight, scores.size(), clusters_);
+  }
   if (when_too_few == WhenTooFew::kError && clusters_ > 0) {
     throw internal::make_error(ErrorCode::kTooFewRows, "SortedScores::quantile: level {} needs {} clusters, found {}",
                                level.to_string(), level.min_rows(), clusters_);

@@ -18,11 +18,16 @@ std::string level_percent(double level) { return internal::significant(100 * lev
 
 }  // namespace
 
+std::string to_text(const LevelNeeds& needs) {
+  if (needs.clusters) return count_of(needs.needed, "calibration cluster");
+  return count_of(needs.needed, "calibration row") +
+         (needs.cluster_size == 0 ? "" : " for clusters of up to " + count_of(needs.cluster_size, "row"));
+}
+
 std::string infinite_warning(const Model& model, const Level& level) {
   const Guarantee& guarantee = model.parts().guarantee;
-  const Calibration& calibration = model.parts().calibration;
-  const std::uint64_t needed = guarantee.min_rows(level);
   if (model.parts().calibration.grouped()) {
+    const std::uint64_t needed = guarantee.min_rows(level);
     const internal::QuantileSizes sizes(model, level);
     if (sizes.too_small.empty()) return "";
     return "intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite for " +
@@ -31,10 +36,11 @@ std::string infinite_warning(const Model& model, const Level& level) {
            "have fewer than the " + count_of(needed, "calibration row") +
            " that the level needs: " + internal::short_list(sizes.too_small);
   }
-  if (model.calibration_rows() >= needed) return "";
+  const LevelNeeds needs = model.needs(level);
+  if (needs.met()) return "";
   return "intervals of level " + level.to_string() + with_guarantee(guarantee) + " are infinite: the level needs " +
-         count_of(needed, calibration.clustered() ? "calibration cluster" : "calibration row") + ", the model has " +
-         count(model.calibration_rows()) + (model.weighted() ? ", the effective sample size of its weighted rows" : "");
+         to_text(needs) + ", the model has " + count(needs.have) +
+         (model.weighted() ? ", the effective sample size of its weighted rows" : "");
 }
 
 std::string grouped_coverage(const Model& model, const Level& level) {
@@ -76,17 +82,18 @@ std::string to_text(const CalibrationReport& report) {
       text += internal::wrapped(intervals + " " + grouped_coverage(report.model, level) + ".") + "\n";
       continue;
     }
-    const std::uint64_t needed = parts.guarantee.min_rows(level);
-    if (calibration.units() < needed) {
-      text += intervals + " are infinite: the level needs " +
-              count_of(needed, calibration.clustered() ? "calibration cluster" : "calibration row") + ".\n";
+    const LevelNeeds needs = report.model.needs(level);
+    if (!needs.met()) {
+      text += internal::wrapped(intervals + " are infinite: the level needs " + to_text(needs) + ".") + "\n";
       continue;
     }
-    const CoverageSpread spread = coverage_spread(level, calibration.units(), kSpreadConfidence, parts.guarantee);
+    const CoverageSpread spread =
+        coverage_spread(level, report.model.calibration_rows(), kSpreadConfidence, parts.guarantee);
+    const bool is_approximate = calibration.weighted() || report.model.counts_cluster_rows();
     text +=
-        internal::wrapped(intervals + (calibration.weighted() ? " cover about " : " cover ") +
+        internal::wrapped(intervals + (is_approximate ? " cover about " : " cover ") +
                           internal::percent_range(spread.low, spread.high) + " of new outcomes, with 95% confidence" +
-                          internal::cluster_condition(calibration) + ".") +
+                          internal::cluster_condition(report.model) + ".") +
         "\n";
   }
   return text;
@@ -98,12 +105,13 @@ std::string to_json(const CalibrationReport& report) {
   for (const Level& level : parts.levels) {
     levels.push_back({{"level", level.value()}});
     levels.back().update(
-        json_of(coverage_spread(level, parts.calibration.units(), kSpreadConfidence, parts.guarantee)));
+        json_of(coverage_spread(level, report.model.calibration_rows(), kSpreadConfidence, parts.guarantee)));
   }
   return internal::dump({{"model", report.file},
                          {"rows_added", report.rows_added},
                          {"unknown_categories", json_of(report.unknown_categories)},
                          {"clusters", internal::clusters_json(parts.calibration)},
+                         {"cluster_rule", internal::cluster_rule_json(report.model)},
                          {"groups", parts.calibration.grouped() ? internal::groups_json(report.model) : Json(nullptr)},
                          {"rows_seen", parts.calibration.rows_seen()},
                          {"rows_kept", parts.calibration.rows_kept()},

@@ -228,32 +228,35 @@ Json gaps_json(const LevelEvaluation& level, const std::vector<std::string>& fea
 Json level_json(const EvaluationReport& report, std::size_t j) {
   const LevelEvaluation& level = report.levels[j];
   const IntervalSummary& summary = level.intervals;
-  Json json = {
-      {"level", level.level.value()},
-      {"coverage", json_of(summary.coverage)},
-      {"mean_width", summary.mean_width},
-      {"median_width", summary.median_width},
-      {"interval_score", summary.interval_score},
-      {"infinite", summary.infinite},
-      {"infinite_share", internal::share(summary.infinite, summary.coverage.trials)},
-      {"empty", summary.empty},
-      {"empty_share", internal::share(summary.empty, summary.coverage.trials)},
-      {"verdict",
-       {{"word", verdict_of(report, level)},
-        {"text", summary_of(report, level)},
-        {"confidence", level.confidence},
-        {"expected_low", level.expected.low},
-        {"expected_high", level.expected.high}}},
-      {"clusters",
-       level.clusters ? Json{{"count", level.clusters->clusters}, {"coverage", level.clusters->mean}} : Json(nullptr)},
-      {"worst_slab", slab_json(level, report.features)},
-      {"weakest", weakest_json(level, report.features)},
-      {"weak_places", weak_places_json(level, report.features)},
-      {"gaps", gaps_json(level, report.features)},
-      {"ert", level.ert ? json_of(*level.ert) : Json(nullptr)},
-      {"by_width", json_of(level.by_width)},
-      {"by_group", json_of(level.by_group)},
-      {"by_feature", by_feature_json(level, report.features)}};
+  Json json = {{"level", level.level.value()},
+               {"coverage", json_of(summary.coverage)},
+               {"mean_width", summary.mean_width},
+               {"median_width", summary.median_width},
+               {"interval_score", summary.interval_score},
+               {"infinite", summary.infinite},
+               {"infinite_share", internal::share(summary.infinite, summary.coverage.trials)},
+               {"empty", summary.empty},
+               {"empty_share", internal::share(summary.empty, summary.coverage.trials)},
+               {"verdict",
+                {{"word", verdict_of(report, level)},
+                 {"text", summary_of(report, level)},
+                 {"confidence", level.confidence},
+                 {"expected_low", level.expected.low},
+                 {"expected_high", level.expected.high}}},
+               {"clusters", level.clusters ? Json{{"count", level.clusters->clusters},
+                                                  {"coverage", level.clusters->mean},
+                                                  {"coverage_of_rows", level.clusters->rows},
+                                                  {"judged", name_of(level.clusters->form)},
+                                                  {"differ", level.clusters->differ}}
+                                           : Json(nullptr)},
+               {"worst_slab", slab_json(level, report.features)},
+               {"weakest", weakest_json(level, report.features)},
+               {"weak_places", weak_places_json(level, report.features)},
+               {"gaps", gaps_json(level, report.features)},
+               {"ert", level.ert ? json_of(*level.ert) : Json(nullptr)},
+               {"by_width", json_of(level.by_width)},
+               {"by_group", json_of(level.by_group)},
+               {"by_feature", by_feature_json(level, report.features)}};
   if (level.by) json["by"] = {{"column", level.by->name}, {"bins", json_of(level.by->bins)}};
   return json;
 }
@@ -264,6 +267,8 @@ Json seen_json(const SeenRows& seen) {
   const auto share = [](const RowOverlap& rows) { return rows.found() ? rows.share() : 0; };
   return {{"fitted", share(seen.fitted)},
           {"calibrated", share(seen.calibrated)},
+          {"fitted_clusters", seen.fitted_clusters},
+          {"calibrated_clusters", seen.calibrated_clusters},
           {"rows", seen.shares()},
           {"text", seen.to_string()}};
 }

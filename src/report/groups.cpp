@@ -58,7 +58,10 @@ Json groups_json(const Model& model) {
 }
 
 std::string parts_text(const Calibration& calibration) {
-  if (calibration.clustered()) return ", in " + count_of(calibration.clusters(), "cluster");
+  if (calibration.clustered()) {
+    return ", in " + count_of(calibration.clusters(), "cluster") + " of up to " +
+           count_of(calibration.largest_cluster(), "row");
+  }
   return calibration.grouped() ? ", in " + count_of(calibration.groups().size(), "group") : "";
 }
 
@@ -66,8 +69,22 @@ Json clusters_json(const Calibration& calibration) {
   return calibration.clustered() ? Json(calibration.clusters()) : Json(nullptr);
 }
 
-std::string cluster_condition(const Calibration& calibration) {
-  return calibration.clustered() ? ", if each cluster counts as one row" : "";
+std::string cluster_condition(const Model& model) {
+  if (!model.parts().calibration.clustered()) return "";
+  return model.counts_cluster_rows()
+             ? ", approximately, for clusters of at most " + count_of(model.cluster_bound(), "row")
+             : ", if each cluster counts as one row";
+}
+
+Json cluster_rule_json(const Model& model) {
+  if (!model.clustered()) return nullptr;
+  const Calibration& calibration = model.parts().calibration;
+  return {{"coverage", name_of(model.parts().cluster_coverage)},
+          {"count", calibration.clusters()},
+          {"rows", calibration.rows_seen()},
+          {"largest", calibration.largest_cluster()},
+          {"effective", calibration.effective_clusters()},
+          {"max_size", model.cluster_bound()}};
 }
 
 }  // namespace widthwise::internal

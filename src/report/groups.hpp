@@ -32,14 +32,17 @@ struct QuantileSizes {
 /// The number of calibration rows of each group by label.
 [[nodiscard]] Json groups_json(const Model& model);
 
-/// ", in 16 groups", ", in 40 clusters"; empty without either.
+/// ", in 16 groups", ", in 40 clusters of up to 12 rows"; empty without either.
 [[nodiscard]] std::string parts_text(const Calibration& calibration);
 
 /// The number of clusters; null without clusters.
 [[nodiscard]] Json clusters_json(const Calibration& calibration);
 
-/// The condition under which the coverage of a calibration with clusters has its range: ", if each cluster counts as
-/// one row"; empty without clusters.
-[[nodiscard]] std::string cluster_condition(const Calibration& calibration);
+/// The condition under which the coverage of a calibration with clusters has its range, such as ", if each cluster
+/// counts as one row"; empty without clusters.
+[[nodiscard]] std::string cluster_condition(const Model& model);
+
+/// How a model counts clusters: form, sizes and effective number; null without clusters.
+[[nodiscard]] Json cluster_rule_json(const Model& model);
 
 }  // namespace widthwise::internal

@@ -114,32 +114,35 @@ void add_model(Lines& lines, const Model& model) {
   if (parts.shift != nullptr) lines.add("weights", "learnt: " + parts.shift->describe().summary);
   if (!parts.group.empty()) lines.add("groups", "column '" + printable(parts.group) + "'");
   if (!parts.cluster.empty()) lines.add("clusters", "column '" + printable(parts.cluster) + "'");
+  if (const Calibration& calibration = parts.calibration; calibration.clustered()) {
+    lines.add("cluster sizes", "up to " + count_of(calibration.largest_cluster(), "row") + ", effective number " +
+                                   count(calibration.effective_clusters()) + " if rows count");
+  }
   if (const std::string pooled = internal::pooled_text(model); !pooled.empty()) lines.add("pooled groups", pooled);
 }
 
 void add_coverage(Lines& lines, const Model& model) {
   const ModelParts& parts = model.parts();
   lines.add("guarantee", guarantee_statement(model).to_string());
-  const Calibration& calibration = parts.calibration;
   const std::uint64_t rows = model.calibration_rows();
   for (const Level& level : parts.levels) {
     if (parts.calibration.grouped()) {
       lines.add("level " + level.to_string(), grouped_coverage(model, level));
       continue;
     }
-    const std::uint64_t needed = parts.guarantee.min_rows(level);
-    if (model.cross_calibrated() && rows >= needed) {
+    const LevelNeeds needs = model.needs(level);
+    if (model.cross_calibrated() && needs.met()) {
       lines.add("level " + level.to_string(), "covers at least " + percent(cross_coverage(level, model.fold_rows())) +
                                                   " of new outcomes on average over training sets");
       continue;
     }
     const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
     lines.add("level " + level.to_string(),
-              rows < needed ? "infinite: needs " +
-                                  count_of(needed, calibration.clustered() ? "calibration cluster" : "calibration row")
-                            : (calibration.weighted() ? "covers about " : "covers ") +
-                                  internal::percent_range(spread.low, spread.high) +
-                                  " of new outcomes, with 95% confidence" + internal::cluster_condition(calibration));
+              !needs.met()
+                  ? "infinite: needs " + to_text(needs)
+                  : (parts.calibration.weighted() || model.counts_cluster_rows() ? "covers about " : "covers ") +
+                        internal::percent_range(spread.low, spread.high) + " of new outcomes, with 95% confidence" +
+                        internal::cluster_condition(model));
   }
 }
 
@@ -164,13 +167,12 @@ Json levels_json(const Model& model) {
   const ModelParts& parts = model.parts();
   Json levels = Json::array();
   for (const Level& level : parts.levels) {
-    levels.push_back({{"level", level.value()}, {"min_rows", parts.guarantee.min_rows(level)}});
+    levels.push_back({{"level", level.value()}, {"min_rows", model.needs(level).needed}});
     if (model.cross_calibrated()) {
       levels.back()["at_least"] = cross_coverage(level, model.fold_rows());
       continue;
     }
-    levels.back().update(
-        json_of(coverage_spread(level, parts.calibration.units(), kSpreadConfidence, parts.guarantee)));
+    levels.back().update(json_of(coverage_spread(level, model.calibration_rows(), kSpreadConfidence, parts.guarantee)));
   }
   return levels;
 }
@@ -200,6 +202,7 @@ std::string to_json(const ModelReport& report) {
                          {"upper_prediction", internal::or_null(parts.upper_prediction)},
                          {"group", internal::or_null(parts.group)},
                          {"cluster", internal::or_null(parts.cluster)},
+                         {"cluster_rule", internal::cluster_rule_json(report.model)},
                          {"pool_groups", parts.pool_groups},
                          {"weight", internal::or_null(parts.weight)},
                          {"shift", function_json(parts.shift.get())},

@@ -43,6 +43,16 @@ OverallVerdict seen_verdict(const EvaluationReport& report) {
   for (std::size_t j = report.levels.size(); j > 0; --j) {
     if (is_main(report, j - 1)) level = j - 1;
   }
+  if (!report.seen.any_rows()) {
+    return {.mood = "broken",
+            .word = "Not new clusters",
+            .headline = "These rows do not measure the coverage of new clusters: " + report.seen.shares() + ".",
+            .evidence =
+                "The errors of a model in clusters that it has seen differ from its errors in new clusters, and "
+                "so do coverage and width.",
+            .advice = {{"new_rows", "Evaluate with clusters that neither fitted nor calibrated the model."}},
+            .level = level};
+  }
   return {.mood = "broken",
           .word = "Not new rows",
           .headline = "These rows do not measure the coverage of new rows: " + report.seen.shares() + ".",
@@ -60,7 +70,7 @@ const char* unit_of(const EvaluationReport& report) { return is_clustered(report
 
 /// The coverage that the verdict is about.
 double judged_share(const LevelEvaluation& level) {
-  return level.clusters ? level.clusters->mean : level.intervals.coverage.share;
+  return level.clusters ? level.clusters->judged() : level.intervals.coverage.share;
 }
 
 Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite) {
@@ -81,10 +91,29 @@ Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite
                           (have == 1 ? " allows." : " allow.")};
 }
 
+/// The same for a model whose rows of clusters count.
+OverallVerdict infinite_cluster_verdict(const EvaluationReport& report, std::size_t j) {
+  const LevelEvaluation& level = report.levels[j];
+  const std::uint64_t more = level.clusters->rows_needed - level.clusters->rows_have;
+  return {.mood = "broken",
+          .word = "Infinite",
+          .headline = "The intervals are infinite: the level " + name_of(report, j) + " needs " +
+                      count_of(level.clusters->rows_needed, "calibration row") +
+                      " in clusters of these sizes, and the "
+                      "model has " +
+                      count(level.clusters->rows_have) + ".",
+          .evidence = level.summary,
+          .advice = {{"add_rows", "Add at least " + count_of(more, "calibration row") +
+                                      " of new clusters, or use a lower "
+                                      "level."}},
+          .level = j};
+}
+
 OverallVerdict infinite_verdict(const EvaluationReport& report, const Levels& infinite) {
   const std::size_t lowest =
       *std::ranges::min_element(infinite, {}, [&](std::size_t j) { return report.levels[j].level.value(); });
   const LevelEvaluation& level = report.levels[lowest];
+  if (level.clusters && level.clusters->form == ClusterForm::kRows) return infinite_cluster_verdict(report, lowest);
   const std::uint64_t have = report.model ? report.model->calibration_rows : 0;
   const std::uint64_t needed = report.guarantee.min_rows(level.level);
   return {.mood = "broken",

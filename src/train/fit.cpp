@@ -106,6 +106,19 @@ std::uint64_t pool_below(const FitOptions& options) {
   return rows;
 }
 
+/// ModelParts::fit_clusters of a sketch of the clusters of the fitting rows: none if nothing was learnt from them,
+/// because predictions of the deployed model are given and there is no localizer.
+RowSketch learnt_clusters(RowSketch fitting, const FitTable& table, bool has_localizer) {
+  return table.predictions.empty() || has_localizer ? std::move(fitting) : RowSketch();
+}
+
+/// The largest number of rows of a cluster.
+std::uint64_t largest_count(const RowSketch& clusters) {
+  std::uint64_t largest = 0;
+  for (const RowSketch::Entry& entry : clusters.entries()) largest = std::max(largest, entry.count);
+  return largest;
+}
+
 /// ModelParts::shift; null if the table has no rows to learn weights from.
 std::shared_ptr<const RowFunction> learnt_weights(const FitTable& table, const FittingRows& rows,
                                                   const LocalizerTrainer* trainer, const FitOptions& options,
@@ -199,6 +212,9 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   compare(chosen, goals, holdout, report);
 
   const auto residuals = internal::sampled_residuals(rows.residuals, splits.fitting(), workers);
+  const auto trained = holdout.retrain(chosen);
+  RowSketch clusters = internal::sketch_of_clusters(table, splits.fitting().rows, workers);
+  const std::uint64_t largest_cluster = largest_count(clusters);
   const Model fitted(ModelParts{.features = table.features,
                                 .categories = encoded.categories,
                                 .target = table.target,
@@ -206,11 +222,15 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
                                 .upper_prediction = table.upper_prediction,
                                 .group = table.group,
                                 .cluster = table.cluster,
+                                .cluster_coverage = options.cluster_coverage,
+                                .max_cluster_size = options.max_cluster_size.value_or(0),
+                                .fit_cluster_size = largest_cluster,
+                                .fit_clusters = learnt_clusters(std::move(clusters), table, trained != nullptr),
                                 .pool_groups = pool_below(options),
                                 .weight = table.weight,
                                 .shift = weigher,
                                 .base = rows.base,
-                                .localizer = holdout.retrain(chosen),
+                                .localizer = trained,
                                 .rule = chosen.goal.rule,
                                 .unit = unit,
                                 .outcome_range = options.outcome_range,

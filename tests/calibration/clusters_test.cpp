@@ -19,6 +19,11 @@
 namespace widthwise {
 namespace {
 
+/// Scores where each cluster counts once.
+SortedScores by_cluster(const Calibration& calibration) {
+  return SortedScores(calibration, {}, 0, {.form = ClusterForm::kClusters});
+}
+
 struct Row {
   std::int64_t cluster;
   double score;
@@ -61,7 +66,7 @@ TEST(CalibrationClusters, HaveEqualWeightsWhateverTheirSizes) {
     for (std::size_t k = 0; k < 9 + 3 * seed; ++k) sizes.push_back(1 + static_cast<std::size_t>(10 * random.uniform()));
     const std::uint64_t unit = 2520;  // divisible by 1 to 10
     const std::vector<Row> rows = rows_of(sizes, seed);
-    const SortedScores sorted(calibration_of(rows));
+    const SortedScores sorted = by_cluster(calibration_of(rows));
     EXPECT_EQ(sorted.clusters(), sizes.size());
     for (const std::uint64_t hundredths : {50U, 80U, 90U, 95U}) {
       const Level level(static_cast<double>(hundredths) / 100);
@@ -94,10 +99,10 @@ TEST(CalibrationClusters, AreNeeded9TimesForLevel90AsExactlyAsRows) {
   // The least common multiple of these sizes is above 2^52, so shares are rounded.
   const std::vector<std::size_t> sizes = {97, 101, 103, 107, 109, 113, 127, 131, 137};
   const std::vector<Row> rows = rows_of(sizes, 1);
-  const SortedScores nine(calibration_of(rows));
+  const SortedScores nine = by_cluster(calibration_of(rows));
   EXPECT_EQ(nine.quantile(0.9), std::ranges::max(rows, {}, &Row::score).score);
   const std::vector<Row> fewer(rows.begin(), rows.end() - 137);
-  const SortedScores eight(calibration_of(fewer));
+  const SortedScores eight = by_cluster(calibration_of(fewer));
   EXPECT_EQ(eight.quantile(0.9), kInfinity);
   expect_error(ErrorCode::kTooFewRows, "level 0.9 needs 9 clusters, found 8",
                [&] { (void)eight.quantile(0.9, 0, std::nullopt, WhenTooFew::kError); });
@@ -106,7 +111,7 @@ TEST(CalibrationClusters, AreNeeded9TimesForLevel90AsExactlyAsRows) {
 TEST(CalibrationClusters, RoundNoQuantileDown) {
   const std::vector<std::size_t> sizes = {97, 101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151};
   const std::vector<Row> rows = rows_of(sizes, 2);
-  const SortedScores sorted(calibration_of(rows));
+  const SortedScores sorted = by_cluster(calibration_of(rows));
   for (double level = 0.02; level < 0.92; level += 0.01) {
     long double weight = 0;
     const double q = sorted.quantile(level);
@@ -139,11 +144,124 @@ TEST(CalibrationClusters, CoverRowsOfNewClusters) {
       }
     }
     const double score = cluster_of() + 0.1 * random.uniform();
-    if (score <= SortedScores(calibration).quantile(level)) ++covered;
+    if (score <= by_cluster(calibration).quantile(level)) ++covered;
     if (score <= SortedScores(pooled).quantile(level)) ++pooled_covered;
   }
   EXPECT_GE(covered, binomial_lower_bound(trials, level, 1e-6));
   EXPECT_LT(pooled_covered, binomial_lower_bound(trials, level, 1e-6));
+}
+
+/// The smallest score with at least level * (rows + size) rows up to it.
+double quantile_of_rows(const std::vector<Row>& rows, std::uint64_t hundredths, std::uint64_t size) {
+  double expected = kInfinity;
+  for (const Row& row : rows) {
+    const auto up_to = static_cast<std::uint64_t>(
+        std::ranges::count_if(rows, [&](const Row& other) { return other.score <= row.score; }));
+    if (100 * up_to >= hundredths * (rows.size() + size)) expected = std::min(expected, row.score);
+  }
+  return expected;
+}
+
+TEST(CalibrationClusters, WeighTheNewRowByTheSizeOfItsClusterIfRowsCount) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    std::vector<std::size_t> sizes;
+    for (std::size_t k = 0; k < 20; ++k) sizes.push_back(1 + static_cast<std::size_t>(10 * random.uniform()));
+    const std::vector<Row> rows = rows_of(sizes, seed);
+    const SortedScores sorted(calibration_of(rows));
+    const SortedScores declared(calibration_of(rows), {}, 0, {.max_size = 30});
+    for (const std::uint64_t hundredths : {20U, 50U, 80U, 90U, 95U}) {
+      const Level level(static_cast<double>(hundredths) / 100);
+      EXPECT_EQ(sorted.quantile(level), quantile_of_rows(rows, hundredths, std::ranges::max(sizes)));
+      EXPECT_EQ(declared.quantile(level), quantile_of_rows(rows, hundredths, 30));
+      double narrower = 0;
+      for (const std::uint64_t size : {1U, 7U, 40U}) {
+        const double q = sorted.quantile(level, 0, static_cast<double>(size));
+        EXPECT_EQ(q, quantile_of_rows(rows, hundredths, size));
+        EXPECT_GE(q, narrower);
+        narrower = q;
+      }
+    }
+  }
+}
+
+TEST(CalibrationClusters, OfOneSizeHaveTheSameQuantilesInBothForms) {
+  for (const std::size_t size : {1U, 4U, 13U}) {
+    const Calibration calibration = calibration_of(rows_of(std::vector<std::size_t>(23, size), size));
+    const SortedScores rows(calibration);
+    const SortedScores clusters = by_cluster(calibration);
+    for (double level = 0.01; level < 1; level += 0.01) {
+      EXPECT_EQ(rows.quantile(level), clusters.quantile(level));
+      EXPECT_EQ(rows.sided_quantile(level, true), clusters.sided_quantile(level, true));
+      EXPECT_EQ(rows.sided_quantile(level, false), clusters.sided_quantile(level, false));
+    }
+    for (const double score : {0.0, 30.0, 100.0, 1000.0}) {
+      EXPECT_DOUBLE_EQ(rows.p_value(score), clusters.p_value(score));
+    }
+    EXPECT_EQ(calibration.effective_clusters(), 23U);
+    EXPECT_EQ(calibration.largest_cluster(), size);
+  }
+}
+
+TEST(CalibrationClusters, CoverTheRowsOfNewClustersWhateverTheirSizes) {
+  // Few clusters have many rows and large errors: a cluster counted once hides them.
+  const double level = 0.9;
+  const std::size_t trials = 2000;
+  std::size_t rows = 0;
+  std::size_t by_rows = 0;
+  std::size_t by_clusters = 0;
+  Random random(11);
+  for (std::size_t trial = 0; trial < trials; ++trial) {
+    Calibration calibration;
+    std::uint64_t number = 0;
+    for (std::int64_t k = 0; k < 60; ++k) {
+      const bool hard = random.uniform() < 0.15;
+      for (std::size_t i = 0; i < (hard ? 25U : 1U); ++i) {
+        calibration.add(number++, {.score = (hard ? 6 : 1) * std::abs(random.normal()), .cluster = k});
+      }
+    }
+    const double q = SortedScores(calibration).quantile(level);
+    const double q_of_clusters = by_cluster(calibration).quantile(level);
+    // A row of the new population: that of a hard cluster with probability 0.15 * 25 / (0.15 * 25 + 0.85).
+    const bool hard = random.uniform() < 3.75 / 4.6;
+    const double score = (hard ? 6 : 1) * std::abs(random.normal());
+    ++rows;
+    by_rows += score <= q ? 1U : 0U;
+    by_clusters += score <= q_of_clusters ? 1U : 0U;
+  }
+  EXPECT_GE(by_rows, binomial_lower_bound(rows, level, 1e-6));
+  EXPECT_LT(by_clusters, binomial_lower_bound(rows, level, 1e-6));
+}
+
+TEST(CalibrationClusters, CountRowsThatAreNotKept) {
+  Calibration calibration(Calibration::Options{.capacity = 10});
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    calibration.add(i, {.score = static_cast<double>(i % 100), .cluster = static_cast<std::int64_t>(i < 700 ? 1 : i)});
+  }
+  EXPECT_EQ(calibration.largest_cluster(), 700U);
+  const SortedScores sorted(calibration);
+  // 300 rows weigh 1, and the 10 that are kept of 700 weigh 70 each.
+  double weight = 0;
+  const double q = sorted.quantile(0.5, 0, 1.0);
+  for (const CalibrationRow& row : calibration.rows(0)) {
+    if (row.score <= q) weight += row.cluster == 1 ? 70 : 1;
+  }
+  EXPECT_GE(weight, 0.5 * 1001);
+  EXPECT_EQ(sorted.quantile(0.9), kInfinity);  // 1000 rows are fewer than 9 * 700
+}
+
+TEST(CalibrationClusters, NeedRowsForTheLargestClusterIfRowsCount) {
+  const Calibration calibration = calibration_of(rows_of({50, 2, 3}, 6));
+  expect_error(ErrorCode::kTooFewRows, "level 0.9 needs more rows for a new cluster of 50 rows, found 55 in 3 clusters",
+               [&] { (void)SortedScores(calibration).quantile(0.9, 0, std::nullopt, WhenTooFew::kError); });
+  EXPECT_LT(SortedScores(calibration).quantile(0.9, 0, 6.0), kInfinity);  // 9 * 6 = 54
+  EXPECT_EQ(SortedScores(calibration).quantile(0.9, 0, 7.0), kInfinity);
+  EXPECT_EQ(Level(0.9).min_rows(50), 450U);
+  EXPECT_EQ(Level(0.9).min_rows(), 9U);
+  for (const double size : {0.0, 0.5, -1.0, std::nan("")}) {
+    expect_error(ErrorCode::kInvalidArgument, "expected the number of rows of a cluster, at least 1",
+                 [&] { (void)SortedScores(calibration).quantile(0.9, 0, size); });
+  }
 }
 
 TEST(CalibrationClusters, AreMergedFromBatchesAndBytes) {
@@ -191,7 +309,7 @@ TEST(CalibrationClusters, AreNotMixedWithOtherRows) {
   plain.add(0, {.score = 1});
   expect_error(ErrorCode::kInvalidArgument, "these rows have clusters", [&] { plain.merge(clustered); });
   EXPECT_EQ(clustered.rows_seen(), 1U);
-  const SortedScores sorted(clustered);
+  const SortedScores sorted = by_cluster(clustered);
   expect_error(ErrorCode::kInvalidArgument, "pass no test_weight", [&] { (void)sorted.quantile(0.5, 0, 1.0); });
   expect_error(ErrorCode::kInvalidArgument, "guarantee 0.95 is not available for calibration by clusters",
                [&] { (void)SortedScores(clustered, Guarantee::parse("0.95")); });

@@ -48,9 +48,65 @@ def test_predictions_need_no_clusters(clustered):
     assert "patient" not in shown["features"]
 
 
-def test_the_quantile_counts_clusters(clustered):
+@pytest.fixture(scope="module")
+def counted_once(clustered):
+    """A model in which each cluster counts once."""
+    by_cluster = ["--cluster", "patient", "--cluster-coverage", "clusters"]
+    clustered.ok("fit", "fit.csv", *FIT, *by_cluster, "-o", "once.safetensors")
+    return "once.safetensors"
+
+
+def test_the_quantile_counts_rows_and_the_size_of_the_new_cluster(clustered):
+    clustered.ok("calibrate", "model.safetensors", "more.csv", "--replace", "-o", "rows.safetensors")
+    new = read(clustered.folder / "new.parquet")
+    sizes = np.where(np.arange(len(new)) % 2, 1.0, 12.0)
+    write(new.append_column("size", pa.array(sizes)), clustered.folder / "sized.csv")
+    more = read(clustered.folder / "more.parquet")
+    residual = np.sort(np.abs(np.array(more["y"]) - np.array(more["forecast"])))
+    counts = [
+        np.unique(read(clustered.folder / f"{name}.parquet")["patient"].to_pylist(), return_counts=True)[1]
+        for name in ("fit", "more")
+    ]
+
+    def widths(*options):
+        clustered.ok("predict", "rows.safetensors", "sized.csv", *options, "-o", "out.csv")
+        out = read(clustered.folder / "out.csv")
+        return np.array(out["upper_0.9"]) - np.array(out["lower_0.9"])
+
+    def expected(size):
+        return 2 * residual[int(np.ceil(0.9 * (len(residual) + size) - 1e-9)) - 1]
+
+    shown = json.loads(clustered.ok("inspect", "rows.safetensors", "--json").out)["cluster_rule"]
+    assert shown["coverage"] == "rows" and shown["count"] == 40 and shown["rows"] == len(residual)
+    assert shown["largest"] == counts[1].max() and shown["max_size"] <= counts[0].max()
+    assert np.allclose(widths(), expected(shown["max_size"]))
+    assert np.allclose(widths("--cluster-size", "size"), np.where(sizes == 1, expected(1), expected(12)))
+    write(new.append_column("size", pa.array(np.zeros(len(new)))), clustered.folder / "bad.csv")
+    error = clustered.fails(1, "predict", "rows.safetensors", "bad.csv", "--cluster-size", "size", "-o", "out.csv")
+    assert "row 1: the cluster size 'size' is 0; expected a number of rows of at least 1" in error
+    text = " ".join(clustered.ok("inspect", "rows.safetensors").out.split())
+    assert "where each row counts once, for clusters of at most" in text
+
+
+def test_clusters_that_fitted_do_not_calibrate(clustered):
+    rows = make_rows(100, 1)
+    rows["y"] = [y + 0.5 for y in rows["y"]]  # further visits of the patients of the fit
+    write(pa.table(rows), clustered.folder / "again.csv")
+    before = (clustered.folder / "model.safetensors").read_bytes()
+    fit = [*FIT[:-2], "--score-transform", "exp", "--localizer-options", "max_rounds=3", "--cluster", "patient"]
+    clustered.ok("fit", "fit.csv", *fit, "-o", "learnt.safetensors")
+    for options in ([], ["--replace"], ["--emit", "again.shard"]):
+        error = clustered.fails(1, "calibrate", "learnt.safetensors", "again.csv", *options)
+        assert "75 clusters of these rows, in 'patient', were used to fit the model" in error
+    report = json.loads(clustered.ok("evaluate", "learnt.safetensors", "again.csv", "--json").out)
+    assert report["levels"][0]["verdict"]["word"] == "not new" and report["verdict"]["word"] == "Not new clusters"
+    assert report["seen"]["fitted_clusters"] == 75 and report["seen"]["calibrated_clusters"] == 25
+    assert (clustered.folder / "model.safetensors").read_bytes() == before
+
+
+def test_the_quantile_counts_clusters(clustered, counted_once):
     """The width is the hierarchical conformal quantile of the residuals of the calibration clusters."""
-    clustered.ok("calibrate", "model.safetensors", "more.csv", "--replace", "-o", "more.safetensors")
+    clustered.ok("calibrate", counted_once, "more.csv", "--replace", "-o", "more.safetensors")
     clustered.ok("predict", "more.safetensors", "new.csv", "-o", "out.csv")
     out = read(clustered.folder / "out.csv")
     more = read(clustered.folder / "more.parquet")
@@ -67,13 +123,18 @@ def test_shards_and_tables_calibrate_alike(clustered):
     clustered.ok("calibrate", "model.safetensors", "more.parquet", "--key", "id", "--emit", "more.shard")
     clustered.ok("merge", "model.safetensors", "more.shard", "-o", "merged.safetensors")
     said = clustered.ok("calibrate", "model.safetensors", "more.csv", "--key", "id", "-o", "added.safetensors").out
-    assert "in 65 clusters" in said and "if each cluster counts as one row" in " ".join(said.split())
+    assert "in 65 clusters of up to 29 rows" in said
+    assert "approximately, for clusters of at most 29 rows" in " ".join(said.split())
     merged, added = (clustered.folder / f"{name}.safetensors" for name in ("merged", "added"))
     assert merged.read_bytes() == added.read_bytes()
 
 
-def test_the_verdict_counts_clusters(clustered):
+def test_the_verdict_counts_clusters(clustered, counted_once):
     report = json.loads(clustered.ok("evaluate", "model.safetensors", "new.csv", "--json").out)
+    assert report["levels"][0]["clusters"]["judged"] == "rows"
+    assert report["levels"][0]["verdict"]["word"] == "valid"
+    assert "approximate range" in report["levels"][0]["verdict"]["text"]
+    report = json.loads(clustered.ok("evaluate", counted_once, "new.csv", "--json").out)
     level = report["levels"][0]
     assert level["clusters"]["count"] == 80
     assert level["verdict"]["word"] == "valid"
@@ -95,6 +156,13 @@ def test_harder_clusters_are_not_valid(clustered):
 def test_few_clusters_give_infinite_intervals_and_a_warning(clustered):
     write(pa.table(make_rows(20, 7)), clustered.folder / "few.csv")
     done = clustered("fit", "few.csv", *FIT, "--cluster", "patient", "-o", "few.safetensors")
+    assert done.code == 0
+    assert "intervals of level 0.9 are infinite: the level needs" in done.err
+    assert "calibration rows for clusters of up to" in done.err
+    report = json.loads(clustered.ok("evaluate", "few.safetensors", "new.csv", "--json").out)
+    assert report["levels"][0]["verdict"]["word"] == "infinite"
+    by_cluster = ["--cluster", "patient", "--cluster-coverage", "clusters"]
+    done = clustered("fit", "few.csv", *FIT, *by_cluster, "-o", "few.safetensors")
     assert done.code == 0
     assert "intervals of level 0.9 are infinite: the level needs 9 calibration clusters, the model has 5" in done.err
     report = json.loads(clustered.ok("evaluate", "few.safetensors", "new.csv", "--json").out)

@@ -148,8 +148,13 @@ def test_new_clusters_are_covered_and_judged(fitted, tmp_path):
 
 def test_few_clusters_warn():
     rows = frame(12, 7)
-    with pytest.warns(UserWarning, match="needs 9 calibration clusters, the model has 3; add clusters"):
+    with pytest.warns(UserWarning, match="needs 180 calibration rows for clusters of up to 20 rows, the model has 60"):
         model = regressor().fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+    with pytest.warns(UserWarning, match="needs 180 calibration rows"):
+        assert np.isinf(model.predict_interval(rows[["x"]])[1]).all()
+    assert np.isfinite(model.predict_interval(rows[["x"]], cluster_sizes=np.full(len(rows), 6))[1]).all()
+    with pytest.warns(UserWarning, match="needs 9 calibration clusters, the model has 3; add new clusters"):
+        model = regressor(cluster_coverage="clusters").fit(rows[["x"]], rows["y"], clusters=rows["patient"])
     with pytest.warns(UserWarning, match="needs 9 calibration clusters"):
         assert np.isinf(model.predict_interval(rows[["x"]])[1]).all()
     with pytest.raises(ValueError, match="5 folds for the 2 clusters of the fitting rows"):
@@ -180,13 +185,164 @@ def test_combinations_without_a_guarantee_are_refused(fitted):
 def test_a_calibration_counts_clusters():
     calibration = Calibration().add([1.0, 2.0, 3.0, 9.0], clusters=["a", "a", "a", "b"])
     assert calibration.clusters == 2
-    assert calibration.quantile(1 / 3) == 3.0  # the three rows of a have weight 1 of 3
-    assert calibration.quantile(2 / 3) == 9.0
+    assert calibration.quantile(1 / 3, cluster_coverage="clusters") == 3.0  # the three rows of a have weight 1 of 3
+    assert calibration.quantile(2 / 3, cluster_coverage="clusters") == 9.0
+    assert calibration.quantile(2 / 7) == 2.0  # each row has weight 1, and the new row that of the largest cluster
+    assert calibration.quantile(4 / 7) == 9.0 and calibration.quantile(5 / 7) == np.inf
+    assert calibration.quantile(0.8, cluster_size=1) == 9.0 and calibration.quantile(0.4, cluster_size=1) == 2.0
+    assert calibration.p_values([9.0], cluster_size=1) == [2 / 5] and calibration.p_values([9.0]) == [4 / 7]
+    for size in (0, np.nan):
+        with pytest.raises(ValueError, match="cluster"):
+            calibration.quantile(0.5, cluster_size=size)
+    with pytest.raises(ValueError, match="expected 'rows' or 'clusters'"):
+        calibration.quantile(0.5, cluster_coverage="row")
+    with pytest.raises(ValueError, match="the calibration has none"):
+        Calibration().add([1.0]).quantile(0.5, cluster_size=2)
     assert Calibration.from_bytes(calibration.to_bytes()) == calibration
     with pytest.raises(ValueError, match="these rows have no clusters"):
         calibration.add([1.0])
     with pytest.raises(ValueError, match="neither groups nor weights"):
         Calibration().add([1.0], clusters=[1], groups=[1])
+
+
+def visits(patients: int, seed: int) -> pandas.DataFrame:
+    """Patients whose number of visits is related to their errors: 15% of them have 50 visits and errors six times as
+    large as those of the others, who have 2."""
+    rng = np.random.default_rng(seed)
+    hard = rng.random(patients) < 0.15
+    patient = np.repeat(np.arange(patients), np.where(hard, 50, 2))
+    x = rng.normal(size=len(patient))
+    y = x + np.where(hard, 6.0, 1.0)[patient] * rng.normal(size=len(patient))
+    return pandas.DataFrame({"x": x, "patient": patient + 100_000 * seed, "y": y})
+
+
+def test_sizes_of_clusters_widen_intervals():
+    rows, more, new = visits(60, 1), visits(60, 2), visits(40, 3)
+    localizer = Localizer(score_transform="identity", n_jobs=1, compare=False, max_cluster_size=80)
+    localizer.fit(rows[["x"]], rows["y"], rows["x"], clusters=rows["patient"])
+    calibration = localizer.calibrate(more[["x"]], more["y"], more["x"], clusters=more["patient"])
+    predictor = Predictor(localizer, calibration)
+    residual = np.sort(np.abs(more["y"] - more["x"]))
+
+    def half_width(size: int) -> float:
+        rank = int(np.ceil(0.9 * (len(residual) + size) - 1e-9))
+        return residual[rank - 1] if rank <= len(residual) else np.inf
+
+    def widths(**given) -> np.ndarray:
+        return predictor.predict_interval(new[["x"]], new["x"], **given)[1][:, 1, 0] - new["x"].to_numpy()
+
+    if np.isinf(half_width(80)):
+        with pytest.warns(UserWarning, match="720 calibration rows for clusters of up to 80 rows"):
+            assert np.isinf(widths()).all()
+    else:
+        assert np.allclose(widths(), half_width(80))
+    sizes = np.where(np.arange(len(new)) % 2, 1, 30)
+    assert np.allclose(widths(cluster_sizes=sizes), np.where(sizes == 1, half_width(1), half_width(30)))
+    p = [predictor.predict_p(new[["x"]], new["y"], new["x"], cluster_sizes=np.full(len(new), n)) for n in (1, 30)]
+    assert (p[0] <= p[1]).all() and (p[0] < p[1]).any()
+    upper = [predictor.predict_quantile(new[["x"]], 0.9, new["x"], cluster_sizes=np.full(len(new), n)) for n in (1, 30)]
+    assert (upper[0] <= upper[1]).all()
+    for bad in (0, np.nan, -3):
+        with pytest.raises(ValueError, match="the size of the cluster of row 0 is .*; expected its number of rows"):
+            widths(cluster_sizes=np.full(len(new), bad))
+    with pytest.raises(ValueError, match="cluster_sizes has 3"):
+        widths(cluster_sizes=[1, 2, 3])
+
+
+def test_options_of_clusters_need_clusters(fitted):
+    rows = frame(30, 9)
+    for options in ({"cluster_coverage": "clusters"}, {"max_cluster_size": 5}):
+        with pytest.raises(ValueError, match="is for clusters, but the rows have none; pass their clusters"):
+            regressor(**options).fit(rows[["x"]], rows["y"])
+    with pytest.raises(ValueError, match="max_cluster_size has no effect if each cluster counts once"):
+        regressor(cluster_coverage="clusters", max_cluster_size=5).fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+    with pytest.raises(ValueError, match="expected rows or clusters"):
+        regressor(cluster_coverage="row").fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+    plain = regressor().fit(rows[["x"]], rows["y"])
+    with pytest.raises(ValueError, match="the model has no clusters; leave them out"):
+        plain.predict_interval(rows[["x"]], cluster_sizes=np.ones(len(rows)))
+
+
+def test_evaluate_measures_rows_and_clusters():
+    rows, new = visits(400, 4), visits(300, 5)
+    for form in ("rows", "clusters"):
+        model = regressor(cluster_coverage=form).fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+        found = model.evaluate(new[["x"]], new["y"], clusters=new["patient"])["levels"][0]
+        shares = found["clusters"]
+        assert shares["judged"] == form and shares["differ"]
+        assert "Coverage is related to the size of clusters, by more than chance" in found["verdict"]["text"]
+        assert found["verdict"]["word"] == "valid"
+        judged = shares["coverage_of_rows"] if form == "rows" else shares["coverage"]
+        assert 0.85 < judged < 0.97
+        if form == "rows":
+            assert "approximate range" in found["verdict"]["text"]
+        else:
+            assert shares["coverage_of_rows"] < 0.7
+    same = frame(400, 6)
+    model = regressor().fit(same[["x"]], same["y"], clusters=same["patient"])
+    new = frame(100, 7)
+    assert not model.evaluate(new[["x"]], new["y"], clusters=new["patient"])["levels"][0]["clusters"]["differ"]
+
+
+def test_clusters_that_fitted_do_not_calibrate():
+    rows = frame(60, 11)
+    model = regressor().fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+    fitted = model.predictor_._model
+    more = frame(60, 12)
+    more["patient"] = more["patient"].str.replace("12-", "11-")  # further visits of the same patients
+    for replace in (False, True):
+        with pytest.raises(ValueError, match="45 clusters of these rows, in 'patient', were used to fit the model"):
+            model.conformalize(more[["x"]], more["y"], clusters=more["patient"], replace=replace)
+    later = regressor(calibration_size=0).fit(rows[["x"]], rows["y"], clusters=rows["patient"])
+    with pytest.raises(ValueError, match="60 clusters of these rows"):
+        later.conformalize(more[["x"]], more["y"], clusters=more["patient"])
+    assert later.predictor_.calibration.rows_seen == 0
+
+    # Further rows of calibration clusters are rows of these clusters.
+    def calibrates(label: str) -> bool:
+        try:
+            one = more[more["patient"] == label]
+            regressor().fit(rows[["x"]], rows["y"], clusters=rows["patient"]).conformalize(
+                one[["x"]], one["y"], clusters=one["patient"]
+            )
+        except ValueError:
+            return False
+        return True
+
+    assert model.predictor_._model is fitted
+    known = [label for label in sorted(set(more["patient"]))[:12] if calibrates(label)]
+    assert 0 < len(known) < 12
+    one = more[more["patient"] == known[0]]
+    model.conformalize(one[["x"]], one["y"], clusters=one["patient"])
+    assert model.predictor_.calibration.clusters == 15
+    assert model.predictor_._model.cluster_bound == 40
+    with pytest.warns(
+        UserWarning, match="45 of 60 clusters were used to fit the model; 15 of 60 clusters were used to"
+    ):
+        found = model.evaluate(more[["x"]], more["y"], clusters=more["patient"])
+    assert found["levels"][0]["verdict"]["word"] == _core.SEEN_VERDICT
+    assert found["verdict"]["word"] == "Not new clusters"
+    assert "not new clusters" in found["seen"]["text"]
+
+
+def test_a_localizer_refuses_its_clusters_if_it_learnt_from_them():
+    rng = np.random.default_rng(0)
+    rows, more = frame(40, 13), frame(40, 13)
+    more["x"], more["y"] = more["x"] + 0.01, more["y"] + rng.normal(size=len(more))
+    learnt = Localizer(n_jobs=1, compare=False, localizer_options={"max_rounds": 3})
+    learnt.fit(rows[["x"]], rows["y"], rows["x"], clusters=rows["patient"])
+    given = Localizer(score_transform="identity", n_jobs=1, compare=False)
+    given.fit(rows[["x"]], rows["y"], y_pred_cv=rows["x"], clusters=rows["patient"])
+    for localizer in (learnt, given):
+        with pytest.raises(ValueError, match="40 clusters of these rows, in 'patient', were used to fit the model"):
+            localizer.calibrate(more[["x"]], more["y"], more["x"], clusters=more["patient"])
+        scores = Calibration().add([1.0, 2.0], clusters=["13-1", "new"])
+        with pytest.raises(ValueError, match="1 cluster of these rows"):
+            Predictor(localizer, scores)
+    # Predictions of a deployed model that has not seen the rows, and one width: nothing was learnt from the clusters.
+    plain = Localizer(score_transform="identity", n_jobs=1, compare=False)
+    plain.fit(rows[["x"]], rows["y"], rows["x"], clusters=rows["patient"])
+    assert plain.calibrate(more[["x"]], more["y"], more["x"], clusters=more["patient"]).clusters == 40
 
 
 def days(n: int) -> pandas.Series:

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <widthwise/calibration.hpp>
 #include <widthwise/conformal_predictor.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
@@ -83,6 +84,9 @@ struct FitOptions {
   /// Groups with fewer calibration rows are pooled (ModelParts); 0: none. Empty: as few as give infinite intervals at
   /// one of the levels.
   std::optional<std::uint64_t> pool_groups = 0;
+  ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if rows have clusters
+  /// Number of rows that a new cluster has at most; empty: that of the largest cluster of the table.
+  std::optional<std::uint64_t> max_cluster_size = std::nullopt;
   /// Of cross-fitting the base model; of cross-calibration, if that is chosen, where kFoldPerRow means one per row.
   std::size_t folds = 5;
   double holdout_fraction = 0.2;    ///< of the fitting rows, for early stopping and the report

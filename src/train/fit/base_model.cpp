@@ -57,6 +57,16 @@ RowSketch sketch_of(const FitTable& table, MatrixView x, std::span<const double>
   return workers.merged(std::move(own), RowSketch());
 }
 
+RowSketch sketch_of_clusters(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers) {
+  if (table.cluster.empty()) return RowSketch();
+  std::vector<std::uint64_t> hashes;
+  hashes.reserve(rows.size());
+  for (const std::size_t row : rows) hashes.push_back(cluster_hash(table.clusters[row]));
+  RowSketch own;
+  own.add(hashes);
+  return workers.merged(std::move(own), RowSketch());
+}
+
 std::vector<double> sampled_residuals(const std::vector<double>& residuals, const TablePart& part,
                                       const Workers& workers) {
   constexpr std::size_t kMaxRows = 100'000;

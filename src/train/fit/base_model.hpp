@@ -39,6 +39,11 @@ struct FittingRows {
 [[nodiscard]] RowSketch sketch_of(const FitTable& table, MatrixView x, std::span<const double> y,
                                   const Workers& workers);
 
+/// The sketch of the clusters of these rows (cluster_hash), each as often as it has rows, over all workers; empty
+/// without clusters.
+[[nodiscard]] RowSketch sketch_of_clusters(const FitTable& table, std::span<const std::size_t> rows,
+                                           const Workers& workers);
+
 /// Residuals of all workers, or a sample of them.
 [[nodiscard]] std::vector<double> sampled_residuals(const std::vector<double>& residuals, const TablePart& part,
                                                     const Workers& workers);

@@ -200,7 +200,18 @@ void check_weights(const FitTable& table, const FitOptions& options) {
 
 void check_clusters(const FitTable& table, const FitOptions& options) {
   const std::size_t n = table.x.rows();
-  if (table.clusters.empty() && table.cluster.empty()) return;
+  if (options.max_cluster_size && options.cluster_coverage == ClusterForm::kClusters) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "fit: max_cluster_size has no effect if each cluster counts once; leave it out, or use "
+                "cluster_coverage 'rows'");
+  }
+  if (table.clusters.empty() && table.cluster.empty()) {
+    const FitOptions standard;
+    if (options.cluster_coverage == standard.cluster_coverage && !options.max_cluster_size) return;
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: {} is for clusters, but the rows have none; pass their clusters",
+                     options.max_cluster_size ? "max_cluster_size" : "cluster_coverage");
+  }
   if (table.clusters.size() != n || table.cluster.empty()) {
     throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} clusters in the column '{}'", n,
                      table.clusters.size(), printable(table.cluster));

@@ -186,6 +186,38 @@ Field pool_field() {
       }};
 }
 
+Field cluster_field() {
+  return {{.name = "cluster_coverage",
+           .form = "rows|clusters",
+           .expected = "rows or clusters",
+           .help = "what counts once in the coverage of new clusters: `rows`, every row of them, for clusters of up to "
+                   "`max_cluster_size` rows; or `clusters`, every cluster, whatever its size"},
+          [](FitOptions& options, std::string_view text) {
+            const std::optional<ClusterForm> form = cluster_form_of(text);
+            if (form) options.cluster_coverage = *form;
+            return form.has_value();
+          },
+          [](const FitOptions& options) { return std::string(name_of(options.cluster_coverage)); }};
+}
+
+Field cluster_size_field() {
+  return {
+      {.name = "max_cluster_size",
+       .form = "auto|ROWS",
+       .expected = "auto or a whole number of rows of at least 1",
+       .help = "number of rows that a new cluster has at most, if rows count; `auto` is that of the largest cluster "
+               "of the table and of later calibration rows"},
+      [](FitOptions& options, std::string_view text) {
+        options.max_cluster_size = std::nullopt;
+        if (text == kAuto) return true;
+        options.max_cluster_size = read_whole<std::uint64_t>(text);
+        return options.max_cluster_size && *options.max_cluster_size > 0;
+      },
+      [](const FitOptions& options) {
+        return options.max_cluster_size ? std::to_string(*options.max_cluster_size) : std::string(kAuto);
+      }};
+}
+
 Field calibration_field() {
   return {{.name = "calibration_size",
            .form = "SHARE|ROWS",
@@ -295,6 +327,8 @@ const OptionTable<FitOptions>& FitOptions::table() {
             method_field(),
             calibration_field(),
             pool_field(),
+            cluster_field(),
+            cluster_size_field(),
             number_field("holdout_fraction", &FitOptions::holdout_fraction, NumberRange::fraction(),
                          "share of the fitting rows held out for early stopping and the fit report"),
             folds_field(),
