@@ -73,8 +73,18 @@ std::vector<Scheme> all_schemes() {
        }),
        "approximate",
        {"in each group"}},
+      {"rows of clusters",
+       model_with([](ModelParts& parts) {
+         parts.cluster = "patient";
+         parts.max_cluster_size = 40;
+       }),
+       "marginal",
+       {"each row counts once, for clusters of at most 40 rows", "new clusters are exchangeable"}},
       {"clusters",
-       model_with([](ModelParts& parts) { parts.cluster = "patient"; }),
+       model_with([](ModelParts& parts) {
+         parts.cluster = "patient";
+         parts.cluster_coverage = ClusterForm::kClusters;
+       }),
        "marginal",
        {"each cluster counts once", "new clusters are exchangeable"}},
       {"time",

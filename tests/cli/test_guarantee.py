@@ -123,6 +123,11 @@ SCHEMES = {
     "clusters": (
         ["--cluster", "rooms", "--folds", "2"],
         "marginal: coverage of at least the level",
+        "each row counts once",
+    ),
+    "clusters once": (
+        ["--cluster", "rooms", "--folds", "2", "--cluster-coverage", "clusters"],
+        "marginal: coverage of at least the level",
         "each cluster counts once",
     ),
     "time": (["--time", "a"], "marginal: coverage", "coverage of later rows is not guaranteed unless"),

@@ -65,13 +65,13 @@ def test_a_reader_in_plain_python_computes_the_same_intervals(reader, format, le
     np.testing.assert_allclose(read[:, 1:], bounds[:, :, 0], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["4", "5", "6", "6-folds", "7", "7-groups", "7-clusters"])
+@pytest.mark.parametrize("kind", ["4", "5", "6", "6-folds", "7", "7-groups", "7-clusters", "8"])
 def test_the_reader_refuses_what_it_does_not_know(reader, kind, tmp_path):
     """A field that it does not read would make its intervals wrong. Groups and clusters need not have a name."""
     with pytest.raises(SystemExit, match="this reader knows only trees"):
         reader.interval(ROOT / f"tests/golden/model-{kind}.safetensors", "0.9", [1, 2, 3])
     _, arrays = reader.read_file(ROOT / f"tests/golden/model-{kind}.safetensors")
-    if kind in ("6", "6-folds", "7-groups", "7-clusters"):
+    if kind in ("6", "6-folds", "7-groups", "7-clusters", "8"):
         with pytest.raises(SystemExit, match="only calibrations without groups"):
             reader.calibration_scores([*arrays["calibration"], *bytes(64)])
 
