@@ -41,9 +41,10 @@ GuaranteeStatement of_clusters(const Model& model) {
       ", if new clusters are exchangeable with the calibration clusters, and rows within a cluster as well";
   if (!model.counts_cluster_rows()) {
     return {.kind = "marginal",
-            .text = "coverage of at least the level, on average over calibration sets and new clusters, where each "
-                    "cluster counts once" +
-                    if_exchangeable};
+            .text =
+                "coverage of at least the level, on average over calibration sets and new clusters, where each "
+                "cluster counts once" +
+                if_exchangeable};
   }
   const std::uint64_t bound = model.cluster_bound();
   const bool is_declared = bound > 0 && model.parts().max_cluster_size == bound;
@@ -51,9 +52,10 @@ GuaranteeStatement of_clusters(const Model& model) {
                                        : fmt::format(", for clusters of at most {}{}", internal::count_of(bound, "row"),
                                                      is_declared ? "" : ", the largest known size");
   return {.kind = "marginal",
-          .text = "coverage of at least the level, on average over calibration sets and rows of new clusters, where each "
-                  "row counts once" +
-                  sizes + if_exchangeable};
+          .text =
+              "coverage of at least the level, on average over calibration sets and rows of new clusters, where each "
+              "row counts once" +
+              sizes + if_exchangeable};
 }
 
 GuaranteeStatement of_groups(const Model& model) {

@@ -938,7 +938,7 @@ TEST(ModelFile, SavingAndLoadingNameTheFile) {
   newer.append("new", "F4", {1}, "x");
   internal::write_file_atomically(file, newer.together());
   EXPECT_EQ(refusal(ErrorCode::kBadData),
-            file.string() + ": format 8 is newer than this program (7); update widthwise");
+            file.string() + ": format 9 is newer than this program (8); update widthwise");
   fs::remove(file);
   EXPECT_EQ(refusal(ErrorCode::kFile), file.string() + ": cannot be read: No such file or directory");
   EXPECT_THROW(save(model, folder / "no" / "model"), Error);

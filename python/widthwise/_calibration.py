@@ -198,6 +198,7 @@ class Calibration:
         """
         values = _tables.numbers(scores, "scores")
         weights = None
+        self._refuse_weight(test_weight)
         if test_weight is not None:
             weights = np.ascontiguousarray(np.broadcast_to(_tables.floats(test_weight, "test_weight"), values.shape))
         elif cluster_size is not None:
@@ -208,14 +209,16 @@ class Calibration:
     def _new_weight(self, test_weight: float | None, cluster_size: float | None) -> float | None:
         """The weight of a new row: its likelihood ratio, or the size of its cluster."""
         if cluster_size is None:
-            if test_weight is not None and self._core.clustered:
-                raise ValueError(
-                    "the calibration has clusters and no weights; pass the size of the cluster as cluster_size"
-                )
+            self._refuse_weight(test_weight)
             return None if test_weight is None else real(test_weight, "test_weight")
         if not self._core.clustered:
             raise ValueError("cluster_size is for clusters, but the calibration has none; leave it out")
         return real(cluster_size, "cluster_size")
+
+    def _refuse_weight(self, test_weight: ArrayLike | None) -> None:
+        """Raise if a calibration with clusters gets a weight."""
+        if test_weight is not None and self._core.clustered:
+            raise ValueError("the calibration has clusters and no weights; pass the size of the cluster as cluster_size")
 
     def _group(self, group: int | str | None) -> int:
         if group is None and self._core.grouped:
