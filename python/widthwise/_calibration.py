@@ -218,7 +218,9 @@ class Calibration:
     def _refuse_weight(self, test_weight: ArrayLike | None) -> None:
         """Raise if a calibration with clusters gets a weight."""
         if test_weight is not None and self._core.clustered:
-            raise ValueError("the calibration has clusters and no weights; pass the size of the cluster as cluster_size")
+            raise ValueError(
+                "the calibration has clusters and no weights; pass the size of the cluster as cluster_size"
+            )
 
     def _group(self, group: int | str | None) -> int:
         if group is None and self._core.grouped:

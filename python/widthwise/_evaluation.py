@@ -25,16 +25,20 @@ class Evaluation(PrintedReport):
 
     - ``rows``: number of rows
     - ``seen``: None, or a dict with the shares of rows that ``fitted`` and ``calibrated`` the model (as a sentence:
-      ``rows``); the verdict is then "not new"
+      ``rows``) and the numbers of ``fitted_clusters`` and ``calibrated_clusters``; the verdict is then "not new"
     - ``levels``: a dict per confidence level, in the given order, with ``level``, ``coverage`` (with its 95% confidence
       interval), ``mean_width``, ``median_width``, ``interval_score``, ``infinite`` and ``empty`` (with
-      ``infinite_share`` and ``empty_share``), ``verdict``, ``worst_slab``, ``weakest``, ``weak_places``, ``gaps``,
+      ``infinite_share`` and ``empty_share``), ``verdict``, ``clusters``, ``worst_slab``, ``weakest``, ``weak_places``, ``gaps``,
       ``ert``, ``by_width``, ``by_group``, ``by_feature`` and, if requested, ``by``
     - ``crps``: continuous ranked probability score of the model's quantiles, see `crps`; None without a model and for
       cross-calibrated models
     - ``exchangeability``: with ``in_order=True``, a dict with ``false_alarm_rate``, ``rows``, ``alarm`` (None, or a dict
       with ``row``, counted from 1, and ``errors``, "larger" or "smaller"), ``log_martingale``,
       ``highest_log_martingale`` and ``text``
+
+    ``clusters`` of a level is None, or a dict for a model with clusters: their ``count``, the mean ``coverage`` over
+    clusters, ``coverage_of_rows``, which of the two the verdict is about (``judged``, "rows" or "clusters"), and whether
+    they ``differ`` by more than chance, because coverage depends on the size of clusters.
 
     ``gaps`` holds a dict for the width, the prediction and each feature, with the mean absolute difference between the
     coverage of its tenths and the level (``mean``), the mean to expect by chance if coverage is even (``by_chance``),

@@ -30,7 +30,7 @@ def table_of(rows, seed):
     columns["name"] = [f"row {i}" for i in range(n)]
     columns["city"] = pa.array(rng.choice(["Bath", "Ely", None], n))
     columns["ratio"] = rng.uniform(0.5, 2, n)
-    columns["patient"] = [f"patient {i}" for i in rng.integers(0, 200, n)]
+    columns["patient"] = [f"patient {seed}-{i}" for i in rng.integers(0, 200, n)]
     return pa.table(columns)
 
 
@@ -209,6 +209,18 @@ def test_a_model_with_clusters_is_not_calibrated_without(predictors, table):
     for replace in (False, True):
         with pytest.raises(ValueError, match="cluster for every row|rows have clusters"):
             single.finished(predictor, [single.shard(predictor._model, [table])], replace)
+
+
+def test_clusters_that_fitted_are_refused_in_batches(predictors, table):
+    """Spark and Dask calibrate with shards; an error of a shard is that of the call."""
+    predictor = predictors["clustered"]
+    calibrating = _batches.Calibrating.of(predictor._model, "id", "y", None, None)
+    known = table_of(Rows(900, seed=8), 6)  # other rows of the patients of the fit
+    for batches in ([known], [table, known]):
+        shard = calibrating.shard(predictor._model, batches)
+        for replace in (False, True):
+            with pytest.raises(ValueError, match="clusters of these rows, in 'patient', were used to fit the model"):
+                calibrating.finished(predictor, [shard], replace)
 
 
 def test_what_travels_can_be_pickled(predictors):
