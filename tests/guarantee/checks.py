@@ -48,6 +48,7 @@ from schemes import (
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 from trials import (
+    LARGE,
     RATE,
     TOO_HIGH,
     TOO_LOW,
@@ -334,6 +335,8 @@ def _cpp():
     clustered = ClusteredInCpp("identity")
     yield Check("C++ clusters, heavy, n = 19", clustered, "heavy", 19, 50, 400, scale=25)
     yield TrialCheck("C++ clusters of dependent rows", PatientsInCpp(), 3000, "lower", (0.8, 0.9), scale=10)
+    counted = PatientsInCpp(setting=LARGE, clusters=60)
+    yield TrialCheck("C++ rows of clusters", counted, 600, "lower", (0.8, 0.9), scale=10)
     yield TrialCheck("C++ pooled groups", PooledInCpp(), 25_000, levels=(0.8,), scale=4)
     for n, folds in ((19, 19), (20, 4), (43, 6)):
         face = CrossInCpp("identity", setting=folds)
@@ -379,6 +382,7 @@ def _python():
     yield Check("Python groups, counts", Python(), "counts", 0, 60, 200, groups=(10, 19, 40), scale=10)
     yield Check("Python clusters, skewed, n = 10", Clustered(), "skewed", 10, 50, 200, scale=10)
     yield TrialCheck("Python clusters of dependent rows", PatientsInPython(), 1000, "lower", scale=10)
+    yield TrialCheck("Python rows of clusters", PatientsInPython("rows", 60), 400, "lower", scale=10)
     yield TrialCheck("Python pooled groups", PooledInPython(), 2000, levels=(0.8,), scale=10)
     learnt = LearntWeights()
     yield TrialCheck("Python learnt weights", learnt, 2000, levels=(0.8,), slack=0.04, scale=5)

@@ -10,7 +10,8 @@
 // - pooled: the same with groups of fewer than SETTING rows pooled
 // - folds: the same of a cross-calibrated model with SETTING folds; rows have x in place of the prediction, and the
 //   prediction of each fold in place of the parameters
-// - clusters: the same of a model in which each cluster of calibration rows counts once; the transform is identity
+// - clusters: the same of a model with clusters of calibration rows, of which each counts once, or of which each row
+//   counts and new ones have at most SETTING rows if that is above 0; the transform is identity
 // - quantiles: the quantile of the predictive distribution at each level
 // - p_values, fold_p_values: the p-value of the outcome, the latter of a cross-calibrated model
 // or once for each repetition:
@@ -204,14 +205,6 @@ std::vector<double> fold_results(const Options& options, const Columns& columns)
   return pairs_of(lower, upper);
 }
 
-/// Let each cluster count once instead of each row, if there is the choice.
-template <class Parts>
-void count_clusters(Parts& parts) {
-  if constexpr (requires { parts.cluster_coverage; }) {
-    parts.cluster_coverage = decltype(parts.cluster_coverage)::kClusters;
-  }
-}
-
 std::vector<double> cluster_results(const Options& options, const Columns& columns) {
   // Rows without a cluster come last and fill the table, because clusters differ in size.
   const auto known = std::span(columns.clusters).first(options.calibration_rows);
@@ -224,7 +217,8 @@ std::vector<double> cluster_results(const Options& options, const Columns& colum
     return ModelRows{.x = {x.data(), count, 1}, .predictions = predictions};
   };
   ModelParts parts{.features = {"x"}, .target = "y", .prediction = "f", .cluster = "patient", .rule = options.rule};
-  count_clusters(parts);
+  parts.cluster_coverage = options.setting > 0 ? ClusterForm::kRows : ClusterForm::kClusters;
+  parts.max_cluster_size = options.whole_setting();
   const Model model(std::move(parts));
   Calibration calibration;
   ModelRows calibrating = rows(0, n);

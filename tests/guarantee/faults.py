@@ -191,6 +191,7 @@ FAULTS = [
         "C++ training-conditional, skewed, n = 60",
     ),
     _in_library("clusters counted as rows", "`SortedScores::rank_clusters`", "C++ clusters, heavy, n = 19"),
+    _in_library("rows counted as clusters", "`SortedScores`", "C++ rows of clusters"),
     _in_library("pool without groups of N rows", "`SortedScores`", "C++ pooled groups"),
     _in_library("cross-calibration without the new row", "bounds of folds.cpp", "C++ folds, skewed, n = 20, 4 folds"),
     _in_library("scores of another fold", "`FoldModels`", "C++ folds, skewed, n = 20, 4 folds"),

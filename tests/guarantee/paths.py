@@ -31,6 +31,7 @@ PATHS = [
         ["C++ clusters,", "Python clusters,", "command line clusters,"],
     ),
     ("clusters of dependent rows", LOWER, ["C++ clusters of", "Python clusters of"]),
+    ("rows of clusters, each of which counts once", LOWER, ["C++ rows of", "Python rows of"]),
     ("given weights", LOWER, ["C++ weights", "Python weights", "Python model with weights", "command line weights"]),
     ("equal weights", EXACT, ["Python equal weights"]),
     ("learnt weights", "approximate: the level, plus or minus 4%", ["Python learnt", "command line learnt"]),

@@ -123,6 +123,11 @@ FAULTS = [
         "trials > expected.high) return Verdict::kTooHigh;",
         'trials > expected.high && !planted::is("verdict without its upper tail")) return Verdict::kTooHigh;',
     ),
+    (
+        "src/calibration/sorted_scores.cpp",
+        "form_ = clusters.form;",
+        'form_ = planted::is("rows counted as clusters") ? ClusterForm::kClusters : clusters.form;',
+    ),
 ]
 
 

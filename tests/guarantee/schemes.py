@@ -5,7 +5,6 @@ estimators that are already fitted, cross-validated predictions, a range of outc
 """
 
 import functools
-import inspect
 import warnings
 from dataclasses import dataclass
 
@@ -31,22 +30,14 @@ def quiet(function):
     return call
 
 
-def options_of(function, **options):
-    """The options that a function has."""
-    return {name: value for name, value in options.items() if name in inspect.signature(function).parameters}
-
-
 # ---- clusters
-
-# Each cluster counts once, instead of each row.
-EACH_CLUSTER_ONCE = options_of(Localizer, cluster_coverage="clusters")
 
 
 @functools.cache
 @quiet
 def clustered_localizer(fit):
     """A localizer that was trained with every row as a cluster."""
-    localizer = Localizer(n_jobs=1, compare=False, **EACH_CLUSTER_ONCE)
+    localizer = Localizer(n_jobs=1, compare=False, cluster_coverage="clusters")
     return localizer.fit(*fit.arguments, clusters=np.arange(len(fit)))
 
 
@@ -332,7 +323,7 @@ class Dask(Python):
 class ClustersOnCommandLine(CommandLine):
     """widthwise with --cluster, see repeated_as_clusters."""
 
-    options: tuple = ("--cluster-coverage", "clusters") if EACH_CLUSTER_ONCE else ()
+    options: tuple = ("--cluster-coverage", "clusters")
 
     def shaped(self, rows):
         return repeated_as_clusters(rows)

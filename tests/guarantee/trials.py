@@ -14,7 +14,7 @@ import law
 import numpy as np
 from faces import CommandLine, Cpp, inside, read_bounds, write_table
 from populations import FIRST_CLUSTER, Rows
-from schemes import EACH_CLUSTER_ONCE, quiet
+from schemes import quiet
 from scipy import special, stats
 
 from widthwise import Localizer, OnlinePredictor, Predictor, WidthwiseRegressor
@@ -97,49 +97,60 @@ class PooledInPython:
 
 # ---- clusters
 
+SMALL, LARGE = 2, 20  # rows of clusters
+HARD = 0.2  # share of the clusters with errors that are six times as large
 
-def patients(random, repetitions, clusters, *, large_errors_in):
-    """Clusters of 2 or 20 rows, of which those of one size have errors that are six times as large.
 
-    Returns the rows of `clusters` clusters, of shape (R, 20 clusters) and filled up with rows of the cluster -1, and
-    one row of one more cluster.
+def patients(random, repetitions, clusters, *, rows_count):
+    """Clusters whose sizes are related to their errors, and one row of a new cluster.
+
+    If each cluster counts once, hard clusters are small, so that counting rows covers too little. If each row counts,
+    hard clusters are large, so that counting clusters covers too little, and the new row is one of all rows: its cluster
+    is drawn in proportion to its size. Calibration rows have the shape (R, LARGE clusters) and are filled up with rows
+    of the cluster -1.
     """
-    hard = random.random((repetitions, clusters + 1)) < 0.2
-    sizes = np.where(hard == (large_errors_in == "large clusters"), 20, 2)
-    errors = np.where(hard, 6.0, 1.0)[..., None] * random.standard_normal((repetitions, clusters + 1, 20))
+    hard = random.random((repetitions, clusters + 1)) < HARD
+    if rows_count:
+        hard[:, -1] = random.random(repetitions) < HARD * LARGE / (HARD * LARGE + (1 - HARD) * SMALL)
+    sizes = np.where(hard == rows_count, LARGE, SMALL)
+    errors = np.where(hard, 6.0, 1.0)[..., None] * random.standard_normal((repetitions, clusters + 1, LARGE))
     rows = plain_rows(random, errors)
-    number = np.where(np.arange(20) < sizes[..., None], FIRST_CLUSTER + np.arange(clusters + 1)[:, None], -1)
-    rows = replace(rows, clusters=number)
-    last = np.argsort(rows.clusters[:, :-1].reshape(repetitions, -1) < 0, axis=1, kind="stable")
+    number = np.where(np.arange(LARGE) < sizes[..., None], FIRST_CLUSTER + np.arange(clusters + 1)[:, None], -1)
+    last = np.argsort(number[:, :-1].reshape(repetitions, -1) < 0, axis=1, kind="stable")
 
     def flat(values):
-        values = values[:, :-1].reshape(repetitions, 20 * clusters, *values.shape[3:])
+        values = values[:, :-1].reshape(repetitions, LARGE * clusters, *values.shape[3:])
         return np.take_along_axis(values, last if values.ndim == 2 else last[..., None], axis=1)
 
-    known = Rows(flat(rows.X), flat(rows.y), flat(rows.prediction), clusters=flat(rows.clusters))
-    return known, replace(rows[:, -1], clusters=None)[:, :1]
+    known = Rows(flat(rows.X), flat(rows.y), flat(rows.prediction), clusters=flat(number))
+    return known, rows[:, -1][:, :1]
 
 
 @dataclass(frozen=True)
 class PatientsInCpp(Cpp):
-    """A model with clusters: one row of a new cluster, where each cluster counts once."""
+    """A model with clusters: one row of a new cluster, where each cluster counts once, or each row (`setting` > 0)."""
 
     transform: str = "identity"
     path: str = "clusters"
+    clusters: int = 19
 
     def trials(self, random, repetitions, level):
-        rows, new = patients(random, repetitions, 19, large_errors_in="small clusters")
+        rows, new = patients(random, repetitions, self.clusters, rows_count=self.setting > 0)
         return self.covered(None, rows, new, [level])[:, 0, 0], level
 
 
 @dataclass(frozen=True)
 class PatientsInPython:
-    """Localizer.calibrate with clusters: one row of a new cluster, where each cluster counts once."""
+    """Localizer.calibrate with clusters: one row of a new cluster."""
+
+    form: str = "clusters"
+    clusters: int = 19
 
     @quiet
     def trials(self, random, repetitions, level):
-        rows, new = patients(random, repetitions, 19, large_errors_in="small clusters")
-        localizer = one_width(clustered=True, **EACH_CLUSTER_ONCE)
+        rows, new = patients(random, repetitions, self.clusters, rows_count=self.form == "rows")
+        size = LARGE if self.form == "rows" else "auto"
+        localizer = one_width(clustered=True, cluster_coverage=self.form, max_cluster_size=size)
 
         def one(rows, new):
             rows = rows[rows.clusters >= 0]
