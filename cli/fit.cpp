@@ -144,7 +144,7 @@ void check_arguments(const FitArguments& arguments) {
   if (!arguments.columns.cluster.empty() && !arguments.columns.group.empty()) {
     throw Error(
         ErrorCode::kInvalidArgument,
-        "--cluster and --group: calibration by groups counts rows, and by clusters it counts clusters; give one "
+        "--cluster and --group: calibration by groups counts independent rows, and rows of clusters are not; give one "
         "of them");
   }
   if (arguments.workers.any() || arguments.workers.start > 0) {
@@ -296,8 +296,8 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
       "column as well. Not a feature, unless named with --features");
   add("--cluster", columns.cluster,
       "column of cluster labels, such as patients: rows of one cluster are dependent. No split separates them, and the "
-      "calibration counts clusters, so coverage holds for rows of new clusters. The column is no feature, unless "
-      "named");
+      "calibration takes account of them, so coverage holds for rows of new clusters (--cluster-coverage). The column "
+      "is no feature, unless named");
   add("--time", columns.time,
       "column of times, numbers or dates such as 2024-01-31: the latest rows calibrate, the latest of the others are "
       "the "

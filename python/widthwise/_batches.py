@@ -411,7 +411,7 @@ class Cluster(ABC):
             Column of labels. Each group is calibrated separately (Mondrian calibration). By default the column of the
             fit, if the model was fitted with groups.
         clusters : str, optional
-            Column with the labels of clusters. Quantiles then count clusters. By default the column of the fit, if the
+            Column with the labels of clusters, which must be new to the model. By default the column of the fit, if the
             model was fitted with clusters.
         replace : bool, default=False
             Discard the existing calibration set.

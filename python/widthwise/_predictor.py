@@ -238,7 +238,7 @@ class Predictor(HasModel):
         groups : array-like or str, optional
             Labels of the groups of the rows, if the calibration has groups; see `predict_interval`.
         clusters : array-like or str, optional
-            Labels of clusters, or the name of their column in X. The verdict on a model with clusters counts clusters;
+            Labels of clusters, or the name of their column in X. The verdict on a model with clusters needs them;
             by default they are the column of X that the model was fitted with.
         by : array-like or str, optional
             Labels or numbers to test coverage by, or the name of their column in X. The column need not be a feature.

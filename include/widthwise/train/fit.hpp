@@ -75,7 +75,7 @@ struct FitTable {
   std::span<const double> weights = {};       ///< n likelihood ratios for the calibration (ModelRows); or empty
   std::string weight = {};                    ///< name of the column of likelihood ratios
   /// n numbers of clusters, or empty. Rows of one cluster are dependent, such as the visits of one patient: no split
-  /// separates them, and the calibration counts clusters (SortedScores).
+  /// separates them, and the calibration takes account of them (SortedScores).
   std::span<const std::int64_t> clusters = {};
   std::string cluster = {};  ///< name of the column of cluster labels
   /// n finite times in any unit, or empty. The latest rows calibrate, the latest of the others are the hold-out, and
