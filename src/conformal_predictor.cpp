@@ -213,6 +213,21 @@ void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std:
   if (low.streamed() || high.streamed()) internal::end_streaming();
 }
 
+/// The bound of a place on the other side of the prediction than the rows that it excludes: an upper bound below f, or
+/// a lower bound above f. Rounded towards f, because all rows with larger scores on that side lie inside.
+double crossing_bound(const ConformalRule& rule, double f, std::span<const double> parameters, const SidedScore& place,
+                      const OutcomeRange& range) {
+  constexpr double kMax = std::numeric_limits<double>::max();
+  const double a = std::min(rule.transform().inverse_down(std::min(place.score, kMax), parameters), kMax);
+  const double residual = std::isnan(a) ? a : to_residual_down(rule.score(), a);
+  if (place.above) {
+    const double bound = f + residual;
+    return std::min(bound > range.low ? bound : range.low, range.high);
+  }
+  const double bound = f - residual;
+  return std::max(bound < range.high ? bound : range.high, range.low);
+}
+
 }  // namespace
 
 // --- ConformalRule
@@ -440,15 +455,20 @@ void ConformalPredictor::quantiles(const PredictionRows& rows, std::span<const L
   for (std::size_t j = 0; j < probabilities.size(); ++j) {
     const bool upper = probabilities[j] >= half;
     const Level level = upper ? probabilities[j] : probabilities[j].complement();
-    std::optional<double> shared;
+    std::optional<SidedScore> shared;
     if (rows.groups.empty() && rows.test_weights.empty()) shared = sorted_.sided_quantile(level, upper);
     for (std::size_t i = 0; i < n; ++i) {
-      const double q = shared ? *shared
-                              : sorted_.sided_quantile(level, upper, rows.groups.empty() ? 0 : rows.groups[i],
-                                                       test_weight_of(rows, i));
+      const SidedScore place = shared ? *shared
+                                      : sorted_.sided_quantile(level, upper, rows.groups.empty() ? 0 : rows.groups[i],
+                                                               test_weight_of(rows, i));
       sides.move_to(i, 1);
+      const MatrixView own = sides.side(place.above);
+      if (place.above != upper) {
+        out(i, j) = crossing_bound(rule_, rows.predictions[i], own.row(0), place, range);
+        continue;
+      }
       double a = 0;
-      rule_.transform().inverses({&q, 1, 1, 0}, sides.side(upper), {&a, 1, 1});
+      rule_.transform().inverses({&place.score, 1, 1, 0}, own, {&a, 1, 1});
       Interval bounds;
       write_bounds(rule_.score(), &rows.predictions[i], &a, &a, 1, range, &bounds.lower, &bounds.upper);
       out(i, j) = upper ? bounds.upper : bounds.lower;

@@ -1,6 +1,9 @@
 #include <widthwise/transform.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <string>
 
 #include <widthwise/error.hpp>
@@ -13,6 +16,19 @@ namespace widthwise {
 
 double Transform::inverse(double b, std::span<const double> p) const {
   return invert_increasing(ScalarFunction([&](double a) { return value(a, p); }), b, 1.0);
+}
+
+double Transform::inverse_down(double b, std::span<const double> p) const {
+  const double start = std::min(inverse(b, p), std::numeric_limits<double>::max());
+  const double unit = takes_negative_scores() ? 1 : 0;
+  double a = start;
+  // The first step exceeds the rounding errors of value(), which need not be monotone in the last places.
+  double factor = 32 * std::numeric_limits<double>::epsilon();
+  do {
+    a = start - factor * std::max(std::abs(start), unit);
+    factor *= 2;
+  } while (a > -std::numeric_limits<double>::max() && (unit > 0 || a > 0) && value(a, p) >= b);
+  return unit > 0 ? a : std::max(a, 0.0);
 }
 
 double Transform::inverse_d_value(double b, std::span<const double> p) const { return 1 / d_score(inverse(b, p), p); }

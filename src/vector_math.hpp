@@ -60,9 +60,17 @@ inline constexpr double kRoundingSlack = 4 * std::numeric_limits<double>::epsilo
   return high > low ? high : low;
 }
 
+/// Move x down by the slack, for either sign; infinities and NaN are unchanged.
+[[gnu::always_inline]] inline double rounded_down(double x) { return -rounded_up(-x); }
+
 /// Return the a with a / scale + c = b, rounded up twice: for b, which was rounded, and for the result.
 [[gnu::always_inline]] inline double affine_inverse(double b, double scale, double c) {
   return rounded_up(scale * (rounded_up(b) - c));
+}
+
+/// The same, rounded down twice.
+[[gnu::always_inline]] inline double affine_inverse_down(double b, double scale, double c) {
+  return rounded_down(scale * (rounded_down(b) - c));
 }
 
 /// out = e^x, element by element; x and out may be the same.

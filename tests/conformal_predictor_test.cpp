@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -176,29 +178,68 @@ TEST_P(EveryRule, AnOutcomeIsOutsideExactlyWhenItsPValueIsSmall) {
   }
 }
 
-TEST_P(EveryRule, QuantilesAreOrderedAndOneSidedlyValid) {
+/// Every row of a set is the test row once, with the others as calibration rows: the number of these rows inside the
+/// bound of a probability is the rank without ties, and at least the rank with ties.
+TEST_P(EveryRule, QuantilesAscendAndHaveExactRanks) {
   const ConformalRule rule = GetParam().rule();
-  const std::vector<Level> probabilities{0.05, 0.25, 0.5, 0.75, 0.95};
-  Random random(13);
-  const std::uint64_t trials = 500;
-  std::vector<std::uint64_t> beyond(probabilities.size());
-  std::vector<double> out(probabilities.size());
-  for (std::uint64_t trial = 0; trial < trials; ++trial) {
-    const ConformalPredictor predictor(rule, calibration_of(rule, draw_rows(rule, 60, Errors::kNormal, random)));
-    const Rows test = draw_rows(rule, 1, Errors::kNormal, random);
-    predictor.quantiles(test.view(), probabilities, {out.data(), 1, out.size()});
-    for (std::size_t j = 0; j < out.size(); ++j) {
-      if (j > 0) {
-        ASSERT_GE(out[j], out[j - 1]);
+  const std::vector<Level> probabilities{0.02, 0.1, 0.3, 0.45, 0.499, 0.5, 0.501, 0.55, 0.7, 0.9, 0.97};
+  const std::size_t k = probabilities.size();
+  const std::size_t n = 29;
+  for (const Errors errors : {Errors::kNormal, Errors::kTied, Errors::kHeavy}) {
+    // Predictions that are too low, right and too high, so that bounds lie on either side.
+    for (const double shift : {-1.5, 0.0, 0.8}) {
+      Random random(13);
+      Rows rows = draw_rows(rule, n + 1, errors, random);
+      for (double& f : rows.predictions) f += errors == Errors::kTied ? std::round(10 * shift) / 10 : shift;
+      std::vector<double> scores(n + 1);
+      rule.scores(rows.view(), rows.outcomes, scores);
+      std::vector<std::uint64_t> inside(k);
+      for (std::size_t test = 0; test <= n; ++test) {
+        Calibration calibration;
+        for (std::size_t i = 0; i <= n; ++i) {
+          if (i == test) continue;
+          calibration.add(i, {.score = scores[i], .above = rows.outcomes[i] > rows.predictions[i]});
+        }
+        std::vector<double> out(k);
+        const PredictionRows row{{&rows.predictions[test], 1}, rows.view().parameters.slice(test, 1)};
+        ConformalPredictor(rule, calibration).quantiles(row, probabilities, {out.data(), 1, k});
+        for (std::size_t j = 0; j < k; ++j) {
+          if (j > 0) {
+            ASSERT_GE(out[j], out[j - 1]) << probabilities[j].to_string();
+          }
+          const double y = rows.outcomes[test];
+          inside[j] += (probabilities[j] >= Level(0.5) ? y <= out[j] : y >= out[j]) ? 1U : 0U;
+        }
       }
-      const bool upper = probabilities[j] >= Level(0.5);
-      if (upper ? test.outcomes[0] <= out[j] : test.outcomes[0] >= out[j]) ++beyond[j];
+      for (std::size_t j = 0; j < k; ++j) {
+        const Level level = std::max(probabilities[j], probabilities[j].complement());
+        EXPECT_GE(inside[j], level.rank(n)) << probabilities[j].to_string() << ", shift " << shift;
+        if (errors == Errors::kTied || rule.may_be_empty()) continue;
+        EXPECT_EQ(inside[j], level.rank(n)) << probabilities[j].to_string() << ", shift " << shift;
+      }
     }
   }
-  for (std::size_t j = 0; j < out.size(); ++j) {
-    const double level = std::max(probabilities[j].value(), 1 - probabilities[j].value());
-    EXPECT_GE(beyond[j], binomial_lower_bound(trials, level, 1e-6)) << probabilities[j].to_string();
-  }
+}
+
+TEST(ConformalPredictor, TheMedianOfAPredictionThatIsTooHighLiesBelowIt) {
+  const ConformalRule rule(make_transform("identity"));
+  Calibration calibration;
+  for (std::uint64_t i = 0; i < 9; ++i) calibration.add(i, {.score = static_cast<double>(i + 1), .above = i == 8});
+  const ConformalPredictor predictor(rule, calibration);
+  const double f = 100;
+  const std::vector<Level> probabilities{0.2, 0.4, 0.5, 0.8, 0.9};
+  std::vector<double> out(5);
+  predictor.quantiles({{&f, 1}, {}}, probabilities, {out.data(), 1, 5});
+  const std::vector<double> expected{93, 95, 96, 99, 109};  // ranks 2, 4, 5, 8 and 9 of 92, 93, ..., 99, 109
+  for (std::size_t j = 0; j < 5; ++j) EXPECT_NEAR(out[j], expected[j], 1e-12);
+  EXPECT_LE(out[1], 95);
+  EXPECT_GE(out[2], 96);
+  // The range of outcomes, and a prediction that is missing.
+  predictor.quantiles({{&f, 1}, {}}, probabilities, {out.data(), 1, 5}, {.low = 97, .high = 98});
+  EXPECT_EQ(out, (std::vector<double>{97, 97, 97, 98, 98}));
+  const double missing = std::numeric_limits<double>::quiet_NaN();
+  predictor.quantiles({{&missing, 1}, {}}, probabilities, {out.data(), 1, 5});
+  EXPECT_EQ(out, (std::vector<double>{-kInfinity, -kInfinity, kInfinity, kInfinity, kInfinity}));
 }
 
 TEST_P(EveryRule, WhatCannotBeBoundedIsInfinite) {

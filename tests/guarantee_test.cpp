@@ -183,7 +183,7 @@ TEST(Guarantee, ChoosesTheQuantileOfEachGroup) {
   EXPECT_EQ(message_of([&] { (void)sorted.quantile(0.9, 3, 1, WhenTooFew::kError); }, ErrorCode::kTooFewRows),
             "SortedScores::quantile: level 0.9 needs 29 rows, found 20 in group 3");
   // Of 50 rows below the prediction and 50 above, the 96th from below is the 46th above.
-  EXPECT_EQ(sorted.sided_quantile(0.9, true, 1), 91);
+  EXPECT_EQ(sorted.sided_quantile(0.9, true, 1), (SidedScore{91, true}));
   EXPECT_EQ(sorted.p_value(95, 1), SortedScores(calibration).p_value(95, 1));
 }
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
@@ -31,6 +33,22 @@ TEST_P(ScoreLaws, TheSmallestAndGreatestResidualsStayInside) {
   EXPECT_EQ(to_residual(GetParam(), to_score(GetParam(), 0.0)), 0);
   EXPECT_EQ(to_residual(GetParam(), kInfinity), kInfinity);
   EXPECT_EQ(to_residual(GetParam(), -kInfinity), 0);
+}
+
+TEST_P(ScoreLaws, ResidualOfScoreRoundedDownIsNeverAboveTheResidual) {
+  Random random(2);
+  for (int trial = 0; trial < 100'000; ++trial) {
+    const double r = std::pow(10.0, 24 * random.uniform() - 12);
+    const double back = to_residual_down(GetParam(), to_score(GetParam(), r));
+    EXPECT_LE(back, r);
+    EXPECT_GE(back, r * (1 - 1e-13));
+  }
+  for (const double r : {0.0, 5e-324, 1e-323, 1e-310, 1e-200, 1e-155, 1e150, 1e200, 1e308}) {
+    const double a = std::min(to_score(GetParam(), r), std::numeric_limits<double>::max());
+    EXPECT_LE(to_residual_down(GetParam(), a), r) << r;
+    EXPECT_GE(to_residual_down(GetParam(), a), 0) << r;
+  }
+  EXPECT_EQ(to_residual_down(GetParam(), -kInfinity), 0);
 }
 
 TEST_P(ScoreLaws, ScoresIncreaseWithTheResidual) {

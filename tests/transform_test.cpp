@@ -94,6 +94,24 @@ TEST_P(TransformLaws, InverseOfValueIsNeverBelowTheScore) {
   }
 }
 
+TEST_P(TransformLaws, InverseOfValueRoundedDownIsNeverAboveTheScore) {
+  for (int trial = 0; trial < 5000; ++trial) {
+    const auto p = random_parameters(*transform_, random_, 5);
+    const double a = random_score(random_);
+    const double b = transform_->value(a, p);
+    const double down = transform_->inverse_down(b, p);
+    EXPECT_LE(down, a);
+    EXPECT_LE(transform_->Transform::inverse_down(b, p), a);
+    EXPECT_NEAR(down, transform_->inverse(b, p), 1e-10 * a + 4 * rounding_of_value(*transform_, a, p));
+  }
+  const std::vector<double> zeros(transform_->parameter_count());
+  EXPECT_LE(transform_->inverse_down(-kInfinity, zeros), 0);
+  const std::vector<double> missing(transform_->parameter_count(), std::numeric_limits<double>::quiet_NaN());
+  if (!missing.empty()) {
+    EXPECT_TRUE(std::isnan(transform_->inverse_down(1, missing)));
+  }
+}
+
 TEST_P(TransformLaws, InverseOfTheInfinitiesIsNothingAndEverything) {
   for (int trial = 0; trial < 100; ++trial) {
     const auto p = random_parameters(*transform_, random_, 50);

@@ -266,6 +266,15 @@ class Calibration {
   Parts parts_ = Parts::kNone;
 };
 
+/// A score with its side of the prediction: a place in the order of signed scores, from far below the prediction (large
+/// scores first) to far above it (large scores last).
+struct SidedScore {
+  double score = 0;    ///< B
+  bool above = false;  ///< whether the place is above the prediction
+
+  friend bool operator==(const SidedScore& a, const SidedScore& b) = default;  ///< same score and side
+};
+
 /// The scores of a calibration, sorted once, for quantiles of any level, one-sided quantiles and p-values.
 ///
 /// Small groups can share one quantile. With `pool_below` N > 0, a group with at least N rows has a quantile of its
@@ -325,12 +334,13 @@ class SortedScores {
   /// Write quantile(levels[j], groups[i]) to out (n x k), for n rows without weights. Each group is computed once.
   void quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels, MutableMatrixView out) const;
 
-  /// Return the q of a one-sided bound: y lies below it with probability `level` (with `below` false, above it). Ranks
-  /// of the signed scores, ordered from far below the prediction to far above it, are exchangeable as well. The
-  /// guarantee holds for each such bound separately. The bound never crosses the prediction: if it would, the bound is
-  /// the prediction itself, q = -infinity.
-  [[nodiscard]] double sided_quantile(const Level& level, bool below, std::int64_t group = 0,
-                                      std::optional<double> test_weight = std::nullopt) const;
+  /// Return the place of a one-sided bound among the signed scores: y lies below it with probability `level` (with
+  /// `below` false, above it). Signed scores increase with y for every x, so their ranks are exchangeable as well: the
+  /// place of an upper bound is the guarantee().rank(level, n)-th from below, that of a lower bound the same from
+  /// above, and either may lie on any side of the prediction. The guarantee holds for each such bound separately.
+  /// With too few rows, and for an unknown group, the score is +infinity on the side away from the rows.
+  [[nodiscard]] SidedScore sided_quantile(const Level& level, bool below, std::int64_t group = 0,
+                                          std::optional<double> test_weight = std::nullopt) const;
 
   /// Return the p-value of a row with this score: (1 + #{scores >= score}) / (n + 1), or the weighted equivalent.
   /// 1 for an unknown group and for a score of NaN. p-values are always marginal.
@@ -360,6 +370,8 @@ class SortedScores {
     Sum total;             // weight of all rows
     int weight_shift = 0;  // weights are stored times 2^weight_shift, so that their sum cannot overflow
     double unit = 1;       // stored weight of a test weight of 1; 1 without clusters
+    double remainder =
+        0;  // how much sums from the last row on may be too large, because shares of clusters are rounded
 
     /// The weight of a new row as weights are stored.
     [[nodiscard]] double stored(double test_weight) const;

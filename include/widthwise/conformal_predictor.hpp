@@ -119,8 +119,10 @@ class ConformalPredictor {
   /// Write p-values of outcomes y (n) to out (n). 1 if the score is NaN. p-values are always marginal.
   void p_values(const PredictionRows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
-  /// Write quantiles of the predictive distribution at k probabilities: out is n x k. They are conservative: y lies
-  /// below the quantile of t >= 0.5 with probability >= t, and above that of t < 0.5 with probability >= 1 - t.
+  /// Write quantiles of the predictive distribution at k probabilities: out is n x k. They are ranks of the signed
+  /// scores, on either side of the prediction, and ascend with the probability. They are conservative: y is at most the
+  /// quantile of t >= 0.5 with probability >= t (rank ceil((n + 1) t)), and at least that of t < 0.5 with probability
+  /// >= 1 - t (rank floor((n + 1) t)).
   void quantiles(const PredictionRows& rows, std::span<const Level> probabilities, MutableMatrixView out,
                  const OutcomeRange& range = {}) const;
 

@@ -55,6 +55,21 @@ enum class Sides {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+/// The same, rounded down, for a < +infinity: to_score(score, r) >= a implies r >= to_residual_down(score, a) in
+/// floating point as well.
+[[nodiscard]] inline double to_residual_down(Score score, double a) {
+  constexpr double kSlack = 4 * std::numeric_limits<double>::epsilon();
+  switch (score) {
+    case Score::kSquared:  // all small residuals have the smallest normal score
+      return a > std::numeric_limits<double>::min() ? std::sqrt(a) * (1 - kSlack) : 0;
+    case Score::kAbsolute:
+      return std::max(a, 0.0) * (1 - kSlack);
+    case Score::kLog:  // below, residuals have fewer digits
+      return a > -1400 ? std::exp(0.5 * a) * std::max(0.0, 1 - kSlack - kSlack * std::abs(a)) : 0;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
 /// Return dr/dA at score a, for objectives; 0 where the residual is 0.
 [[nodiscard]] inline double to_residual_derivative(Score score, double a) {
   switch (score) {

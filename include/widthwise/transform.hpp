@@ -59,6 +59,11 @@ class Transform : public Interface {
   /// still implies r <= D, so coverage does not need the paper's assumption of equal codomains.
   [[nodiscard]] virtual double inverse(double b, std::span<const double> p) const;
 
+  /// The same for b < +infinity, rounded down: value(a, p) >= b implies a >= inverse_down(b, p) in floating point as
+  /// well. Bounds on the other side of the prediction need it (ConformalPredictor::quantiles). By default, value() is
+  /// evaluated below inverse(b, p) until it is less than b.
+  [[nodiscard]] virtual double inverse_down(double b, std::span<const double> p) const;
+
   /// d phi^-1(b; p) / db = 1 / phi'(a), at a = phi^-1(b; p)  [paper, Gradient optimization].
   [[nodiscard]] virtual double inverse_d_value(double b, std::span<const double> p) const;
 

@@ -201,10 +201,11 @@ class Predictor(HasModel):
         weights: Any = None,
         cluster_sizes: Any = None,
     ) -> Floats:
-        """Quantiles of the outcome, of shape (n, k).
+        """Quantiles of the outcome, of shape (n, k), ascending in t.
 
-        An outcome is below a quantile t >= 0.5 with probability at least t, and above a quantile t < 0.5 with
-        probability at least 1 - t.
+        An outcome is at most the quantile t >= 0.5 with probability at least t, and at least the quantile t < 0.5 with
+        probability at least 1 - t. Quantiles are ranks of signed scores, so that they may lie on either side of the
+        prediction: the quantile 0.5 is a median also if most predictions are too high.
         """
         table, predictions = self._inputs(X, y_pred)
         self._warn_if_uncalibrated(stacklevel=3)

@@ -45,6 +45,7 @@ SortedScores::Group SortedScores::rank_clusters(const std::map<std::int64_t, std
   };
   Group group;
   group.unit = static_cast<double>(weights.unit);
+  for (std::size_t k = 0; k < kept.size(); ++k) group.remainder += static_cast<double>(weights.weights[k] % kept[k]);
   group.all = rank([](const Row&) { return true; });
   group.above = rank([](const Row& row) { return row.above; });
   group.below = rank([](const Row& row) { return !row.above; });

@@ -43,7 +43,7 @@ class ExactSum {
   [[nodiscard]] bool negative() const { return size_ != 0 && partials_[size_ - 1] < 0; }
 
  private:
-  std::array<double, 24> partials_{};
+  std::array<double, 32> partials_{};
   std::size_t size_ = 0;
 };
 
@@ -119,7 +119,10 @@ double SortedScores::Group::stored(double test_weight) const { return std::ldexp
 class SortedScores::Threshold {
  public:
   Threshold(const Group& group, const Guarantee& guarantee, const Level& level, double test_weight)
-      : numerator_(level.numerator()), denominator_(level.denominator()), total_(group.total) {
+      : numerator_(level.numerator()),
+        denominator_(level.denominator()),
+        total_(group.total),
+        remainder_(group.remainder) {
     if (group.all.weights.empty() && test_weight == 1) {
       rank_ = guarantee.rank(level, group.all.scores.size());
       return;
@@ -129,16 +132,18 @@ class SortedScores::Threshold {
     need_ = numerator_.high * (total_.high + test_weight_);
   }
 
-  [[nodiscard]] bool reached(Sum weight) const {
-    if (rank_) return weight.high >= static_cast<double>(*rank_);
+  /// Whether weight - less is at least the threshold.
+  [[nodiscard]] bool reached(Sum weight, Sum less = {}) const {
+    if (rank_) return weight.high - less.high >= static_cast<double>(*rank_);
     // The weights sum to less than 2^64 and a level is above 2^-64, so no sum can reach this weight.
     if (test_weight_ > 0x1p200) return false;
     const double have = weight.high * denominator_.high;
-    const double gap = have - need_;
+    const double not_have = less.high * denominator_.high;
+    const double gap = (have - not_have) - need_;
     // The gap has at most eight rounding errors.
-    if (std::abs(gap) > 0x1p-49 * (have + need_)) return gap > 0;
+    if (std::abs(gap) > 0x1p-49 * (have + not_have + need_)) return gap > 0;
     ExactSum exact;
-    for (const double w : {weight.high, weight.low}) {
+    for (const double w : {weight.high, weight.low, -less.high, -less.low}) {
       exact.add_product(w, denominator_.high);
       exact.add_product(w, denominator_.low);
     }
@@ -160,10 +165,25 @@ class SortedScores::Threshold {
                                          [&](std::size_t i) { return !reached(ranked.weight_up_to(i)); });
   }
 
+  /// The same for the rows of one side by descending score, which come first in the order of the other side: return
+  /// the last i at which the weight of the rows from i on reaches the threshold, or the number of rows if none does.
+  [[nodiscard]] std::size_t last_reached(const Ranked& ranked) const {
+    const std::size_t n = ranked.scores.size();
+    if (rank_) return *rank_ <= n ? n - *rank_ : n;
+    const std::size_t reached_rows =
+        *std::ranges::partition_point(std::views::iota(std::size_t{0}, n), [&](std::size_t i) {
+          Sum less = i == 0 ? ranked.before : ranked.weight_up_to(i - 1);
+          accumulate(less, remainder_);
+          return reached(total_, less);
+        });
+    return reached_rows == 0 ? n : reached_rows - 1;
+  }
+
  private:
   SplitInteger numerator_;
   SplitInteger denominator_;
   Sum total_;
+  double remainder_;
   double test_weight_ = 1;
   double need_ = 0;
   std::optional<std::uint64_t> rank_;  // if all weights are 1
@@ -348,17 +368,20 @@ void SortedScores::quantiles(std::span<const std::int64_t> groups, std::span<con
   }
 }
 
-double SortedScores::sided_quantile(const Level& level, bool below, std::int64_t group,
-                                    std::optional<double> test_weight) const {
+SidedScore SortedScores::sided_quantile(const Level& level, bool below, std::int64_t group,
+                                        std::optional<double> test_weight) const {
   const double weight = checked_weight("sided_quantile", test_weight);
   const Group* found = find(group);
-  if (found == nullptr) return kInfinity;
-  // An upper bound first passes all rows below their prediction, then those above, by ascending score.
+  if (found == nullptr) return {kInfinity, below};
+  // An upper bound first passes the rows below their prediction, by descending score, then those above, by ascending
+  // score.
   const Ranked& side = below ? found->above : found->below;
+  const Ranked& first = &side == &found->above ? found->below : found->above;
   const Threshold threshold(*found, guarantee_, level, weight);
-  if (threshold.reached(side.before)) return -kInfinity;
+  const std::size_t crossing = threshold.last_reached(first);
+  if (crossing < first.scores.size()) return {first.scores[crossing], !below};
   const std::size_t index = threshold.first_reached(side);
-  return index < side.scores.size() ? side.scores[index] : kInfinity;
+  return {index < side.scores.size() ? side.scores[index] : kInfinity, below};
 }
 
 double SortedScores::p_value(double score, std::int64_t group, std::optional<double> test_weight) const {

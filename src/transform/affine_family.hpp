@@ -65,6 +65,15 @@ class AffineFamily final : public Transform, public AffineForm {
 
   [[nodiscard]] double inverse(double b, std::span<const double> p) const override { return inverse_of(b, p.data()); }
 
+  [[nodiscard]] double inverse_down(double b, std::span<const double> p) const override {
+    const double v = rule_.log_scale(p.data());
+    if constexpr (Rule::kLink == Link::kLog) {
+      const double slack = kRoundingSlack * (1 + std::abs(b) + std::abs(v));
+      return b + v <= -kExponentBound || slack >= 1 ? 0 : bounded_exp(b + v) * (1 - slack);
+    }
+    return affine_inverse_down(b, bounded_exp(v), rule_.offset(p.data()));
+  }
+
   [[nodiscard]] double inverse_d_value(double b, std::span<const double> p) const override {
     if constexpr (Rule::kLink == Link::kLog) return inverse_of(b, p.data());
     return bounded_exp(rule_.log_scale(p.data()));

@@ -20,6 +20,7 @@ double sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) 
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // The logarithms of the smallest normal and the largest double.
 constexpr double kLogMin = -708.396;
 constexpr double kLogMax = 709.782;
@@ -78,13 +79,20 @@ class Row {
     const Place near = root(b, 0);
     if (near.a == 0 || near.a == kInfinity) return near.a;
     const double a = least_above(ScalarFunction([&](double x) { return value(place(x)); }), b, std::exp(near.log_a));
-    if (a == kInfinity) return a;
-    // Terms may cancel, so the rounding error is a few units in the last place of the sum of absolute terms. The root
-    // is rounded up by that error divided by the slope.
-    const Place at = place(a);
-    const double log_size = std::abs(at.log_a);
-    const double terms = steepness_ * a + weight_[1] * (log_size + std::abs(p_[3])) + weight_[3] + epsilon_ * log_size;
-    return a + 16 * std::numeric_limits<double>::epsilon() * (a + terms / d_score(at));
+    return a == kInfinity ? a : a + rounding(a);
+  }
+
+  /// The same, rounded down; NaN if phi is NaN.
+  [[nodiscard]] double inverse_down(double b) const {
+    const Place near = root(b, 0);
+    if (near.a == 0) return 0;
+    double a = std::min(std::exp(near.log_a), std::numeric_limits<double>::max());
+    if (std::isnan(value(place(a)))) return kNaN;
+    for (double factor = 2 * std::numeric_limits<double>::epsilon(); value(place(a)) >= b; factor *= 2) {
+      a -= a * std::min(factor, 0.5);
+      if (a < std::numeric_limits<double>::min()) return 0;
+    }
+    return std::max(a - rounding(a), 0.0);
   }
 
   /// The place where phi is b, up to rounding: a is 0 or infinity if phi is above or below b for every double, and
@@ -121,6 +129,15 @@ class Row {
   }
 
  private:
+  /// The rounding error of the root a. Terms of phi may cancel, so its error is a few units in the last place of the
+  /// sum of absolute terms; that of the root is this error divided by the slope.
+  [[nodiscard]] double rounding(double a) const {
+    const Place at = place(a);
+    const double log_size = std::abs(at.log_a);
+    const double terms = steepness_ * a + weight_[1] * (log_size + std::abs(p_[3])) + weight_[3] + epsilon_ * log_size;
+    return 16 * std::numeric_limits<double>::epsilon() * (a + terms / d_score(at));
+  }
+
   std::span<const double> p_;
   double epsilon_;
   double erc_;
@@ -157,6 +174,9 @@ class Mixture final : public Transform {
   }
 
   [[nodiscard]] double inverse(double b, std::span<const double> p) const override { return row(p).inverse(b); }
+  [[nodiscard]] double inverse_down(double b, std::span<const double> p) const override {
+    return row(p).inverse_down(b);
+  }
 
   void row_inverses(std::span<const double> levels, std::span<const double> p, const RowInverses& out) const override {
     const Row of_p = row(p);

@@ -50,6 +50,10 @@ class Spline : public Transform {
     return inverse_at(rounded_up_basis(b), p.data());
   }
 
+  [[nodiscard]] double inverse_down(double b, std::span<const double> p) const override {
+    return half_width(spline_basis(b * (1 - kRoundingSlack)), slopes_of(p.data())) * (1 - kSplineSlack);
+  }
+
   void inverses(MatrixView quantiles, MatrixView parameters, MutableMatrixView out) const override {
     const bool shared = quantiles.stride() == 0 && out.rows() > 0;
     for (std::size_t j = 0; j < out.columns(); ++j) {

@@ -95,6 +95,31 @@ TEST(CalibrationClusters, OfOneRowAreRows) {
   }
 }
 
+TEST(CalibrationClusters, SidedQuantilesReachTheLevelOnEitherSideOfThePrediction) {
+  // Shares are exact for the first sizes, and rounded for the others.
+  for (const std::vector<std::size_t>& sizes :
+       {std::vector<std::size_t>{1, 2, 3, 4, 5, 6, 2, 3, 4}, {97, 101, 103, 107, 109, 113, 127, 131, 137}}) {
+    const std::vector<Row> rows = rows_of(sizes, 3);
+    const SortedScores sorted = by_cluster(calibration_of(rows));
+    const auto place_of = [](const auto& row) { return row.above ? row.score : -row.score; };
+    for (int percent = 5; percent < 90; percent += 5) {
+      const Level level(percent / 100.0);
+      for (const double sign : {1.0, -1.0}) {
+        const double place = sign * place_of(sorted.sided_quantile(level, sign > 0));
+        double up_to = 0;
+        double before = 0;
+        for (const Row& row : rows) {
+          const double share = 1 / static_cast<double>(sizes[static_cast<std::size_t>(row.cluster)]);
+          up_to += sign * place_of(row) <= place ? share : 0;
+          before += sign * place_of(row) < place ? share : 0;
+        }
+        EXPECT_GE(up_to, 10 * level.value() - 1e-9) << percent;
+        EXPECT_LT(before, 10 * level.value() + 1e-9) << percent;
+      }
+    }
+  }
+}
+
 TEST(CalibrationClusters, AreNeeded9TimesForLevel90AsExactlyAsRows) {
   // The least common multiple of these sizes is above 2^52, so shares are rounded.
   const std::vector<std::size_t> sizes = {97, 101, 103, 107, 109, 113, 127, 131, 137};

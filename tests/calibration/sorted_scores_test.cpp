@@ -81,16 +81,14 @@ struct IntegerRows {
 };
 
 /// Orders rows from far below their prediction to far above it, for positive scores.
-double signed_score(const CalibrationRow& row) { return row.above ? row.score : -row.score; }
+double signed_score(const auto& row) { return row.above ? row.score : -row.score; }
 
 void expect_sided(const SortedScores& sorted, const IntegerRows& rows, const Level& level, std::uint64_t test_weight) {
   const double weight = static_cast<double>(test_weight);
-  const double upper = rows.quantile(level, test_weight, signed_score);
-  const double below = sorted.sided_quantile(level, true, 0, weight);
-  ASSERT_EQ(below, upper > 0 ? upper : -kInfinity);
+  const double upper = rows.quantile(level, test_weight, signed_score<CalibrationRow>);
+  ASSERT_EQ(signed_score(sorted.sided_quantile(level, true, 0, weight)), upper);
   const double lower = rows.quantile(level, test_weight, [](const CalibrationRow& row) { return -signed_score(row); });
-  const double above = sorted.sided_quantile(level, false, 0, weight);
-  ASSERT_EQ(above, lower > 0 ? lower : -kInfinity);
+  ASSERT_EQ(signed_score(sorted.sided_quantile(level, false, 0, weight)), -lower);
 }
 
 TEST(SortedScores, AgreeWithIntegerArithmetic) {
@@ -187,7 +185,7 @@ TEST(SortedScores, ATestWeightIsPositive) {
       }
     }
     EXPECT_EQ(sorted.quantile(0.01, 0, kInfinity), kInfinity);
-    EXPECT_EQ(sorted.sided_quantile(0.01, true, 0, kInfinity), kInfinity);
+    EXPECT_EQ(sorted.sided_quantile(0.01, true, 0, kInfinity), (SidedScore{kInfinity, true}));
     EXPECT_EQ(sorted.p_value(100, 0, kInfinity), 1);
   }
 }
@@ -220,7 +218,8 @@ TEST(SortedScores, AGroupNeverSeenHasAnInfiniteInterval) {
   const SortedScores sorted(calibration_of(std::vector<CalibrationRow>(100, {.score = 1})));
   EXPECT_EQ(sorted.quantile(0.5, 1), kInfinity);
   EXPECT_EQ(sorted.quantile(0.5, 1, 1, WhenTooFew::kError), kInfinity);
-  EXPECT_EQ(sorted.sided_quantile(0.5, true, 1), kInfinity);
+  EXPECT_EQ(sorted.sided_quantile(0.5, true, 1), (SidedScore{kInfinity, true}));
+  EXPECT_EQ(sorted.sided_quantile(0.5, false, 1), (SidedScore{kInfinity, false}));
   EXPECT_EQ(sorted.p_value(1e9, 1), 1);
   EXPECT_EQ(SortedScores().quantile(0.5), kInfinity);
 }
@@ -289,7 +288,7 @@ TEST(SortedScores, PValuesAndQuantilesSayTheSame) {
   }
 }
 
-TEST(SortedScores, SidedQuantilesNeverCrossThePrediction) {
+TEST(SortedScores, SidedQuantilesAreRanksOfSignedScores) {
   // In order: two rows below, then three above.
   const std::vector<CalibrationRow> rows = {{.score = 5},
                                             {.score = 1},
@@ -297,14 +296,40 @@ TEST(SortedScores, SidedQuantilesNeverCrossThePrediction) {
                                             {.score = 4, .above = true},
                                             {.score = 8, .above = true}};
   const SortedScores sorted(calibration_of(rows));
-  EXPECT_EQ(sorted.sided_quantile(0.3, true), -kInfinity);   // rank 2
-  EXPECT_EQ(sorted.sided_quantile(0.5, true), 2);            // rank 3
-  EXPECT_EQ(sorted.sided_quantile(0.8, true), 8);            // rank 5
-  EXPECT_EQ(sorted.sided_quantile(0.84, true), kInfinity);   // rank 6 of 5
-  EXPECT_EQ(sorted.sided_quantile(0.5, false), -kInfinity);  // rank 3
-  EXPECT_EQ(sorted.sided_quantile(0.6, false), 1);           // rank 4
-  EXPECT_EQ(sorted.sided_quantile(0.8, false), 5);           // rank 5
-  EXPECT_EQ(sorted.sided_quantile(0.84, false), kInfinity);
+  const auto upper = [&](double level) { return signed_score(sorted.sided_quantile(level, true)); };
+  const auto lower = [&](double level) { return signed_score(sorted.sided_quantile(level, false)); };
+  EXPECT_EQ(upper(0.1), -5);          // rank 1
+  EXPECT_EQ(upper(0.3), -1);          // rank 2
+  EXPECT_EQ(upper(0.5), 2);           // rank 3
+  EXPECT_EQ(upper(0.8), 8);           // rank 5
+  EXPECT_EQ(upper(0.84), kInfinity);  // rank 6 of 5
+  EXPECT_EQ(lower(0.1), 8);           // rank 1 from above
+  EXPECT_EQ(lower(0.5), 2);           // rank 3
+  EXPECT_EQ(lower(0.6), -1);          // rank 4
+  EXPECT_EQ(lower(0.8), -5);          // rank 5
+  EXPECT_EQ(lower(0.84), -kInfinity);
+}
+
+TEST(SortedScores, SidedQuantilesAscendWithTheProbabilityWhateverTheWeights) {
+  Random random(31);
+  for (int repetition = 0; repetition < 100; ++repetition) {
+    std::vector<CalibrationRow> rows(1 + random.below(40));
+    for (CalibrationRow& row : rows) {
+      row = {.score = static_cast<double>(random.below(9)),
+             .above = random.uniform() < 0.4,
+             .weight = repetition % 2 == 0 ? 1 : std::exp(3 * random.normal())};
+    }
+    const SortedScores sorted(calibration_of(rows));
+    const double weight = repetition % 2 == 0 ? 1 : std::exp(3 * random.normal());
+    double before = -kInfinity;
+    for (const Level& probability : levels_of_two_decimals()) {
+      const bool upper = probability >= Level(0.5);
+      const double found =
+          signed_score(sorted.sided_quantile(upper ? probability : probability.complement(), upper, 0, weight));
+      ASSERT_GE(found, before) << probability.to_string();
+      before = found;
+    }
+  }
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ from trials import (
 
 FULL = os.environ.get("WIDTHWISE_FULL") == "1"
 LEVELS = (0.5, 0.8, 0.9)
+PROBABILITIES = (0.1, 0.3, 0.499, 0.5, 0.8, 0.9)
 FIT_ROWS = 200
 
 
@@ -116,7 +117,7 @@ class Check:
 
     @property
     def tail(self):
-        return "lower" if self.population in TIED or getattr(self.face, "path", "") == "quantiles" else "both"
+        return "lower" if self.population in TIED else "both"
 
     @property
     def cells(self):
@@ -165,7 +166,10 @@ class Check:
         if self.weighted:
             p = law.trials_p_value(total, np.full(repetitions, level), "lower")
             return Finding(cell, level, repetitions * m, total, level, p)
-        k = law.rank(level, n, self.confidence)
+        side = level
+        if getattr(self.face, "path", "") == "quantiles":  # lower bounds below 0.5
+            side = max(level, round(1 - level, 6))
+        k = law.rank(side, n, self.confidence)
         p = law.p_value(total, n=n, k=k, m=m, repetitions=repetitions, tail=self.tail)
         return Finding(cell, level, repetitions * m, total, law.expected(n, k), p)
 
@@ -320,7 +324,7 @@ def _cpp():
             yield Check(f"C++ exp, {population}, n = {n:,}", Cpp("exp"), population, n, m, repetitions, scale=4)
     for path in ("row", "merge", "p_values", "quantiles"):
         for population, n in (("heavy", 19), ("skewed", 20), ("counts", 11)):
-            levels = (0.1, 0.8, 0.9) if path == "quantiles" else LEVELS
+            levels = PROBABILITIES if path == "quantiles" else LEVELS
             face = Cpp("exp", path=path)
             yield Check(f"C++ {path}, {population}, n = {n}", face, population, n, 50, 400, levels, scale=25)
     sampled = Cpp("affine", capacity=19)
@@ -373,7 +377,7 @@ def _python():
         yield Check(f"Python, heavy, n = {n:,}", Python(), "heavy", n, max(200, n // 5), repetitions, scale=2)
     for path in ("updated", "p_values", "quantiles", "online"):
         for population, n in (("skewed", 20), ("counts", 11)):
-            levels = (0.1, 0.8, 0.9) if path == "quantiles" else LEVELS
+            levels = PROBABILITIES if path == "quantiles" else LEVELS
             face = Python(path=path)
             yield Check(f"Python {path}, {population}, n = {n}", face, population, n, 50, 200, levels, scale=10)
     pac = Python(guarantee=0.95)

@@ -256,14 +256,14 @@ def test_quantiles_are_those_of_the_command_line(program, predictors, table, tmp
     predictor = predictors["own"]
     predictor.save(tmp_path / "model.safetensors")
     pq.write_table(table, tmp_path / "rows.parquet")
-    probabilities = ["0.05", "0.5", "0.99"]
+    probabilities = ["0.05", "0.3", "0.499", "0.5", "0.7", "0.99"]
     arguments = ["model.safetensors", "rows.parquet", "--quantile", ",".join(probabilities), "-o", "out.parquet"]
     done = program("predict", *arguments, cwd=tmp_path)
     if "cannot read tables" in done.stderr:
         pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
     found = pq.read_table(tmp_path / "out.parquet")
-    expected = predictor.predict_quantile(table, [0.05, 0.5, 0.99])
+    expected = predictor.predict_quantile(table, list(map(float, probabilities)))
     for j, probability in enumerate(probabilities):
         np.testing.assert_array_equal(found[f"quantile_{probability}"].to_numpy(), expected[:, j])
 
