@@ -171,14 +171,12 @@ void track_outcomes(const TrackArguments& arguments, const Model& model, OnlineC
       arguments.batch_by.empty() ? arguments.batch_size : std::numeric_limits<std::uint64_t>::max();
   Tracker tracker(model, online, {.batch_size = batch_size, .delay = arguments.delay});
   BatchesBy batches(arguments.batch_by);
-  RowSketch seen;
   ProgressBar bar("rows");
   while (table.next(bar, "tracking")) {
     const ModelRows rows = table.rows();
     const std::size_t n = rows.x.rows();
     const std::span<const double> outcomes = table.column(target);
     check_outcomes(outcomes, table, target);
-    model.sketch(seen, rows, outcomes);
     writer.write(table.batch(), added.of(n, [&](auto predictions, auto lower, auto upper) {
       batches.split(
           table, n,
@@ -189,8 +187,12 @@ void track_outcomes(const TrackArguments& arguments, const Model& model, OnlineC
           [&] { tracker.end_batch(); });
     }));
   }
-  check_new_rows(model, seen, RowSketch(), arguments.table);
-  tracker.finish();
+  try {
+    tracker.finish();
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", arguments.table, error.what()));
+  }
+  if (!tracker.warning().empty()) warn(fmt::format("{}: {}", arguments.table, tracker.warning()));
 }
 
 /// Write intervals of new rows, issued as one batch.
@@ -199,16 +201,21 @@ void issue_rows(const Model& model, OnlineCalibration& online, ModelTable& table
   const std::size_t k = online.levels().size();
   std::vector<double> quantiles(k);
   online.quantiles(quantiles);
+  RowSketch issued(OnlineCalibration::kBatchCapacity);
+  std::vector<std::uint64_t> hashes;
   {
     ProgressBar bar("rows");
     while (table.next(bar, "issuing")) {
       const ModelRows rows = table.rows();
+      hashes.resize(rows.x.rows());
+      model.row_hashes(rows, hashes);
+      issued.add(hashes);
       writer.write(table.batch(), added.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
         model.intervals_at(rows, {quantiles.data(), rows.x.rows(), k, 0}, predictions, lower, upper);
       }));
     }
   }
-  if (table.rows_read() > 0) (void)online.issue(table.rows_read());
+  if (!issued.empty()) (void)online.issue(issued);
 }
 
 /// Observe outcomes of rows issued earlier; the batch column identifies their batches.
@@ -395,7 +402,7 @@ void declare(CLI::App& command, TrackArguments& arguments) {
           ->excludes(batch_size);
   CLI::Option* const delay =
       add_count(command, "--delay", arguments.delay,
-                "number of later batches issued before the outcomes of a batch are observed; default: 0");
+                "number of later batches, not rows, issued before the outcomes of a batch are observed; default: 0");
   command
       .add_flag("--observe", arguments.observe,
                 "observe outcomes of rows issued by an earlier run, matched by its column 'batch', in any order; write "

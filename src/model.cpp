@@ -682,7 +682,30 @@ std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std
   std::vector<double> quantiles(online.levels().size());
   online.quantiles(quantiles);
   intervals_at(rows, {quantiles.data(), rows.x.rows(), quantiles.size(), 0}, predictions, lower, upper);
-  return online.issue(rows.x.rows());
+  std::vector<std::uint64_t> hashes(rows.x.rows());
+  row_hashes(rows, hashes);
+  RowSketch issued(OnlineCalibration::kBatchCapacity);
+  issued.add(hashes);
+  return online.issue(issued);
+}
+
+/// In single precision, because tables may store a double with fewer digits between issue and observe. Predictions of
+/// estimators may depend on the batch in the last digits, so features identify rows where there are any.
+void Model::row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) const {
+  check(rows);
+  const std::size_t n = rows.x.rows();
+  const std::size_t columns = rows.x.columns();
+  expect_count("output hashes, one per row", out.size(), n);
+  const auto rounded = [](double value) { return static_cast<double>(static_cast<float>(value)); };
+  std::vector<double> x;
+  x.reserve(n * columns);
+  for (std::size_t i = 0; i < n; ++i) std::ranges::transform(rows.x.row(i), std::back_inserter(x), rounded);
+  std::vector<double> predictions(n);
+  if (columns == 0 && needs_predictions()) {
+    const std::size_t each = predicted_numbers(parts_);
+    for (std::size_t i = 0; i < n; ++i) predictions[i] = rounded(rows.predictions[i * each]);
+  }
+  RowHasher(parts_.features).hash({x.data(), n, columns}, predictions, out);
 }
 
 void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
@@ -712,7 +735,17 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   from_units(lower.data(), upper.data(), n * k, parts_.unit, parts_.outcome_range);
   internal::ObservedRows observed;
   observed.add(found, outcomes, {lower.data(), n, k}, {upper.data(), n, k});
-  online.observe(batch, observed.scores, observed.covered);
+  std::vector<std::uint64_t> issued(n);
+  row_hashes(rows, issued);
+  std::vector<std::uint64_t> contents(n);
+  RowHasher(parts_.features).hash(rows.x, outcomes, contents);
+  internal::keep_scored(found, issued);
+  internal::keep_scored(found, contents);
+  RowSketch seen(OnlineCalibration::kBatchCapacity);
+  seen.add(contents);
+  online.require_unobserved(seen);
+  online.observe(batch, observed.scores, observed.covered, issued);
+  online.add_observed(contents);
 }
 
 Interval Model::interval(std::span<const double> x, const Level& level, const std::optional<RowPrediction>& prediction,

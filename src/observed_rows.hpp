@@ -24,6 +24,15 @@ inline void require_no_infinite(std::span<const double> outcomes, const char* wh
   }
 }
 
+/// Keep the numbers of rows that have a score.
+inline void keep_scored(std::span<const double> scores, std::vector<std::uint64_t>& numbers) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (!std::isnan(scores[i])) numbers[kept++] = numbers[i];
+  }
+  numbers.resize(kept);
+}
+
 /// The arguments of OnlineCalibration::observe for rows with outcomes.
 struct ObservedRows {
   std::vector<double> scores;         // n

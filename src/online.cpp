@@ -47,6 +47,7 @@ constexpr std::uint64_t kMagic = 0x004e494c4e4f5757U;  // "WWONLIN", zero-termin
 constexpr std::uint64_t kRowByRowFormat = 1;
 constexpr std::uint64_t kBatchFormat = 2;
 constexpr std::uint64_t kAlarmFormat = 3;
+constexpr std::uint64_t kRowsFormat = 4;
 constexpr std::size_t kHeaderWords = 7;
 constexpr std::size_t kLevelWords = 8;
 constexpr std::size_t kBatchWords = 5;
@@ -74,6 +75,13 @@ double scale_near(const Level& level, double q, std::span<const double> sorted) 
     if (scale > 0 && std::isfinite(scale)) return scale;
   }
   return 1;
+}
+
+/// The number of words of a state with a format of its own, and these words.
+void put_words(WordWriter& writer, std::span<const std::byte> bytes) {
+  const std::size_t words = bytes.size() / internal::kWordBytes;
+  writer.put(std::uint64_t{words});
+  for (std::size_t i = 0; i < words; ++i) writer.put(internal::load_word(bytes, i));
 }
 
 template <class Levels>
@@ -255,6 +263,13 @@ std::uint64_t OnlineCalibration::issue(std::uint64_t rows) {
   return number;
 }
 
+std::uint64_t OnlineCalibration::issue(const RowSketch& rows) {
+  auto contents = std::make_shared<const Contents>(Contents{.limit = rows.limit(), .left = rows.entries()});
+  const std::uint64_t number = issue(rows.rows());
+  pending_.at(number).contents = std::move(contents);
+  return number;
+}
+
 std::vector<PendingBatch> OnlineCalibration::pending() const {
   std::vector<PendingBatch> batches;
   for (const auto& [number, batch] : pending_) batches.push_back({.number = number, .rows = batch.rows});
@@ -287,8 +302,60 @@ void OnlineCalibration::drop(std::uint64_t batch) {
   pending_.erase(batch);
 }
 
+/// The rows that are left of a batch after those with these hashes. Throws if one of them is not pending.
+std::shared_ptr<const OnlineCalibration::Contents> OnlineCalibration::without(
+    std::uint64_t batch, std::span<const std::uint64_t> hashes) const {
+  const Issued& issued = pending_batch(batch);
+  if (issued.contents == nullptr || hashes.empty()) return issued.contents;
+  const auto find = [](auto& entries, std::uint64_t hash) {
+    const auto found = std::ranges::lower_bound(entries, hash, {}, &RowSketch::Entry::hash);
+    return found == entries.end() || found->hash != hash ? nullptr : &*found;
+  };
+  Contents after = *issued.contents;
+  std::size_t unknown = 0;
+  std::size_t twice = 0;
+  std::uint64_t other_batch = batch;
+  for (const std::uint64_t hash : hashes) {
+    if (hash > after.limit) continue;
+    RowSketch::Entry* const entry = find(after.left, hash);
+    if (entry != nullptr && entry->count > 0) {
+      --entry->count;
+    } else if (entry != nullptr) {
+      ++twice;
+    } else if (++unknown == 1) {
+      for (const auto& [number, other] : pending_) {
+        if (other.contents != nullptr && find(other.contents->left, hash) != nullptr) other_batch = number;
+      }
+    }
+  }
+  if (unknown + twice > 0) {
+    const std::size_t count = unknown > 0 ? unknown : twice;
+    const std::string where = unknown == 0 ? fmt::format("already observed in batch {}", batch)
+                              : other_batch != batch
+                                  ? fmt::format("issued in batch {}, not in batch {}", other_batch, batch)
+                                  : fmt::format("not issued in batch {}", batch);
+    refuse(
+        ErrorCode::kInvalidArgument,
+        fmt::format("observe: {} of {} {} {}; pass each row once, with the number of its batch and the features that "
+                    "it was issued with",
+                    count, internal::rows_text(hashes.size()), count == 1 ? "was" : "were", where));
+  }
+  return std::make_shared<const Contents>(std::move(after));
+}
+
+void OnlineCalibration::require_unobserved(const RowSketch& rows) const {
+  if (rows.rows() < RowOverlap::kMinRows || observed_.empty()) return;
+  const RowOverlap twice = overlap(observed_, rows);
+  if (!twice.found()) return;
+  throw internal::make_error(
+      ErrorCode::kDuplicateRows,
+      "{:.0f}% of these rows were already observed with the same outcomes, and an outcome counts "
+      "once; pass only rows that follow them",
+      std::max(1.0, 100 * twice.share()));
+}
+
 void OnlineCalibration::observe(std::uint64_t batch, std::span<const double> scores,
-                                std::span<const std::uint8_t> covered) {
+                                std::span<const std::uint8_t> covered, std::span<const std::uint64_t> hashes) {
   const Issued& issued = pending_batch(batch);
   const std::size_t k = levels_.size();
   if (scores.size() > issued.rows) {
@@ -301,7 +368,12 @@ void OnlineCalibration::observe(std::uint64_t batch, std::span<const double> sco
            fmt::format("observe: expected {} coverage flags, one per row and level, found {}", scores.size() * k,
                        covered.size()));
   }
+  if (!hashes.empty() && hashes.size() != scores.size()) {
+    refuse(ErrorCode::kShapeMismatch,
+           fmt::format("observe: expected {} hashes, one per row, found {}", scores.size(), hashes.size()));
+  }
   expect_numbers(scores);
+  pending_.at(batch).contents = without(batch, hashes);
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const double score = internal::without_negative_zero(scores[i]);
     note_delay(issued_ - batch);
@@ -387,6 +459,10 @@ OnlineCoverage OnlineCalibration::coverage(std::size_t j) const {
 //
 // Format 3 is that of a state with a test of exchangeability: the fields of format 2, then the number of words of the
 // state of the test and these words, which have a format and a checksum of their own.
+//
+// Format 4 is that of a state with hashes of rows: the fields of format 3, with 0 words if there is no test, then the
+// number of words of the sketch of observed rows and these words; for each pending batch the number of its hashes and,
+// if there are any, the limit, and for each hash, ascending, the hash and the number of rows left.
 
 bool OnlineCalibration::is_row_by_row() const {
   const std::uint64_t once = rows_ > 0 ? 1 : 0;
@@ -397,14 +473,15 @@ bool OnlineCalibration::is_row_by_row() const {
 std::vector<std::byte> OnlineCalibration::serialise() const {
   const std::vector<std::byte> test = exchangeability_ ? exchangeability_->serialise() : std::vector<std::byte>();
   const std::size_t test_words = test.size() / internal::kWordBytes;
-  const bool row_by_row = is_row_by_row() && !exchangeability_;
+  const bool has_rows = knows_rows();
+  const bool row_by_row = is_row_by_row() && !exchangeability_ && !has_rows;
   const std::size_t recent = std::min(rows_, window_rows_);
   const std::size_t k = levels_.size();
   const std::size_t more = row_by_row ? 0 : kBatchWords + k + pending_.size() * (2 + 2 * k);
   WordWriter writer(kHeaderWords + k * (kLevelWords + bit_words(recent)) + scores_.size() + more +
-                    (exchangeability_ ? 1 + test_words : 0));
+                    (exchangeability_ || has_rows ? 1 + test_words : 0) + row_words());
   writer.put(kMagic);
-  writer.put(exchangeability_ ? kAlarmFormat : row_by_row ? kRowByRowFormat : kBatchFormat);
+  writer.put(has_rows ? kRowsFormat : exchangeability_ ? kAlarmFormat : row_by_row ? kRowByRowFormat : kBatchFormat);
   writer.put(static_cast<std::uint64_t>(method_));
   writer.put(window_rows_);
   writer.put(rows_);
@@ -425,11 +502,36 @@ std::vector<std::byte> OnlineCalibration::serialise() const {
   }
   for (const double score : scores_) writer.put(score);
   if (!row_by_row) put_batches(writer);
-  if (exchangeability_) {
-    writer.put(std::uint64_t{test_words});
-    for (std::size_t i = 0; i < test_words; ++i) writer.put(internal::load_word(test, i));
-  }
+  if (exchangeability_ || has_rows) put_words(writer, test);
+  if (has_rows) put_rows(writer);
   return std::move(writer).finish();
+}
+
+/// Whether the state has hashes of rows.
+bool OnlineCalibration::knows_rows() const {
+  return !observed_.empty() ||
+         std::ranges::any_of(pending_, [](const auto& batch) { return batch.second.contents != nullptr; });
+}
+
+/// Number of words that put_rows writes.
+std::uint64_t OnlineCalibration::row_words() const {
+  if (!knows_rows()) return 0;
+  std::uint64_t words = 1 + observed_.serialise().size() / internal::kWordBytes + pending_.size();
+  for (const auto& [number, batch] : pending_) words += batch.contents ? 1 + 2 * batch.contents->left.size() : 0;
+  return words;
+}
+
+void OnlineCalibration::put_rows(WordWriter& writer) const {
+  put_words(writer, observed_.serialise());
+  for (const auto& [number, batch] : pending_) {
+    writer.put(std::uint64_t{batch.contents ? batch.contents->left.size() : 0});
+    if (!batch.contents) continue;
+    writer.put(batch.contents->limit);
+    for (const RowSketch::Entry& entry : batch.contents->left) {
+      writer.put(entry.hash);
+      writer.put(entry.count);
+    }
+  }
 }
 
 void OnlineCalibration::put_batches(WordWriter& writer) const {
@@ -530,11 +632,39 @@ struct OnlineCalibration::Reader {
     for (std::uint64_t i = 0; i < batches; ++i) read_batch();
   }
 
-  void read_test() {
+  /// The words that put_words wrote.
+  [[nodiscard]] std::vector<std::byte> read_words() {
     const std::uint64_t count = words.get();
     check(count <= words.words_left(), "unexpected end of the bytes");
     std::vector<std::byte> bytes(count * internal::kWordBytes);
     for (std::size_t i = 0; i < count; ++i) internal::store_word(bytes, i, words.get());
+    return bytes;
+  }
+
+  void read_rows() {
+    online.observed_ = RowSketch::deserialise(read_words());
+    check(online.observed_.capacity() == kObservedCapacity && online.observed_.rows() <= online.issued_,
+          "the observed rows do not match the stream");
+    for (auto& [number, batch] : online.pending_) {
+      const std::uint64_t hashes = words.get();
+      if (hashes == 0) continue;
+      check(hashes <= kBatchCapacity && 2 * hashes < words.words_left(), "unexpected end of the bytes");
+      Contents contents{.limit = words.get()};
+      for (std::uint64_t i = 0; i < hashes; ++i) {
+        const RowSketch::Entry entry{.hash = words.get(), .count = words.get()};
+        check(entry.hash <= contents.limit && (i == 0 || contents.left.back().hash < entry.hash) &&
+                  entry.count <= online.issued_ - number,
+              "the rows of a batch are invalid");
+        contents.left.push_back(entry);
+      }
+      batch.contents = std::make_shared<const Contents>(std::move(contents));
+    }
+    check(online.knows_rows(), "the format is newer than the state requires");
+  }
+
+  void read_test(bool required) {
+    const std::vector<std::byte> bytes = read_words();
+    if (bytes.empty() && !required) return;
     online.exchangeability_ = ExchangeabilityMonitor::deserialise(bytes);
     check(online.exchangeability_->rows() == online.rows_ && !online.exchangeability_->grouped(),
           "the test of exchangeability does not match the stream");
@@ -589,7 +719,7 @@ struct OnlineCalibration::Reader {
 OnlineCalibration OnlineCalibration::deserialise(std::span<const std::byte> bytes) {
   Reader reader{.words = WordReader(bytes, "OnlineCalibration::deserialise")};
   WordReader& words = reader.words;
-  const std::uint64_t format = std::clamp(words.format(), kRowByRowFormat, kAlarmFormat);
+  const std::uint64_t format = std::clamp(words.format(), kRowByRowFormat, kRowsFormat);
   words.expect_header(kMagic, format, "the state of an online calibration");
   words.verify_checksum();
   reader.read_header();
@@ -597,8 +727,9 @@ OnlineCalibration OnlineCalibration::deserialise(std::span<const std::byte> byte
   reader.read_scores();
   if (format >= kBatchFormat) {
     reader.read_batches();
-    if (format == kAlarmFormat) reader.read_test();
-    words.check(format == kAlarmFormat || !reader.online.is_row_by_row(),
+    if (format >= kAlarmFormat) reader.read_test(format == kAlarmFormat);
+    if (format == kRowsFormat) reader.read_rows();
+    words.check(format >= kAlarmFormat || !reader.online.is_row_by_row(),
                 "the format is newer than the state requires");
   } else {
     OnlineCalibration& online = reader.online;

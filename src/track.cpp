@@ -8,11 +8,27 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/seen_rows.hpp>
 
 #include "message.hpp"
 #include "observed_rows.hpp"
 
 namespace widthwise {
+namespace {
+
+std::string batches_text(std::uint64_t count) { return fmt::format("{} {}", count, count == 1 ? "batch" : "batches"); }
+
+/// The warning of rows of `count` batches whose outcomes all arrived too late.
+std::string not_updated(std::uint64_t delay, std::uint64_t count) {
+  const std::string late =
+      delay == 0 ? "; use a smaller batch size"
+                 : fmt::format(", and outcomes arrive {} later; use a shorter delay, which counts batches, not rows",
+                               batches_text(delay));
+  return fmt::format("no outcome was observed before the last batch, so no interval was updated: these rows are {}{}",
+                     batches_text(count), late);
+}
+
+}  // namespace
 
 struct Tracker::Batches {
   struct Issued {
@@ -23,10 +39,15 @@ struct Tracker::Batches {
   std::uint64_t open_rows = 0;  // including rows that are not recorded
   internal::ObservedRows open = {};
   std::deque<Issued> issued = {};
+
+  // Since the last finish:
+  std::uint64_t count = 0;  // batches
+  bool observed = false;    // whether an outcome was observed before the last batch was issued
+  RowSketch rows = RowSketch();
 };
 
 Tracker::Tracker(const Model& model, OnlineCalibration& online, const TrackOptions& options)
-    : model_(model), online_(online), options_(options), batches_(std::make_unique<Batches>()) {
+    : model_(model), online_(online), options_(options), batches_(std::make_unique<Batches>()), before_(online) {
   if (model.weighted()) {
     throw Error(ErrorCode::kInvalidArgument,
                 "Tracker: a stream has no weights, but this model has; track a model without weights");
@@ -49,6 +70,10 @@ void Tracker::track(const ModelRows& rows, std::span<const double> outcomes, std
   internal::require_no_infinite(outcomes, "Tracker");
   std::vector<double> scores(n);
   model_.scores(rows, outcomes, scores);
+  std::vector<std::uint64_t> hashes(n);
+  RowHasher(model_.parts().features).hash(rows.x, outcomes, hashes);
+  internal::keep_scored(scores, hashes);
+  batches_->rows.add(hashes);
   std::vector<double> quantiles(k);
   for (std::size_t first = 0; first < n;) {
     const std::size_t count = std::min<std::uint64_t>(options_.batch_size - batches_->open_rows, n - first);
@@ -70,6 +95,8 @@ void Tracker::end_batch() {
   internal::ObservedRows rows = std::exchange(batches_->open, {});
   if (rows.scores.empty()) return;
   const std::uint64_t number = online_.issue(rows.scores.size());
+  batches_->observed = online_.rows() > before_.rows();
+  ++batches_->count;
   batches_->issued.push_back({number, std::move(rows)});
   observe_until(options_.delay);
 }
@@ -77,6 +104,20 @@ void Tracker::end_batch() {
 void Tracker::finish() {
   end_batch();
   observe_until(0);
+  const RowSketch rows = std::exchange(batches_->rows, RowSketch());
+  const std::uint64_t count = std::exchange(batches_->count, 0);
+  try {
+    require_new_rows(model_, rows, RowSketch(), "");
+    before_.require_unobserved(rows);
+  } catch (const Error&) {
+    online_ = before_;
+    throw;
+  }
+  online_.add_observed(rows);
+  // A stream that is resumed with one batch per call is updated between the calls.
+  const bool first = options_.delay > 0 || (before_.rows() == 0 && rows.rows() > 1);
+  warning_ = first && count > 0 && !batches_->observed ? not_updated(options_.delay, count) : "";
+  before_ = online_;
 }
 
 void Tracker::observe_until(std::uint64_t left) {

@@ -389,7 +389,22 @@ OnlineCalibration golden_batches(double false_alarm_rate = 0) {
   return online;
 }
 
+/// The state of golden/online-4.bin: the same without an alarm, and with hashes of rows.
+OnlineCalibration golden_rows() {
+  OnlineCalibration online = golden_batches();
+  const std::vector<std::uint64_t> hashes = {40, 10, 30, 10, 20};
+  RowSketch rows(OnlineCalibration::kBatchCapacity);
+  rows.add(hashes);
+  const std::uint64_t batch = online.issue(rows);
+  online.observe(batch, std::vector<double>{0.5, 2}, {}, std::span(hashes).first(2));
+  online.add_observed(std::span(hashes).first(2));
+  return online;
+}
+
 /// Written once, when the format was new, and never changed: it represents existing files.
+TEST(ModelFile, DISABLED_WriteTheGoldenStateWithRows) {
+  internal::write_file_atomically(golden_state(4), golden_rows().serialise());
+}
 TEST(ModelFile, DISABLED_WriteTheGoldenStateOfBatches) {
   internal::write_file_atomically(golden_state(2), golden_batches().serialise());
 }
@@ -883,6 +898,20 @@ TEST(ModelFile, TheGoldenStateOfBatchesIsReadForEver) {
   EXPECT_EQ(online.longest_delay(), 30U);
   EXPECT_EQ(online.coverage(1).covered, 80U);
   EXPECT_FALSE(online.exchangeability());
+}
+
+TEST(ModelFile, TheGoldenStateWithRowsIsReadForEver) {
+  const std::vector<std::byte> bytes = internal::read_file(golden_state(4));
+  ASSERT_LT(bytes.size(), 4'000U);
+  OnlineCalibration online = OnlineCalibration::deserialise(bytes);
+  EXPECT_EQ(online.serialise(), bytes);
+  EXPECT_EQ(online, golden_rows());
+  EXPECT_EQ(online.observed_rows().rows(), 2U);
+  const std::vector<double> score = {1};
+  expect_error(ErrorCode::kInvalidArgument, "1 of 1 row was already observed in batch 185",
+               [&] { online.observe(185, score, {}, std::vector<std::uint64_t>{40}); });
+  online.observe(185, score, {}, std::vector<std::uint64_t>{10});
+  EXPECT_EQ(online.rows(), 173U);
 }
 
 TEST(ModelFile, TheGoldenStateWithAnAlarmIsReadForEver) {

@@ -504,6 +504,61 @@ TEST(OnlineBatches, WhatWasNotIssuedIsRefused) {
             std::string::npos);
 }
 
+/// A sketch of a batch of rows with these hashes.
+RowSketch batch_of(std::span<const std::uint64_t> hashes) {
+  RowSketch rows(OnlineCalibration::kBatchCapacity);
+  rows.add(hashes);
+  return rows;
+}
+
+TEST(OnlineBatches, OnlyTheRowsOfABatchAreObservedEachOnce) {
+  OnlineCalibration online(calibration_with(uniform_scores(100, 32)), {0.9});
+  const std::vector<std::uint64_t> first = {7, 3, 3, 9};
+  const std::vector<std::uint64_t> second = {11, 12};
+  const std::uint64_t a = online.issue(batch_of(first));
+  const std::uint64_t b = online.issue(batch_of(second));
+  const std::vector<double> scores = {1, 2, 3, 4};
+  const auto refusal = [&](std::uint64_t batch, std::vector<std::uint64_t> hashes) {
+    const OnlineCalibration before = online;
+    std::string message = message_of([&] { online.observe(batch, std::span(scores).first(hashes.size()), {}, hashes); },
+                                     ErrorCode::kInvalidArgument);
+    EXPECT_EQ(online, before);
+    return message;
+  };
+  const char* const remedy =
+      "; pass each row once, with the number of its batch and the features that it was issued with";
+  EXPECT_EQ(refusal(a, {7, 11, 12}),
+            std::string("OnlineCalibration: observe: 2 of 3 rows were issued in batch 4, not in batch 0") + remedy);
+  EXPECT_EQ(refusal(b, {13}), std::string("OnlineCalibration: observe: 1 of 1 row was not issued in batch 4") + remedy);
+  EXPECT_NE(refusal(a, {9, 9}).find("1 of 2 rows was already observed in batch 0"), std::string::npos);
+  // A row that occurs twice is observed twice, in any order and in parts, also by a state that was saved.
+  online.observe(a, std::span(scores).first(2), {}, std::vector<std::uint64_t>{3, 9});
+  online = OnlineCalibration::deserialise(online.serialise());
+  EXPECT_NE(refusal(a, {9}).find("1 of 1 row was already observed in batch 0"), std::string::npos);
+  online.observe(a, std::span(scores).first(2), {}, std::vector<std::uint64_t>{3, 7});
+  online.observe(b, std::span(scores).first(2), {}, second);
+  EXPECT_TRUE(online.pending().empty());
+}
+
+TEST(OnlineBatches, LargeBatchesAreCheckedByASample) {
+  OnlineCalibration online(calibration_with(uniform_scores(100, 33)), {0.9});
+  Random random(34);
+  const auto draw = [&] {
+    std::vector<std::uint64_t> hashes(3 * OnlineCalibration::kBatchCapacity);
+    for (std::uint64_t& hash : hashes) hash = random.bits();
+    return hashes;
+  };
+  const std::vector<std::uint64_t> issued = draw();
+  const std::vector<std::uint64_t> others = draw();
+  const std::uint64_t batch = online.issue(batch_of(issued));
+  const std::vector<double> scores(issued.size(), 0.5);
+  EXPECT_NE(message_of([&] { online.observe(batch, scores, {}, others); }, ErrorCode::kInvalidArgument)
+                .find("were not issued in batch 0"),
+            std::string::npos);
+  online.observe(batch, scores, {}, issued);
+  EXPECT_EQ(online.rows(), issued.size());
+}
+
 /// The four streams of docs/mathematics.md: |normal| times a scale that depends on the row.
 struct Stream {
   const char* name;
@@ -613,6 +668,17 @@ std::vector<OnlineCalibration> some_calibrations() {
         const std::vector<double> scores(batch - (t % 3 == 0 ? 1 : 0), t % 5 == 0 ? -1.0 : random.uniform());
         online.observe(number, scores, std::vector<std::uint8_t>(2 * scores.size(), t % 2 == 0 ? 1 : 0));
       }
+      states.push_back(std::move(online));
+    }
+    // With hashes of rows, with and without an alarm.
+    for (const double rate : {0.0, 0.01}) {
+      OnlineCalibration online(calibration_with(uniform_scores(60, 12)), {0.9, 0.5},
+                               {.method = method, .window_rows = 20, .false_alarm_rate = rate});
+      const std::vector<std::uint64_t> hashes = {5, 1, 5, 8};
+      const std::uint64_t number = online.issue(batch_of(hashes));
+      (void)online.issue(2);
+      online.observe(number, std::vector<double>{0.3, 0.4}, {}, std::span(hashes).first(2));
+      online.add_observed(std::span(hashes).first(2));
       states.push_back(std::move(online));
     }
   }
@@ -919,6 +985,96 @@ TEST(Tracker, BatchesAndDelaysAreAsIssuedAndObservedByHand) {
   EXPECT_NE(message_of([&] { Tracker(model, online, {.batch_size = 0}); }, ErrorCode::kInvalidArgument)
                 .find("batch_size of at least 1"),
             std::string::npos);
+}
+
+/// A tracker over a table, in batches.
+struct Tracked {
+  const Model& model;
+  OnlineCalibration& online;
+
+  /// Track rows and return the warning.
+  std::string operator()(const examples::Table& table, const TrackOptions& options) const {
+    const std::size_t n = table.rows();
+    examples::Answers found{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
+    Tracker tracker(model, online, options);
+    tracker.track(table.for_model(model), table.y, found.predictions, {found.lower.data(), n, 1},
+                  {found.upper.data(), n, 1});
+    tracker.finish();
+    return tracker.warning();
+  }
+};
+
+TEST(Tracker, RefusesRowsThatWereObservedBefore) {
+  const Model model = model_of(ConformalRule(make_transform("exp")));
+  const examples::Table table(200, 3, 41);
+  OnlineCalibration online(model.parts().calibration, {0.9});
+  const Tracked track{model, online};
+  EXPECT_EQ(track(table, {}), "");
+  EXPECT_EQ(track(examples::Table(200, 3, 42), {}), "");
+  const OnlineCalibration before = OnlineCalibration::deserialise(online.serialise());
+  online = before;
+  EXPECT_NE(message_of([&] { (void)track(table, {.batch_size = 20}); }, ErrorCode::kDuplicateRows)
+                .find("100% of these rows were already observed with the same outcomes"),
+            std::string::npos);
+  EXPECT_EQ(online, before);
+
+  // The same rows issued again as a batch.
+  std::vector<double> f(200);
+  std::vector<double> lower(200);
+  std::vector<double> upper(200);
+  const ModelRows rows = table.for_model(model);
+  const std::uint64_t batch = model.issue(online, rows, f, {lower.data(), 200, 1}, {upper.data(), 200, 1});
+  EXPECT_NE(message_of([&] { model.observe(online, batch, rows, table.y); }, ErrorCode::kDuplicateRows)
+                .find("already observed"),
+            std::string::npos);
+  EXPECT_EQ(online.rows(), before.rows());
+}
+
+TEST(Tracker, WarnsIfNoOutcomeArrivesBeforeTheLastBatch) {
+  const Model model = model_of(ConformalRule(make_transform("exp")));
+  const examples::Table table(60, 3, 43);
+  const auto warning = [&](const TrackOptions& options) {
+    OnlineCalibration online(model.parts().calibration, {0.9});
+    return Tracked{model, online}(table, options);
+  };
+  const std::string none = "no outcome was observed before the last batch, so no interval was updated: these rows are ";
+  EXPECT_EQ(warning({.batch_size = 10, .delay = 4}), "");
+  EXPECT_EQ(
+      warning({.batch_size = 10, .delay = 5}),
+      none + "6 batches, and outcomes arrive 5 batches later; use a shorter delay, which counts batches, not rows");
+  EXPECT_EQ(warning({.batch_size = 1, .delay = 58}), "");
+  EXPECT_NE(warning({.batch_size = 1, .delay = 60}), "");
+  EXPECT_EQ(warning({.batch_size = 60}), none + "1 batch; use a smaller batch size");
+}
+
+TEST(ModelOnline, RowsOfAnotherBatchAreRefusedAndNoneIsObserved) {
+  const Model model = model_of(ConformalRule(make_transform("exp")));
+  const examples::Table monday(20, 3, 44);
+  const examples::Table tuesday(20, 3, 45);
+  OnlineCalibration online(model.parts().calibration, {0.9});
+  std::vector<double> f(20);
+  std::vector<double> lower(20);
+  std::vector<double> upper(20);
+  const auto issue = [&](const examples::Table& table) {
+    return model.issue(online, table.for_model(model), f, {lower.data(), 20, 1}, {upper.data(), 20, 1});
+  };
+  const std::uint64_t first = issue(monday);
+  const std::uint64_t second = issue(tuesday);
+  const OnlineCalibration before = online;
+  EXPECT_NE(message_of([&] { model.observe(online, first, tuesday.for_model(model), tuesday.y); },
+                       ErrorCode::kInvalidArgument)
+                .find("20 of 20 rows were issued in batch 20, not in batch 0"),
+            std::string::npos);
+  EXPECT_EQ(online, before);
+  const ModelRows rows = monday.for_model(model);
+  model.observe(online, first, rows.slice(0, 5), std::span(monday.y).first(5));
+  EXPECT_NE(message_of([&] { model.observe(online, first, rows.slice(3, 10), std::span(monday.y).subspan(3, 10)); },
+                       ErrorCode::kInvalidArgument)
+                .find("2 of 10 rows were already observed in batch 0"),
+            std::string::npos);
+  EXPECT_EQ(online.rows(), 5U);
+  model.observe(online, second, tuesday.for_model(model), tuesday.y);
+  EXPECT_EQ(online.rows(), 25U);
 }
 
 TEST(Tracker, InfiniteOutcomesAreRefusedWithTheirRow) {

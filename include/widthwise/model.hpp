@@ -253,6 +253,10 @@ class Model {
   [[nodiscard]] std::uint64_t issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
                                     MutableMatrixView lower, MutableMatrixView upper) const;
 
+  /// Write the hashes of n rows without outcomes to out (n), with which OnlineCalibration recognises issued rows: those
+  /// of the features in single precision, or of the predictions if the model has no features.
+  void row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) const;
+
   /// Observe the outcomes y (n) of all or some rows of an issued batch; the rows must be the same as when issued. Rows
   /// without a score, because the outcome (NaN) or the prediction is missing, stay pending. If it throws, no row is
   /// recorded. For tables that already have outcomes, use Tracker (track.hpp).

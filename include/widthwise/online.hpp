@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/exchangeability.hpp>
 #include <widthwise/level.hpp>
+#include <widthwise/row_sketch.hpp>
 
 namespace widthwise {
 
@@ -93,6 +95,10 @@ struct PendingBatch {
 /// rows, in the order in which outcomes are observed. It never changes a quantile. Its false-alarm rate holds if that
 /// order does not depend on the outcomes.
 ///
+/// Content hashes identify rows, so that an outcome is never scored against the interval of another row. A batch issued
+/// with the hashes of its rows accepts only these rows, each once. The rows observed so far are kept as a sketch, which
+/// detects tables that are observed twice. Model::issue, Model::observe and Tracker compute the hashes.
+///
 /// Invariant: the state depends only on the calibration, the options and the sequence of calls of issue, observe and
 /// drop; splitting a call of observe into several calls for the same batch changes nothing.
 /// Thread safety: const methods may run concurrently; the others need exclusive access.
@@ -100,6 +106,9 @@ class OnlineCalibration {
  public:
   /// Maximum number of pending batches; the oldest is dropped if there are more.
   static constexpr std::size_t kMaxPendingBatches = 100'000;
+
+  /// Capacity of the sketches of batches: up to this many distinct rows of a batch are checked when they are observed.
+  static constexpr std::size_t kBatchCapacity = std::size_t{1} << 14U;
 
   /// Start from the calibration of a model: a sample of its scores fills the window, and its quantiles are the initial
   /// ones. Throws kInvalidArgument for invalid options or levels and for a calibration with groups or weights, and
@@ -144,6 +153,9 @@ class OnlineCalibration {
   /// which is the number of rows issued before it.
   std::uint64_t issue(std::uint64_t rows);
 
+  /// The same for the rows of a sketch with a capacity of kBatchCapacity. Only these rows can be observed.
+  std::uint64_t issue(const RowSketch& rows);
+
   /// Batches with outcomes not yet observed, oldest first.
   [[nodiscard]] std::vector<PendingBatch> pending() const;
 
@@ -152,9 +164,21 @@ class OnlineCalibration {
   void issued_quantiles(std::uint64_t batch, std::span<double> out) const;
 
   /// Record the scores B of n rows of a batch, all or some of its pending rows. `covered` (n x k) is 1 if the outcome
-  /// lies in the interval issued at each level, else 0; by default, whether the score is at most the quantile. Throws
-  /// kInvalidArgument if the batch has fewer pending rows, and kNotFinite for NaN; the state is then unchanged.
-  void observe(std::uint64_t batch, std::span<const double> scores, std::span<const std::uint8_t> covered = {});
+  /// lies in the interval issued at each level, else 0; by default, whether the score is at most the quantile. `hashes`
+  /// (n) are those of the rows when they were issued; without them, rows are not checked. Throws kInvalidArgument if
+  /// the batch has fewer pending rows or a row is not one of them, and kNotFinite for NaN; the state is then unchanged.
+  void observe(std::uint64_t batch, std::span<const double> scores, std::span<const std::uint8_t> covered = {},
+               std::span<const std::uint64_t> hashes = {});
+
+  /// The rows observed so far, with their outcomes, as recorded with add_observed.
+  [[nodiscard]] const RowSketch& observed_rows() const { return observed_; }
+
+  /// Throw kDuplicateRows if more of these rows with outcomes than by chance were observed before.
+  void require_unobserved(const RowSketch& rows) const;
+
+  /// Record rows with outcomes for require_unobserved.
+  void add_observed(const RowSketch& rows) { observed_.merge(rows); }
+  void add_observed(std::span<const std::uint64_t> hashes) { observed_.add(hashes); }  ///< the same by their hashes
 
   /// Issue one row and observe it immediately. O(window_rows) memory moves at worst. Throws kNotFinite for NaN.
   void observe(double score);
@@ -176,6 +200,9 @@ class OnlineCalibration {
   }
 
  private:
+  // A table is recognised if it has at least about 1 / 100 of the rows of the stream, and all of them in short streams.
+  static constexpr std::size_t kObservedCapacity = std::size_t{1} << 12U;
+
   struct LevelState {
     double step = 0;
     double fixed = 0;  // quantile of the initial calibration
@@ -196,9 +223,16 @@ class OnlineCalibration {
     bool empty = false;
   };
 
+  /// The rows of a batch that are still to be observed, by hash; 0 rows of those that were all observed.
+  struct Contents {
+    std::uint64_t limit = 0;  // larger hashes are not checked
+    std::vector<RowSketch::Entry> left = {};
+  };
+
   struct Issued {
     std::uint64_t rows = 0;  // pending
     std::vector<IssuedLevel> levels = {};
+    std::shared_ptr<const Contents> contents = {};  // null if the rows are not checked; shared by copies of the state
   };
 
   struct Reader;
@@ -210,9 +244,14 @@ class OnlineCalibration {
   [[nodiscard]] double pace() const;
   [[nodiscard]] std::uint64_t window_capacity() const;
   [[nodiscard]] const Issued& pending_batch(std::uint64_t batch) const;
+  [[nodiscard]] std::shared_ptr<const Contents> without(std::uint64_t batch,
+                                                        std::span<const std::uint64_t> hashes) const;
+  [[nodiscard]] bool knows_rows() const;
+  [[nodiscard]] std::uint64_t row_words() const;
   [[nodiscard]] bool is_row_by_row() const;
   void check_places(std::size_t places) const;
   void put_batches(internal::WordWriter& writer) const;
+  void put_rows(internal::WordWriter& writer) const;
   void note_delay(std::uint64_t delay);
   void learn(std::size_t j, bool missed, bool covered);
   void keep(double score, bool sorted);
@@ -230,6 +269,7 @@ class OnlineCalibration {
   std::vector<double> sorted_;               // the same, ascending
   std::map<std::uint64_t, Issued> pending_;  // by number
   std::optional<ExchangeabilityMonitor> exchangeability_;
+  RowSketch observed_{kObservedCapacity};
 };
 
 }  // namespace widthwise

@@ -95,6 +95,9 @@ class RowSketch {
 /// repeat in the population repeat within each sample as well as between them. Copies make the sum larger.
 /// docs/mathematics.md has the proof, the bound and the power.
 struct RowOverlap {
+  /// Fewer rows are never found: each of them coincides by chance with a probability of 1/2 or more.
+  static constexpr std::uint64_t kMinRows = 30;
+
   std::uint64_t rows = 0;      ///< number of new rows that are counted
   std::uint64_t seen = 0;      ///< number of these that coincide with a known row
   double log_probability = 0;  ///< bound on the log-probability of such an overlap by chance

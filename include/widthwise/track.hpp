@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include <widthwise/exchangeability.hpp>
 #include <widthwise/matrix_view.hpp>
@@ -11,12 +12,13 @@
 
 namespace widthwise {
 
-/// When the outcomes of the rows of a table become known.
+/// When the outcomes of the rows of a table become known. The delay is counted in batches on every interface.
 struct TrackOptions {
   /// Number of rows issued together, at least 1; their outcomes are observed after the last of them is issued.
   std::uint64_t batch_size = 1;
 
-  /// Number of further batches issued before the outcomes of a batch are observed.
+  /// Number of further batches (not rows) issued before the outcomes of a batch are observed. With at least as many as
+  /// there are batches, no interval is updated; see Tracker::warning.
   std::uint64_t delay = 0;
 };
 
@@ -41,8 +43,14 @@ class Tracker {
   /// End the current batch; the following rows start a new one.
   void end_batch();
 
-  /// End the current batch and observe all remaining outcomes.
+  /// End the current batch and observe all remaining outcomes. Throws kBadData if some of the rows since the last call
+  /// fitted the model, and kDuplicateRows if the stream observed some of them before; the online calibration is then as
+  /// before these rows.
   void finish();
+
+  /// A warning if no outcome of the rows of the last `finish` was observed before their last batch was issued, so that
+  /// none of their intervals is updated; else empty.
+  [[nodiscard]] const std::string& warning() const { return warning_; }
 
  private:
   struct Batches;
@@ -53,6 +61,8 @@ class Tracker {
   OnlineCalibration& online_;
   TrackOptions options_;
   std::unique_ptr<Batches> batches_;
+  OnlineCalibration before_;  // as after the last finish
+  std::string warning_;
 };
 
 /// Start a test that rows are exchangeable with the calibration rows of a model, within groups if it has groups. Throws

@@ -5,6 +5,7 @@
 
 #include <widthwise/model.hpp>
 #include <widthwise/report.hpp>
+#include <widthwise/seen_rows.hpp>
 #include <widthwise/track.hpp>
 
 #include "bindings.hpp"
@@ -67,10 +68,15 @@ std::tuple<std::uint64_t, Vector, Cube> issue(SharedOnline& shared, const Model&
       [&](OnlineCalibration& online) {
         std::vector<double> q(k);
         online.quantiles(q);
+        RowSketch issued(OnlineCalibration::kBatchCapacity);
+        std::vector<std::uint64_t> hashes;
         room.fill(rows, [&](const ModelRows& part, std::size_t, std::span<double> f, auto lower, auto upper) {
           model.intervals_at(part, {q.data(), part.x.rows(), k, 0}, f, lower, upper);
+          hashes.resize(part.x.rows());
+          model.row_hashes(part, hashes);
+          issued.add(hashes);
         });
-        return online.issue(table.rows());
+        return online.issue(issued);
       },
       shared);
   auto [f, bounds] = std::move(room).give();
@@ -85,23 +91,27 @@ void observe(SharedOnline& shared, std::uint64_t batch, const Model& model, cons
   locked(
       [&](OnlineCalibration& online) {
         OnlineCalibration later = online;
+        RowSketch seen;
         rows.for_each_part_when_released([&](const ModelRows& part, std::size_t first) {
-          model.observe(later, batch, part, span_of(outcomes).subspan(first, part.x.rows()));
+          const std::span<const double> y = span_of(outcomes).subspan(first, part.x.rows());
+          model.observe(later, batch, part, y);
+          model.sketch(seen, part, y);
         });
+        if (seen.rows() >= RowOverlap::kMinRows) require_new_rows(model, seen, RowSketch(), "");
         online = std::move(later);
       },
       shared);
 }
 
 /// Issue and observe rows with outcomes; each interval uses the outcomes known when its batch is issued. If one row is
-/// rejected, none is observed.
-std::pair<Vector, Cube> track(SharedOnline& shared, const Model& model, const Table& table,
-                              const std::optional<Doubles>& predictions, const Doubles& outcomes,
-                              std::uint64_t batch_size, std::uint64_t delay) {
+/// rejected, none is observed. Returns predictions, intervals and the warning of the tracker.
+std::tuple<Vector, Cube, std::string> track(SharedOnline& shared, const Model& model, const Table& table,
+                                            const std::optional<Doubles>& predictions, const Doubles& outcomes,
+                                            std::uint64_t batch_size, std::uint64_t delay) {
   check_outcomes(table, outcomes);
   const Rows rows{table, span_of(predictions), {}};
   IntervalRoom room(table.rows(), level_count(shared));
-  locked(
+  const std::string warning = locked(
       [&](OnlineCalibration& online) {
         OnlineCalibration later = online;
         Tracker tracker(model, later, {.batch_size = batch_size, .delay = delay});
@@ -110,9 +120,11 @@ std::pair<Vector, Cube> track(SharedOnline& shared, const Model& model, const Ta
         });
         tracker.finish();
         online = std::move(later);
+        return tracker.warning();
       },
       shared);
-  return std::move(room).give();
+  auto [f, bounds] = std::move(room).give();
+  return {std::move(f), std::move(bounds), warning};
 }
 
 /// Test whether rows in time order are exchangeable with the calibration rows of the model.

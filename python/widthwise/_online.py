@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _tables
@@ -215,6 +216,8 @@ class OnlinePredictor(HasModel):
         """Observe outcomes of rows issued by `predict_interval`.
 
         Each outcome is scored against the interval that was issued. Rows of a batch may be observed in several calls.
+        Rows are recognised by their features. A row that was not issued in the batch, a row that was already observed
+        and rows that fitted the model raise `ValueError`, and no outcome of the call is observed.
 
         Parameters
         ----------
@@ -255,6 +258,9 @@ class OnlinePredictor(HasModel):
     ) -> tuple[Floats, Floats]:
         """Issue and observe rows whose outcomes are known, in time order, as in a backtest.
 
+        Raises `ValueError` if more rows than by chance fitted the model or were observed before; no outcome is then
+        observed. Fewer than 30 rows can always repeat by chance.
+
         Parameters
         ----------
         X : table of shape (n, d)
@@ -266,8 +272,9 @@ class OnlinePredictor(HasModel):
             Rows per batch. By default each outcome is observed before the next row is issued; use the batch size of
             production.
         delay : int, default 0
-            Number of later batches issued before the outcomes of a batch are observed. All outcomes are observed at
-            the end.
+            Number of later batches, not rows, issued before the outcomes of a batch are observed. All outcomes are
+            observed at the end. A warning says if no outcome was observed before the last batch, so that no interval
+            was updated.
 
         Returns
         -------
@@ -278,7 +285,10 @@ class OnlinePredictor(HasModel):
         delay = whole(delay, "delay")
         table, predictions = self._inputs(X, y_pred)
         outcomes = _tables.not_infinite(_tables.numbers(y, "y", table.rows), "y")
-        return self._online.track(self._model, table, predictions, outcomes, batch_size, delay)
+        f, intervals, warning = self._online.track(self._model, table, predictions, outcomes, batch_size, delay)
+        if warning:
+            warnings.warn(warning, UserWarning, stacklevel=2)
+        return f, intervals
 
     @property
     def coverage(self) -> list[float]:

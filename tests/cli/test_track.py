@@ -203,12 +203,56 @@ def test_rows_are_issued_in_the_morning_and_observed_in_the_evening(homes, strea
     assert report["levels"][0]["rows"] == 2700
     message = homes.fails(1, "track", model, tmp_path / "evening_0.csv", "--observe")
     assert "batch 2500 has no pending rows: its outcomes were observed, or it was dropped" in message
-    assert "of all 6,200" in homes.ok("track", model, "stream_2.csv", "-o", tmp_path / "x.csv").out
+    message = homes.fails(1, "track", model, "stream_2.csv", "-o", tmp_path / "again.csv")
+    assert "stream_2.csv: 5% of these rows were already observed with the same outcomes" in message
+    assert not (tmp_path / "again.csv").exists()
+    write(stream.slice(2700), tmp_path / "rest.csv")
+    assert "of all 6,000" in homes.ok("track", model, tmp_path / "rest.csv", "-o", tmp_path / "x.csv").out
     write(stream.append_column("batch", [np.full(6000, -1.0)]), tmp_path / "wrong.csv")
     message = homes.fails(1, "track", model, tmp_path / "wrong.csv", "--observe")
     assert "wrong.csv: row 1: 'batch' is not the number of an issued batch" in message
     assert "no column 'batch'" in homes.fails(1, "track", model, "stream_2.csv", "--observe")
     assert "has no online state" in homes.fails(2, "track", "homes.safetensors", "stream_2.csv", "--observe")
+
+
+def test_rows_of_another_batch_and_rows_observed_twice_are_refused(homes, stream, tmp_path):
+    model = tmp_path / "model.safetensors"
+    homes.ok("track", "homes.safetensors", "stream_1.csv", "--level", "0.9", "-o", tmp_path / "x.csv", "--save", model)
+    issued = []
+    for number in range(2):
+        day = stream.slice(2500 + 100 * number, 100)
+        write(day.drop_columns(["price"]), tmp_path / "morning.csv")
+        homes("track", model, tmp_path / "morning.csv", "-o", tmp_path / "issued.csv", "--save", model)
+        issued.append(read(tmp_path / "issued.csv").append_column("price", day["price"]))
+    place = issued[0].column_names.index("batch")
+
+    def observe(table):
+        write(table, tmp_path / "evening.csv")
+        return homes.fails(1, "track", model, tmp_path / "evening.csv", "--observe", "--save", model)
+
+    swapped = issued[1].set_column(place, "batch", issued[0]["batch"])
+    assert "100 of 100 rows were issued in batch 2600, not in batch 2500; pass each row once" in observe(swapped)
+    twice = pa.concat_tables([issued[0].slice(0, 60), issued[0].slice(50, 30)])
+    assert "10 of 90 rows were already observed in batch 2500" in observe(twice)
+    # All or nothing: both batches are still pending.
+    write(pa.concat_tables(issued), tmp_path / "evening.csv")
+    report = homes.ok("track", model, tmp_path / "evening.csv", "--observe", "--save", model, "--json").json
+    assert (report["observed"], report["pending"]) == (200, 0)
+
+
+def test_a_delay_longer_than_the_table_is_a_warning(homes, stream, tmp_path):
+    def run(*arguments):
+        done = homes("track", "homes.safetensors", "stream.csv", "--level", "0.9", *arguments, "-o", tmp_path / "x.csv")
+        assert done.code == 0
+        return done.err
+
+    late = run("--batch-size", "100", "--delay", "60")
+    assert (
+        "stream.csv: no outcome was observed before the last batch, so no interval was updated: these rows are 60 "
+        "batches, and outcomes arrive 60 batches later; use a shorter delay, which counts batches, not rows"
+    ) in " ".join(late.split())
+    assert run("--batch-size", "100", "--delay", "58") == ""
+    assert "these rows are 1 batch; use a smaller batch size" in " ".join(run("--batch-size", "6000").split())
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -146,6 +147,8 @@ def test_a_batch_must_be_pending(predictor, stream):
         online.observe(X, y, y_pred)
     with pytest.raises(ValueError, match="20 rows of batch 0, which has 10 rows pending"):
         online.observe(stream.X[:20], stream.y[:20], stream.y_pred[:20], batch=first.batch)
+    with pytest.raises(ValueError, match="9 of 10 rows were not issued in batch 0; pass each row once"):
+        online.observe(stream.X[9:19], stream.y[9:19], stream.y_pred[9:19], batch=first.batch)
     with pytest.raises(ValueError, match="batch 99 was not issued; the next batch is 20"):
         online.observe(X, y, y_pred, batch=99)
     online.drop(second.batch)
@@ -159,6 +162,88 @@ def test_a_batch_must_be_pending(predictor, stream):
     with pytest.raises(ValueError, match="delay is -1; expected a whole number from 0"):
         online.track(X, y, y_pred, delay=-1)
     assert online.rows_observed == 10
+
+
+def test_rows_of_another_batch_are_refused(predictor, stream, tmp_path):
+    rows = [slice(0, 40), slice(40, 80)]
+    online = OnlinePredictor(predictor, 0.9)
+    monday, tuesday = (online.predict_interval(stream.X[day], stream.y_pred[day]).batch for day in rows)
+    online.save(tmp_path / "stream.safetensors")
+
+    def observe(state, day, batch):
+        state.observe(stream.X[rows[day]], stream.y[rows[day]], stream.y_pred[rows[day]], batch=batch)
+
+    for state in (online, OnlinePredictor.load(tmp_path / "stream.safetensors"), copy.deepcopy(online)):
+        with pytest.raises(ValueError, match=f"40 of 40 rows were issued in batch {tuesday}, not in batch {monday}"):
+            observe(state, 1, monday)
+        assert state.rows_observed == 0 and state.pending == {monday: 40, tuesday: 40}
+        some = slice(0, 10)
+        state.observe(stream.X[some], stream.y[some], stream.y_pred[some], batch=monday)
+        part = slice(8, 30)
+        with pytest.raises(ValueError, match="2 of 22 rows were already observed in batch 0"):
+            state.observe(stream.X[part], stream.y[part], stream.y_pred[part], batch=monday)
+        observe(state, 1, tuesday)
+        assert state.rows_observed == 50 and state.pending == {monday: 30}
+
+
+def test_rows_are_tracked_once(predictor, stream, rows, tmp_path):
+    online = OnlinePredictor(predictor, 0.9)
+    online.track(stream.X[:500], stream.y[:500], stream.y_pred[:500])
+    online.track(stream.X[500:900], stream.y[500:900], stream.y_pred[500:900])
+    online.save(tmp_path / "stream.safetensors")
+    coverage = online.coverage
+    for state in (online, OnlinePredictor.load(tmp_path / "stream.safetensors")):
+        for again, share in ((slice(0, 500), 100), (slice(800, 1000), 50)):
+            with pytest.raises(ValueError, match=f"{share}% of these rows were already observed"):
+                state.track(stream.X[again], stream.y[again], stream.y_pred[again])
+        issued = state.predict_interval(stream.X[:500], stream.y_pred[:500])
+        with pytest.raises(ValueError, match="100% of these rows were already observed"):
+            state.observe(stream.X[:500], stream.y[:500], stream.y_pred[:500])
+        state.drop(issued.batch)
+        assert state.coverage == coverage and state.rows_observed == 900
+        state.track(stream.X[900:1000], stream.y[900:1000], stream.y_pred[900:1000])
+
+
+def test_rows_that_fitted_the_model_are_refused(rows):
+    model = WidthwiseRegressor(random_state=1, n_jobs=N_JOBS).fit(rows.X, rows.y)
+    online = OnlinePredictor(model, 0.9)
+    with pytest.raises(ValueError, match="of these rows were used to fit the model"):
+        online.track(rows.X, rows.y)
+    online.predict_interval(rows.X)
+    with pytest.raises(ValueError, match="of these rows were used to fit the model"):
+        online.observe(rows.X, rows.y)
+    assert online.rows_observed == 0
+
+
+def test_rows_that_repeat_by_chance_are_observed(predictor, stream):
+    """Few distinct rows, in every batch and in every table."""
+    random = np.random.default_rng(5)
+    X, y, y_pred = (np.round(table[:8]) for table in (stream.X, stream.y, stream.y_pred))
+    online = OnlinePredictor(predictor, 0.9)
+    for _ in range(5):
+        draw = random.integers(0, 8, 60)
+        online.track(X[draw], y[draw], y_pred[draw])
+        online.predict_interval(X[draw], y_pred[draw])
+        online.observe(X[draw[::-1]], y[draw[::-1]], y_pred[draw[::-1]])
+    assert online.rows_observed == 600
+
+
+def test_a_delay_longer_than_the_stream_is_a_warning(predictor, stream):
+    """Coverage of rows with doubled errors: 0.58 if no outcome arrives in time, 0.86 with a delay of 5 batches."""
+    X, y, y_pred = stream.X[2000:4000], stream.y[2000:4000], stream.y_pred[2000:4000]
+    late = OnlinePredictor(predictor, 0.9)
+    with pytest.warns(UserWarning, match="no outcome was observed before the last batch, so no interval was updated: "
+                      "these rows are 200 batches, and outcomes arrive 500 batches later; use a shorter delay, which "
+                      "counts batches, not rows"):  # fmt: skip
+        late.track(X, y, y_pred, batch_size=10, delay=500)
+    assert late.coverage[0] < 0.6
+    online = OnlinePredictor(predictor, 0.9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        online.track(X, y, y_pred, batch_size=10, delay=5)
+    assert online.coverage[0] > late.coverage[0] + 0.1
+    with pytest.warns(UserWarning, match="these rows are 1 batch; use a smaller batch size"):
+        OnlinePredictor(predictor, 0.9).track(X, y, y_pred, batch_size=2000)
 
 
 def test_the_first_intervals_are_the_predictors(predictor, stream):
