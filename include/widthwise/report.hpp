@@ -79,6 +79,7 @@ struct EvaluatedModel {
   bool one_width = false;              ///< for all rows
   bool clustered = false;              ///< calibrated by clusters
   bool cross_calibrated = false;       ///< calibrated by folds (CV+, jackknife+)
+  std::string guarantee = {};          ///< in words, see guarantee_statement; empty when unknown
 
   /// The properties of this model, which need not outlive the result.
   [[nodiscard]] static EvaluatedModel of(const Model& model);

@@ -24,6 +24,7 @@ class Evaluation(PrintedReport):
     Keys and text are those of ``widthwise evaluate``:
 
     - ``rows``: number of rows
+    - ``guarantee_statement``: the guarantee of the model with its conditions, in words; None without a model
     - ``seen``: None, or a dict with the shares of rows that ``fitted`` and ``calibrated`` the model (as a sentence:
       ``rows``) and the numbers of ``fitted_clusters`` and ``calibrated_clusters``; the verdict is then "not new"
     - ``levels``: a dict per confidence level, in the given order, with ``level``, ``coverage`` (with its 95% confidence

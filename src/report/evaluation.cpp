@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <widthwise/guarantee_statement.hpp>
+
 #include "layout.hpp"
 #include "outcomes_outside.hpp"
 #include "printable.hpp"
@@ -294,7 +296,8 @@ EvaluatedModel EvaluatedModel::of(const Model& model) {
           .goal = goal == parts.notes.end() ? "" : goal->second,
           .one_width = parts.rule.parameter_count() == 0,
           .clustered = parts.calibration.clustered(),
-          .cross_calibrated = model.cross_calibrated()};
+          .cross_calibrated = model.cross_calibrated(),
+          .guarantee = guarantee_statement(model).to_string()};
 }
 
 MissedByRange MissedByRange::of(const Model& model, std::span<const double> outcomes, std::uint64_t first_row) {
@@ -330,6 +333,7 @@ std::string to_json(const EvaluationReport& report, NonFinite non_finite) {
   if (!report.table.empty()) json["table"] = report.table;
   json["rows"] = report.rows;
   json["guarantee"] = json_of(report.guarantee);
+  json["guarantee_statement"] = internal::or_null(report.model ? report.model->guarantee : "");
   json["seen"] = seen_json(report.seen);
   json["unknown_categories"] = json_of(report.unknown_categories);
   const MissedByRange& missed = report.missed_by_range;

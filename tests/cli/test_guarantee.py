@@ -145,5 +145,7 @@ def test_inspect_states_the_guarantee_of_every_scheme_with_its_conditions(homes,
     assert stated.startswith(kind)
     assert condition in stated
     assert stated in " ".join(homes.ok("inspect", file).out.split())
+    evaluated = homes("evaluate", file, "test.csv", "--json")
+    assert evaluated.json["guarantee_statement"] == stated
     if scheme in ("learnt", "folds"):
         assert "at least the level" not in stated

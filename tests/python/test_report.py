@@ -365,6 +365,19 @@ def test_the_page_states_the_guarantee_with_both_conditions(page):
     assert "promise" not in text
 
 
+def test_the_page_states_the_guarantee_of_the_calibration_scheme(fresh, tmp_path):
+    X = np.nan_to_num(fresh.X)
+    model = WidthwiseRegressor(score_transform="identity", calibration_size=0.5, random_state=0, n_jobs=N_JOBS)
+    model.fit(X[:1000], fresh.y[:1000], y_pred=fresh.y_pred[:1000], shift_to=X[500:1000])
+    made = report(model, X[1000:], fresh.y[1000:], tmp_path / "a.html", y_pred=fresh.y_pred[1000:])
+    text = Page(made.html).text
+    assert model.predictor_.guarantee_statement in text
+    assert "approximate: coverage of about the level" in text
+    assert "(marginal coverage)" not in text  # which does not hold for learnt weights
+    assert "approximate: coverage of about the level" in model.predictor_._repr_html_()
+    assert made.evaluation["guarantee_statement"] == model.predictor_.guarantee_statement
+
+
 # ---- the page itself
 
 
