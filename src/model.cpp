@@ -454,6 +454,12 @@ Model Model::with_calibration(Calibration calibration, RowSketch rows) const {
 }
 
 Model Model::with_guarantee(const Guarantee& guarantee) const {
+  if (const auto time = parts_.notes.find("time"); time != parts_.notes.end() && !guarantee.is_marginal()) {
+    refuse(ErrorCode::kInvalidArgument,
+           fmt::format("guarantee {} is not available for a model that was fitted with the time in '{}': a "
+                       "training-conditional guarantee needs independent rows; use the guarantee 'marginal'",
+                       guarantee.to_string(), internal::printable(time->second)));
+  }
   ModelParts parts = parts_;
   parts.guarantee = guarantee;
   return Model(std::move(parts));

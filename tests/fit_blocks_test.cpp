@@ -205,6 +205,8 @@ TEST(FitBlocks, AreRefusedWhereTheyDoNotFit) {
   FitOptions options;
   options.guarantee = Guarantee::parse("0.95");
   expect_refused("guarantee 0.95 is not available for calibration by clusters", table, options);
+  expect_refused("guarantee 0.95 is not available with the time in 'day': a training-conditional guarantee needs",
+                 blocks.table(false), options);
   table.times = blocks.times;
   table.time = "day";
   expect_refused("found clusters in 'patient' and times in 'day'", table);
@@ -212,6 +214,19 @@ TEST(FitBlocks, AreRefusedWhereTheyDoNotFit) {
   table.groups = blocks.clusters;
   table.group = "ward";
   expect_refused("found clusters in 'patient' and groups in 'ward'", table);
+}
+
+TEST(FitBlocks, AModelFittedWithTimesRefusesATrainingConditionalGuarantee) {
+  const Blocks blocks(100, 20, 1);
+  FitTable table = blocks.table(false);
+  table.predictions = blocks.x;
+  table.prediction = "f";
+  FitOptions options;
+  options.score_transform = "identity";
+  const Model model = fit(table, nullptr, nullptr, options).model;
+  expect_error(ErrorCode::kInvalidArgument, "fitted with the time in 'day'",
+               [&] { (void)model.with_guarantee(Guarantee::parse("0.95")); });
+  EXPECT_TRUE(model.with_guarantee(Guarantee()).parts().guarantee.is_marginal());
 }
 
 }  // namespace

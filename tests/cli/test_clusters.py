@@ -240,3 +240,16 @@ def test_times_that_are_none_are_refused(tmp_path):
     error = program.fails(1, *fit, "--time", "date")
     assert "row 8: 'date' is '31.12.2024'; expected a number, or a date such as 2024-01-31" in error
     assert "fit without workers" in program.fails(2, *fit, "--time", "day", "--workers", "2")
+
+
+def test_times_have_no_training_conditional_guarantee(tmp_path):
+    program = Program(tmp_path)
+    write(pa.table(time_rows(300)), tmp_path / "rows.csv")
+    fit = ["fit", "rows.csv", "--target", "y", "--prediction", "forecast", "--features", "x", "-o", "m.safetensors"]
+    fit += ["--score-transform", "identity", "--time", "day"]
+    error = program.fails(2, *fit, "--guarantee", "0.95")
+    assert "guarantee 0.95 is not available with the time in 'day': a training-conditional guarantee needs" in error
+    program.ok(*fit)
+    for command in ("predict", "calibrate", "evaluate"):
+        error = program.fails(2, command, "m.safetensors", "rows.csv", "--guarantee", "0.95")
+        assert "not available for a model that was fitted with the time in 'day'" in error

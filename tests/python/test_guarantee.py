@@ -163,6 +163,21 @@ def test_the_coverage_of_one_calibration_is_below_the_level_as_rarely_as_said():
     assert binom.ppf(1e-6, 10_000, exact) <= below <= binom.isf(1e-6, 10_000, exact)
 
 
+@pytest.mark.parametrize("estimator", [None, LinearRegression()])
+def test_times_have_no_training_conditional_guarantee(estimator):
+    X, y = table(200, 0)
+    time = np.arange(200.0)
+    options = {"score_transform": "identity", "random_state": 0, "n_jobs": 1}
+    predictions = {} if estimator is not None else {"y_pred": X[:, 0]}
+    with pytest.raises(ValueError, match=r"guarantee 0.95 is not available with the time in 'time'.*independent rows"):
+        WidthwiseRegressor(estimator, guarantee=0.95, **options).fit(X, y, time=time, **predictions)
+    with pytest.raises(ValueError, match="guarantee 0.95 is not available with the time"):
+        Localizer(guarantee=0.95, score_transform="identity").fit(X, y, X[:, 0], time=time)
+    model = WidthwiseRegressor(estimator, **options).fit(X, y, time=time, **predictions)
+    with pytest.raises(ValueError, match="fitted with the time in 'time'"):
+        model.predictor_.with_guarantee(0.95)
+
+
 def test_evaluate_expects_the_coverage_of_the_guarantee(pac, marginal):
     X, y = table(2000, 8)
     found, plain = pac.evaluate(X, y), marginal.evaluate(X, y)

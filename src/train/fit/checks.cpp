@@ -241,7 +241,7 @@ void check_clusters(const FitTable& table, const FitOptions& options) {
   }
 }
 
-void check_times(const FitTable& table, const Workers& workers) {
+void check_times(const FitTable& table, const FitOptions& options, const Workers& workers) {
   const std::size_t n = table.x.rows();
   if (table.times.empty() && table.time.empty()) return;
   if (table.times.size() != n || table.time.empty()) {
@@ -254,6 +254,13 @@ void check_times(const FitTable& table, const Workers& workers) {
                      "fit: found clusters in '{}' and times in '{}'; expected one of them, because a split by time "
                      "separates the rows of a cluster",
                      printable(table.cluster), printable(table.time));
+  }
+  if (!options.guarantee.is_marginal()) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: guarantee {} is not available with the time in '{}': a training-conditional guarantee needs "
+                     "independent rows, and rows that are ordered in time are rarely independent; use the guarantee "
+                     "'marginal', or fit without times if the rows are independent",
+                     options.guarantee.to_string(), printable(table.time));
   }
   if (!workers.alone()) {
     throw make_error(ErrorCode::kInvalidArgument,
@@ -427,7 +434,7 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
     check_groups(table, options);
     check_weights(table, options);
     check_clusters(table, options);
-    check_times(table, workers);
+    check_times(table, options, workers);
     check_shift(table, options);
     check_sample_weights(table, base, workers);
     check_values(table, options.outcome_range, base != nullptr || trains_localizer);
