@@ -80,8 +80,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Default confidence level of `predict_interval`.
     cv : int or splitter, default=5
         Number of folds for cross-fitting, or a scikit-learn splitter if `estimator` is given. Rows outside all test
-        folds, such as the first rows of ``TimeSeriesSplit``, do not train the localizer. With calibration="cross" the
-        folds of the calibration: every row is in one test fold, and "all" is one fold per row.
+        folds, such as the first rows of ``TimeSeriesSplit``, do not train the localizer. No fold may train on its test
+        rows. With calibration="cross" the folds of the calibration: every row is in one test fold, each fold trains
+        on all other rows, and "all" is one fold per row.
     calibration : {"split", "cross"}, default="split"
         "split" sets calibration rows aside. "cross" calibrates every row with the model of its fold (CV+; jackknife+
         with ``cv="all"``), for a few hundred rows or fewer. Intervals are narrower, and cover at least about
@@ -583,11 +584,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(cv, (Integral, str)):
             cv = KFold(self._folds(len(y)), shuffle=True, random_state=seed)
         folds = self._splits(X, y, cv, Blocks())
-        if sorted(row for _, test in folds for row in test) != list(range(len(y))):
-            raise ValueError(
-                "calibration='cross' needs every row in exactly one test fold; pass cv as a number, KFold "
-                "or LeaveOneOut"
-            )
+        _check_partition(folds, len(y))
         models: list[_core.Model] = []
         self.estimators_ = []
         self.estimator_categories_ = []
@@ -657,13 +654,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _splits(X: Any, y: Floats, cv: Any, blocks: Blocks) -> list[tuple[Any, Any]]:
         """The positions of the training and test rows of each fold."""
         try:
-            folds = list(check_cv(cv).split(X, y, blocks.clusters))
+            every = np.arange(len(y))  # so that masks and negative positions become positions
+            folds = [(every[train], every[test]) for train, test in check_cv(cv).split(X, y, blocks.clusters)]
         except ValueError as error:
             if "groups" in str(error):
                 raise ValueError(
                     f"{type(cv).__name__} needs groups; pass the labels of the rows to fit as clusters="
                 ) from error
             raise
+        _check_disjoint(folds)
         blocks.check(folds, type(cv).__name__)
         return folds
 
@@ -1099,6 +1098,42 @@ def _split(n: int, share: float, seed: int, blocks: Blocks) -> tuple[Any, Any]:
     order = np.random.RandomState(seed).permutation(n)
     held = round(share * n)
     return np.sort(order[held:]), np.sort(order[:held])
+
+
+def _check_disjoint(folds: list[tuple[Any, Any]]) -> None:
+    """Raise if a fold predicts rows that its estimator is fitted on: errors of such rows are too small.
+
+    A fold may leave rows out, as TimeSeriesSplit leaves out those that follow the test rows.
+    """
+    for number, (train, test) in enumerate(folds, 1):
+        shared = len(np.intersect1d(train, test))
+        if shared:
+            raise ValueError(
+                f"fold {number} of {len(folds)} of cv has {shared} of its {len(test)} test rows among its training "
+                "rows; expected training rows without the test rows, as KFold makes them"
+            )
+
+
+def _check_partition(folds: list[tuple[Any, Any]], rows: int) -> None:
+    """Raise unless every row is in one test fold, and each fold trains on all other rows once.
+
+    The guarantee of CV+ needs fold models that are fitted alike, each on the complement of its fold.
+    """
+    tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=rows)
+    if (tested != 1).any():
+        raise ValueError(
+            f"calibration='cross' needs every row in exactly one test fold; found {(tested == 0).sum()} rows in none "
+            f"and {(tested > 1).sum()} in several; pass cv as a number, KFold or LeaveOneOut"
+        )
+    for number, (train, test) in enumerate(folds, 1):
+        missing = rows - len(test) - len(np.unique(train))
+        repeated = len(train) - len(np.unique(train))
+        if missing or repeated:
+            found = f"{missing} of them are left out" if missing else f"{repeated} of them are repeated"
+            raise ValueError(
+                f"calibration='cross' trains each fold on all rows outside it, once each; in fold {number} of "
+                f"{len(folds)} {found}; pass cv as a number, KFold or LeaveOneOut"
+            )
 
 
 def _is_frame(X: Any) -> bool:

@@ -11,11 +11,18 @@ import pytest
 
 pytest.importorskip("sklearn")
 from sklearn.linear_model import LinearRegression, Ridge  # noqa: E402
-from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit  # noqa: E402
+from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit  # noqa: E402
 
 from widthwise import Predictor, WidthwiseRegressor  # noqa: E402
 
 LEVELS = [0.5, 0.8, 0.9]
+
+# Folds of 60 rows that are no partition into training and test rows.
+FOLDS = list(KFold(3).split(np.zeros(60)))
+LEAKY = [(np.arange(60), test) for _, test in FOLDS]
+SMALL = [FOLDS[0], (FOLDS[1][0][1:], FOLDS[1][1]), FOLDS[2]]
+TWICE = [(np.r_[train, train[:3]], test) for train, test in FOLDS]
+LACKING = FOLDS[:2]
 
 
 def make_rows(n, d=4, seed=0):
@@ -129,6 +136,10 @@ def test_categories_unseen_in_a_fold_are_missing():
         ({"calibration": "both"}, {}, "calibration is 'both'; expected 'split' or 'cross'"),
         ({"guarantee": 0.95}, {}, "has no guarantee 0.95"),
         ({"cv": ShuffleSplit(3)}, {}, "every row in exactly one test fold"),
+        ({"cv": LEAKY}, {}, "fold 1 of 3 of cv has 20 of its 20 test rows among its training rows"),
+        ({"cv": SMALL}, {}, "in fold 2 of 3 1 of them are left out"),
+        ({"cv": TWICE}, {}, "in fold 1 of 3 3 of them are repeated"),
+        ({"cv": LACKING}, {}, "found 20 rows in none and 0 in several"),
         ({}, {"groups": ["a", "b"] * 30}, "does not calibrate groups separately"),
     ],
 )
@@ -136,6 +147,17 @@ def test_errors_name_the_remedy(options, fit, message):
     X, y = make_rows(60)
     with pytest.raises(ValueError, match=message):
         cross(Ridge()).set_params(**options).fit(X, y, **fit)
+
+
+def test_cross_fitting_refuses_folds_that_train_on_their_test_rows():
+    """A fold may leave rows out, but errors of rows that trained its estimator are too small to learn widths from."""
+    X, y = make_rows(80)
+    model = WidthwiseRegressor(Ridge(), score_transform="identity", random_state=0, n_jobs=1)
+    leaky = [(np.ones(60, dtype=bool), np.arange(60) % 3 == fold) for fold in range(3)]
+    with pytest.raises(ValueError, match="fold 1 of 3 of cv has 20 of its 20 test rows among its training rows"):
+        model.set_params(cv=leaky).fit(X, y)
+    for cv in (SMALL, LACKING, TWICE, ShuffleSplit(3, random_state=0), TimeSeriesSplit(3)):
+        model.set_params(cv=cv).fit(X, y)
 
 
 def test_what_needs_one_calibration_is_refused():
