@@ -80,6 +80,7 @@ struct EvaluatedModel {
   bool clustered = false;              ///< calibrated by clusters
   bool cross_calibrated = false;       ///< calibrated by folds (CV+, jackknife+)
   std::string guarantee = {};          ///< in words, see guarantee_statement; empty when unknown
+  bool predictions_given = false;      ///< fitted to predictions whose model may have seen the rows
 
   /// The properties of this model, which need not outlive the result.
   [[nodiscard]] static EvaluatedModel of(const Model& model);

@@ -384,7 +384,7 @@ std::string fitted(const EvaluationPage& page) {
   if (const std::string range = outcome_range_text(parts.outcome_range); !range.empty()) {
     facts.emplace_back("Range of the outcome", range);
   }
-  if (page.fit) facts.emplace_back("Mean error out of sample", significant(page.fit->base_error));
+  if (page.fit) facts.emplace_back("Mean error " + internal::kind_of_errors(parts), significant(page.fit->base_error));
   std::string text = "<dl class=\"facts\">";
   for (const auto& [name, value] : facts) text += "<dt>" + escaped(name) + "</dt><dd>" + escaped(value) + "</dd>";
   text += "</dl>";

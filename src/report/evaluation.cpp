@@ -10,6 +10,7 @@
 #include "outcomes_outside.hpp"
 #include "printable.hpp"
 #include "report/bins.hpp"
+#include "report/goals.hpp"
 #include "report/json.hpp"
 #include "report/verdict.hpp"
 #include "text.hpp"
@@ -297,7 +298,8 @@ EvaluatedModel EvaluatedModel::of(const Model& model) {
           .one_width = parts.rule.parameter_count() == 0,
           .clustered = parts.calibration.clustered(),
           .cross_calibrated = model.cross_calibrated(),
-          .guarantee = guarantee_statement(model).to_string()};
+          .guarantee = guarantee_statement(model).to_string(),
+          .predictions_given = internal::has_given_predictions(parts)};
 }
 
 MissedByRange MissedByRange::of(const Model& model, std::span<const double> outcomes, std::uint64_t first_row) {

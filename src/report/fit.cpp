@@ -78,6 +78,16 @@ std::string internal::goal_name(const GoalReport& goal) {
   return (named ? "" : "goal ") + goal.goal + " (" + goal.score_transform + ")";
 }
 
+bool internal::has_given_predictions(const ModelParts& parts) {
+  const auto note = parts.notes.find(kTrainedWith);
+  return note != parts.notes.end() && note->second != kCrossValidated;
+}
+
+std::string internal::kind_of_errors(const ModelParts& parts) {
+  if (has_given_predictions(parts)) return "of the predictions as given";
+  return parts.notes.contains(kTrainedWith) ? "of cross-validated predictions" : "out of sample";
+}
+
 std::string to_text(const FitResult& result, const std::optional<FitFiles>& files) {
   const FitReport& report = result.report;
   const ModelParts& parts = result.model.parts();
@@ -99,7 +109,7 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
             " to predict, told from fitting rows with AUC " + significant(report.shift->auc) + "\n";
   }
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
-          " - prediction| out of sample\n\n";
+          " - prediction| " + internal::kind_of_errors(parts) + "\n\n";
   if (report.widths_measured()) {
     text += std::string("On the hold-out") + (folds > 0 ? " of the first fold model" : "") + ", at level " +
             parts.levels.front().to_string() + ":\n\n" +

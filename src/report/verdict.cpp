@@ -151,6 +151,18 @@ const WeakPlace* lowest_place(const LevelEvaluation& level) {
   return lowest;
 }
 
+/// The first cause of too low coverage if the predictions of the fit were given: they were in-sample.
+void add_given_predictions(const EvaluationReport& report, OverallVerdict& verdict) {
+  if (!report.model || !report.model->predictions_given) return;
+  verdict.advice.insert(
+      verdict.advice.begin(),
+      {"predictions",
+       "Check first how the predictions for fit and calibration were made: if their model was trained on the fitting "
+       "or "
+       "calibration rows, its errors there are smaller than on new rows, and intervals are too narrow. Fit again with "
+       "rows that it was not trained on, or let fit train the model."});
+}
+
 OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low) {
   const std::size_t j = most_important(report, low);
   const LevelEvaluation& level = report.levels[j];
@@ -174,8 +186,10 @@ OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low
   }
   if (report.model && report.model->cross_calibrated) {
     verdict.advice = {{"fit", "Fit again with rows like these. Keep some rows for a test."}};
+    add_given_predictions(report, verdict);
     return verdict;
   }
+  add_given_predictions(report, verdict);
   verdict.advice.push_back({"fit",
                             "If new rows stay like these, fit again with such rows: calibration alone makes all "
                             "intervals wider."});

@@ -50,7 +50,14 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
   if (table.labels != nullptr) own.name_groups(*table.labels);
   const Calibration::Options calibration_options = own.options();
   Calibration calibration = workers.merged(std::move(own), Calibration(calibration_options));
-  if (check_in_sample(fitted, sampled_residuals(residuals, part, workers)).suspicious()) {
+  const InSampleCheck check = check_in_sample(fitted, sampled_residuals(residuals, part, workers));
+  if (check.calibration_suspicious()) {
+    warnings.push_back(
+        "the residuals of the calibration rows are smaller than those of the fitting rows by more than chance allows: "
+        "if the predictions were made by a model that had seen the calibration rows, intervals are too narrow for new "
+        "rows. Pass predictions of rows that the model was not trained on");
+  }
+  if (check.suspicious()) {
     const std::string cause =
         table.times.empty()
             ? "were the predictions made by a model that had seen some of these rows? Intervals stay valid, "
