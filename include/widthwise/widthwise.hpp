@@ -30,6 +30,7 @@
 #include <widthwise/report.hpp>
 #include <widthwise/root_finding.hpp>
 #include <widthwise/row_function.hpp>
+#include <widthwise/row_repeats.hpp>
 #include <widthwise/row_sketch.hpp>
 #include <widthwise/score.hpp>
 #include <widthwise/seen_rows.hpp>

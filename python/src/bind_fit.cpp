@@ -12,6 +12,7 @@
 #include "outcomes_outside.hpp"
 #include "table.hpp"
 #include "train/fit/blocks.hpp"
+#include "train/fit/copies.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -61,8 +62,9 @@ std::tuple<Model, std::string, std::string> fit_table(
     const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
     const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
     const std::optional<Doubles>& weights, const std::optional<Integers>& clusters, const std::optional<Doubles>& times,
-    const Table* shift_to, const std::optional<Doubles>& sample_weights, const FitColumns& columns,
-    const FitOptions& options, const TrainerOptions& trainer_options, const nb::object& progress) {
+    const Table* shift_to, const std::optional<Doubles>& sample_weights, const std::optional<Integers>& copies,
+    const FitColumns& columns, const FitOptions& options, const TrainerOptions& trainer_options,
+    const nb::object& progress) {
   const Trainers trainers = make_trainers(trainer_options, options.seed, options.needs_localizer());
   std::unique_ptr<const LocalizerTrainer> shift;
   if (shift_to != nullptr) shift = make_classifier_trainer(trainer_options, options.seed);
@@ -91,7 +93,8 @@ std::tuple<Model, std::string, std::string> fit_table(
                 .times = span_of(times),
                 .time = columns.time,
                 .shift_to = shift_to == nullptr ? MatrixView() : matrix_of(*shift_to, shift_copy),
-                .sample_weights = span_of(sample_weights)},
+                .sample_weights = span_of(sample_weights),
+                .copies = span_of(copies)},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress), nullptr, shift.get());
   }();
   if (columns.calibrated_later > 0) {
@@ -160,6 +163,25 @@ Numbers folds_of_blocks(const std::optional<Integers>& clusters, const std::opti
   return give<Numbers>(std::move(out), {folds.fold_of.size()});
 }
 
+/// The number of the first row with the same content, for each row, and a warning; none if rows are kept as they are.
+std::pair<std::optional<Numbers>, std::string> row_copies(
+    const Table& table, const Doubles& y, const std::optional<Integers>& groups, const std::optional<Doubles>& weights,
+    const std::optional<Integers>& clusters, const std::optional<Doubles>& times, const OptionValues& options) {
+  std::vector<double> copy;
+  const internal::RowCopies copies = internal::find_copies({.x = matrix_of(table, copy),
+                                                            .y = span_of(y),
+                                                            .features = table.names(),
+                                                            .groups = span_of(groups),
+                                                            .weights = span_of(weights),
+                                                            .clusters = span_of(clusters),
+                                                            .times = span_of(times)},
+                                                           fit_options(options).duplicates, internal::Workers(nullptr));
+  if (copies.first.empty()) return {std::nullopt, ""};
+  auto out = std::make_unique_for_overwrite<std::int64_t[]>(copies.first.size());
+  std::ranges::copy(copies.first, out.get());
+  return {give<Numbers>(std::move(out), {copies.first.size()}), copies.warning};
+}
+
 /// Throw if outcomes lie outside the range; the message counts and names rows.
 void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& range) {
   internal::OutcomesOutside outside({range.first, range.second});
@@ -184,22 +206,24 @@ void bind_fit(nb::module_& module) {
          const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
          const std::optional<Doubles>& weights, const std::optional<Integers>& clusters,
          const std::optional<Doubles>& times, const Table* shift_to, const std::optional<Doubles>& sample_weights,
-         const FitColumns& columns, const OptionValues& options, const OptionValues& trainers,
-         const nb::object& progress) {
+         const std::optional<Integers>& copies, const FitColumns& columns, const OptionValues& options,
+         const OptionValues& trainers, const nb::object& progress) {
         TrainerOptions trainer_options;
         TrainerOptions::table().set(trainer_options, trainers);
         return fit_table(table, y, predictions, cv_predictions, groups, labels, weights, clusters, times, shift_to,
-                         sample_weights, columns, fit_options(options), trainer_options, progress);
+                         sample_weights, copies, columns, fit_options(options), trainer_options, progress);
       },
       nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(), nb::arg("cv_predictions").none(),
       nb::arg("groups").none(), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("clusters").none(),
-      nb::arg("times").none(), nb::arg("shift_to").none(), nb::arg("sample_weights").none(), nb::arg("columns"),
-      nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
+      nb::arg("times").none(), nb::arg("shift_to").none(), nb::arg("sample_weights").none(), nb::arg("copies").none(),
+      nb::arg("columns"), nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
   module.def("check_fit_options", [](const OptionValues& options) { (void)fit_options(options); }, nb::arg("options"));
   module.def("fit_option_list", [] { return to_list(FitOptions::table().infos()); });
   module.def("trainer_option_list", [] { return to_list(TrainerOptions::table().infos()); });
   module.def("trainer_list", &trainer_list);
   module.def("check_outcomes", &check_outcomes, nb::arg("outcomes"), nb::arg("range"));
+  module.def("row_copies", &row_copies, nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("groups").none(),
+             nb::arg("weights").none(), nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("options"));
   module.def("share_of_blocks", &share_of_blocks, nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("share"),
              nb::arg("seed"));
   module.def("folds_of_blocks", &folds_of_blocks, nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("count"),

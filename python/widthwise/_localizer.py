@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from . import _core, _predictions, _tables, _weights
 from ._blocks import NO_BLOCKS, Blocks, cluster_column_of, unused
 from ._calibration import Calibration
+from ._copies import Copies
 from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
 from ._groups import Groups, column_of
 from ._model import HasModel, add_rows, first_row_of, inputs_of, load_model
@@ -88,6 +89,8 @@ class Localizer(HasModel):
         What counts once in the coverage of new clusters, see `WidthwiseRegressor`.
     max_cluster_size : "auto" or int, default="auto"
         Number of rows that a new cluster has at most, see `WidthwiseRegressor`.
+    duplicates : {"auto", "cluster", "drop", "keep"}, default="auto"
+        Copies of rows in the table of `fit`, see `WidthwiseRegressor`.
     holdout_fraction : float, default=0.2
         Share of the rows held out for early stopping and the fit report.
     localizer : {"trees", "net", "paper-net"}, default="trees"
@@ -143,6 +146,7 @@ class Localizer(HasModel):
         pool_groups: int | str = "none",
         cluster_coverage: str = "rows",
         max_cluster_size: int | str = "auto",
+        duplicates: str = "auto",
         holdout_fraction: float = 0.2,
         localizer: str = "trees",
         localizer_options: dict[str, Any] | None = None,
@@ -161,6 +165,7 @@ class Localizer(HasModel):
             pool_groups=pool_groups,
             cluster_coverage=word(cluster_coverage, "cluster_coverage"),
             max_cluster_size=max_cluster_size,
+            duplicates=duplicates,
             compare=compare,
             holdout_fraction=holdout_fraction,
             seed=whole(random_state, "random_state"),
@@ -238,6 +243,7 @@ class Localizer(HasModel):
         blocks: Blocks = NO_BLOCKS,
         shift_to: Any = None,
         sample_weights: Floats | None = None,
+        copies: Copies | None = None,
     ) -> None:
         table = features.table
         options = {
@@ -247,16 +253,14 @@ class Localizer(HasModel):
             "may_be_exact": "true" if may_be_exact else "false",
         } | self._options
         target = unused(target, table.names)  # an array may have inherited the name of a feature
+        options |= {} if copies is None else {"duplicates": "keep"}  # the caller compared the rows
         predicted = y_pred or Predictions(np.empty(0), "y_pred")
         prediction = unused(predicted.name, [target, *table.names])  # the file tells columns by their names
         upper = predicted.upper and unused(predicted.upper, [target, prediction, *table.names])
         apart = calibration_size if calibration == "split" else 1 / (len(y) if folds == "all" else int(folds))
         if self._has_one_width(len(y) * (1 - apart)) and options["score_transform"] == "auto":
-            warnings.warn(
-                f"{len(y)} rows are too few to learn how errors depend on the row: all intervals have one width",
-                UserWarning,
-                stacklevel=3,
-            )
+            text = f"{len(y)} rows are too few to learn how errors depend on the row: all intervals have one width"
+            warnings.warn(text, UserWarning, stacklevel=3)
             options["score_transform"] = "identity"
         localizes = options["score_transform"] != "identity"
         trains_trees = (
@@ -278,6 +282,7 @@ class Localizer(HasModel):
                 times=blocks.times,
                 shift_to=None if shift_to is None else _tables.like(features, shift_to),
                 sample_weights=sample_weights,
+                copies=None if copies is None else copies.first,
                 columns=_core.FitColumns(
                     target=target,
                     prediction=prediction,
@@ -295,6 +300,8 @@ class Localizer(HasModel):
                 progress=callback,
             )
         self.fit_report_ = FitReport(report, text)
+        if copies is not None and copies.warning:
+            self.fit_report_["warnings"].append(copies.warning)
         for warning in self.fit_report_["warnings"]:
             warnings.warn(warning, UserWarning, stacklevel=3)
         logger.info("%s", self.fit_report_["summary"])

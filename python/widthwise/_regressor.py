@@ -37,9 +37,10 @@ from . import _core, _predictions, _tables, _weights
 from ._blocks import Blocks, cluster_column_of, unused
 from ._by import by_of, features_without
 from ._categories import Categories, storable, with_categories, with_used_categories
+from ._copies import NO_COPIES, Copies, RowColumns
 from ._engine import logger
 from ._evaluation import Evaluation
-from ._groups import Groups, column_of, for_calibration
+from ._groups import column_of, for_calibration
 from ._localizer import Localizer, one_prediction
 from ._model import features_of, first_row_of, not_fitted
 from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, whole, word
@@ -127,6 +128,12 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     max_cluster_size : "auto" or int, default="auto"
         Number of rows that a new cluster has at most, if rows count; larger values give wider intervals. "auto" is that
         of the largest known cluster. Sizes can also be given with the rows to predict.
+    duplicates : {"auto", "cluster", "drop", "keep"}, default="auto"
+        Copies of rows in the table of `fit`, as from a join that multiplies rows or from oversampling. With copies on
+        both sides of a split, intervals would be too narrow. "cluster" keeps all copies of a row on one side of every
+        split: all of them train, and the calibration counts each distinct row once. "drop" fits the first copy only.
+        "keep" treats equal rows as separate observations, which are frequent in discrete data. "auto" is "cluster",
+        with a warning, if rows repeat more than chance allows, else "keep".
     compare : bool, default=True
         Also train the opposite goal, for the fit report; fitting is faster without it.
     holdout_fraction : float, default=0.2
@@ -203,6 +210,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         pool_groups: int | str = "none",
         cluster_coverage: str = "rows",
         max_cluster_size: int | str = "auto",
+        duplicates: str = "auto",
         compare: bool = True,
         holdout_fraction: float = 0.2,
         base: str = "trees",
@@ -229,6 +237,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.pool_groups = pool_groups
         self.cluster_coverage = cluster_coverage
         self.max_cluster_size = max_cluster_size
+        self.duplicates = duplicates
         self.level_window = level_window
         self.compare = compare
         self.holdout_fraction = holdout_fraction
@@ -367,7 +376,6 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         labels = for_calibration(groups, n)
         ratios = _weights.checked(weights, n)
         cross = self._is_cross()
-        share = 0.0 if cross else self._calibration_share(n)
         samples = _weights.for_training(sample_weight, n)
         if cross and (samples is not None or shift_to is not None):
             raise ValueError("calibration='cross' has neither sample_weight nor shift_to; use calibration='split'")
@@ -378,6 +386,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         features.warn(stacklevel=3)
         localizer = self._new_localizer(seed)
         blocks = Blocks.of(clusters, time, n, features.table.names)
+        share = 0.0 if cross else self._calibration_share(n)
         if labels is not None:
             options["group"] = group or unused("group", features.table.names)
         if ratios is not None:
@@ -386,17 +395,14 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator_ = None
         self.estimators_: list[Any] | None = None
         self.estimator_categories_: list[Categories] = []  # of each estimator fitted here
-        of_rows = {"groups": labels, "weights": ratios, "blocks": blocks, "sample_weights": samples}
+        columns = RowColumns(labels, ratios, blocks, samples)
+        of_rows = columns._asdict()
         if y_pred is not None or y_pred_cv is not None or self._is_prefit():
             model = self._fit_to_predictions(X, features, y, share, localizer, options | of_rows, y_pred, y_pred_cv)
         elif self.estimator is None:
             model = self._fit_base(features, y, share, localizer, options | of_rows)
-        elif cross:
-            model = self._fit_folds(X, y, seed, localizer, options, blocks, fit_params)
         else:
-            model = self._fit_estimator(
-                X, features, y, share, seed, localizer, options, labels, ratios, blocks, samples, fit_params
-            )
+            model = self._fit_estimator(X, features, y, seed, localizer, options, columns, fit_params)
         if model.needs_predictions and hasattr(self, "n_features_in_"):
             model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
         self.predictor_ = Predictor._of(model)
@@ -453,6 +459,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             pool_groups=self.pool_groups,
             cluster_coverage=self.cluster_coverage,
             max_cluster_size=self.max_cluster_size,
+            duplicates=self.duplicates,
             compare=self.compare,
             holdout_fraction=self.holdout_fraction,
             localizer=self.localizer,
@@ -504,26 +511,45 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X: Any,
         features: _tables.Features,
         y: Floats,
-        share: float,
         seed: int,
         localizer: Localizer,
         options: dict[str, Any],
-        groups: Groups | None,
-        weights: Floats | None,
-        blocks: Blocks,
-        samples: Floats | None,
+        columns: RowColumns,
+        fit_params: dict[str, Any],
+    ) -> _core.Model:
+        """Fit estimator and intervals, without copies of rows on both sides of a split."""
+        copies = Copies.of(features, y, columns, localizer._options)
+        if copies.first is not None and self.duplicates == "drop":
+            kept = copies.distinct(np.arange(len(y)))
+            fit_params = _check_method_params(X, fit_params, kept)
+            X, y, columns, copies = _rows_of(X, kept), y[kept], columns.take(kept), NO_COPIES
+        if self._is_cross():
+            return self._fit_folds(X, y, seed, localizer, options, columns.blocks, copies, fit_params)
+        return self._fit_split(X, y, seed, localizer, options, columns, copies, fit_params)
+
+    def _fit_split(
+        self,
+        X: Any,
+        y: Floats,
+        seed: int,
+        localizer: Localizer,
+        options: dict[str, Any],
+        columns: RowColumns,
+        copies: Copies,
         fit_params: dict[str, Any],
     ) -> _core.Model:
         """Cross-fit the estimator, train on its out-of-sample errors and calibrate with the remaining rows."""
-        rows, held = _split(len(y), share, seed, blocks)
-        fit_X, fit_y, fit_blocks = _rows_of(X, rows), y[rows], blocks.take(rows)
+        together = columns.blocks or copies.blocks()
+        rows, held = _split(len(y), self._calibration_share(len(y)), seed, together)
+        held = copies.distinct(held)
+        fit_X, fit_y, fit_columns, fit_copies = _rows_of(X, rows), y[rows], columns.take(rows), copies.take(rows)
         fit_params = _check_method_params(X, fit_params, rows)
         cv = self.cv
         if isinstance(cv, Integral):
             folds = self._folds(len(rows))
-            cv = fit_blocks.folds(folds, seed) if blocks else KFold(folds, shuffle=True, random_state=seed)
+            cv = together.take(rows).folds(folds, seed) if together else KFold(folds, shuffle=True, random_state=seed)
         logger.info("cross-fitting the estimator on %d rows", len(rows))
-        predicted, predictions = self._cross_fit(fit_X, fit_y, cv, fit_blocks, fit_params)
+        predicted, predictions = self._cross_fit(fit_X, fit_y, cv, fit_columns.blocks, fit_copies, fit_params)
         self.estimator_, categories = self._fitted_estimator(fit_X, fit_y, fit_params)
         self.estimator_categories_ = [categories]
 
@@ -534,31 +560,38 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             may_be_exact=True,
             cross_validated=True,
             calibrated_later=len(held),
-            groups=None if groups is None else Groups(groups.numbers[rows][predicted], groups.labels),
-            weights=None if weights is None else weights[rows][predicted],
-            blocks=fit_blocks.take(predicted),
-            sample_weights=None if samples is None else samples[rows][predicted],
+            copies=fit_copies.take(predicted),
+            **fit_columns.take(predicted)._asdict(),
             **options,
         )
         model = localizer._model
-        if fit_blocks.clusters is not None:  # those of rows that no fold predicted fitted the estimator as well
-            model = model.with_fit_clusters(fit_blocks.clusters)
+        if fit_columns.blocks.clusters is not None:  # those of rows that no fold predicted fitted the estimator as well
+            model = model.with_fit_clusters(fit_columns.blocks.clusters)
         if not len(held):
             return model
-        held_X = _rows_of(X, held)
+        held_X, held_columns = _rows_of(X, held), columns.take(held)
         held_table = features_of(model, held_X)
         core = _core.Calibration()
         held_pred = self._predictions(self.estimator_, with_categories(held_X, categories)).ravel()
-        numbers = None if groups is None else groups.numbers[held]
-        labels = None if groups is None else groups.labels
-        ratios = None if weights is None else weights[held]
-        clusters = blocks.take(held).clusters
-        first_row = first_row_of(features.table, y)
-        model.calibrate(core, held_table, held_pred, numbers, y[held], first_row, None, labels, ratios, clusters)
+        numbers = None if held_columns.groups is None else held_columns.groups.numbers
+        labels = None if held_columns.groups is None else held_columns.groups.labels
+        first_row = first_row_of(_tables.read_features(X, self.categorical_features).table, y)
+        model.calibrate(
+            core,
+            held_table,
+            held_pred,
+            numbers,
+            y[held],
+            first_row,
+            None,
+            labels,
+            held_columns.weights,
+            held_columns.blocks.clusters,
+        )
         calibrated = model.with_calibration(core, model.sketch(held_table, y[held]))
         localizer.fit_report_["effective_rows"] = calibrated.effective_rows
         if warning := calibrated.weights_warning():
-            warnings.warn(warning, UserWarning, stacklevel=4)
+            warnings.warn(warning, UserWarning, stacklevel=5)
         return calibrated
 
     def _fit_folds(
@@ -569,6 +602,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         localizer: Localizer,
         options: dict[str, Any],
         blocks: Blocks,
+        copies: Copies,
         fit_params: dict[str, Any],
     ) -> _core.Model:
         """Fit estimator and localizer without the rows of each fold, and calibrate them with these rows."""
@@ -582,9 +616,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"calibration='cross' has no guarantee {self.guarantee}; use calibration='split'")
         cv = self.cv
         if isinstance(cv, (Integral, str)):
-            cv = KFold(self._folds(len(y)), shuffle=True, random_state=seed)
+            cv = self._cross_folds(len(y), seed, copies)
         folds = self._splits(X, y, cv, Blocks())
         _check_partition(folds, len(y))
+        copies.check(folds)
         models: list[_core.Model] = []
         self.estimators_ = []
         self.estimator_categories_ = []
@@ -599,17 +634,20 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 predictions = self._predictions(estimator, with_categories(fold_X, categories))
             else:
                 inner = KFold(min(_core.FOLDS, len(train)), shuffle=True, random_state=seed)
-                predicted, predictions = self._cross_fit(fold_X, fold_y, inner, Blocks(), params)
+                inner_copies = copies.take(train)
+                predicted, predictions = self._cross_fit(fold_X, fold_y, inner, Blocks(), inner_copies, params)
             localizer._fit(
                 _tables.read_features(_rows_of(fold_X, predicted), self.categorical_features),
                 fold_y[predicted],
                 _predictions.read(predictions, "y_pred", len(predicted)),
                 may_be_exact=True,
                 cross_validated=True,
+                copies=copies.take(train[predicted])._replace(warning="" if models else copies.warning),
                 **options,
             )
             if predictions.ndim == 2:
                 raise ValueError("calibration='cross' needs one prediction per row; use calibration='split'")
+            test = copies.distinct(test)
             test_X = _rows_of(X, test)
             made = self._predictions(estimator, with_categories(test_X, categories))
             models.append(self._calibrated(localizer._model, test_X, made, y[test]))
@@ -628,7 +666,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X, categories = with_used_categories(X)
         return clone(self.estimator).fit(X, y, **fit_params), categories
 
-    def _cross_fit(self, X: Any, y: Floats, cv: Any, blocks: Blocks, fit_params: dict[str, Any]) -> tuple[Any, Floats]:
+    def _cross_folds(self, rows: int, seed: int, copies: Copies) -> Any:
+        """The folds of cross-calibration, of which none separates copies."""
+        if copies.first is None:
+            return KFold(self._folds(rows), shuffle=True, random_state=seed)
+        return copies.blocks().folds(self._folds(len(np.unique(copies.first))), seed)
+
+    def _cross_fit(
+        self, X: Any, y: Floats, cv: Any, blocks: Blocks, copies: Copies, fit_params: dict[str, Any]
+    ) -> tuple[Any, Floats]:
         """The rows in a test fold, ascending, and their predictions by an estimator that was not fitted on them.
 
         A splitter may leave rows out of all test folds, as TimeSeriesSplit does with the first rows. Of several
@@ -640,7 +686,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             estimator, categories = self._fitted_estimator(_rows_of(X, train), y[train], params)
             return self._predictions(estimator, with_categories(_rows_of(X, test), categories))
 
-        folds = self._splits(X, y, cv, blocks)
+        folds = [(copies.without(train, test), test) for train, test in self._splits(X, y, cv, blocks)]
         made = Parallel(n_jobs=self.n_jobs)(delayed(fold)(train, test) for train, test in folds)
         predictions = np.full((len(y), *made[0].shape[1:]), np.nan)
         predicted = np.zeros(len(y), dtype=bool)

@@ -158,9 +158,8 @@ void add_given_predictions(const EvaluationReport& report, OverallVerdict& verdi
       verdict.advice.begin(),
       {"predictions",
        "Check first how the predictions for fit and calibration were made: if their model was trained on the fitting "
-       "or "
-       "calibration rows, its errors there are smaller than on new rows, and intervals are too narrow. Fit again with "
-       "rows that it was not trained on, or let fit train the model."});
+       "or calibration rows, its errors there are smaller than on new rows, and intervals are too narrow. Fit again "
+       "with rows that it was not trained on, or let fit train the model."});
 }
 
 OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -14,9 +15,11 @@
 #include "train/fit/calibrate.hpp"
 #include "train/fit/categories.hpp"
 #include "train/fit/checks.hpp"
+#include "train/fit/copies.hpp"
 #include "train/fit/cross_calibrate.hpp"
 #include "train/fit/goals.hpp"
 #include "train/fit/holdout.hpp"
+#include "train/fit/part_of_table.hpp"
 #include "train/fit/residual_quantiles.hpp"
 #include "train/fit/shift.hpp"
 #include "train/fit/splits.hpp"
@@ -29,6 +32,7 @@ using internal::FittingCategories;
 using internal::FittingRows;
 using internal::Goals;
 using internal::Holdout;
+using internal::PartOfTable;
 using internal::Splits;
 using internal::text_of;
 using internal::Workers;
@@ -163,36 +167,10 @@ std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitT
   return notes;
 }
 
-}  // namespace
-
-std::string weights_warning(const Model& model) {
-  constexpr std::uint64_t kFew = 10;  // times as many rows as the level needs
-  const Calibration& calibration = model.parts().calibration;
-  const Level& level = model.parts().levels.front();
-  if (!model.weighted() || calibration.rows_kept() == 0 ||
-      calibration.effective_rows() >= kFew * model.parts().guarantee.min_rows(level))
-    return "";
-  return fmt::format(
-      "the weights leave an effective sample size of {} of {} calibration rows, so coverage at level {} varies widely "
-      "from calibration set to calibration set. Add rows of the population of the fitting rows, with their weights, or "
-      "replace the calibration set by rows of the population to predict (population 'target'), which need no weights",
-      calibration.effective_rows(), calibration.rows_kept(), level.to_string());
-}
-
-FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator,
-              const LocalizerTrainer* shift) {
-  const Workers workers(communicator);
-  Goals goals = internal::resolve_goals(options, internal::predicted_numbers(table, base) == 2);
-  const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
-  if (options.calibration == CalibrationMethod::kCross) {
-    internal::check_cross_calibration(table, options, workers);
-    return internal::fit_folds(table, base, localizer, options, progress);
-  }
-  if (options.folds == kFoldPerRow) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: folds 'all' needs cross-calibration (calibration 'cross')");
-  }
-
+/// A fit by split calibration of a table that is checked and names its copies.
+FitResult fit_split(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
+                    const FitOptions& options, Goals goals, const std::string& settings,
+                    const ProgressCallback& progress, const Workers& workers, const LocalizerTrainer* shift) {
   const Splits splits(table, options, workers);
   const FittingCategories categories(table, splits, workers);
   const FitTable& encoded = categories.table();
@@ -245,6 +223,52 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   report.effective_rows = model.parts().calibration.effective_rows();
   if (std::string warning = weights_warning(model); !warning.empty()) report.warnings.push_back(std::move(warning));
   return {std::move(model), std::move(report)};
+}
+
+}  // namespace
+
+std::string weights_warning(const Model& model) {
+  constexpr std::uint64_t kFew = 10;  // times as many rows as the level needs
+  const Calibration& calibration = model.parts().calibration;
+  const Level& level = model.parts().levels.front();
+  if (!model.weighted() || calibration.rows_kept() == 0 ||
+      calibration.effective_rows() >= kFew * model.parts().guarantee.min_rows(level))
+    return "";
+  return fmt::format(
+      "the weights leave an effective sample size of {} of {} calibration rows, so coverage at level {} varies widely "
+      "from calibration set to calibration set. Add rows of the population of the fitting rows, with their weights, or "
+      "replace the calibration set by rows of the population to predict (population 'target'), which need no weights",
+      calibration.effective_rows(), calibration.rows_kept(), level.to_string());
+}
+
+FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
+              const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator,
+              const LocalizerTrainer* shift) {
+  const Workers workers(communicator);
+  const Goals goals = internal::resolve_goals(options, internal::predicted_numbers(table, base) == 2);
+  const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
+  const bool cross = options.calibration == CalibrationMethod::kCross;
+  if (cross) {
+    internal::check_cross_calibration(table, options, workers);
+  } else if (options.folds == kFoldPerRow) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: folds 'all' needs cross-calibration (calibration 'cross')");
+  }
+  const auto fit_rows = [&](const FitTable& rows) {
+    return cross ? internal::fit_folds(rows, base, localizer, options, progress)
+                 : fit_split(rows, base, localizer, options, goals, settings, progress, workers, shift);
+  };
+  internal::RowCopies copies = internal::find_copies(table, options.duplicates, workers);
+  if (copies.first.empty()) return fit_rows(table);
+  if (options.duplicates == Duplicates::kDrop) {
+    std::vector<std::size_t> all(table.x.rows());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return fit_rows(PartOfTable(table, internal::distinct_rows(std::move(all), copies.first)).table());
+  }
+  FitTable rows = table;  // a view
+  rows.copies = copies.first;
+  FitResult result = fit_rows(rows);
+  if (!copies.warning.empty()) result.report.warnings.push_back(std::move(copies.warning));
+  return result;
 }
 
 }  // namespace widthwise

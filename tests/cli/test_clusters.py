@@ -250,6 +250,6 @@ def test_times_have_no_training_conditional_guarantee(tmp_path):
     error = program.fails(2, *fit, "--guarantee", "0.95")
     assert "guarantee 0.95 is not available with the time in 'day': a training-conditional guarantee needs" in error
     program.ok(*fit)
-    for command in ("predict", "calibrate", "evaluate"):
-        error = program.fails(2, command, "m.safetensors", "rows.csv", "--guarantee", "0.95")
+    for command in (["predict", "-o", "out.csv"], ["calibrate"], ["evaluate"]):
+        error = program.fails(2, *command, "m.safetensors", "rows.csv", "--guarantee", "0.95")
         assert "not available for a model that was fitted with the time in 'day'" in error

@@ -56,7 +56,9 @@ def test_errors_that_are_smaller_on_calibration_rows_are_reported():
     """With times, the calibration rows are the latest rows, and a model that saw only these is noticed in fit."""
     X, y = draw(4, 1000)
     tree = DecisionTreeRegressor(min_samples_leaf=2, random_state=0).fit(X[700:], y[700:])
-    with pytest.warns(UserWarning, match="residuals of the calibration rows are smaller than those of the fitting rows"):
+    with pytest.warns(
+        UserWarning, match="residuals of the calibration rows are smaller than those of the fitting rows"
+    ):
         WidthwiseRegressor(**OPTIONS).fit(X, y, y_pred=tree.predict(X), time=np.arange(1000.0))
     localizer = Localizer(score_transform="identity").fit(X[:700], y[:700], tree.predict(X[:700]))
     assert "of the predictions as given" in str(localizer.fit_report_)

@@ -87,6 +87,9 @@ struct FitTable {
   /// n numbers >= 0 for training, or empty: base model and localizer count a row by its weight. The calibration does
   /// not: the guarantee is for the population of rows, each of which counts once.
   std::span<const double> sample_weights = {};
+  /// n numbers, equal for copies of one row, or empty: fit compares the rows as FitOptions::duplicates says. No split
+  /// separates copies, and the calibration counts one of them. One process only.
+  std::span<const std::int64_t> copies = {};
 };
 
 /// Width and coverage of one goal on the hold-out at the first of FitOptions::levels. Each half is measured after
@@ -117,7 +120,7 @@ struct FitReport {
   GoalReport chosen;                   ///< the goal of the model, on the hold-out
   std::optional<GoalReport> other;     ///< the opposite goal
   GoalReport fixed;                    ///< one width for all rows
-  double base_error = 0;               ///< mean |y - f(x)| out of sample
+  double base_error = 0;               ///< mean |y - f(x)|, out of sample or of the predictions as given
   std::uint64_t effective_rows = 0;    ///< effective sample size of the calibration rows; their number without weights
   std::optional<ShiftReport> shift = {};  ///< if weights are learnt
   std::vector<std::string> warnings;      ///< sentences for the user; empty if there is nothing to report

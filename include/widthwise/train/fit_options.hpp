@@ -57,6 +57,15 @@ enum class CalibrationMethod {
   kCross,  ///< calibrate every row with the model of its fold
 };
 
+/// What a fit does with copies of rows: rows with equal features, outcomes, groups, weights, clusters and times. Copies
+/// on both sides of a split make intervals too narrow: a model has then seen the rows that calibrate it.
+enum class Duplicates {
+  kAuto,     ///< kCluster, with a warning, if rows repeat more than chance allows (RowRepeats), else kKeep
+  kCluster,  ///< no split separates copies, all of them train, and the calibration counts each distinct row once
+  kDrop,     ///< fit the first of the copies only
+  kKeep,     ///< equal rows are separate observations, as by chance in discrete data
+};
+
 /// FitOptions::folds of jackknife+.
 inline constexpr std::size_t kFoldPerRow = 0;
 
@@ -89,10 +98,11 @@ struct FitOptions {
   std::optional<std::uint64_t> max_cluster_size = std::nullopt;
   /// Of cross-fitting the base model; of cross-calibration, if that is chosen, where kFoldPerRow means one per row.
   std::size_t folds = 5;
-  double holdout_fraction = 0.2;    ///< of the fitting rows, for early stopping and the report
-  OutcomeRange outcome_range = {};  ///< range that contains every outcome; an outcome outside is an error
-  bool may_be_exact = false;        ///< accept predictions that all equal their outcome
-  bool compare = true;              ///< also train the opposite goal, for the report
+  double holdout_fraction = 0.2;              ///< of the fitting rows, for early stopping and the report
+  Duplicates duplicates = Duplicates::kAuto;  ///< how copies of rows are split; one process, unless auto or keep
+  OutcomeRange outcome_range = {};            ///< range that contains every outcome; an outcome outside is an error
+  bool may_be_exact = false;                  ///< accept predictions that all equal their outcome
+  bool compare = true;                        ///< also train the opposite goal, for the report
   std::uint64_t seed = 0;  ///< random seed of splits, folds and the calibration sample; trainers have their own
 
   [[nodiscard]] static const OptionTable<FitOptions>& table();  ///< text form, range and help of every field

@@ -10,8 +10,8 @@
 
 namespace widthwise::internal {
 
-/// Rows that no split separates: those of one cluster, or of one time. Without either, there are no blocks, and rows
-/// are split one by one.
+/// Rows that no split separates: those of one cluster, or of one time. Copies of one row are a cluster. Without either,
+/// there are no blocks, and rows are split one by one.
 class RowBlocks {
  public:
   /// n clusters or n times, or neither.

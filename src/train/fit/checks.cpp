@@ -109,6 +109,9 @@ void check_shapes(const FitTable& table) {
   if (!table.row_numbers.empty() && table.row_numbers.size() != n) {
     throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} row numbers", n, table.row_numbers.size());
   }
+  if (!table.copies.empty() && table.copies.size() != n) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} numbers of copies", n, table.copies.size());
+  }
   if (table.features.size() != table.x.columns()) {
     throw make_error(ErrorCode::kShapeMismatch, "fit: {} columns of x but {} names", table.x.columns(),
                      table.features.size());

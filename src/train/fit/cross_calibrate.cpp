@@ -6,53 +6,18 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 
 #include "message.hpp"
 #include "train/fit/base_model.hpp"
+#include "train/fit/blocks.hpp"
+#include "train/fit/copies.hpp"
 #include "train/fit/folds.hpp"
-#include "train/fit/rows.hpp"
+#include "train/fit/part_of_table.hpp"
 #include "train/fit/streams.hpp"
 
 namespace widthwise::internal {
 namespace {
-
-/// Some rows of a table, in this order.
-class PartOfTable {
- public:
-  PartOfTable(const FitTable& table, std::span<const std::size_t> rows)
-      : x_(rows.size() * table.x.columns()), y_(taken(table.y, rows)), table_(table) {
-    const std::size_t columns = table.x.columns();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::ranges::copy(table.x.row(rows[i]), x_.data() + i * columns);
-      numbers_.push_back(table.row_numbers.empty() ? table.first_row + rows[i] : table.row_numbers[rows[i]]);
-    }
-    if (!table.predictions.empty()) predictions_ = taken(table.predictions, rows);
-    table_.x = {x_.data(), rows.size(), columns};
-    table_.y = y_;
-    table_.predictions = predictions_;
-    table_.row_numbers = numbers_;
-  }
-  PartOfTable(const PartOfTable&) = delete;
-  PartOfTable& operator=(const PartOfTable&) = delete;
-
-  [[nodiscard]] const FitTable& table() const { return table_; }
-
-  /// The rows for a model, with the numbers of its categories.
-  [[nodiscard]] ModelRows rows_for(const Model& model) {
-    for (std::size_t j = 0; j < table_.categories.size(); ++j) {
-      if (table_.categories[j].size() == 0) continue;
-      renumber(x_, j, table_.x.columns(), table_.categories[j], model.categories_of(j));
-    }
-    return {.x = table_.x, .predictions = predictions_};
-  }
-
- private:
-  std::vector<double> x_;
-  std::vector<double> y_;
-  std::vector<double> predictions_;
-  std::vector<std::uint64_t> numbers_;
-  FitTable table_;
-};
 
 /// The rows of a fold, or all others, in the random order of the folds. The fit of a fold then depends on the order of
 /// the table only through random choices, as the guarantee requires.
@@ -64,12 +29,23 @@ std::vector<std::size_t> rows_of(const Folds& folds, std::size_t fold, bool insi
   return rows;
 }
 
+/// Folds in random order, of which none separates copies.
+Folds cross_folds(const FitTable& table, std::size_t count, std::uint64_t seed) {
+  const std::size_t n = table.x.rows();
+  if (table.copies.empty()) return random_folds(n, count == kFoldPerRow ? n : count, seed);
+  const RowBlocks blocks({table.copies.begin(), table.copies.end()}, {});
+  Folds folds = blocks.folds(count == kFoldPerRow ? blocks.count() : count, seed);
+  Random(seed).shuffle(std::span(folds.order));
+  return folds;
+}
+
 /// The options of the fit of one fold. All folds have the same rule, so that none is chosen on a hold-out: a choice
 /// that depends on rows of all folds would let a fold model see its calibration rows.
 FitOptions fold_options(FitOptions options, std::size_t fold) {
   options.calibration = CalibrationMethod::kSplit;
   options.calibration_size = 0;
   options.folds = FitOptions().folds;
+  options.duplicates = Duplicates::kKeep;  // the table names the copies
   options.compare = options.compare && fold == 0;
   options.sides = options.sides.value_or(Sides::kOne);
   return options;
@@ -128,12 +104,12 @@ void check_cross_calibration(const FitTable& table, const FitOptions& options, c
 FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                     const FitOptions& options, const ProgressCallback& progress) {
   const std::size_t n = table.x.rows();
-  const Folds folds =
-      random_folds(n, options.folds == kFoldPerRow ? n : options.folds, stream_seed(options.seed, Stream::kCross));
+  const Folds folds = cross_folds(table, options.folds, stream_seed(options.seed, Stream::kCross));
   std::vector<Model> models;
   FitReport report;
   std::map<std::string, std::string> notes;
   double errors = 0;
+  std::size_t calibrated = 0;
   for (std::size_t k = 0; k < folds.count; ++k) {
     const PartOfTable others(table, rows_of(folds, k, false));
     FitResult fitted = fit(others.table(), base, localizer, fold_options(options, k), progress);
@@ -141,12 +117,13 @@ FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const Locali
       report = fitted.report;
       notes = fitted.model.parts().notes;
     }
-    PartOfTable fold(table, rows_of(folds, k, true));
+    PartOfTable fold(table, distinct_rows(rows_of(folds, k, true), table.copies));
+    calibrated += fold.table().y.size();
     models.push_back(calibrated_with(fitted.model, fold, options.seed, errors));
   }
   report.fit_rows = n;
-  report.calibration_rows = n;
-  report.base_error = errors / static_cast<double>(n);
+  report.calibration_rows = calibrated;
+  report.base_error = errors / static_cast<double>(calibrated);
   RowSketch sketch;
   sketch.add(RowHasher(table.features), table.x, table.y);
   ModelParts parts =

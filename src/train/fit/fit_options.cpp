@@ -250,6 +250,29 @@ Field method_field() {
       }};
 }
 
+Field duplicates_field() {
+  static const std::vector<std::pair<std::string, Duplicates>> kNames = {{kAuto, Duplicates::kAuto},
+                                                                         {"cluster", Duplicates::kCluster},
+                                                                         {"drop", Duplicates::kDrop},
+                                                                         {"keep", Duplicates::kKeep}};
+  return {
+      {.name = "duplicates",
+       .form = "auto|cluster|drop|keep",
+       .expected = "auto, cluster, drop or keep",
+       .help = "copies of rows in the table: `cluster` keeps all copies of a row on one side of every split, and "
+               "the calibration counts each distinct row once; `drop` fits the first copy only; `keep` treats equal "
+               "rows as separate observations; `auto` is `cluster` with a warning if rows repeat more than chance "
+               "allows, else `keep`"},
+      [](FitOptions& options, std::string_view text) {
+        const auto found = std::ranges::find(kNames, text, &std::pair<std::string, Duplicates>::first);
+        if (found != kNames.end()) options.duplicates = found->second;
+        return found != kNames.end();
+      },
+      [](const FitOptions& options) {
+        return std::ranges::find(kNames, options.duplicates, &std::pair<std::string, Duplicates>::second)->first;
+      }};
+}
+
 Field folds_field() {
   return {{.name = "folds",
            .form = "N|all",
@@ -332,6 +355,7 @@ const OptionTable<FitOptions>& FitOptions::table() {
             number_field("holdout_fraction", &FitOptions::holdout_fraction, NumberRange::fraction(),
                          "share of the fitting rows held out for early stopping and the fit report"),
             folds_field(),
+            duplicates_field(),
             internal::seed_field(&FitOptions::seed),
             flag_field("compare", &FitOptions::compare, "also train the opposite goal, for the fit report"),
             flag_field("may_be_exact", &FitOptions::may_be_exact,

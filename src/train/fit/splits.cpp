@@ -23,7 +23,9 @@ std::vector<std::size_t> positions(std::size_t n) {
 }
 
 RowSplitter splitter_of(const FitTable& table, const Workers& workers) {
-  RowBlocks blocks({table.clusters.begin(), table.clusters.end()}, {table.times.begin(), table.times.end()});
+  // Copies have the same cluster and the same time.
+  const auto together = table.clusters.empty() && table.times.empty() ? table.copies : table.clusters;
+  RowBlocks blocks({together.begin(), together.end()}, {table.times.begin(), table.times.end()});
   if (!table.row_numbers.empty()) {
     return {{table.row_numbers.begin(), table.row_numbers.end()}, std::move(blocks), workers};
   }
@@ -112,7 +114,7 @@ RowSplitter RowSplitter::of(std::span<const std::size_t> rows) const {
 
 Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& workers)
     : Splits(splitter_of(table, workers), calibration_share(table, options, workers),
-             stream_seed(options.seed, Stream::kSplit)) {
+             stream_seed(options.seed, Stream::kSplit), table.copies) {
   holdout_ = fitting_.splitter.split(options.holdout_fraction, 1, stream_seed(options.seed, Stream::kHoldout));
   if (given_predictions(table).empty()) {
     folds_ = fitting_.splitter.folds(options.folds, stream_seed(options.seed, Stream::kFolds));

@@ -9,6 +9,7 @@
 #include <widthwise/train/fit.hpp>
 
 #include "train/fit/blocks.hpp"
+#include "train/fit/copies.hpp"
 #include "train/fit/folds.hpp"
 #include "train/workers/workers.hpp"
 
@@ -84,10 +85,11 @@ class Splits {
   [[nodiscard]] std::uint64_t holdout_rows() const { return holdout_rows_; }
 
  private:
-  Splits(const RowSplitter& table, double calibration_size, std::uint64_t seed)
-      : Splits(table, table.split(calibration_size, 0, seed)) {}
-  Splits(const RowSplitter& table, RowSplitter::Split split)
-      : calibration_(table, std::move(split.share)), fitting_(table, std::move(split.rest)) {}
+  Splits(const RowSplitter& table, double calibration_size, std::uint64_t seed, std::span<const std::int64_t> copies)
+      : Splits(table, table.split(calibration_size, 0, seed), copies) {}
+  /// Of copies, one calibrates: new rows are like the distinct rows.
+  Splits(const RowSplitter& table, RowSplitter::Split split, std::span<const std::int64_t> copies)
+      : calibration_(table, distinct_rows(std::move(split.share), copies)), fitting_(table, std::move(split.rest)) {}
 
   void check_clusters(const FitTable& table, const FitOptions& options) const;
 
