@@ -90,7 +90,7 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
              .features = model_.parts().features,
              .exchangeability = exchangeability_,
              .conditional = arguments.conditional};
-  if (crps_) report_.crps = crps_->mean();
+  if (crps_) report_.crps = crps_->summary();
   evaluate(coverage_trainer.get());
 }
 

@@ -18,7 +18,7 @@
 #include "diagnostics/bins.hpp"
 #include "diagnostics/rows.hpp"
 #include "evaluation_clusters.hpp"
-#include "evaluation_gaps.hpp"
+#include "evaluation_evenness.hpp"
 #include "evaluation_places.hpp"
 #include "names.hpp"
 #include "printable.hpp"
@@ -30,6 +30,7 @@ namespace {
 using internal::BinRows;
 using internal::count;
 using internal::count_of;
+using internal::EvennessTest;
 using internal::percent;
 using internal::percent_range;
 using internal::PlaceTest;
@@ -43,25 +44,43 @@ constexpr std::size_t kParts = 10;
 constexpr std::array<double, 3> kRangeShares = {0.05, 0.1, 0.2};
 constexpr double kRoomForChance = 1.5;  // factor on the search rows, to leave enough rows to measure
 
-// Shares of the error rate: fixed places, the searched range, the searched slab.
-constexpr double kFixedShare = 0.5;
-constexpr double kRangeErrorShare = 0.25;
-constexpr double kSlabErrorShare = 0.25;
+// Enough calibration rows that the quantile is practically known.
+constexpr std::uint64_t kKnownQuantile = 1'000'000'000;
 
 // Groups without a label of their own.
 constexpr const char* kRestName = "(rest)";
 constexpr const char* kUnseenName = "(not calibrated)";
 constexpr const char* kNoLabelName = "(no label)";
 
+/// The intervals of some rows.
+struct SampledRows {
+  std::vector<double> lower;
+  std::vector<double> upper;
+  std::vector<double> outcomes;
+
+  SampledRows(const IntervalRows& rows, std::span<const std::size_t> numbers) {
+    for (const std::size_t row : numbers) {
+      lower.push_back(rows.lower[row]);
+      upper.push_back(rows.upper[row]);
+      outcomes.push_back(rows.outcomes[row]);
+    }
+  }
+
+  [[nodiscard]] IntervalRows rows() const { return {lower, upper, outcomes}; }
+};
+
 // ---- the verdict
 
+/// The groups with a quantile of their own.
 std::string groups_text(const CalibrationRanks& calibration) {
-  return calibration.row_groups.empty() ? "" : " in " + count_of(calibration.groups.size(), "group");
+  if (calibration.row_groups.empty()) return "";
+  const auto groups = std::ranges::count_if(calibration.groups, [](const GroupRank& group) { return !group.pooled; });
+  return " in " + count_of(static_cast<std::uint64_t>(groups), "group");
 }
 
 std::string calibration_text(std::uint64_t rows, const CalibrationRanks& calibration) {
-  return calibration.weighted ? "an effective sample size of " + count_of(rows, "calibration row")
-                              : count_of(rows, "calibration row");
+  return (calibration.weighted ? "an effective sample size of " : "") + count_of(rows, "calibration row") +
+         groups_text(calibration);
 }
 
 /// The verdict on a cross-calibrated model.
@@ -82,8 +101,53 @@ std::string say_of_folds(const LevelEvaluation& found, const CalibrationRanks& c
   return "Valid. " + measured + " agrees with the guarantee. " + guaranteed;
 }
 
+/// The rows that the verdict leaves out; empty if there are none.
+std::string left_out_text(const LevelEvaluation& found) {
+  if (!found.judged) return "";
+  const std::uint64_t pooled = found.intervals.coverage.trials - found.judged->trials;
+  return " The verdict leaves out " + count_of(pooled, "row") +
+         " of pooled groups: their coverage is guaranteed on average, but has no known law to test it by.";
+}
+
+/// The verdict on the coverage of the rows that it is about.
+std::string say_of_rows(const LevelEvaluation& found, const CalibrationRanks& calibration, const Proportion& coverage) {
+  const std::string measured = "Coverage of " + percent(coverage.share) +
+                               (found.judged ? " of the rows with a quantile of their own group" : "");
+  const std::string law = calibration.of_level_itself ? "the binomial range of the level for "
+                          : calibration.weighted      ? "the approximate range expected for "
+                                                      : "the range expected for ";
+  const std::string expected =
+      law + (calibration.of_level_itself ? "" : calibration_text(found.expected.rows, calibration) + " and ") +
+      count_of(coverage.trials, "test row") + " (" + percent_range(found.expected.low, found.expected.high) + ", in " +
+      significant(100 * found.confidence) + "% of cases)";
+  const std::string harder =
+      calibration.of_level_itself
+          ? "."
+          : ". These rows are harder than the calibration rows: calibrate again with rows like these.";
+  if (found.verdict == Verdict::kTooLow && coverage.share >= found.level.value()) {
+    return "Lower than expected. " + measured + " reaches the level, but is below " + expected + harder;
+  }
+  if (found.verdict == Verdict::kTooLow) return "Not valid here. " + measured + " is below " + expected + harder;
+  if (found.verdict == Verdict::kTooHigh) {
+    return "Valid, but wider than needed. " + measured + " is above " + expected +
+           (calibration.of_level_itself ? "." : ". These rows are easier than the calibration rows.");
+  }
+  if (coverage.share > found.expected.high) {
+    const double on_bounds = static_cast<double>(found.intervals.coverage.successes - found.intervals.inside);
+    return "Valid. " + measured + " is above " + expected +
+           " because scores are tied: " + percent(on_bounds / static_cast<double>(found.intervals.coverage.trials)) +
+           " of the outcomes lie on a bound.";
+  }
+  return "Valid. " + measured + " is within " + expected + ".";
+}
+
 std::string say(const LevelEvaluation& found, const CalibrationRanks& calibration) {
   const Proportion& coverage = found.intervals.coverage;
+  if (found.verdict == Verdict::kNotJudged) {
+    return "No verdict: the finite intervals are all of pooled groups, whose coverage is guaranteed on average, but "
+           "has no known law to test it by. Measured coverage is " +
+           percent(coverage.share) + " on " + count_of(coverage.trials, "test row") + ".";
+  }
   if (found.verdict == Verdict::kInfinite && calibration.weighted) {
     return "No verdict: intervals are infinite because the weights of these rows are too large compared with those of "
            "the calibration rows.";
@@ -95,31 +159,7 @@ std::string say(const LevelEvaluation& found, const CalibrationRanks& calibratio
            count(found.expected.rows) + groups_text(calibration) + ".";
   }
   if (!calibration.fold_rows.empty()) return say_of_folds(found, calibration);
-  const std::string measured = "Coverage of " + percent(coverage.share);
-  const std::string expected = (calibration.weighted ? "the approximate range" : "the range") +
-                               std::string(" expected for ") + calibration_text(found.expected.rows, calibration) +
-                               groups_text(calibration) + " and " + count_of(coverage.trials, "test row") + " (" +
-                               percent_range(found.expected.low, found.expected.high) + ", in " +
-                               significant(100 * found.confidence) + "% of cases)";
-  if (found.verdict == Verdict::kTooLow && coverage.share >= found.level.value()) {
-    return "Lower than expected. " + measured + " reaches the level, but is below " + expected +
-           ". These rows are harder than the calibration rows: calibrate again with rows like these.";
-  }
-  if (found.verdict == Verdict::kTooLow) {
-    return "Not valid here. " + measured + " is below " + expected +
-           ". These rows are harder than the calibration rows: calibrate again with rows like these.";
-  }
-  if (found.verdict == Verdict::kTooHigh) {
-    return "Valid, but wider than needed. " + measured + " is above " + expected +
-           ". These rows are easier than the calibration rows.";
-  }
-  if (coverage.share > found.expected.high) {
-    const double on_bounds = static_cast<double>(coverage.successes - found.intervals.inside);
-    return "Valid. " + measured + " is above " + expected +
-           " because scores are tied: " + percent(on_bounds / static_cast<double>(coverage.trials)) +
-           " of the outcomes lie on a bound.";
-  }
-  return "Valid. " + measured + " is within " + expected + ".";
+  return say_of_rows(found, calibration, found.judged.value_or(coverage)) + left_out_text(found);
 }
 
 /// With ties, the lower tail is tested with the covered rows and the upper tail with the rows strictly inside: the
@@ -132,97 +172,22 @@ Verdict judge(const IntervalSummary& summary, const CoverageSpread& expected, bo
   return Verdict::kValid;
 }
 
+/// The verdict on the rows whose groups have a quantile of their own.
+void judge_without_pooled(LevelEvaluation& result, const IntervalRows& rows, const internal::RowRanks& ranks) {
+  const std::vector<std::size_t> judged = ranks.rows_with_law();
+  const std::vector<RankedRows> counts = ranks.count_with_law(judged);
+  const auto is_finite = [](const RankedRows& group) { return group.test_rows > 0 && group.rank <= group.rows; };
+  if (std::ranges::none_of(counts, is_finite)) {
+    result.verdict = Verdict::kNotJudged;
+    return;
+  }
+  const IntervalSummary summary = summarise(SampledRows(rows, judged).rows(), result.level);
+  result.judged = summary.coverage;
+  result.expected = measured_coverage_spread(counts, result.confidence);
+  result.verdict = judge(summary, result.expected, false);
+}
+
 // ---- weak places
-
-/// A tested set of rows, and where its mark is stored.
-struct FixedPlace {
-  WeakPlace place;
-  Bin* bin;
-};
-
-/// Tests all places of one level, and marks the weak ones.
-class WeakPlaces {
- public:
-  WeakPlaces(const PlaceTest& test, double error) : test_(test), error_(error) {}
-
-  /// Add bins chosen without regard to outcomes; row numbers are looked up in `numbers` unless it is empty. Returns the
-  /// smallest p-value. The bins must not move until `finish`.
-  double add(PlaceKind kind, std::size_t feature, std::span<BinRows> bins, std::span<const std::size_t> numbers) {
-    double minimum = 1;
-    for (BinRows& bin : bins) {
-      if (bin.rows.size() < kMinBinRows) continue;
-      if (!numbers.empty()) {
-        for (std::size_t& row : bin.rows) row = numbers[row];
-      }
-      const double p = test_.p_value(bin.rows);
-      minimum = std::min(minimum, p);
-      fixed_.push_back({.place = {.kind = kind,
-                                  .feature = feature,
-                                  .low = bin.bin.low,
-                                  .high = bin.bin.high,
-                                  .label = bin.bin.label,
-                                  .coverage = bin.bin.coverage,
-                                  .p_value = p},
-                        .bin = &bin.bin});
-    }
-    return minimum;
-  }
-
-  /// Test a place that was chosen on one half of the rows.
-  bool add_searched(WeakPlace place, double share, std::span<const std::size_t> search,
-                    std::span<const std::size_t> measured) {
-    ++searched_;
-    place.p_value = test_.p_value(search, measured);
-    if (place.p_value > share * error_) return false;
-    found_.push_back(place);
-    return true;
-  }
-
-  [[nodiscard]] std::uint64_t tested() const { return fixed_.size() + searched_; }
-
-  /// Mark the weak bins; return all weak places.
-  [[nodiscard]] std::vector<WeakPlace> finish() && {
-    std::vector<double> p_values;
-    p_values.reserve(fixed_.size());
-    for (const FixedPlace& fixed : fixed_) p_values.push_back(fixed.place.p_value);
-    const std::vector<bool> weak = internal::reject_by_holm(p_values, kFixedShare * error_);
-    for (std::size_t i = 0; i < fixed_.size(); ++i) {
-      if (!weak[i]) continue;
-      fixed_[i].bin->weak = true;
-      found_.push_back(fixed_[i].place);
-    }
-    // Ranges, labels and the values of the column that was asked for are equally actionable.
-    const auto key = [](const WeakPlace& place) {
-      return std::tuple(std::max(place.kind, PlaceKind::kColumn), place.p_value, place.coverage.share);
-    };
-    std::ranges::stable_sort(found_, {}, key);
-    return std::move(found_);
-  }
-
- private:
-  const PlaceTest& test_;
-  double error_;
-  std::vector<FixedPlace> fixed_;
-  std::uint64_t searched_ = 0;
-  std::vector<WeakPlace> found_;
-};
-
-/// The intervals of some rows.
-struct SampledRows {
-  std::vector<double> lower;
-  std::vector<double> upper;
-  std::vector<double> outcomes;
-
-  SampledRows(const IntervalRows& rows, std::span<const std::size_t> numbers) {
-    for (const std::size_t row : numbers) {
-      lower.push_back(rows.lower[row]);
-      upper.push_back(rows.upper[row]);
-      outcomes.push_back(rows.outcomes[row]);
-    }
-  }
-
-  [[nodiscard]] IntervalRows rows() const { return {lower, upper, outcomes}; }
-};
 
 std::vector<std::size_t> looked_up(std::span<const std::size_t> rows, std::span<const std::size_t> numbers) {
   std::vector<std::size_t> result;
@@ -288,7 +253,8 @@ class NumericFeatures {
 };
 
 /// Search for the range and the slab of lowest coverage on one half, and test them on the other.
-void search_places(LevelEvaluation& result, WeakPlaces& places, const IntervalRows& sampled, const SearchRows& search) {
+void search_places(LevelEvaluation& result, EvennessTest& places, const IntervalRows& sampled,
+                   const SearchRows& search) {
   const NumericFeatures numeric(search);
   const MatrixView view = numeric.view();
   if (view.columns() == 0) return;
@@ -297,21 +263,21 @@ void search_places(LevelEvaluation& result, WeakPlaces& places, const IntervalRo
   WorstSlab slab = worst_slab(sampled, {features.data(), view.rows(), view.columns()});
   slab.direction = numeric.of_all(slab.direction);
   if (slab.coverage.trials >= kMinSlabRows) {
-    result.slab_is_weak = places.add_searched({.kind = PlaceKind::kSlab, .coverage = slab.coverage}, kSlabErrorShare,
-                                              chosen, looked_up(slab.measured, search.rows));
+    result.slab_is_weak = places.add_searched_slab({.kind = PlaceKind::kSlab, .coverage = slab.coverage}, chosen,
+                                                   looked_up(slab.measured, search.rows));
     result.slab = std::move(slab);
   }
   std::optional<FeatureSlab> range = search_range(sampled, view, result.level);
   if (range && range->coverage.trials >= kMinSlabRows) {
     range->feature = numeric.feature(range->feature);
-    result.range_is_weak = places.add_searched({.kind = PlaceKind::kRange,
-                                                .feature = range->feature,
-                                                .low = range->low,
-                                                .high = range->high,
-                                                .reaches_min = range->reaches_min,
-                                                .reaches_greatest = range->reaches_greatest,
-                                                .coverage = range->coverage},
-                                               kRangeErrorShare, chosen, looked_up(range->measured, search.rows));
+    result.range_is_weak = places.add_searched_range({.kind = PlaceKind::kRange,
+                                                      .feature = range->feature,
+                                                      .low = range->low,
+                                                      .high = range->high,
+                                                      .reaches_min = range->reaches_min,
+                                                      .reaches_greatest = range->reaches_greatest,
+                                                      .coverage = range->coverage},
+                                                     chosen, looked_up(range->measured, search.rows));
     result.weakest = std::move(range);
   }
 }
@@ -398,7 +364,7 @@ std::vector<BinRows> bins_by_column(const IntervalRows& rows, const EvaluatedCol
 }
 
 /// Bins of the features, if there are enough rows; they are tested and must not move until the test is finished.
-std::vector<CutFeature> test_features(LevelEvaluation& result, WeakPlaces& places, const IntervalRows& rows,
+std::vector<CutFeature> test_features(LevelEvaluation& result, EvennessTest& places, const IntervalRows& rows,
                                       const SearchRows& search) {
   if (search.features.columns() == 0 || search.rows.size() < kMinSearchRows) return {};
   const SampledRows sampled(rows, search.rows);
@@ -418,25 +384,10 @@ void drop_repeated(std::vector<WeakPlace>& places, const std::optional<Evaluated
   });
 }
 
-/// The gaps over bins of the width, of the prediction and of each feature, in this order.
-std::vector<CoverageGap> measure_gaps(const LevelEvaluation& result, const PlaceTest& test,
-                                      std::span<const BinRows> by_width, std::span<const CutFeature> by_feature,
-                                      const SearchRows& search, std::size_t levels) {
-  internal::CoverageGaps gaps(test, result.level);
-  gaps.add(PlaceKind::kWidth, 0, by_width);
-  for (const bool of_prediction : {true, false}) {
-    for (const CutFeature& cut : by_feature) {
-      const PlaceKind kind = kind_of(search, cut.feature);
-      if ((kind == PlaceKind::kPrediction) == of_prediction) gaps.add(kind, cut.feature, cut.bins);
-    }
-  }
-  return std::move(gaps).finish(levels);
-}
-
 void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
                       const SearchRows& search, const EvaluationOptions& options, const PlaceTest& test) {
   const std::optional<EvaluatedColumn>& by = options.by;
-  WeakPlaces places(test, kWeakPlaceError / static_cast<double>(options.levels));
+  EvennessTest places(test, result.level, options.levels);
   std::vector<BinRows> by_width = internal::bins_by_width(rows, kParts);
   std::vector<BinRows> by_group;
   if (!calibration.row_groups.empty()) {
@@ -451,10 +402,8 @@ void find_weak_places(LevelEvaluation& result, const IntervalRows& rows, const C
     places.add(PlaceKind::kGroup, 0, by_group, {});
     places.add(PlaceKind::kColumn, 0, by_column, {});
     by_feature = test_features(result, places, rows, search);
-    result.gaps = measure_gaps(result, test, by_width, by_feature, search, options.levels);
   }
-  result.places_tested = places.tested();
-  result.weak_places = std::move(places).finish();
+  std::move(places).finish(result);
   drop_repeated(result.weak_places, by);
   result.by_width = without_rows(by_width);
   result.by_group = without_rows(by_group);
@@ -478,6 +427,7 @@ constexpr auto kVerdictNames = std::to_array<internal::Named<Verdict>>({
     {Verdict::kTooLow, "too low"},
     {Verdict::kTooHigh, "too high"},
     {Verdict::kInfinite, "infinite"},
+    {Verdict::kNotJudged, "not judged"},
 });
 
 constexpr auto kPlaceNames = std::to_array<internal::Named<PlaceKind>>({
@@ -517,6 +467,12 @@ std::string_view name_of(Verdict verdict) { return internal::name_in(kVerdictNam
 
 std::string_view name_of(PlaceKind kind) { return internal::name_in(kPlaceNames, kind); }
 
+CalibrationRanks CalibrationRanks::of_level(const Level& level) {
+  CalibrationRanks ranks = of_rows(level, kKnownQuantile);
+  ranks.of_level_itself = true;
+  return ranks;
+}
+
 CalibrationRanks CalibrationRanks::of_rows(const Level& level, std::uint64_t rows, const Guarantee& guarantee) {
   return {.groups = {{.group = 0, .rows = rows, .rank = guarantee.rank(level, rows)}},
           .min_rows = guarantee.min_rows(level)};
@@ -545,8 +501,11 @@ CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Leve
   const std::unordered_set<std::int64_t> wanted(row_groups.begin(), row_groups.end());
   const auto add = [&](std::int64_t group, std::uint64_t rows, std::string label) {
     if (!wanted.contains(group)) return;
-    ranks.groups.push_back(
-        {.group = group, .rows = rows, .rank = guarantee.rank(level, rows), .label = std::move(label)});
+    ranks.groups.push_back({.group = group,
+                            .rows = rows,
+                            .rank = guarantee.rank(level, rows),
+                            .label = std::move(label),
+                            .pooled = group == kRestGroup});
   };
   std::uint64_t rest = 0;
   for (const std::int64_t group : calibration.groups()) {
@@ -572,8 +531,19 @@ CalibrationRanks CalibrationRanks::of_weighted(const Calibration& calibration, c
 
 CoverageSpread expected_coverage(const Level& level, const CalibrationRanks& calibration, std::size_t n,
                                  double confidence) {
-  CoverageSpread spread = measured_coverage_spread(internal::RowRanks(calibration, n).count(), confidence);
-  if (calibration.fold_rows.empty() || spread.mean == 1) return spread;
+  const internal::RowRanks ranks(calibration, n);
+  CoverageSpread spread = measured_coverage_spread(ranks.count(), confidence);
+  if (spread.mean == 1) return spread;
+  if (calibration.fold_rows.empty()) {
+    const std::vector<std::size_t> judged = ranks.rows_with_law();
+    if (judged.size() == n) return spread;
+    const double share = static_cast<double>(judged.size()) / static_cast<double>(n);
+    const CoverageSpread of_judged =
+        judged.empty() ? CoverageSpread{} : measured_coverage_spread(ranks.count_with_law(judged), confidence);
+    spread.low = share * of_judged.low;
+    spread.high = share * of_judged.high + (1 - share);
+    return spread;
+  }
   // Half of the error rate is for the training set, the other half for the test rows (Hoeffding).
   const double failure = (1 - confidence) / 2;
   const double deviation = std::sqrt(-std::log(failure) / (2 * static_cast<double>(n)));
@@ -613,15 +583,17 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
                           [](const RankedRows& group) { return group.test_rows == 0 || group.rank > group.rows; }) ||
       (calibration.weighted && result.intervals.infinite == result.intervals.coverage.trials);
   result.expected = expected_coverage(level, calibration, rows.outcomes.size(), result.confidence);
-  result.verdict = judge(result.intervals, result.expected, all_infinite);
+  if (calibration.fold_rows.empty() && ranks.rows_with_law().size() < rows.outcomes.size()) {
+    judge_without_pooled(result, rows, ranks);
+  } else {
+    result.verdict = judge(result.intervals, result.expected, all_infinite);
+  }
   result.summary = say(result, calibration);
   find_weak_places(result, rows, calibration, search, options, PlaceTest(rows, level, ranks));
   return result;
 }
 
 void mark_weak(std::span<Bin> bins, const Level& level, std::optional<std::uint64_t> calibration_rows) {
-  // Enough rows that the quantile is practically known.
-  constexpr std::uint64_t kKnownQuantile = 1'000'000'000;
   const std::uint64_t n = calibration_rows.value_or(kKnownQuantile);
   std::vector<double> p_values;
   std::vector<Bin*> tested;
@@ -711,6 +683,20 @@ std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation, s
       return "several features combine, of which " + heaviest(evaluation.slab->direction, features) + " most";
   }
   return "";
+}
+
+std::string summary(const CoverageGap& gap, const LevelEvaluation& evaluation, std::span<const std::string> features) {
+  const std::string highest = percent(gap.highest.coverage.share) + " where ";
+  const std::string lowest = " and " + percent(gap.lowest.coverage.share) + " where ";
+  if (gap.kind != PlaceKind::kWidth) {
+    return highest + summary(gap.highest, evaluation, features) + lowest + summary(gap.lowest, evaluation, features);
+  }
+  const bool is_narrow = gap.highest.low < gap.lowest.low;
+  const auto range = [](const Place& place) {
+    return " (" + significant(place.low) + (place.low == place.high ? "" : " to " + significant(place.high)) + ")";
+  };
+  return highest + "intervals are " + (is_narrow ? "narrow" : "wide") + range(gap.highest) + lowest + "they are " +
+         (is_narrow ? "wide" : "narrow") + range(gap.lowest);
 }
 
 }  // namespace widthwise

@@ -1,7 +1,7 @@
 #include "evaluation_places.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numbers>
 #include <numeric>
@@ -19,6 +19,10 @@ RowRanks::RowRanks(const CalibrationRanks& calibration, std::size_t n) : n_(n), 
     throw Error(ErrorCode::kInvalidArgument, "evaluate: the rank of the calibration quantile is missing");
   }
   groups_.push_back({.group = 0, .rows = 0, .rank = 1});
+  for (const GroupRank& group : groups_) {
+    const bool is_infinite = group.rank > group.rows;
+    has_law_.push_back(is_infinite || (calibration.fold_rows.empty() && !group.pooled));
+  }
   if (row_groups.empty()) return;
   check_size(row_groups.size(), n, "groups", "evaluate");
   std::map<std::int64_t, std::uint32_t> place_of;
@@ -44,6 +48,44 @@ std::vector<RankedRows> RowRanks::count() const {
   return count(all);
 }
 
+std::vector<RankedRows> RowRanks::count_with_law(std::span<const std::size_t> rows) const {
+  std::vector<RankedRows> counts = count(rows);
+  for (std::size_t g = 0; g < counts.size(); ++g) {
+    if (!has_law_[g]) counts[g] = {};
+  }
+  return counts;
+}
+
+std::vector<std::size_t> RowRanks::rows_with_law() const {
+  std::vector<std::size_t> rows;
+  for (std::size_t row = 0; row < n_; ++row) {
+    if (has_law(row)) rows.push_back(row);
+  }
+  return rows;
+}
+
+PlaceTest::PlaceTest(const IntervalRows& rows, const Level& level, const RowRanks& ranks)
+    : rows_(rows), level_(level), ranks_(ranks) {
+  for (std::size_t row = 0; row < rows.outcomes.size(); ++row) {
+    if (ranks.has_law(row)) continue;
+    ++without_law_.rows;
+    if (is_covered(rows, row)) ++without_law_.covered;
+  }
+}
+
+std::vector<std::size_t> PlaceTest::without_law(std::span<const std::size_t> rows) const {
+  std::vector<std::size_t> found;
+  if (without_law_.rows == 0) return found;
+  std::ranges::copy_if(rows, std::back_inserter(found), [this](std::size_t row) { return !ranks_.has_law(row); });
+  return found;
+}
+
+CoveredCount PlaceTest::law(std::span<const std::size_t> rows) const {
+  DrawnRows drawn = without_law_;
+  drawn.test_rows = without_law(rows).size();
+  return CoveredCount(ranks_.count_with_law(rows), drawn);
+}
+
 std::uint64_t PlaceTest::covered(std::span<const std::size_t> rows) const {
   return static_cast<std::uint64_t>(
       std::ranges::count_if(rows, [this](std::size_t i) { return is_covered(rows_, i); }));
@@ -52,41 +94,54 @@ std::uint64_t PlaceTest::covered(std::span<const std::size_t> rows) const {
 double PlaceTest::p_value(std::span<const std::size_t> rows) const {
   const std::uint64_t inside = covered(rows);
   const bool reaches_level = static_cast<double>(inside) >= level_.value() * static_cast<double>(rows.size());
-  return reaches_level ? 1 : CoveredCount(ranks_.count(rows)).at_most(inside);
+  return reaches_level ? 1 : law(rows).at_most(inside);
 }
 
 double PlaceTest::p_value(std::span<const std::size_t> search, std::span<const std::size_t> measured) const {
   const double alone = p_value(measured);
   if (alone == 1) return 1;
-  std::vector<RankedRows> joined = ranks_.count(measured);
+  std::vector<RankedRows> joined = ranks_.count_with_law(measured);
+  DrawnRows drawn = without_law_;
+  drawn.test_rows = without_law(measured).size();
   for (const std::size_t row : search) {
+    if (!ranks_.has_law(row)) {
+      --drawn.rows;
+      if (is_covered(rows_, row)) --drawn.covered;
+      continue;
+    }
     RankedRows& group = joined[ranks_.group_of(row)];
     if (group.rank > group.rows) continue;  // always infinite
     ++group.rows;
     if (is_covered(rows_, row)) ++group.rank;
   }
-  return std::max(alone, CoveredCount(joined).at_most(covered(measured)));
+  return std::max(alone, CoveredCount(joined, drawn).at_most(covered(measured)));
 }
 
-double PlaceTest::two_sided_p_value(std::span<const std::size_t> rows) const {
-  const CoveredCount law(ranks_.count(rows));
-  const auto inside = static_cast<std::uint64_t>(
-      std::ranges::count_if(rows, [this](std::size_t i) { return is_strictly_inside(rows_, i); }));
-  const double below = law.at_most(covered(rows));
-  const double above = inside == 0 ? 1 : law.more_than(inside - 1);
-  return std::min(1.0, 2 * std::min(below, above));
+Tails PlaceTest::tails(std::span<const std::size_t> rows) const {
+  const CoveredCount count = law(rows);
+  const auto inside = static_cast<std::uint64_t>(std::ranges::count_if(
+      rows, [this](std::size_t i) { return ranks_.has_law(i) ? is_strictly_inside(rows_, i) : is_covered(rows_, i); }));
+  return {.below = count.at_most(covered(rows)), .above = inside == 0 ? 1 : count.more_than(inside - 1)};
 }
 
 double PlaceTest::gap_by_chance(std::span<const std::size_t> rows) const {
-  double variance = 0;  // of the covered count: a sum of beta-binomial counts
-  for (const RankedRows& group : ranks_.count(rows)) {
+  double variance = 0;  // of the covered count: a sum of beta-binomial counts, and of a hypergeometric one
+  for (const RankedRows& group : ranks_.count_with_law(rows)) {
     if (group.rank > group.rows) continue;
     const auto n = static_cast<double>(group.rows);
     const auto m = static_cast<double>(group.test_rows);
     const double mean = static_cast<double>(group.rank) / (n + 1);
     variance += m * mean * (1 - mean) * (n + 1 + m) / (n + 2);
   }
-  return std::sqrt(2 / std::numbers::pi * variance) / static_cast<double>(rows.size());
+  double shift = 0;  // rows without a known law cover this much more or less than the level everywhere
+  if (without_law_.rows > 1) {
+    const auto all = static_cast<double>(without_law_.rows);
+    const auto m = static_cast<double>(without_law(rows).size());
+    const double mean = static_cast<double>(without_law_.covered) / all;
+    variance += m * mean * (1 - mean) * (all - m) / (all - 1);
+    shift = m * (mean - level_.value());
+  }
+  return std::sqrt(2 / std::numbers::pi * variance + shift * shift) / static_cast<double>(rows.size());
 }
 
 std::vector<double> adjusted_by_holm(std::span<const double> p_values) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,22 +18,40 @@ class RowRanks {
 
   [[nodiscard]] std::size_t group_of(std::size_t row) const { return group_of_.empty() ? 0 : group_of_[row]; }
 
+  /// Whether the coverage of the row has a known law: with folds and for finite intervals of pooled groups it has none.
+  [[nodiscard]] bool has_law(std::size_t row) const { return has_law_[group_of(row)]; }
+
+  /// Numbers of the rows whose coverage has a known law.
+  [[nodiscard]] std::vector<std::size_t> rows_with_law() const;
+
   /// Count some or all rows by quantile; rows of unknown groups come last, with infinite intervals.
   [[nodiscard]] std::vector<RankedRows> count(std::span<const std::size_t> rows) const;
   [[nodiscard]] std::vector<RankedRows> count() const;
 
+  /// Count those of the rows whose coverage has a known law; other quantiles have no rows.
+  [[nodiscard]] std::vector<RankedRows> count_with_law(std::span<const std::size_t> rows) const;
+
  private:
   std::size_t n_;
+  std::vector<bool> has_law_;            // of each of groups_
   std::vector<GroupRank> groups_;        // with an additional empty one for groups that were not calibrated
   std::vector<std::uint32_t> group_of_;  // n, or empty if all rows belong to the first group
 };
 
+/// The probabilities that exchangeable rows cover this little or less, and this much or more.
+struct Tails {
+  double below = 1;
+  double above = 1;
+
+  [[nodiscard]] double two_sided() const { return std::min(1.0, 2 * std::min(below, above)); }
+};
+
 /// Tests whether the rows of a place are covered at least as well as exchangeable rows, with the law of the covered
-/// count given the calibration ranks (docs/mathematics.md).
+/// count given the calibration ranks and, for rows without a known law, given how many of them are covered in total
+/// (docs/mathematics.md).
 class PlaceTest {
  public:
-  PlaceTest(const IntervalRows& rows, const Level& level, const RowRanks& ranks)
-      : rows_(rows), level_(level), ranks_(ranks) {}
+  PlaceTest(const IntervalRows& rows, const Level& level, const RowRanks& ranks);
 
   /// The p-value of a place that was chosen without regard to outcomes. 1 if coverage reaches the level.
   [[nodiscard]] double p_value(std::span<const std::size_t> rows) const;
@@ -41,9 +60,8 @@ class PlaceTest {
   /// the search rows, the quantile has a known rank among calibration and search rows. The larger of both p-values.
   [[nodiscard]] double p_value(std::span<const std::size_t> search, std::span<const std::size_t> measured) const;
 
-  /// The p-value of coverage that differs from that of exchangeable rows in either direction, for a place that was
-  /// chosen without regard to outcomes. Tied scores are treated as in the verdict.
-  [[nodiscard]] double two_sided_p_value(std::span<const std::size_t> rows) const;
+  /// Both p-values of a place that was chosen without regard to outcomes. Tied scores are treated as in the verdict.
+  [[nodiscard]] Tails tails(std::span<const std::size_t> rows) const;
 
   /// The expected |coverage - level| of a place if coverage is the same everywhere, from the variance of the covered
   /// count and the normal distribution.
@@ -51,10 +69,13 @@ class PlaceTest {
 
  private:
   [[nodiscard]] std::uint64_t covered(std::span<const std::size_t> rows) const;
+  [[nodiscard]] std::vector<std::size_t> without_law(std::span<const std::size_t> rows) const;
+  [[nodiscard]] CoveredCount law(std::span<const std::size_t> rows) const;
 
   const IntervalRows& rows_;
   const Level& level_;
   const RowRanks& ranks_;
+  DrawnRows without_law_;  // all rows without a known law
 };
 
 /// The p-values that Holm's procedure compares with the family-wise error.

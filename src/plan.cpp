@@ -77,6 +77,22 @@ Sides count_sides(const RankedRows& group, std::uint64_t covered) {
                               rank + static_cast<double>(covered), rank);
 }
 
+/// As count_sides, of the drawn rows that are covered.
+Sides count_sides(const DrawnRows& drawn, std::uint64_t covered) {
+  const auto chosen = static_cast<double>(drawn.test_rows);
+  const Sides sides = hypergeometric_sides(chosen, static_cast<double>(drawn.rows) - chosen,
+                                           static_cast<double>(drawn.covered), static_cast<double>(covered) + 1);
+  return {.below = sides.from, .from = sides.below};
+}
+
+void check_drawn(const DrawnRows& drawn) {
+  check_rows("CoveredCount", "drawn rows", drawn.rows, 0);
+  if (drawn.test_rows <= drawn.rows && drawn.covered <= drawn.rows) return;
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "CoveredCount: {} rows are drawn and {} are covered, but there are {}", drawn.test_rows,
+                             drawn.covered, drawn.rows);
+}
+
 constexpr double kCellsPerDeviation = 256;  // at least, of a group
 constexpr double kNegligibleCell = 1e-25;   // 8192 of them in every sum are negligible in any relevant tail
 constexpr std::size_t kMaxCells = 16'384;
@@ -190,9 +206,8 @@ CoverageSpread measured_coverage_spread(std::span<const RankedRows> groups, doub
 
 // --- CoveredCount
 
-CoveredCount::CoveredCount(std::span<const RankedRows> groups) {
-  std::vector<Lattice> lattices;
-  std::size_t finite = 0;
+CoveredCount::CoveredCount(std::span<const RankedRows> groups, const DrawnRows& drawn) {
+  std::vector<RankedRows> finite;
   for (const RankedRows& group : groups) {
     check_rows("CoveredCount", "rows", group.rows, 0);
     check_rows("CoveredCount", "test rows", group.test_rows, 0);
@@ -202,13 +217,24 @@ CoveredCount::CoveredCount(std::span<const RankedRows> groups) {
     if (is_infinite(group)) {
       always_covered_ += group.test_rows;
     } else if (group.test_rows > 0) {
-      if (finite == 1) lattices.push_back(lattice_of(only_));
-      if (finite >= 1) lattices.push_back(lattice_of(group));
-      if (finite == 0) only_ = group;
-      ++finite;
+      finite.push_back(group);
     }
   }
+  check_drawn(drawn);
+  test_rows_ += drawn.test_rows;
   check_rows("CoveredCount", "test rows", test_rows_, 1);
+  const std::size_t has_drawn = drawn.test_rows > 0 ? 1 : 0;
+  if (finite.size() + has_drawn <= 1) {
+    if (finite.empty()) {
+      drawn_ = drawn;
+    } else {
+      only_ = finite.front();
+    }
+    return;
+  }
+  std::vector<Lattice> lattices;
+  for (const RankedRows& group : finite) lattices.push_back(lattice_of(group));
+  if (has_drawn == 1) lattices.push_back(lattice_of(drawn));
   // Convolve distributions of similar size first, so that intermediate sums stay short.
   while (lattices.size() > 1) {
     std::ranges::stable_sort(lattices, {}, [](const Lattice& lattice) { return lattice.cells.size(); });
@@ -219,14 +245,15 @@ CoveredCount::CoveredCount(std::span<const RankedRows> groups) {
     if (lattices.size() % 2 == 1) sums.push_back(std::move(lattices.back()));
     lattices = std::move(sums);
   }
-  if (!lattices.empty()) sum_ = std::move(lattices.front());
+  sum_ = std::move(lattices.front());
 }
 
 double CoveredCount::at_most(std::uint64_t covered) const {
   if (covered < always_covered_) return 0;
   const std::uint64_t finite = covered - always_covered_;
-  if (only_.test_rows == 0) return 1;
-  if (sum_.cells.empty()) return count_sides(only_, finite).from;
+  if (drawn_.test_rows > 0) return count_sides(drawn_, finite).from;
+  if (only_.test_rows > 0) return count_sides(only_, finite).from;
+  if (sum_.cells.empty()) return 1;
   double sum = 0;
   for (std::size_t i = 0; i < sum_.cells.size(); ++i) {
     if (sum_.offset + sum_.step * static_cast<double>(i) > static_cast<double>(finite)) break;
@@ -238,8 +265,9 @@ double CoveredCount::at_most(std::uint64_t covered) const {
 double CoveredCount::more_than(std::uint64_t covered) const {
   if (covered < always_covered_) return 1;
   const std::uint64_t finite = covered - always_covered_;
-  if (only_.test_rows == 0) return 0;
-  if (sum_.cells.empty()) return count_sides(only_, finite).below;
+  if (drawn_.test_rows > 0) return count_sides(drawn_, finite).below;
+  if (only_.test_rows > 0) return count_sides(only_, finite).below;
+  if (sum_.cells.empty()) return 0;
   double sum = 0;
   for (std::size_t i = sum_.cells.size(); i-- > 0;) {
     if (sum_.offset + sum_.step * static_cast<double>(i) + sum_.slack <= static_cast<double>(finite)) break;
@@ -249,7 +277,47 @@ double CoveredCount::more_than(std::uint64_t covered) const {
   return covered >= test_rows_ ? 0 : std::min(sum, 1.0);
 }
 
-// Terms are built outwards from a likely count by the ratio of neighbours, as hypergeometric_sides does:
+namespace {
+
+/// The probabilities of counts from `minimum` to `maximum`, summed over cells of a power of 2.
+struct Cells {
+  double offset = 0;
+  double step = 1;
+  std::vector<double> values = {};
+};
+
+/// Terms are built outwards from a likely count, as hypergeometric_sides does: `ratio` of c is P(C = c + 1) / P(C = c).
+Cells cells_of(double minimum, double maximum, double likely, double deviation, const auto& ratio) {
+  Cells cells;
+  while (2 * cells.step * kCellsPerDeviation <= deviation) cells.step *= 2;
+  const double start = std::clamp(std::floor(likely), minimum, maximum);
+  std::vector<double> below;
+  const auto add = [&cells](std::vector<double>& values, double distance, double term) {
+    const auto cell = static_cast<std::size_t>(distance / cells.step);
+    if (cell >= values.size()) values.resize(cell + 1, 0.0);
+    values[cell] += term;
+  };
+  constexpr double kNegligible = 1e-18;  // of the first term, which is among the greatest
+  double term = 1;
+  for (double c = start; c <= maximum && term > kNegligible; ++c) {
+    add(cells.values, c - start, term);
+    term *= ratio(c);
+  }
+  term = 1;
+  for (double c = start; c > minimum && term > kNegligible; --c) {
+    term /= ratio(c - 1);
+    add(below, start - c, term);
+  }
+  cells.offset = start - cells.step * static_cast<double>(below.size());
+  cells.values.insert(cells.values.begin(), below.rbegin(), below.rend());
+  double total = 0;
+  for (const double cell : cells.values) total += cell;
+  for (double& cell : cells.values) cell /= total;
+  return cells;
+}
+
+}  // namespace
+
 // P(C = c) is proportional to (k - 1 + c choose c) (n - k + m - c choose m - c).
 CoveredCount::Lattice CoveredCount::lattice_of(const RankedRows& group) {
   const auto n = static_cast<double>(group.rows);
@@ -257,33 +325,21 @@ CoveredCount::Lattice CoveredCount::lattice_of(const RankedRows& group) {
   const auto m = static_cast<double>(group.test_rows);
   const double p = k / (n + 1);
   const double deviation = std::sqrt(m * p * (1 - p) * (n + 1 + m) / (n + 2));
-  Lattice lattice;
-  while (2 * lattice.step * kCellsPerDeviation <= deviation) lattice.step *= 2;
-  lattice.slack = lattice.step - 1;
-  const double start = std::clamp(std::floor(m * p), 0.0, m);
-  std::vector<double> below;
-  const auto add = [&lattice](std::vector<double>& cells, double distance, double term) {
-    const auto cell = static_cast<std::size_t>(distance / lattice.step);
-    if (cell >= cells.size()) cells.resize(cell + 1, 0.0);
-    cells[cell] += term;
-  };
-  constexpr double kNegligible = 1e-18;  // of the first term, which is among the greatest
-  double term = 1;
-  for (double c = start; c <= m && term > kNegligible; ++c) {
-    add(lattice.cells, c - start, term);
-    term *= (k + c) / (c + 1) * ((m - c) / (n - k + m - c));
-  }
-  term = 1;
-  for (double c = start; c > 0 && term > kNegligible; --c) {
-    term *= c / (k + c - 1) * ((n - k + m - c + 1) / (m - c + 1));
-    add(below, start - c, term);
-  }
-  lattice.offset = start - lattice.step * static_cast<double>(below.size());
-  lattice.cells.insert(lattice.cells.begin(), below.rbegin(), below.rend());
-  double total = 0;
-  for (const double cell : lattice.cells) total += cell;
-  for (double& cell : lattice.cells) cell /= total;
-  return lattice;
+  Cells cells =
+      cells_of(0, m, m * p, deviation, [=](double c) { return (k + c) / (c + 1) * ((m - c) / (n - k + m - c)); });
+  return {cells.offset, cells.step, cells.step - 1, std::move(cells.values)};
+}
+
+// P(C = c) is proportional to (m choose c) (N - m choose K - c).
+CoveredCount::Lattice CoveredCount::lattice_of(const DrawnRows& drawn) {
+  const auto all = static_cast<double>(drawn.rows);
+  const auto covered = static_cast<double>(drawn.covered);
+  const auto m = static_cast<double>(drawn.test_rows);
+  const double p = covered / all;
+  const double deviation = std::sqrt(m * p * (1 - p) * (all - m) / std::max(1.0, all - 1));
+  Cells cells = cells_of(std::max(0.0, covered - (all - m)), std::min(m, covered), m * p, deviation,
+                         [=](double c) { return (m - c) / (c + 1) * ((covered - c) / (all - m - covered + c + 1)); });
+  return {cells.offset, cells.step, cells.step - 1, std::move(cells.values)};
 }
 
 void CoveredCount::coarsen(Lattice& lattice) {

@@ -222,6 +222,14 @@ TEST(Summarise, InfiniteIntervalsAreCountedAndNeverMakeNan) {
   EXPECT_EQ(summary.mean_width, kInfinity);
   EXPECT_EQ(summary.median_width, kInfinity);  // between 3 and +infinity
   EXPECT_EQ(summary.interval_score, kInfinity);
+  EXPECT_EQ(summary.finite_mean_width, 2);
+  EXPECT_EQ(summary.finite_interval_score, 2);
+  const std::vector<std::int64_t> groups = {1, 1, 2, 1};
+  const std::vector<Bin> bins = coverage_by_group(half.rows(), groups);
+  EXPECT_EQ(bins[0].infinite, 1U);
+  EXPECT_EQ(bins[0].mean_width, kInfinity);
+  EXPECT_EQ(bins[0].finite_mean_width, 2);
+  EXPECT_TRUE(std::isnan(bins[1].finite_mean_width));
 
   const Intervals all{{-kInfinity, -kInfinity}, {kInfinity, kInfinity}, {0, 0}};
   EXPECT_EQ(summarise(all.rows(), 0.9).median_width, kInfinity);

@@ -236,6 +236,58 @@ TEST(Verdict, RowsOfGroupsWithoutCalibrationAreInfiniteAndDoNotCount) {
             Verdict::kInfinite);
 }
 
+// Given the counts of its groups, the coverage of the rest has no known law: one rare group may be much harder.
+TEST(Verdict, LeavesOutTheRowsOfPooledGroups) {
+  Intervals rows;
+  std::vector<std::int64_t> groups;
+  for (int i = 0; i < 1000; ++i) {
+    const bool pooled = i >= 100;
+    groups.push_back(pooled ? kRestGroup : 1);
+    rows.add(-1, 1, i % 10 == 0 || (pooled && i % 2 == 0) ? 2 : 0);
+  }
+  CalibrationRanks ranks{
+      .groups = {{.group = 1, .rows = 50, .rank = 46}, {.group = kRestGroup, .rows = 40, .rank = 37, .pooled = true}},
+      .row_groups = groups,
+      .min_rows = 9};
+  const LevelEvaluation found = evaluate(rows.rows(), 0.9, ranks, {});
+  EXPECT_EQ(found.verdict, Verdict::kValid) << found.summary;
+  ASSERT_TRUE(found.judged);
+  EXPECT_EQ(found.judged->trials, 100U);
+  EXPECT_EQ(found.judged->successes, 90U);
+  EXPECT_NE(found.summary.find("50 calibration rows in 1 group and 100 test rows"), std::string::npos) << found.summary;
+  EXPECT_NE(found.summary.find("leaves out 900 rows of pooled groups"), std::string::npos) << found.summary;
+  // The range of all rows counts those of the rest as missed, and as covered.
+  const CoverageSpread all = expected_coverage(0.9, ranks, 1000, 0.99);
+  EXPECT_DOUBLE_EQ(all.low, 0.1 * found.expected.low);
+  EXPECT_DOUBLE_EQ(all.high, 0.1 * found.expected.high + 0.9);
+  // A law that does not hold would call these rows too low.
+  std::ranges::fill(groups, kRestGroup);
+  const LevelEvaluation pooled = evaluate(rows.rows(), 0.9, ranks, {});
+  EXPECT_EQ(pooled.verdict, Verdict::kNotJudged);
+  EXPECT_EQ(pooled.expected.low, 0);
+  EXPECT_EQ(pooled.expected.high, 1);
+  EXPECT_TRUE(pooled.summary.starts_with("No verdict: ")) << pooled.summary;
+  // With too few rows, the intervals of the rest are infinite, which is known.
+  ranks.groups[1].rank = 41;
+  EXPECT_EQ(evaluate(rows.rows(), 0.9, ranks, {}).verdict, Verdict::kInfinite);
+}
+
+TEST(Verdict, ComparesWithTheLevelItselfWithoutACalibrationSet) {
+  const auto verdict_of = [](int covered) {
+    Intervals rows;
+    for (int i = 0; i < 1000; ++i) rows.add(-1, 1, i < covered ? 0 : 2);
+    return evaluate(rows.rows(), 0.9, CalibrationRanks::of_level(0.9), {});
+  };
+  const LevelEvaluation found = verdict_of(900);
+  EXPECT_EQ(found.verdict, Verdict::kValid);
+  // 99% of Binomial(1000, 0.9).
+  EXPECT_NEAR(found.expected.low, 0.875, 0.0011);
+  EXPECT_NEAR(found.expected.high, 0.924, 0.0011);
+  EXPECT_NE(found.summary.find("within the binomial range of the level for 1,000 test rows"), std::string::npos);
+  EXPECT_EQ(verdict_of(860).verdict, Verdict::kTooLow);
+  EXPECT_EQ(verdict_of(940).verdict, Verdict::kTooHigh);
+}
+
 // ---- weak places
 
 TEST(WeakPlaces, AreFoundAndNamed) {
@@ -459,6 +511,48 @@ TEST(CoverageGaps, SeeCoverageAboveTheLevelAndCountAllLevels) {
   EXPECT_LT(alone.p_value, 0.01);
   const CoverageGap together = gap_of(rows.evaluation(5000, {.levels = 3}), PlaceKind::kFeature);
   EXPECT_DOUBLE_EQ(together.p_value, std::min(1.0, 3 * alone.p_value));
+}
+
+TEST(CoverageGaps, OfOneVariableMakeCoverageUneven) {
+  const LevelEvaluation even = TestRows(5000, 0.9, 0.9).evaluation(5000);
+  EXPECT_FALSE(even.uneven);
+  // High coverage alone: no place is weak.
+  const LevelEvaluation found = TestRows(5000, 0.895, 0.99).evaluation(5000);
+  EXPECT_EQ(found.verdict, Verdict::kValid);
+  EXPECT_TRUE(found.weak_places.empty());
+  ASSERT_TRUE(found.uneven);
+  const CoverageGap& gap = found.gaps[*found.uneven];
+  EXPECT_EQ(gap.kind, PlaceKind::kFeature);
+  EXPECT_LE(gap.p_value, kWeakPlaceError);
+  EXPECT_GT(gap.highest.coverage.share, 0.96);
+  EXPECT_GT(gap.highest.low, gap.lowest.low);
+  const std::vector<std::string> names = {"x"};
+  EXPECT_EQ(summary(gap, found, names).find(" where x is "), 5U) << summary(gap, found, names);
+  // Rows that are easier as a whole are not uneven.
+  const LevelEvaluation easier = TestRows(5000, 0.97, 0.97).evaluation(5000);
+  EXPECT_EQ(easier.verdict, Verdict::kTooHigh);
+  EXPECT_FALSE(easier.uneven);
+}
+
+// The coverage of folds has no known law, but rows can be compared with each other.
+TEST(CoverageGaps, OfFoldsCompareRowsWithEachOther) {
+  const std::vector<std::uint64_t> folds(5, 200);
+  const auto evaluation_of = [&](const TestRows& rows) {
+    return evaluate(rows.Intervals::rows(), 0.9, CalibrationRanks::of_folds(0.9, folds),
+                    {rows.rows, MatrixView::column(rows.feature)});
+  };
+  // Even, at any height: the law of one quantile would call 0.84 weak and 0.96 uneven.
+  for (const double coverage : {0.84, 0.9, 0.96}) {
+    const LevelEvaluation even = evaluation_of(TestRows(8000, coverage, coverage));
+    EXPECT_EQ(even.verdict, Verdict::kValid);
+    EXPECT_TRUE(even.weak_places.empty()) << coverage;
+    EXPECT_FALSE(even.uneven) << coverage;
+    EXPECT_NEAR(gap_of(even, PlaceKind::kFeature).by_chance / gap_of(even, PlaceKind::kFeature).mean, 1, 0.7);
+  }
+  const LevelEvaluation found = evaluation_of(TestRows(8000, 0.95, 0.5));
+  EXPECT_TRUE(found.range_is_weak);
+  EXPECT_TRUE(found.uneven);
+  EXPECT_TRUE(found.by_feature[0].bins.back().weak);
 }
 
 TEST(CoverageGaps, AreNotMeasuredOnFewRows) { EXPECT_TRUE(TestRows(99, 0.9, 0.9).evaluation(5000).gaps.empty()); }

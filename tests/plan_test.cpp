@@ -167,6 +167,33 @@ TEST(CoveredCount, IsTheConvolutionOfItsGroups) {
   }
 }
 
+TEST(CoveredCount, OfDrawnRowsIsHypergeometric) {
+  const DrawnRows drawn{.rows = 60, .covered = 50, .test_rows = 20};
+  const RankedRows group{.rows = 15, .rank = 14, .test_rows = 6};
+  const auto hypergeometric_term = [&](double c) {
+    return c < 10 ? 0 : std::exp(log_choose(20, c) + log_choose(40, 50 - c) - log_choose(60, 50));
+  };
+  const CoveredCount alone({}, drawn);
+  const CoveredCount both(std::span(&group, 1), drawn);
+  ASSERT_EQ(both.test_rows(), 26U);
+  double sum_alone = 0;
+  double sum_both = 0;
+  for (std::uint64_t c = 0; c <= 26; ++c) {
+    if (c <= 20) sum_alone += hypergeometric_term(static_cast<double>(c));
+    for (std::uint64_t of_group = 0; of_group <= std::min<std::uint64_t>(c, 6); ++of_group) {
+      if (c - of_group > 20) continue;
+      sum_both += beta_binomial_term(group, static_cast<double>(of_group)) *
+                  hypergeometric_term(static_cast<double>(c - of_group));
+    }
+    EXPECT_NEAR(alone.at_most(c), sum_alone, 1e-12) << c;
+    EXPECT_NEAR(alone.more_than(c), 1 - sum_alone, 1e-12) << c;
+    EXPECT_NEAR(both.at_most(c), sum_both, 1e-12) << c;
+    EXPECT_NEAR(both.more_than(c), 1 - sum_both, 1e-12) << c;
+  }
+  EXPECT_THROW((void)CoveredCount({}, {.rows = 10, .covered = 11, .test_rows = 5}), Error);
+  EXPECT_THROW((void)CoveredCount({}, {.rows = 10, .covered = 5, .test_rows = 11}), Error);
+}
+
 // Both tails are upper bounds, so together they are at least 1; on a fine lattice, hardly more.
 TEST(CoveredCount, BoundsBothTailsOfLargeGroupsClosely) {
   const std::vector<RankedRows> groups = {{.rows = 100, .rank = 91, .test_rows = 200'000},

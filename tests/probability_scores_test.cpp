@@ -128,6 +128,19 @@ TEST(Crps, AnInfiniteQuantileMakesItInfinite) {
   EXPECT_EQ(crps({-kInfinity, 1}, {0.25, 0.75}, 0), kInfinity);
 }
 
+TEST(Crps, OfTheRowsWithFiniteQuantilesIsFinite) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Crps score({0.25, 0.75});
+  const std::vector<double> quantiles = {-1, 1, -kInfinity, 1};
+  const std::vector<double> outcomes = {0, 0};
+  score.add({quantiles.data(), 2, 2}, outcomes);
+  const CrpsSummary found = score.summary();
+  EXPECT_EQ(found.mean, kInfinity);
+  EXPECT_DOUBLE_EQ(found.finite_mean, crps({-1, 1}, {0.25, 0.75}, 0));
+  EXPECT_EQ(found.infinite, 1U);
+  EXPECT_EQ(found.rows, 2U);
+}
+
 TEST(Crps, InvalidArgumentsAreErrors) {
   expect_error(ErrorCode::kInvalidArgument, "no probabilities", [] { (void)crps({}, {}, 0); });
   expect_error(ErrorCode::kInvalidArgument, "0.5 follows 0.5", [] { (void)crps({1, 2}, {0.5, 0.5}, 0); });

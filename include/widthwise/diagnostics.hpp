@@ -37,12 +37,14 @@ struct Proportion {
 
 /// Coverage and width of one bin of the rows.
 struct Bin {
-  double low = 0;          ///< smallest value in the bin, or the number of the group (exact up to 2^53)
-  double high = 0;         ///< largest value in the bin
-  Proportion coverage;     ///< of the rows in the bin
-  double mean_width = 0;   ///< +infinity if any interval is infinite
-  bool weak = false;       ///< whether the test of `evaluate` finds coverage below the level
-  std::string label = {};  ///< label of the group or category; empty for a range of numbers
+  double low = 0;                ///< smallest value in the bin, or the number of the group (exact up to 2^53)
+  double high = 0;               ///< largest value in the bin
+  Proportion coverage;           ///< of the rows in the bin
+  double mean_width = 0;         ///< +infinity if any interval is infinite
+  bool weak = false;             ///< whether the test of `evaluate` finds coverage below the level
+  std::string label = {};        ///< label of the group or category; empty for a range of numbers
+  std::uint64_t infinite = 0;    ///< intervals with an infinite bound on at least one side
+  double finite_mean_width = 0;  ///< mean width of the finite intervals; NaN if there are none
 };
 
 /// Summary statistics of n intervals of one level.
@@ -54,6 +56,9 @@ struct IntervalSummary {
   std::uint64_t empty = 0;     ///< empty conformal sets, whose interval is the prediction itself
   std::uint64_t inside = 0;    ///< outcomes strictly inside their interval, up to rounding
   double interval_score = 0;   ///< mean of width + (2 / alpha) distance outside (Gneiting and Raftery 2007)
+  /// mean_width and interval_score of the finite intervals; NaN if there are none.
+  double finite_mean_width = 0;
+  double finite_interval_score = 0;
 };
 
 /// Summarise n >= 1 intervals of this level. Throws kShapeMismatch, kNotFinite or kInvalidArgument for invalid rows.
@@ -91,6 +96,14 @@ struct Ert {
 [[nodiscard]] Ert excess_risk(std::span<const std::uint8_t> covered, std::span<const double> probabilities,
                               const Level& level);
 
+/// Mean scores of rows.
+struct CrpsSummary {
+  double mean = 0;             ///< NaN without rows, +infinity if a quantile is infinite
+  double finite_mean = 0;      ///< over the rows whose quantiles are all finite; NaN if there are none
+  std::uint64_t infinite = 0;  ///< rows with an infinite quantile
+  std::uint64_t rows = 0;      ///< all rows
+};
+
 /// The continuous ranked probability score (CRPS) of quantiles at m ascending probabilities t, as the mean over rows of
 /// 2 sum_j w_j (1{y < q_j} - t_j) (q_j - y). w_j is the length of the cell of t_j: (0, 1) is divided at the midpoints
 /// between neighbouring probabilities. With t_j = (j - 1/2) / m, it is exactly the score of the distribution with mass
@@ -112,12 +125,16 @@ class Crps {
   void add(MatrixView quantiles, std::span<const double> outcomes);
 
   /// The score of all rows: NaN without rows, +infinity if a quantile is infinite.
-  [[nodiscard]] double mean() const { return sum_ / static_cast<double>(rows_); }
+  [[nodiscard]] double mean() const { return summary().mean; }
+
+  /// The score of all rows, and that of the rows without infinite quantiles.
+  [[nodiscard]] CrpsSummary summary() const;
 
  private:
   std::vector<Level> probabilities_;
   std::vector<double> cells_;  // the lengths w
-  double sum_ = 0;
+  double sum_ = 0;             // over rows with finite quantiles
+  std::uint64_t infinite_ = 0;
   std::uint64_t rows_ = 0;
 };
 

@@ -20,21 +20,24 @@ namespace widthwise {
 
 /// Whether measured coverage is consistent with exchangeable rows, given the sizes of calibration and test set.
 enum class Verdict {
-  kValid,     ///< consistent with exchangeable rows
-  kTooLow,    ///< not valid on these rows
-  kTooHigh,   ///< valid, but wider than necessary
-  kInfinite,  ///< too few calibration rows for the level: every interval is infinite
+  kValid,      ///< consistent with exchangeable rows
+  kTooLow,     ///< not valid on these rows
+  kTooHigh,    ///< valid, but wider than necessary
+  kInfinite,   ///< too few calibration rows for the level: every interval is infinite
+  kNotJudged,  ///< no known law of coverage: all finite intervals take the quantile of pooled groups
 };
 
-/// "valid", "too low", "too high", "infinite".
+/// "valid", "too low", "too high", "infinite", "not judged".
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 
 /// Minimum probability that all verdicts on exchangeable rows are "valid". Levels that are evaluated together share the
 /// error rate.
 inline constexpr double kVerdictConfidence = 0.99;
 
-/// Maximum probability that any place is called weak if coverage is the same everywhere, over all places of all levels
-/// that are evaluated together.
+/// Maximum probability that any place is called weak, or coverage uneven, if coverage is the same everywhere, over all
+/// places and gaps of all levels that are evaluated together. Together with the verdict, an evaluation of exchangeable
+/// rows with even coverage says anything else than "valid" with a probability of at most
+/// 1 - kVerdictConfidence + kWeakPlaceError.
 inline constexpr double kWeakPlaceError = 0.01;
 
 /// Minimum number of test rows for the search of weak places.
@@ -56,6 +59,8 @@ struct GroupRank {
   std::uint64_t rows = 0;  ///< calibration rows of the group; see CalibrationRanks::weighted and clustered
   std::uint64_t rank = 1;  ///< above `rows` if intervals are infinite
   std::string label = {};  ///< of the group, for messages; empty without groups
+  /// Whether the scores are those of several groups, given whose counts the coverage of a test row has no known law.
+  bool pooled = false;
 };
 
 /// The calibration ranks of the intervals of n rows at one level.
@@ -73,6 +78,10 @@ struct CalibrationRanks {
   std::uint64_t clustered_rows = 0;  ///< calibration rows of all clusters
   /// Of a cross-calibrated model, whose coverage has a guarantee (cross_coverage) but no known law; else empty.
   std::vector<std::uint64_t> fold_rows = {};
+  bool of_level_itself = false;  ///< coverage is compared with the level: the calibration set is unknown, or none
+
+  /// Intervals that are to cover each row with the probability `level`, whatever made them.
+  [[nodiscard]] static CalibrationRanks of_level(const Level& level);
 
   /// One quantile of this many scores for all rows.
   [[nodiscard]] static CalibrationRanks of_rows(const Level& level, std::uint64_t rows,
@@ -95,7 +104,8 @@ struct CalibrationRanks {
 };
 
 /// The expected coverage of n exchangeable rows with these quantiles. With folds, `low` is a bound that independent
-/// rows fall below with a probability of at most 1 - confidence, and `high` is 1.
+/// rows fall below with a probability of at most 1 - confidence, and `high` is 1. Rows of pooled groups have no known
+/// law: `low` counts them as missed, `high` as covered.
 [[nodiscard]] CoverageSpread expected_coverage(const Level& level, const CalibrationRanks& calibration, std::size_t n,
                                                double confidence);
 
@@ -163,8 +173,8 @@ enum class PlaceKind {
 /// "range", "category", "column", "feature", "group", "prediction", "width", "slab".
 [[nodiscard]] std::string_view name_of(PlaceKind kind);
 
-/// Rows whose coverage is significantly below the level.
-struct WeakPlace {
+/// Rows described by the value of something, with their coverage.
+struct Place {
   PlaceKind kind = PlaceKind::kFeature;  ///< determines which of the fields below apply
   std::size_t feature = 0;               ///< for kRange, kCategory and kFeature
   double low = 0;                        ///< NaN for rows with a missing value
@@ -174,8 +184,11 @@ struct WeakPlace {
   std::string label = {};                ///< for kGroup, kCategory and kColumn; empty without one
   /// Of the rows of the place; of a searched range or slab, on the half not used for the search.
   Proportion coverage = {};
-  double p_value = 1;  ///< before the correction for the number of places
+  double p_value = 1;  ///< that coverage is this low or lower, before the correction for the number of places
 };
+
+/// A place whose coverage is significantly below the level.
+using WeakPlace = Place;
 
 /// Coverage by bins of one feature.
 struct FeatureBins {
@@ -189,27 +202,34 @@ struct ColumnBins {
   std::vector<Bin> bins = {};  ///< ascending by value or label, with missing values last
 };
 
-/// How far coverage is from the level over the bins of the width, the prediction or a feature.
+/// How far coverage is from the level over the bins of the width, the prediction, a feature, the groups or a column.
 struct CoverageGap {
-  PlaceKind kind = PlaceKind::kWidth;  ///< kWidth, kPrediction, kFeature or kCategory
+  PlaceKind kind = PlaceKind::kWidth;  ///< kWidth, kPrediction, kFeature, kCategory, kGroup or kColumn
   std::size_t feature = 0;             ///< for kFeature and kCategory
   std::size_t bins = 0;                ///< of at least kMinBinRows rows; others are left out
   double mean = 0;                     ///< mean over the rows of |coverage of the bin - level|
   double by_chance = 0;                ///< about the expected mean if coverage is the same everywhere
   double largest = 0;                  ///< coverage minus level of the bin where it differs most
-  double p_value = 1;  ///< of the clearest difference, in either direction, corrected for all bins of all levels (Holm)
+  /// Of the clearest difference, in either direction, corrected for all tests of places of all levels. Coverage is
+  /// called uneven if it is at most kWeakPlaceError.
+  double p_value = 1;
+  Place highest = {};  ///< the bin whose coverage is most clearly above that of exchangeable rows
+  Place lowest = {};   ///< the bin whose coverage is most clearly below
 };
 
 /// The evaluation of intervals of one level: width, validity, and places with low coverage.
 ///
-/// All statements about places come from one test with a family-wise error of kWeakPlaceError, so the marks of bins, of
-/// the searched range and of the slab agree with `weak_places`.
+/// All statements about places and gaps come from one test with a family-wise error of kWeakPlaceError, so the marks of
+/// bins, of the searched range and of the slab agree with `weak_places`, and `uneven` agrees with the p-values of gaps.
+/// Rows without a known law of coverage (folds, pooled groups) are compared with each other: given how many of them are
+/// covered, every selection of that many rows is equally likely if coverage is the same everywhere.
 struct LevelEvaluation {
   Level level;                                   ///< nominal coverage of the intervals
   IntervalSummary intervals;                     ///< measured coverage and width
   CoverageSpread expected;                       ///< expected range of the measured coverage, at `confidence`
   double confidence = kVerdictConfidence;        ///< confidence of the verdict of this level
-  Verdict verdict = Verdict::kValid;             ///< on the coverage of all rows, or on `clusters`
+  Verdict verdict = Verdict::kValid;             ///< on the coverage of all rows, on `judged` or on `clusters`
+  std::optional<Proportion> judged = {};         ///< coverage that the verdict is about, if pooled rows are left out
   std::optional<ClusterCoverage> clusters = {};  ///< what the verdict is about, if the calibration has clusters
   std::string summary;                           ///< the verdict, with advice
   std::optional<WorstSlab> slab;             ///< over random directions of standardised features; empty for few rows
@@ -222,8 +242,11 @@ struct LevelEvaluation {
   std::optional<ColumnBins> by = {};         ///< if a column was given
   std::uint64_t places_tested = 0;           ///< 0 if there are too few rows
   std::vector<WeakPlace> weak_places = {};   ///< the most actionable ones first
-  std::vector<CoverageGap> gaps = {};  ///< by width, by the prediction if known, by each feature; if places are tested
-  std::optional<Ert> ert = {};         ///< if requested, see train/conditional_coverage.hpp
+  /// By width, prediction, each feature, groups and column, as far as known; if places are tested.
+  std::vector<CoverageGap> gaps = {};
+  /// The one of `gaps` by which coverage is uneven, if coverage as a whole is not too low or too high.
+  std::optional<std::size_t> uneven = {};
+  std::optional<Ert> ert = {};  ///< if requested, see train/conditional_coverage.hpp
 };
 
 /// Evaluate n intervals of a calibrated model. Throws like summarise, and kInvalidArgument for rows without clusters
@@ -247,6 +270,11 @@ void mark_weak(std::span<Bin> bins, const Level& level, std::optional<std::uint6
 /// Describe any place: "grade is 10 to 13", "shop is 'north'", "group is 3". A slab is described by the features with
 /// the largest weights.
 [[nodiscard]] std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation,
+                                  std::span<const std::string> features);
+
+/// Describe between which bins coverage differs: "98.0% where intervals are narrow (12.1 to 14) and 84.5% where they
+/// are wide (31 to 52.2)".
+[[nodiscard]] std::string summary(const CoverageGap& gap, const LevelEvaluation& evaluation,
                                   std::span<const std::string> features);
 
 }  // namespace widthwise

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,14 +37,24 @@ struct RankedRows {
   std::uint64_t test_rows = 0;  ///< m
 };
 
+/// Test rows whose coverage has no known law, of which a known number is covered in total. Some of them are chosen
+/// without regard to coverage: how many of the chosen rows are covered is then hypergeometric if coverage is the same
+/// for all of them.
+struct DrawnRows {
+  std::uint64_t rows = 0;       ///< rows to choose from
+  std::uint64_t covered = 0;    ///< of `rows`
+  std::uint64_t test_rows = 0;  ///< chosen rows, of `rows`
+};
+
 /// Distribution of the number of covered test rows if each group has its own calibration quantile, for scores without
-/// ties: a sum of independent beta-binomial counts. Ties make the count stochastically larger (docs/mathematics.md).
-/// Exact for one group. For several groups, counts are rounded to a lattice of at least 256 cells per standard
-/// deviation, and every tail is an upper bound.
+/// ties: a sum of independent beta-binomial counts, and of a hypergeometric count of drawn rows. Ties make the count
+/// stochastically larger (docs/mathematics.md). Exact for one group. For several groups, counts are rounded to a
+/// lattice of at least 256 cells per standard deviation, and every tail is an upper bound.
 class CoveredCount {
  public:
-  /// Throws kInvalidArgument for a rank of 0, for more than 10^10 rows, and if there is no test row.
-  explicit CoveredCount(std::span<const RankedRows> groups);
+  /// Throws kInvalidArgument for a rank of 0, for more than 10^10 rows, if there is no test row, and if more rows are
+  /// drawn or covered than there are.
+  explicit CoveredCount(std::span<const RankedRows> groups, const DrawnRows& drawn = {});
 
   /// P(count <= covered).
   [[nodiscard]] double at_most(std::uint64_t covered) const;
@@ -64,13 +75,15 @@ class CoveredCount {
   };
 
   [[nodiscard]] static Lattice lattice_of(const RankedRows& group);
+  [[nodiscard]] static Lattice lattice_of(const DrawnRows& drawn);
   [[nodiscard]] static Lattice sum_of(Lattice a, Lattice b);
   static void coarsen(Lattice& lattice);
 
   std::uint64_t test_rows_ = 0;
   std::uint64_t always_covered_ = 0;  // rows with infinite intervals
-  RankedRows only_;                   // the group with finite intervals, if there is exactly one
-  Lattice sum_;                       // the sum over several groups; empty otherwise
+  RankedRows only_;                   // the group with finite intervals, if there is one and nothing else
+  DrawnRows drawn_;                   // the drawn rows, if there is nothing else
+  Lattice sum_;                       // the sum over several of these; empty otherwise
 };
 
 /// The central interval of the coverage of all test rows; `rows` is the number of calibration rows of all groups.

@@ -81,6 +81,7 @@ struct EvaluatedModel {
   bool cross_calibrated = false;       ///< calibrated by folds (CV+, jackknife+)
   std::string guarantee = {};          ///< in words, see guarantee_statement; empty when unknown
   bool predictions_given = false;      ///< fitted to predictions whose model may have seen the rows
+  bool is_known = true;                ///< false for intervals of any origin
 
   /// The properties of this model, which need not outlive the result.
   [[nodiscard]] static EvaluatedModel of(const Model& model);
@@ -99,7 +100,7 @@ struct EvaluationReport {
   std::vector<std::string> features = {};
   std::vector<LevelEvaluation> levels = {};                    ///< one per level, in the order of the request
   std::optional<ExchangeabilityMonitor> exchangeability = {};  ///< of rows in time order
-  std::optional<double> crps = {};                             ///< of the model's quantiles, see Crps
+  std::optional<CrpsSummary> crps = {};                        ///< of the model's quantiles, see Crps
   bool conditional = false;                                    ///< LevelEvaluation::ert was requested
 };
 

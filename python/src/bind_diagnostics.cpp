@@ -26,13 +26,25 @@ nb::dict to_dict(const Value& value) {
 
 nb::list to_list(const std::vector<Bin>& bins) { return nb::cast<nb::list>(value_of(to_json(bins, NonFinite::kName))); }
 
-CalibrationRanks ranks_of(const Model* model, std::uint64_t calibration_rows, const std::optional<Integers>& groups,
-                          double level, const std::string& guarantee) {
+/// Without a model and without a number of calibration rows, coverage is compared with the level.
+CalibrationRanks ranks_of(const Model* model, std::optional<std::uint64_t> calibration_rows,
+                          const std::optional<Integers>& groups, double level, const std::string& guarantee) {
+  if (model == nullptr && !calibration_rows) return CalibrationRanks::of_level(level);
   if (model != nullptr && model->cross_calibrated()) return CalibrationRanks::of_folds(level, model->fold_rows());
   return model != nullptr
              ? CalibrationRanks::of(model->parts().calibration, level, span_of(groups), model->parts().guarantee,
                                     model->parts().pool_groups, model->cluster_rule())
-             : CalibrationRanks::of_rows(level, calibration_rows, Guarantee::parse(guarantee));
+             : CalibrationRanks::of_rows(level, *calibration_rows, Guarantee::parse(guarantee));
+}
+
+/// Throw if intervals without a model are finite, but so few calibration rows give infinite ones.
+void check_calibration_rows(std::uint64_t calibration_rows, const LevelEvaluation& found, const Guarantee& guarantee) {
+  const bool is_finite = found.intervals.infinite < found.intervals.coverage.trials;
+  if (found.verdict != Verdict::kInfinite || !is_finite) return;
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "calibration_rows is {}, but finite intervals of level {} need at least {}, and these are "
+                             "finite; pass the number of calibration rows, or None to compare coverage with the level",
+                             calibration_rows, found.level.to_string(), guarantee.min_rows(found.level));
 }
 
 nb::dict expected_coverage(const Model* model, std::uint64_t calibration_rows, const std::optional<Integers>& groups,
@@ -85,14 +97,15 @@ std::vector<std::size_t> row_numbers(const Integers& searched, std::size_t n) {
 
 /// Without a model, calibration_rows and guarantee describe the intervals. With `conditional`, XGBoost's library file
 /// or empty to search for it, the ERT is estimated.
-EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch, std::uint64_t calibration_rows,
-                               const std::string& guarantee, const DoubleCube& intervals, const Doubles& outcomes,
+EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch,
+                               const std::optional<std::uint64_t>& calibration_rows, const std::string& guarantee,
+                               const DoubleCube& intervals, const Doubles& outcomes,
                                const std::optional<Doubles>& predictions, const std::optional<Integers>& groups,
                                const std::vector<double>& levels, const Integers& searched,
                                const DoubleMatrix& search_features, const std::vector<std::string>& features,
                                const std::vector<std::vector<std::string>>& categories,
                                const std::optional<ByColumn>& by, const std::optional<Integers>& clusters,
-                               const ExchangeabilityMonitor* exchangeability, const std::optional<double>& crps,
+                               const ExchangeabilityMonitor* exchangeability, const std::optional<CrpsSummary>& crps,
                                const std::optional<std::string>& conditional,
                                const std::vector<UnknownLabels>& unknown) {
   if (searched.size() != search_features.shape(0) || search_features.shape(1) != features.size() ||
@@ -113,6 +126,9 @@ EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch, s
   if (model != nullptr) {
     report.model = EvaluatedModel::of(*model);
     report.missed_by_range = MissedByRange::of(*model, span_of(outcomes));
+  } else if (!levels.empty()) {
+    report.model =
+        EvaluatedModel{.level = levels.front(), .calibration_rows = calibration_rows.value_or(0), .is_known = false};
   }
   std::ranges::copy_if(unknown, std::back_inserter(report.unknown_categories),
                        [](const UnknownLabels& labels) { return labels.unknown > 0; });
@@ -138,19 +154,27 @@ EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch, s
                                may_be_empty ? span_of(predictions) : std::span<const double>()};
     report.levels.push_back(
         evaluate(bounded, levels[j], ranks_of(model, calibration_rows, groups, levels[j], guarantee), search, options));
+    if (model == nullptr && calibration_rows) {
+      check_calibration_rows(*calibration_rows, report.levels.back(), report.guarantee);
+    }
     if (trainer) report.levels.back().ert = estimate_ert(*trainer, bounded, search, levels[j]);
   }
   return report;
 }
 
-/// Goal, score transform, mean width, coverage and worst slab (share, low, high) on the hold-out of `fit`.
+/// Goal, score transform, mean width, that of the finite intervals, coverage and worst slab (share, low, high) on the
+/// hold-out of `fit`.
 using Slab = std::tuple<double, double, double>;
-using HoldoutGoal = std::tuple<std::string, std::string, double, double, std::optional<Slab>>;
+using HoldoutGoal = std::tuple<std::string, std::string, double, double, double, std::optional<Slab>>;
 
 PageFit page_fit(const std::vector<HoldoutGoal>& goals, double base_error, const std::string& summary) {
   PageFit fit{.goals = {}, .base_error = base_error, .summary = summary};
-  for (const auto& [goal, transform, mean_width, coverage, slab] : goals) {
-    fit.goals.push_back({.goal = goal, .score_transform = transform, .mean_width = mean_width, .coverage = coverage});
+  for (const auto& [goal, transform, mean_width, finite_mean_width, coverage, slab] : goals) {
+    fit.goals.push_back({.goal = goal,
+                         .score_transform = transform,
+                         .mean_width = mean_width,
+                         .finite_mean_width = finite_mean_width,
+                         .coverage = coverage});
     if (!slab) continue;
     const auto [share, low, high] = *slab;
     fit.goals.back().worst_slab = Proportion{.share = share, .low = low, .high = high};
@@ -205,9 +229,10 @@ nb::list marked(std::vector<Bin> bins, const std::optional<double>& level,
 }
 
 /// CRPS of a model's quantiles; none if the model has no quantiles.
-std::optional<double> crps_of_model(const Model& model, const Table& table, const std::optional<Doubles>& predictions,
-                                    const std::optional<Integers>& groups, const std::optional<Doubles>& weights,
-                                    const Doubles& outcomes) {
+std::optional<CrpsSummary> crps_of_model(const Model& model, const Table& table,
+                                         const std::optional<Doubles>& predictions,
+                                         const std::optional<Integers>& groups, const std::optional<Doubles>& weights,
+                                         const Doubles& outcomes) {
   if (model.cross_calibrated() || model.calibration_rows() == 0) return std::nullopt;
   Crps crps;
   const std::size_t m = crps.probabilities().size();
@@ -219,11 +244,12 @@ std::optional<double> crps_of_model(const Model& model, const Table& table, cons
         model.quantiles(part, crps.probabilities(), {quantiles.data(), n, m});
         crps.add({quantiles.data(), n, m}, span_of(outcomes).subspan(first, n));
       });
-  return crps.mean();
+  return crps.summary();
 }
 
 /// Functions that score predicted probabilities and quantiles.
 void bind_scores(nb::module_& module) {
+  nb::class_<CrpsSummary>(module, "CrpsSummary");
   module.def("crps_of_model", &crps_of_model, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
              nb::arg("groups").none(), nb::arg("weights").none(), nb::arg("outcomes"));
   module.def(
@@ -371,17 +397,18 @@ void bind_diagnostics(nb::module_& module) {
   module.attr("VERDICT_CONFIDENCE") = kVerdictConfidence;
   module.def("search_rows", &search_rows, nb::arg("rows"));
   bind_page(module);
-  module.def("evaluate", &evaluate_rows, nb::arg("model").none(), nb::arg("sketch").none(), nb::arg("calibration_rows"),
-             nb::arg("guarantee"), nb::arg("intervals"), nb::arg("outcomes"), nb::arg("predictions").none(),
-             nb::arg("groups").none(), nb::arg("levels"), nb::arg("search_rows"), nb::arg("search_features"),
-             nb::arg("features"), nb::arg("categories"), nb::arg("by").none(), nb::arg("clusters").none() = nb::none(),
-             nb::arg("exchangeability").none() = nb::none(), nb::arg("crps").none() = nb::none(),
-             nb::arg("conditional").none() = nb::none(), nb::arg("unknown") = nb::list());
+  bind_scores(module);
+  module.def("evaluate", &evaluate_rows, nb::arg("model").none(), nb::arg("sketch").none(),
+             nb::arg("calibration_rows").none(), nb::arg("guarantee"), nb::arg("intervals"), nb::arg("outcomes"),
+             nb::arg("predictions").none(), nb::arg("groups").none(), nb::arg("levels"), nb::arg("search_rows"),
+             nb::arg("search_features"), nb::arg("features"), nb::arg("categories"), nb::arg("by").none(),
+             nb::arg("clusters").none() = nb::none(), nb::arg("exchangeability").none() = nb::none(),
+             nb::arg("crps").none() = nb::none(), nb::arg("conditional").none() = nb::none(),
+             nb::arg("unknown") = nb::list());
   module.def("expected_coverage", &expected_coverage, nb::arg("model").none(), nb::arg("calibration_rows"),
              nb::arg("groups").none(), nb::arg("test_rows"), nb::arg("level"), nb::arg("confidence"),
              nb::arg("guarantee") = marginal);
   bind_bins(module);
-  bind_scores(module);
   bind_plans(module);
 }
 

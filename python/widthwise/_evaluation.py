@@ -29,13 +29,19 @@ class Evaluation(PrintedReport):
       ``rows``) and the numbers of ``fitted_clusters`` and ``calibrated_clusters``; the verdict is then "not new"
     - ``levels``: a dict per confidence level, in the given order, with ``level``, ``coverage`` (with its 95% confidence
       interval), ``mean_width``, ``median_width``, ``interval_score``, ``infinite`` and ``empty`` (with
-      ``infinite_share`` and ``empty_share``), ``verdict``, ``clusters``, ``worst_slab``, ``weakest``, ``weak_places``, ``gaps``,
-      ``ert``, ``by_width``, ``by_group``, ``by_feature`` and, if requested, ``by``
+      ``infinite_share`` and ``empty_share``), ``verdict``, ``clusters``, ``worst_slab``, ``weakest``, ``weak_places``,
+      ``gaps``, ``uneven``, ``ert``, ``by_width``, ``by_group``, ``by_feature`` and, if requested, ``by``
+    - ``verdict``: the decision from all levels and tests: a dict with ``code`` ("valid", "uneven", "weak_place",
+      "too_high", "too_low", "infinite", "not_judged" or "not_new"), ``headline``, ``evidence`` and ``advice``
     - ``crps``: continuous ranked probability score of the model's quantiles, see `crps`; None without a model and for
       cross-calibrated models
     - ``exchangeability``: with ``in_order=True``, a dict with ``false_alarm_rate``, ``rows``, ``alarm`` (None, or a dict
       with ``row``, counted from 1, and ``errors``, "larger" or "smaller"), ``log_martingale``,
       ``highest_log_martingale`` and ``text``
+
+    ``mean_width``, ``interval_score`` and ``crps`` are infinite if any interval or quantile is. ``finite_mean_width``,
+    ``finite_interval_score`` and ``finite_crps`` are the means without those rows, whose numbers are ``infinite`` and
+    ``crps_infinite``.
 
     ``clusters`` of a level is None, or a dict for a model with clusters: their ``count``, the mean ``coverage`` over
     clusters, ``coverage_of_rows``, which of the two the verdict is about (``judged``, "rows" or "clusters"), and whether
@@ -43,15 +49,17 @@ class Evaluation(PrintedReport):
 
     ``gaps`` holds a dict for the width, the prediction and each feature, with the mean absolute difference between the
     coverage of its tenths and the level (``mean``), the mean to expect by chance if coverage is even (``by_chance``),
-    the largest difference with its sign (``largest``), and a ``p_value`` corrected for all bins (Holm).
+    the largest difference with its sign (``largest``), and a ``p_value`` corrected for all places tested (Holm). If it
+    is at most 1%, coverage is uneven: ``uneven`` says where it is high and low, else it is None.
 
     ``ert``, with ``conditional=True``, is the excess risk of the target coverage (Braun et al. 2025) for three losses:
     ``l1``, ``brier`` and ``kl``, each with ``value``, ``standard_error``, and the parts of low (``under``) and high
     (``over``) coverage. The value of ``l1`` estimates, from below, the mean absolute difference between coverage given
     x and the level. It is 0 if coverage is the level at every x, and then slightly negative or positive by chance.
 
-    All weak places, here and in the report, come from one test: if coverage is the same everywhere, the probability
-    that any place is called weak is at most 1%.
+    All weak places and gaps, here and in the report, come from one test: if coverage is the same everywhere, the
+    probability that any place is called weak, or coverage uneven, is at most 1%. The verdict on the coverage of all rows
+    is wrong with a probability of at most 1%.
     """
 
     @classmethod
@@ -66,8 +74,10 @@ class Evaluation(PrintedReport):
         for level in self["levels"]:
             verdict, slab = level["verdict"], level["worst_slab"]
             expected = f"{percent(verdict['expected_low'])} to {percent(verdict['expected_high'])}"
-            row = [f"{100 * level['level']:.6g}%", verdict["word"], percent(level["coverage"]["share"]), expected]
-            row += [number(level["mean_width"])]
+            word = verdict["word"] + (", uneven" if level["uneven"] else "")
+            row = [f"{100 * level['level']:.6g}%", word, percent(level["coverage"]["share"]), expected]
+            some_finite = 0 < level["infinite"] < self["rows"]
+            row += [f"{number(level['finite_mean_width'])} (finite)" if some_finite else number(level["mean_width"])]
             rows.append(row + [percent(slab["coverage"]["share"]) if slab else "-"] * with_slab)
         verdict = self.get("verdict")
         headline = f"<p><strong>{html.escape(verdict['headline'])}</strong></p>" if verdict else ""
@@ -89,7 +99,7 @@ def evaluate_intervals(
     y: Any,
     *,
     confidence_level: Levels,
-    calibration_rows: int,
+    calibration_rows: int | None = None,
     X: Any = None,
     y_pred: Any = None,
     guarantee: Guarantee = "marginal",
@@ -107,15 +117,16 @@ def evaluate_intervals(
         Outcomes.
     confidence_level : float or list of k floats
         Confidence levels of the intervals.
-    calibration_rows : int
-        Number of calibration rows; determines how far coverage may be from the level.
+    calibration_rows : int, optional
+        Number of calibration rows; determines how far coverage may be from the level. By default, coverage is compared
+        with the level itself, by the binomial range of the test rows.
     X : table of shape (n, d), optional
         Features to search for places where coverage is weak: numbers, and text as categories.
     y_pred : array-like of shape (n,), optional
         Predictions, searched like a feature if there is X. An interval that consists of its prediction alone counts as
         empty.
     guarantee : "marginal" or float, default="marginal"
-        Guarantee of the intervals, see `WidthwiseRegressor`.
+        Guarantee of the intervals, see `WidthwiseRegressor`. Any other than "marginal" needs ``calibration_rows``.
     by : array-like of shape (n,) or str, optional
         Labels or numbers to test coverage by, or the name of their column in X.
     conditional : bool, default=False
@@ -133,8 +144,11 @@ def evaluate_intervals(
     >>> from widthwise import evaluate_intervals
     >>> y = np.random.default_rng(0).normal(size=1000)
     >>> intervals = np.tile([-1.645, 1.645], (1000, 1))
-    >>> evaluate_intervals(intervals, y, confidence_level=0.9, calibration_rows=10_000)["levels"][0]["coverage"]["share"]
+    >>> found = evaluate_intervals(intervals, y, confidence_level=0.9)
+    >>> found["levels"][0]["coverage"]["share"]
     0.914
+    >>> found["verdict"]["code"]
+    'valid'
     """
     outcomes = _tables.numbers(y, "y")
     levels = levels_of(confidence_level, [])
@@ -145,6 +159,12 @@ def evaluate_intervals(
             f"intervals are of shape {np.shape(intervals)}; expected ({len(outcomes)}, 2, {len(levels)}) for "
             f"{len(outcomes)} outcomes and {len(levels)} levels"
         )
+    text = guarantee_text(guarantee)
+    if calibration_rows is None and text != "marginal":
+        raise ValueError(
+            f"guarantee is {guarantee}, whose range of coverage depends on the number of calibration rows; pass"
+            " calibration_rows"
+        )
     features = None if X is None else _tables.read_features(X)
     table = None if features is None else features.table
     if table is not None and table.rows != len(outcomes):
@@ -154,9 +174,9 @@ def evaluate_intervals(
         outcomes,
         levels,
         table,
-        calibration_rows=whole(calibration_rows, "calibration_rows"),
+        calibration_rows=None if calibration_rows is None else whole(calibration_rows, "calibration_rows"),
         predictions=None if y_pred is None else _tables.numbers(y_pred, "y_pred", len(outcomes)),
-        guarantee=guarantee_text(guarantee),
+        guarantee=text,
         categories=[] if features is None else features.categories,
         by=by_of(X, by, len(outcomes)),
         conditional=conditional,
@@ -273,7 +293,7 @@ def _evaluate(
     table: _core.Table | None,
     *,
     model: _core.Model | None = None,
-    calibration_rows: int = 0,
+    calibration_rows: int | None = None,
     predictions: Floats | None = None,
     groups: Any = None,
     guarantee: str = "marginal",
@@ -281,7 +301,7 @@ def _evaluate(
     exchangeability: _core.ExchangeabilityMonitor | None = None,
     categories: list[list[str]] | None = None,
     by: By | None = None,
-    crps: float | None = None,
+    crps: _core.CrpsSummary | None = None,
     conditional: bool = False,
 ) -> tuple[_core.EvaluationReport, tuple[Any, Floats]]:
     """The report, with the rows that were searched for weak places and their features."""

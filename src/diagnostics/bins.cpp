@@ -33,18 +33,28 @@ std::vector<KeyedRow<Key>> keyed_rows(std::span<const Key> keys) {
 template <class Key>
 BinRows part_of(const IntervalRows& rows, std::span<const KeyedRow<Key>> members) {
   internal::CompensatedSum width_sum;
+  internal::CompensatedSum finite_width_sum;
+  std::uint64_t infinite = 0;
   std::uint64_t covered = 0;
   std::vector<std::size_t> numbers;
   numbers.reserve(members.size());
   for (const auto& member : members) {
     numbers.push_back(member.row);
-    width_sum.add(internal::width_of(rows, member.row));
+    const double width = internal::width_of(rows, member.row);
+    width_sum.add(width);
+    if (std::isfinite(width)) {
+      finite_width_sum.add(width);
+    } else {
+      ++infinite;
+    }
     if (internal::is_covered(rows, member.row)) ++covered;
   }
   return {.bin = {.low = static_cast<double>(members.front().key),
                   .high = static_cast<double>(members.back().key),
                   .coverage = proportion(covered, members.size()),
-                  .mean_width = width_sum.value() / static_cast<double>(members.size())},
+                  .mean_width = width_sum.value() / static_cast<double>(members.size()),
+                  .infinite = infinite,
+                  .finite_mean_width = finite_width_sum.value() / static_cast<double>(members.size() - infinite)},
           .rows = std::move(numbers)};
 }
 

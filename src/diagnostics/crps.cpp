@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
@@ -39,16 +40,30 @@ void Crps::add(MatrixView quantiles, std::span<const double> outcomes) {
                                quantiles.columns(), cells_.size());
   }
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    double score = 0;
     for (std::size_t j = 0; j < cells_.size(); ++j) {
       const double above = outcomes[i] - quantiles(i, j);
       if (std::isnan(above)) {
         throw internal::make_error(ErrorCode::kNotFinite, "crps: invalid NaN at row {}; expected a number", rows_);
       }
       const double weight = above < 0 ? probabilities_[j].value() - 1 : probabilities_[j].value();
-      sum_ += 2 * cells_[j] * weight * above;
+      score += 2 * cells_[j] * weight * above;
+    }
+    if (std::isfinite(score)) {
+      sum_ += score;
+    } else {
+      ++infinite_;
     }
     ++rows_;
   }
+}
+
+CrpsSummary Crps::summary() const {
+  const double finite_mean = sum_ / static_cast<double>(rows_ - infinite_);
+  return {.mean = infinite_ > 0 ? std::numeric_limits<double>::infinity() : finite_mean,
+          .finite_mean = finite_mean,
+          .infinite = infinite_,
+          .rows = rows_};
 }
 
 }  // namespace widthwise

@@ -27,6 +27,9 @@ IntervalSummary summarise(const IntervalRows& rows, const Level& level) {
   std::vector<double> widths(n);
   internal::CompensatedSum width_sum;
   internal::CompensatedSum score_sum;
+  internal::CompensatedSum finite_width_sum;
+  internal::CompensatedSum finite_score_sum;
+  std::uint64_t finite = 0;
   std::uint64_t covered = 0;
   std::uint64_t infinite = 0;
   std::uint64_t empty = 0;
@@ -37,7 +40,13 @@ IntervalSummary summarise(const IntervalRows& rows, const Level& level) {
     const double outside = std::max({lower - rows.outcomes[i], rows.outcomes[i] - upper, 0.0});
     widths[i] = internal::width_of(rows, i);
     width_sum.add(widths[i]);
-    score_sum.add(widths[i] + penalty * outside);
+    const double score = widths[i] + penalty * outside;
+    score_sum.add(score);
+    if (std::isfinite(widths[i])) {
+      ++finite;
+      finite_width_sum.add(widths[i]);
+      finite_score_sum.add(score);
+    }
     if (internal::is_covered(rows, i)) ++covered;
     if (std::isinf(lower) || std::isinf(upper)) ++infinite;
     if (internal::is_empty_set(rows, i)) ++empty;
@@ -49,7 +58,9 @@ IntervalSummary summarise(const IntervalRows& rows, const Level& level) {
           .infinite = infinite,
           .empty = empty,
           .inside = inside,
-          .interval_score = score_sum.value() / static_cast<double>(n)};
+          .interval_score = score_sum.value() / static_cast<double>(n),
+          .finite_mean_width = finite_width_sum.value() / static_cast<double>(finite),
+          .finite_interval_score = finite_score_sum.value() / static_cast<double>(finite)};
 }
 
 }  // namespace widthwise

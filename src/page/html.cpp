@@ -99,6 +99,11 @@ std::string head(const std::string& title, const EvaluationReport& report, const
 
 // ---- numbers
 
+/// The mean, or that of the finite intervals if some are infinite, which the page counts elsewhere.
+std::string mean_of_finite(double mean, double finite_mean) {
+  return significant(std::isinf(mean) && std::isfinite(finite_mean) ? finite_mean : mean);
+}
+
 struct Tile {
   std::string name;
   std::string value;
@@ -116,7 +121,8 @@ std::string tiles(const EvaluationReport& report, const LevelEvaluation& level, 
        "of " + count_of(summary.coverage.trials, "row")},
       {"Expected", range(level.expected.low, level.expected.high),
        "in " + significant(100 * level.confidence) + "% of cases"},
-      {"Mean width", significant(summary.mean_width), "median " + significant(summary.median_width)}};
+      {"Mean width", mean_of_finite(summary.mean_width, summary.finite_mean_width),
+       (summary.infinite > 0 ? "of the finite intervals; median " : "median ") + significant(summary.median_width)}};
   if (level.slab) {
     const Proportion& slab = level.slab->coverage;
     found.push_back({"Worst slab", percent(slab.share), range(slab.low, slab.high)});
@@ -125,7 +131,17 @@ std::string tiles(const EvaluationReport& report, const LevelEvaluation& level, 
     const Estimate& ert = level.ert->l1.total;
     found.push_back({"ERT", percent(ert.value), "standard error " + percent(ert.standard_error)});
   }
-  if (report.crps) found.push_back({"CRPS", significant(*report.crps), "over all levels; lower is better"});
+  if (level.uneven) {
+    const CoverageGap& gap = level.gaps[*level.uneven];
+    found.push_back(
+        {"Coverage gap", percent(gap.mean), percent(gap.by_chance) + " by chance, " + internal::p_text(gap.p_value)});
+  }
+  if (report.crps) {
+    const CrpsSummary& crps = *report.crps;
+    found.push_back({"CRPS", mean_of_finite(crps.mean, crps.finite_mean),
+                     crps.infinite > 0 ? "without " + count_of(crps.infinite, "row") + " with infinite quantiles"
+                                       : "over all levels; lower is better"});
+  }
   const auto add = [&](const std::string& name, std::uint64_t number) {
     if (number == 0) return;
     const double share = static_cast<double>(number) / static_cast<double>(summary.coverage.trials);
@@ -213,12 +229,13 @@ std::vector<std::string> level_cells(const EvaluationReport& report, const Level
   };
   std::vector<std::string> cells = {
       level_name(level.level.value()),
-      report.seen.any() ? kSeenVerdict : std::string(name_of(level.verdict)),
+      report.seen.any() ? kSeenVerdict : std::string(name_of(level.verdict)) + (level.uneven ? ", uneven" : ""),
       measured(summary.coverage),
       range(level.expected.low, level.expected.high),
       level.slab ? measured(level.slab->coverage) : "-",
-      significant(summary.mean_width) + "<small>median " + significant(summary.median_width) + "</small>",
-      significant(summary.interval_score)};
+      mean_of_finite(summary.mean_width, summary.finite_mean_width) + "<small>" +
+          (summary.infinite > 0 ? "of the finite; " : "") + "median " + significant(summary.median_width) + "</small>",
+      mean_of_finite(summary.interval_score, summary.finite_interval_score)};
   if (columns.ert) cells.push_back(level.ert ? with_error(level.ert->l1.total) : "-");
   if (columns.infinite) cells.push_back(counted(summary.infinite));
   if (columns.empty) cells.push_back(counted(summary.empty));
@@ -227,7 +244,8 @@ std::vector<std::string> level_cells(const EvaluationReport& report, const Level
 }
 
 std::string test_text() {
-  return "where coverage is the same everywhere, the chance that this page calls any place weak is at most " +
+  return "where coverage is the same everywhere, the chance that this page calls any place weak, or coverage uneven, "
+         "is at most " +
          percent(kWeakPlaceError, 0) + ".";
 }
 
@@ -251,8 +269,26 @@ std::string numbers(const EvaluationReport& report) {
         " ERT: how far coverage given the features is from the level on average, estimated from below by a "
         "classifier; 0 if coverage is the level everywhere, slightly negative by chance.";
   }
+  if (columns.infinite) note += " Mean width and interval score are those of the finite intervals.";
   if (columns.empty) note += " Empty: no value conforms, and the prediction alone is returned.";
   return section("In numbers", table.to_string(), note);
+}
+
+/// The coverage gaps of each level, and between which rows coverage differs.
+std::string evenness(const EvaluationReport& report) {
+  std::vector<std::string> points;
+  for (const LevelEvaluation& level : report.levels) {
+    const std::string gaps = internal::gaps_text(level);
+    if (gaps.empty()) continue;
+    const std::string uneven = internal::uneven_text(level, report.features);
+    points.push_back(level_name(level.level.value()) + ": coverage gap " + gaps + ". " +
+                     (uneven.empty() ? "Coverage is not found to be uneven." : uneven));
+  }
+  if (points.empty()) return "";
+  return section("Evenness of coverage", bullets(points),
+                 "Coverage gap: mean difference between the level and the coverage of tenths of the rows or of labels, "
+                 "and what chance alone gives. P-values are corrected for all places: " +
+                     test_text());
 }
 
 // ---- pictures
@@ -399,7 +435,7 @@ std::string goals_section(const EvaluationPage& page) {
   for (const GoalReport& goal : page.fit->goals) {
     const bool chosen = &goal == &page.fit->goals.front();
     table.add({escaped(internal::goal_name(goal)) + (chosen ? "<small>this model</small>" : ""),
-               significant(goal.mean_width), percent(goal.coverage),
+               mean_of_finite(goal.mean_width, goal.finite_mean_width), percent(goal.coverage),
                goal.worst_slab ? measured(*goal.worst_slab) : "-"});
   }
   return section("Narrow or even", table.to_string(),
@@ -471,12 +507,13 @@ std::string to_html(const EvaluationPage& page) {
   std::string by_note = "Marked bins lie below the level by the test of this page: " + test_text() +
                         " Bars are 95% confidence intervals of each bin alone, so some lie below the level by chance.";
   if (level.by_feature.size() < page.report.features.size()) {
-    by_note += " Of " + count_of(page.report.features.size(), "feature") + ", these have the bins of lowest coverage.";
+    by_note += " Of " + count_of(page.report.features.size(), "feature") +
+               ", these have the bins whose coverage differs most clearly from the level.";
   }
   Gallery gallery;
   std::string main = head(title, page.report, verdict, page.advice) +
                      tiles(page.report, level, page.model.parts().calibration.rows_kept());
-  main += numbers(page.report);
+  main += numbers(page.report) + evenness(page.report);
   main += gallery.add("In pictures", overview(page, verdict.level),
                       "Intervals of " + level_name(level.level.value()) + ".");
   main += gallery.add("Where coverage holds", by_bins(page, level), by_note);

@@ -525,7 +525,11 @@ Figure bins_figure(const std::vector<Bin>& all, const Level& level, const std::s
   Picture::Layout layout{.height = 30 + kRowHeight * rows, .grid_along_x = true};
   for (std::size_t i = 0; i < bins.size(); ++i) {
     y.ticks.push_back({place(i), narrowed(name_of_bin(bins[i]), kWidestLabel)});
-    if (called != kByWidth) layout.right.push_back({place(i), significant(bins[i].mean_width, 3)});
+    if (called != kByWidth)
+      layout.right.push_back(
+          {place(i),
+           significant(bins[i].infinite < bins[i].coverage.trials ? bins[i].finite_mean_width : bins[i].mean_width,
+                       3)});
   }
   if (called != kByWidth) layout.right_name = "mean width";
   const bool any_weak = std::ranges::any_of(bins, &Bin::weak);

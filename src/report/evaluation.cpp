@@ -26,8 +26,11 @@ std::string verdict_of(const EvaluationReport& report, const LevelEvaluation& le
   return std::string(report.seen.any() ? kSeenVerdict : name_of(level.verdict));
 }
 
+/// The verdict on coverage, and on its evenness.
 std::string summary_of(const EvaluationReport& report, const LevelEvaluation& level) {
-  return report.seen.any() ? report.seen.to_string() : level.summary;
+  if (report.seen.any()) return report.seen.to_string();
+  const std::string uneven = internal::uneven_text(level, report.features);
+  return uneven.empty() ? level.summary : level.summary + " " + uneven;
 }
 
 // ---- text
@@ -70,36 +73,6 @@ std::string weak_places_text(const LevelEvaluation& level, const std::vector<std
   return text;
 }
 
-/// "p < 0.01": the usual bound next above, because a single row changes small p-values much.
-std::string p_text(double p) {
-  for (const double bound : {0.0001, 0.001, 0.01, 0.05}) {
-    if (p < bound) return "p < " + internal::text_of(bound);
-  }
-  return "p > 0.05";
-}
-
-/// "1.9% by width, 2.2% by prediction, 2.4% by feature; 1.5% by chance, p < 0.05". The feature is that of the largest
-/// gap. Bins of a constant are all rows, whose coverage is shown anyway.
-std::string gaps_text(const LevelEvaluation& level) {
-  std::vector<std::string> parts;
-  double of_features = 0;
-  double by_chance = 0;
-  double p = 1;
-  for (const CoverageGap& gap : level.gaps) {
-    p = std::min(p, gap.p_value);
-    if (gap.bins == 1) continue;
-    by_chance = std::max(by_chance, gap.by_chance);
-    if (gap.kind == PlaceKind::kWidth || gap.kind == PlaceKind::kPrediction) {
-      parts.push_back(percent(gap.mean) + " by " + std::string(name_of(gap.kind)));
-    } else {
-      of_features = std::max(of_features, gap.mean);
-    }
-  }
-  if (of_features > 0) parts.push_back(percent(of_features) + " by feature");
-  if (parts.empty()) return "";
-  return line("coverage gap", internal::joined(parts, ", ") + "; " + percent(by_chance) + " by chance, " + p_text(p));
-}
-
 std::string ert_text(const EvaluationReport& report, const LevelEvaluation& level) {
   if (!report.conditional) return "";
   if (!level.ert) return line("ERT", "needs at least " + count(kMinSearchRows) + " rows with features");
@@ -116,8 +89,11 @@ std::string bins_text(const std::string& title, const std::vector<Bin>& bins) {
   table.add({title, "rows", "mean width", "coverage", "95% confidence"});
   for (const Bin& bin : internal::lowest_bins(bins, kMaxBinsShown)) {
     const std::string name = internal::name_of_bin(bin);
-    std::vector<std::string> cells = {name, count(bin.coverage.trials), significant(bin.mean_width),
+    const bool some_infinite = bin.infinite > 0 && bin.infinite < bin.coverage.trials;
+    std::vector<std::string> cells = {name, count(bin.coverage.trials),
+                                      significant(some_infinite ? bin.finite_mean_width : bin.mean_width),
                                       percent(bin.coverage.share), percent_range(bin.coverage.low, bin.coverage.high)};
+    if (some_infinite) cells.push_back(count(bin.infinite) + " infinite");
     if (bin.weak) cells.emplace_back("weak");
     table.add(std::move(cells));
   }
@@ -150,11 +126,11 @@ std::string level_text(const EvaluationReport& report, std::size_t j) {
                level.clusters ? with_clusters(summary.coverage, *level.clusters) : with_confidence(summary.coverage));
   if (level.slab) text += line("worst slab", with_confidence(level.slab->coverage));
   text += weak_places_text(level, report.features);
-  text += gaps_text(level);
+  if (const std::string gaps = internal::gaps_text(level); !gaps.empty()) text += line("coverage gap", gaps);
   text += ert_text(report, level);
-  text += line("mean width", significant(summary.mean_width));
+  text += line("mean width", internal::mean_text(summary.mean_width, summary.finite_mean_width));
   text += line("median width", significant(summary.median_width));
-  text += line("interval score", significant(summary.interval_score));
+  text += line("interval score", internal::mean_text(summary.interval_score, summary.finite_interval_score));
   text += share_line("infinite", summary.infinite, summary.coverage.trials);
   text += share_line("empty", summary.empty, summary.coverage.trials);
   text.append("\n  ").append(internal::wrapped(summary_of(report, level), internal::kTextWidth, 2)).append("\n");
@@ -228,6 +204,20 @@ Json gaps_json(const LevelEvaluation& level, const std::vector<std::string>& fea
   return array;
 }
 
+/// Where coverage is most clearly high and low, or null unless it is uneven.
+Json uneven_json(const LevelEvaluation& level, const std::vector<std::string>& features) {
+  if (!level.uneven) return nullptr;
+  const CoverageGap& gap = level.gaps[*level.uneven];
+  const auto place = [&](const Place& one) {
+    return Json{{"where", summary(one, level, features)}, {"coverage", json_of(one.coverage)}};
+  };
+  return {{"kind", name_of(gap.kind)},
+          {"highest", place(gap.highest)},
+          {"lowest", place(gap.lowest)},
+          {"p_value", gap.p_value},
+          {"text", internal::uneven_text(level, features)}};
+}
+
 Json level_json(const EvaluationReport& report, std::size_t j) {
   const LevelEvaluation& level = report.levels[j];
   const IntervalSummary& summary = level.intervals;
@@ -236,6 +226,8 @@ Json level_json(const EvaluationReport& report, std::size_t j) {
                {"mean_width", summary.mean_width},
                {"median_width", summary.median_width},
                {"interval_score", summary.interval_score},
+               {"finite_mean_width", summary.finite_mean_width},
+               {"finite_interval_score", summary.finite_interval_score},
                {"infinite", summary.infinite},
                {"infinite_share", internal::share(summary.infinite, summary.coverage.trials)},
                {"empty", summary.empty},
@@ -245,7 +237,8 @@ Json level_json(const EvaluationReport& report, std::size_t j) {
                  {"text", summary_of(report, level)},
                  {"confidence", level.confidence},
                  {"expected_low", level.expected.low},
-                 {"expected_high", level.expected.high}}},
+                 {"expected_high", level.expected.high},
+                 {"judged", json_of(level.judged.value_or(summary.coverage))}}},
                {"clusters", level.clusters ? Json{{"count", level.clusters->clusters},
                                                   {"coverage", level.clusters->mean},
                                                   {"coverage_of_rows", level.clusters->rows},
@@ -256,6 +249,7 @@ Json level_json(const EvaluationReport& report, std::size_t j) {
                {"weakest", weakest_json(level, report.features)},
                {"weak_places", weak_places_json(level, report.features)},
                {"gaps", gaps_json(level, report.features)},
+               {"uneven", uneven_json(level, report.features)},
                {"ert", level.ert ? json_of(*level.ert) : Json(nullptr)},
                {"by_width", json_of(level.by_width)},
                {"by_group", json_of(level.by_group)},
@@ -282,8 +276,9 @@ Json verdict_json(const EvaluationReport& report) {
   if (!verdict) return nullptr;
   Json advice = Json::array();
   for (const internal::Advice& one : verdict->advice) advice.push_back({{"kind", one.kind}, {"text", one.text}});
-  return {{"mood", verdict->mood},         {"word", verdict->word}, {"headline", verdict->headline},
-          {"evidence", verdict->evidence}, {"advice", advice},      {"level", verdict->level}};
+  return {{"code", verdict->code},         {"mood", verdict->mood},         {"word", verdict->word},
+          {"headline", verdict->headline}, {"evidence", verdict->evidence}, {"advice", advice},
+          {"level", verdict->level}};
 }
 
 }  // namespace
@@ -318,7 +313,14 @@ std::string to_text(const EvaluationReport& report) {
   }
   if (verdict) text.append("\n").append(internal::wrapped(verdict->headline)).append("\n");
   for (std::size_t j = 0; j < report.levels.size(); ++j) text += level_text(report, j);
-  if (report.crps) text.append("\nAll levels\n").append(line("CRPS", significant(*report.crps)));
+  if (report.crps) {
+    const CrpsSummary& crps = *report.crps;
+    text.append("\nAll levels\n").append(line("CRPS", internal::mean_text(crps.mean, crps.finite_mean)));
+    if (crps.infinite > 0) {
+      text += line("", count_of(crps.infinite, "row") + ", " + percent(internal::share(crps.infinite, crps.rows)) +
+                           ", with infinite quantiles");
+    }
+  }
   if (report.exchangeability) {
     text.append("\n").append(internal::wrapped(report.exchangeability->summary())).append("\n");
   }
@@ -342,7 +344,9 @@ std::string to_json(const EvaluationReport& report, NonFinite non_finite) {
   json["missed_by_range"] = missed.rows == 0 ? Json(nullptr) : Json{{"rows", missed.rows}, {"text", missed.text}};
   json["verdict"] = verdict_json(report);
   if (report.exchangeability) json["exchangeability"] = json_of(report.exchangeability);
-  json["crps"] = report.crps ? Json(*report.crps) : Json(nullptr);
+  json["crps"] = report.crps ? Json(report.crps->mean) : Json(nullptr);
+  json["finite_crps"] = report.crps ? Json(report.crps->finite_mean) : Json(nullptr);
+  json["crps_infinite"] = report.crps ? Json(report.crps->infinite) : Json(nullptr);
   json["levels"] = Json::array();
   for (std::size_t j = 0; j < report.levels.size(); ++j) json["levels"].push_back(level_json(report, j));
   return internal::dump(json, non_finite);

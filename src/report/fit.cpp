@@ -7,6 +7,7 @@
 #include "report/goals.hpp"
 #include "report/groups.hpp"
 #include "report/json.hpp"
+#include "report/verdict.hpp"
 #include "text.hpp"
 
 namespace widthwise {
@@ -18,6 +19,7 @@ Json goal_json(const GoalReport& goal) {
   return {{"goal", goal.goal},
           {"score_transform", goal.score_transform},
           {"mean_width", goal.mean_width},
+          {"finite_mean_width", goal.finite_mean_width},
           {"coverage", goal.coverage},
           {"worst_slab", goal.worst_slab ? json_of(*goal.worst_slab) : Json(nullptr)},
           {"infinite", goal.infinite},
@@ -35,7 +37,8 @@ std::string goals_text(const FitReport& report, bool independent) {
   internal::TextTable table;
   table.add({"goal", "mean width", "coverage", "worst slab", "95% confidence"});
   const auto add = [&](const GoalReport& goal, const std::string& note) {
-    std::vector<std::string> cells = {internal::goal_name(goal) + note, significant(goal.mean_width),
+    std::vector<std::string> cells = {internal::goal_name(goal) + note,
+                                      internal::mean_text(goal.mean_width, goal.finite_mean_width),
                                       percent(goal.coverage)};
     if (goal.worst_slab) {
       cells.push_back(percent(goal.worst_slab->share));
@@ -63,7 +66,8 @@ Json even_gain(const FitReport& report) {
   if (!even.worst_slab || !chosen.worst_slab) return "The hold-out was too small to measure the gain.";
   return "On the hold-out, the goal even covered " + with_range(*even.worst_slab) +
          " where coverage is worst, instead of " + with_range(*chosen.worst_slab) + ", with a mean width of " +
-         significant(even.mean_width) + " instead of " + significant(chosen.mean_width) +
+         internal::mean_text(even.mean_width, even.finite_mean_width) + " instead of " +
+         internal::mean_text(chosen.mean_width, chosen.finite_mean_width) +
          (even.worst_slab->low <= chosen.worst_slab->high ? "; the difference may be chance." : ".");
 }
 

@@ -94,6 +94,8 @@ Json json_of(const std::vector<Bin>& bins) {
                      {"high", bin.high},
                      {"coverage", json_of(bin.coverage)},
                      {"mean_width", bin.mean_width},
+                     {"finite_mean_width", bin.finite_mean_width},
+                     {"infinite", bin.infinite},
                      {"weak", bin.weak}});
     if (!bin.label.empty()) array.back()["label"] = bin.label;
   }

@@ -7,6 +7,7 @@
 #include "layout.hpp"
 #include "printable.hpp"
 #include "text.hpp"
+#include "word_list.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -44,7 +45,8 @@ OverallVerdict seen_verdict(const EvaluationReport& report) {
     if (is_main(report, j - 1)) level = j - 1;
   }
   if (!report.seen.any_rows()) {
-    return {.mood = "broken",
+    return {.code = "not_new",
+            .mood = "broken",
             .word = "Not new clusters",
             .headline = "These rows do not measure the coverage of new clusters: " + report.seen.shares() + ".",
             .evidence =
@@ -53,7 +55,8 @@ OverallVerdict seen_verdict(const EvaluationReport& report) {
             .advice = {{"new_rows", "Evaluate with clusters that neither fitted nor calibrated the model."}},
             .level = level};
   }
-  return {.mood = "broken",
+  return {.code = "not_new",
+          .mood = "broken",
           .word = "Not new rows",
           .headline = "These rows do not measure the coverage of new rows: " + report.seen.shares() + ".",
           .evidence =
@@ -70,7 +73,8 @@ const char* unit_of(const EvaluationReport& report) { return is_clustered(report
 
 /// The coverage that the verdict is about.
 double judged_share(const LevelEvaluation& level) {
-  return level.clusters ? level.clusters->judged() : level.intervals.coverage.share;
+  if (level.clusters) return level.clusters->judged();
+  return level.judged.value_or(level.intervals.coverage).share;
 }
 
 Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite) {
@@ -95,7 +99,8 @@ Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite
 OverallVerdict infinite_cluster_verdict(const EvaluationReport& report, std::size_t j) {
   const LevelEvaluation& level = report.levels[j];
   const std::uint64_t more = level.clusters->rows_needed - level.clusters->rows_have;
-  return {.mood = "broken",
+  return {.code = "infinite",
+          .mood = "broken",
           .word = "Infinite",
           .headline = "The intervals are infinite: the level " + name_of(report, j) + " needs " +
                       count_of(level.clusters->rows_needed, "calibration row") +
@@ -116,7 +121,8 @@ OverallVerdict infinite_verdict(const EvaluationReport& report, const Levels& in
   if (level.clusters && level.clusters->form == ClusterForm::kRows) return infinite_cluster_verdict(report, lowest);
   const std::uint64_t have = report.model ? report.model->calibration_rows : 0;
   const std::uint64_t needed = report.guarantee.min_rows(level.level);
-  return {.mood = "broken",
+  return {.code = "infinite",
+          .mood = "broken",
           .word = "Infinite",
           .headline = "The intervals are infinite: the level " + name_of(report, lowest) + " needs " +
                       count_of(needed, std::string("calibration ") + unit_of(report)) +
@@ -168,7 +174,8 @@ OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low
   const double share = judged_share(level);
   // Small groups and training-conditional guarantees give more than the level.
   const bool reached = share >= level.level.value();
-  OverallVerdict verdict{.mood = "broken",
+  OverallVerdict verdict{.code = "too_low",
+                         .mood = "broken",
                          .word = reached ? "Lower than expected" : "Not valid here",
                          .headline = std::string(reached ? "The intervals cover less than expected"
                                                          : "The intervals are not valid on these rows") +
@@ -211,14 +218,16 @@ std::string evidence_for(const EvaluationReport& report, const LevelEvaluation& 
 }
 
 /// The column whose label the place is; empty for other places.
-std::string column_of(const EvaluationReport& report, const LevelEvaluation& level, const WeakPlace& place) {
+std::string column_of(const EvaluationReport& report, const LevelEvaluation& level, const Place& place) {
   if (place.kind == PlaceKind::kCategory) return report.features[place.feature];
   return place.kind == PlaceKind::kColumn && !place.label.empty() && level.by ? level.by->name : "";
 }
 
-std::vector<Advice> advice_for_weak_place(const EvaluatedModel& model, const EvaluationReport& report,
-                                          const LevelEvaluation& level) {
-  const std::string column = column_of(report, level, level.weak_places.front());
+/// How to make coverage at a place more like that of other rows. `more_rows` is the advice for a model whose goal is
+/// even already.
+std::vector<Advice> advice_for_place(const EvaluatedModel& model, const EvaluationReport& report,
+                                     const LevelEvaluation& level, const Place& place, const std::string& more_rows) {
+  const std::string column = column_of(report, level, place);
   std::string quoted = "'";
   quoted.append(printable(column)).append("'");
   const Advice by_column{
@@ -226,26 +235,60 @@ std::vector<Advice> advice_for_weak_place(const EvaluatedModel& model, const Eva
   if (!column.empty() && std::ranges::find(report.features, column) == report.features.end()) {
     return {{"feature", "Fit again with " + quoted + " as a feature, so that widths can depend on it."}, by_column};
   }
-  if (model.goal == "even" && !model.one_width) {
-    return {{"more_rows", "Fit again with more rows from there: the goal is already even."},
-            column.empty() ? Advice{"groups",
-                                    "Or calibrate these rows as a group of their own (Mondrian), which gives the group "
-                                    "marginal coverage. Every row needs a group."}
-                           : by_column};
+  std::vector<Advice> advice;
+  if (!model.is_known) {
+    advice = {{"widths",
+               "Use intervals whose width depends on the row: a localizer with the goal even makes coverage as even as "
+               "the data allow."}};
+  } else if (model.goal == "even" && !model.one_width) {
+    advice = {{"more_rows", more_rows}};
+  } else {
+    advice = {{"even", "Fit again with the goal even, which makes coverage as even as the data allow."}};
   }
-  std::vector<Advice> advice = {
-      {"even", "Fit again with the goal even, which makes coverage as even as the data allow."}};
   if (!column.empty()) advice.push_back(by_column);
   return advice;
 }
 
+std::vector<Advice> advice_for_weak_place(const EvaluatedModel& model, const EvaluationReport& report,
+                                          const LevelEvaluation& level) {
+  const Place& place = level.weak_places.front();
+  std::vector<Advice> advice =
+      advice_for_place(model, report, level, place, "Fit again with more rows from there: the goal is already even.");
+  if (advice.back().kind == "more_rows") {
+    advice.push_back({"groups",
+                      "Or calibrate these rows as a group of their own (Mondrian), which gives the group marginal "
+                      "coverage. Every row needs a group."});
+  }
+  return advice;
+}
+
+std::vector<Advice> advice_for_gap(const EvaluatedModel& model, const EvaluationReport& report,
+                                   const LevelEvaluation& level) {
+  const CoverageGap& gap = level.gaps[*level.uneven];
+  std::vector<Advice> advice = advice_for_place(
+      model, report, level, gap.lowest,
+      "Fit again with more rows, or with features that explain where errors are large: the goal is already even.");
+  if (gap.kind == PlaceKind::kFeature && advice.back().kind == "more_rows") {
+    advice.push_back({"groups", "Or use ranges of '" + printable(report.features[gap.feature]) +
+                                    "' for groups (Mondrian), which gives each range marginal coverage."});
+  }
+  if (model.goal == "narrow" && advice.front().kind == "even") {
+    advice.push_back({"keep",
+                      "Or keep the model if coverage matters on average only: the goal narrow accepts uneven coverage "
+                      "for a smaller mean width."});
+  }
+  return advice;
+}
+
 /// Advice about single intervals that are infinite or empty.
-void add_exceptions(OverallVerdict& verdict, const IntervalSummary& summary) {
+void add_exceptions(OverallVerdict& verdict, const EvaluatedModel& model, const IntervalSummary& summary) {
   const std::string of_rows = " of " + count(summary.coverage.trials) + " intervals ";
   if (summary.infinite > 0) {
-    verdict.advice.push_back({"infinite", count(summary.infinite) + of_rows +
-                                              "are infinite: their groups have too few calibration rows, or none. "
-                                              "Calibrate with rows of these groups."});
+    verdict.advice.push_back(
+        {"infinite", model.is_known ? count(summary.infinite) + of_rows +
+                                          "are infinite: their groups have too few calibration rows, or none. "
+                                          "Calibrate with rows of these groups."
+                                    : "Find out why " + count(summary.infinite) + of_rows + "are infinite."});
   }
   if (summary.empty > 0) {
     const double share = static_cast<double>(summary.empty) / static_cast<double>(summary.coverage.trials);
@@ -256,13 +299,44 @@ void add_exceptions(OverallVerdict& verdict, const IntervalSummary& summary) {
   }
 }
 
-/// Coverage is valid over all rows. Are there places where it is low?
+void add_weak_place(OverallVerdict& verdict, const EvaluationReport& report, bool name_level) {
+  const LevelEvaluation& level = report.levels[verdict.level];
+  const WeakPlace& place = level.weak_places.front();
+  verdict.code = "weak_place";
+  verdict.mood = "weak";
+  verdict.word = "Valid, with a weak place";
+  verdict.headline +=
+      (name_level ? "; at " + name_of(report, verdict.level) + ", coverage is low, " : "; coverage is low, ") +
+      headline_share(place.coverage.share, level.level.value()) + ", where " + summary(place, level, report.features) +
+      ".";
+  verdict.evidence += evidence_for(report, level);
+  for (Advice& advice : advice_for_weak_place(*report.model, report, level)) {
+    verdict.advice.push_back(std::move(advice));
+  }
+}
+
+void add_unevenness(OverallVerdict& verdict, const EvaluationReport& report, bool name_level) {
+  const LevelEvaluation& level = report.levels[verdict.level];
+  verdict.code = "uneven";
+  verdict.mood = "weak";
+  verdict.word = "Valid, but uneven";
+  verdict.headline += ", but uneven: " + (name_level ? "at " + name_of(report, verdict.level) + ", " : std::string()) +
+                      "coverage is " + summary(level.gaps[*level.uneven], level, report.features) + ".";
+  verdict.evidence += " " + uneven_text(level, report.features);
+  for (Advice& advice : advice_for_gap(*report.model, report, level)) verdict.advice.push_back(std::move(advice));
+}
+
+/// Coverage is valid over all rows. Are there places where it is low, or does it differ between places?
 OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finite) {
-  const auto weak = std::ranges::find_if(finite, [&](std::size_t j) { return !report.levels[j].weak_places.empty(); });
-  const std::size_t j = weak == finite.end() ? finite.front() : *weak;
+  const auto is_weak = [&](std::size_t j) { return !report.levels[j].weak_places.empty(); };
+  const auto is_uneven = [&](std::size_t j) { return report.levels[j].uneven.has_value(); };
+  auto shown = std::ranges::find_if(finite, is_weak);
+  if (shown == finite.end()) shown = std::ranges::find_if(finite, is_uneven);
+  const std::size_t j = shown == finite.end() ? finite.front() : *shown;
   const LevelEvaluation& level = report.levels[j];
   const bool too_high = level.verdict == Verdict::kTooHigh;
-  OverallVerdict verdict{.mood = "valid",
+  OverallVerdict verdict{.code = too_high ? "too_high" : "valid",
+                         .mood = "valid",
                          .word = too_high ? "Valid, but wide" : "Valid",
                          .headline = "The intervals",
                          .evidence = level.summary,
@@ -275,22 +349,12 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
                               "These rows are easier than the calibration rows. Calibrate with rows like these to "
                               "make intervals narrower."});
   }
-  if (!level.weak_places.empty()) {
-    const WeakPlace& place = level.weak_places.front();
-    verdict.mood = "weak";
-    verdict.word = "Valid, with a weak place";
-    verdict.headline +=
-        (finite.size() > 1 ? "; at " + name_of(report, j) + ", coverage is low, " : "; coverage is low, ") +
-        headline_share(place.coverage.share, level.level.value()) + ", where " +
-        summary(place, level, report.features) + ".";
-    verdict.evidence += evidence_for(report, level);
-    if (report.model) {
-      for (Advice& advice : advice_for_weak_place(*report.model, report, level))
-        verdict.advice.push_back(std::move(advice));
-    }
+  if (is_weak(j)) {
+    add_weak_place(verdict, report, finite.size() > 1);
+  } else if (is_uneven(j)) {
+    add_unevenness(verdict, report, finite.size() > 1);
   } else if (level.clusters) {
     verdict.headline += "; weak places are not searched, because rows of a cluster are not independent.";
-    if (!too_high) verdict.advice.push_back({"none", "Nothing. Evaluate again when the data may have changed."});
   } else if (level.places_tested == 0) {
     verdict.headline += "; " + count_of(report.rows, "row") + (report.rows == 1 ? " is" : " are") +
                         " too few to search for weak places.";
@@ -298,9 +362,31 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
                                                 ", better thousands, to find weak places."});
   } else {
     verdict.headline += "; no place was found where coverage is weak.";
-    if (!too_high) verdict.advice.push_back({"none", "Nothing. Evaluate again when the data may have changed."});
   }
-  add_exceptions(verdict, level.intervals);
+  add_exceptions(verdict, *report.model, level.intervals);
+  return verdict;
+}
+
+/// All finite intervals are of pooled groups.
+OverallVerdict unjudged_verdict(const EvaluationReport& report, const Levels& unjudged) {
+  const std::size_t j = unjudged.front();
+  const LevelEvaluation& level = report.levels[j];
+  OverallVerdict verdict{.code = "not_judged",
+                         .mood = "weak",
+                         .word = "No verdict",
+                         .headline = "No verdict on coverage: the intervals are of pooled groups. Those of " +
+                                     name_of(report, j) + " contain " + percent(level.intervals.coverage.share) +
+                                     " of the outcomes.",
+                         .evidence = level.summary,
+                         .advice = {{"groups_of_their_own",
+                                     "Calibrate with more rows per group, or pool fewer groups: groups with a quantile "
+                                     "of their own can be judged."}},
+                         .level = j};
+  if (!level.weak_places.empty()) {
+    verdict.evidence += evidence_for(report, level);
+  } else if (level.uneven) {
+    verdict.evidence += " " + uneven_text(level, report.features);
+  }
   return verdict;
 }
 
@@ -322,30 +408,79 @@ std::vector<std::string> remarks(const EvaluationReport& report) {
   return sentences;
 }
 
+std::string p_text(double p) {
+  for (const auto& [bound, name] : {std::pair(0.0001, "0.0001"), {0.001, "0.001"}, {0.01, "0.01"}, {0.05, "0.05"}}) {
+    if (p < bound) return std::string("p < ") + name;
+  }
+  return "p > 0.05";
+}
+
+std::string uneven_text(const LevelEvaluation& level, const std::vector<std::string>& features) {
+  if (!level.uneven) return "";
+  const CoverageGap& gap = level.gaps[*level.uneven];
+  return "Coverage is uneven: " + summary(gap, level, features) + " (" + p_text(gap.p_value) +
+         ", corrected for all places tested).";
+}
+
+std::string gaps_text(const LevelEvaluation& level) {
+  std::vector<std::string> parts;
+  double of_features = 0;
+  double by_chance = 0;
+  double p = 1;
+  for (const CoverageGap& gap : level.gaps) {
+    p = std::min(p, gap.p_value);
+    if (gap.bins == 1) continue;
+    by_chance = std::max(by_chance, gap.by_chance);
+    if (gap.kind == PlaceKind::kFeature || gap.kind == PlaceKind::kCategory) {
+      of_features = std::max(of_features, gap.mean);
+    } else {
+      parts.push_back(percent(gap.mean) + " by " + std::string(widthwise::name_of(gap.kind)));
+    }
+  }
+  if (of_features > 0) parts.push_back(percent(of_features) + " by feature");
+  if (parts.empty()) return "";
+  return joined(parts, ", ") + "; " + percent(by_chance) + " by chance, " + p_text(p);
+}
+
+std::string mean_text(double mean, double finite_mean) {
+  if (!std::isinf(mean) || !std::isfinite(finite_mean)) return significant(mean);
+  return significant(finite_mean) + ", without infinite intervals";
+}
+
 std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
   if (!report.model) return std::nullopt;
   if (report.seen.any()) return seen_verdict(report);
   Levels infinite;
   Levels low;
   Levels finite;
+  Levels unjudged;
   for (std::size_t j = 0; j < report.levels.size(); ++j) {
     const Verdict verdict = report.levels[j].verdict;
     if (verdict == Verdict::kInfinite) {
       infinite.push_back(j);
+    } else if (verdict == Verdict::kNotJudged) {
+      unjudged.push_back(j);
     } else {
       if (verdict == Verdict::kTooLow) low.push_back(j);
       finite.push_back(j);
     }
   }
-  if (finite.empty()) return infinite_verdict(report, infinite);
+  if (finite.empty() && unjudged.empty()) return infinite_verdict(report, infinite);
   std::ranges::stable_sort(finite, {}, [&](std::size_t j) { return !is_main(report, j); });
-  OverallVerdict verdict = low.empty() ? valid_verdict(report, finite) : too_low_verdict(report, low);
+  OverallVerdict verdict = finite.empty() ? unjudged_verdict(report, unjudged)
+                           : low.empty()  ? valid_verdict(report, finite)
+                                          : too_low_verdict(report, low);
   if (report.model->weighted) add_weights(verdict);
-  if (infinite.empty()) return verdict;
-  if (verdict.mood == "valid") verdict.word = "Valid, some infinite";
-  if (verdict.mood != "broken") verdict.mood = "weak";
-  verdict.headline += " Those of " + names_of(report, infinite) + " are infinite.";
-  verdict.advice.push_back(advice_to_add_rows(report, infinite));
+  if (!finite.empty() && !unjudged.empty()) {
+    verdict.headline += " Those of " + names_of(report, unjudged) + " are not judged.";
+  }
+  if (!infinite.empty()) {
+    if (verdict.mood == "valid") verdict.word = "Valid, some infinite";
+    if (verdict.mood != "broken") verdict.mood = "weak";
+    verdict.headline += " Those of " + names_of(report, infinite) + " are infinite.";
+    verdict.advice.push_back(advice_to_add_rows(report, infinite));
+  }
+  if (verdict.advice.empty()) verdict.advice.push_back({"none", "Nothing."});
   return verdict;
 }
 

@@ -70,6 +70,18 @@ def test_evaluation_shows_labels(grouped):
     assert labels == ["7", "Nord", "Süd", "klein", "(no label)", "(not calibrated)"]
 
 
+def test_evaluation_shows_means_without_infinite_intervals(grouped):
+    found = grouped("evaluate", "model.safetensors", "new.csv", "--json").json
+    level = found["levels"][0]
+    assert level["mean_width"] is None and level["interval_score"] is None and found["crps"] is None
+    assert 0 < level["infinite"] < 50 and level["infinite_share"] == level["infinite"] / 1000
+    assert 0 < level["finite_mean_width"] < level["finite_interval_score"] < 20
+    assert 0 < found["finite_crps"] < 5 and found["crps_infinite"] >= level["infinite"]
+    text = grouped("evaluate", "model.safetensors", "new.csv").out
+    assert text.count(", without infinite intervals\n") == 3
+    assert "Nothing." not in text and "intervals are infinite: their groups have too few calibration rows" in text
+
+
 def test_inspect_names_the_column(grouped):
     assert "column 'station'" in grouped.ok("inspect", "model.safetensors").out
     found = grouped.ok("inspect", "model.safetensors", "--json").json
@@ -95,3 +107,8 @@ def test_pooled_groups(grouped):
     assert found["pool_groups"] == 90
     assert {place["label"] for place in found["calibration"]["by_group"] if place["pooled"]} == {"7", "klein"}
     assert "2 groups with fewer than 90 rows are pooled" in grouped.ok("inspect", "pooled.safetensors").out
+    level = grouped("evaluate", "pooled.safetensors", "new.csv", "--json").json["levels"][0]
+    assert level["verdict"]["word"] == "valid"
+    rest = next(place for place in level["by_group"] if place["label"] == "(rest)")["coverage"]["trials"]
+    assert level["verdict"]["judged"]["trials"] == 1000 - rest
+    assert f"leaves out {rest} rows of pooled groups" in level["verdict"]["text"]

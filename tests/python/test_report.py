@@ -111,8 +111,20 @@ class Page(HTMLParser):
 
 
 def test_valid_intervals(page, model, fresh):
-    assert page.verdict == "The intervals of 80% and 90% are valid; no place was found where coverage is weak."
-    assert page.advice == ["Nothing. Evaluate again when the data may have changed."]
+    level = page.evaluation["levels"][0]
+    assert page.evaluation["verdict"]["code"] == "uneven"
+    narrow, wide = level["by_width"][0]["coverage"], level["uneven"]["lowest"]["coverage"]
+    assert narrow == level["uneven"]["highest"]["coverage"] and narrow["share"] > 0.9 > 0.75 > wide["share"]
+    sentence = f"{100 * narrow['share']:.1f}% where intervals are narrow ("
+    assert page.verdict.startswith(
+        f"The intervals of 80% and 90% are valid, but uneven: at 80%, coverage is {sentence}"
+    )
+    assert f" and {100 * wide['share']:.1f}% where they are wide (" in page.verdict
+    assert len(page.advice) == 1 and page.advice[0].startswith("Fit again with the goal even")
+    # The same words everywhere.
+    assert sentence in level["uneven"]["text"] and level["uneven"]["text"] in level["verdict"]["text"]
+    assert sentence in " ".join(str(page.evaluation).split())
+    assert level["uneven"]["text"] in Page(page.html).text
     assert repr(page) == f"Report: {page.verdict}"
     np.testing.assert_equal(page.evaluation, model.evaluate(fresh.X, fresh.y, confidence_level=[0.8, 0.9]))
     text = Page(page.html).text
@@ -470,7 +482,8 @@ def test_evaluations_and_predictors_have_a_form_for_notebooks(page, one_width, m
     )
     table = found.text.partition("Worst slab: the tenth or more of the rows")[0]
     for level in evaluation["levels"]:
-        assert f"{100 * level['level']:g}% valid {100 * level['coverage']['share']:.1f}%" in table
+        word = "valid, uneven" if level["uneven"] else "valid"
+        assert f"{100 * level['level']:g}% {word} {100 * level['coverage']['share']:.1f}%" in table
     text = Page(predictor._repr_html_()).text
     assert "one width for all rows" in text and "3: size, age, noise" in text and "1,500" in text
     assert repr(predictor) == "Predictor(identity, 3 features, 1,500 calibration rows)"

@@ -98,6 +98,7 @@ struct GoalReport {
   std::string goal;                           ///< "even", "narrow", the evenness as a number, or "fixed" for one width
   std::string score_transform;                ///< name for make_transform, never "auto"
   double mean_width = 0;                      ///< in the unit of y; +infinity if any interval is infinite
+  double finite_mean_width = 0;               ///< mean width of the finite intervals; NaN if there are none
   double coverage = 0;                        ///< share of outcomes in their interval
   std::optional<Proportion> worst_slab = {};  ///< coverage in the worst slab; empty if there are too few rows
   double infinite = 0;                        ///< share of infinite intervals

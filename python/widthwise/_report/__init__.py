@@ -151,7 +151,14 @@ def _fit_of(model: Any) -> tuple[list[Any], float, str] | None:
         return None
     goals = {goal["goal"]: goal for goal in (found["chosen"], found["other"], found["fixed"]) if goal}
     listed = [
-        (name, goal["score_transform"], goal["mean_width"], goal["coverage"], _slab_of(goal["worst_slab"]))
+        (
+            name,
+            goal["score_transform"],
+            goal["mean_width"],
+            goal["finite_mean_width"],
+            goal["coverage"],
+            _slab_of(goal["worst_slab"]),
+        )
         for name, goal in goals.items()
     ]
     return listed, found["base_error"], found["summary"]

@@ -173,6 +173,7 @@ void Holdout::measure(const ConformalRule& rule, MatrixView parameters, Candidat
   candidate.unevenness = unevenness(rows);
   GoalReport& report = candidate.report;
   report.mean_width = unit_ * summary.mean_width;
+  report.finite_mean_width = unit_ * summary.finite_mean_width;
   report.coverage = summary.coverage.share;
   report.infinite = static_cast<double>(summary.infinite) / static_cast<double>(n);
   report.empty = static_cast<double>(summary.empty) / static_cast<double>(n);

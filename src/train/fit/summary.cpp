@@ -11,14 +11,18 @@ namespace {
 using internal::percent;
 using internal::percent_range;
 
-/// Whether the ratio of the mean widths is finite.
-bool comparable(const GoalReport& report, const GoalReport& other) {
-  return std::isfinite(report.mean_width / other.mean_width);
+/// The mean widths of two goals as a ratio: of the finite intervals if both goals have the same share of infinite ones.
+double width_ratio(const GoalReport& report, const GoalReport& other) {
+  const bool finite = report.infinite > 0 && report.infinite == other.infinite;
+  return finite ? report.finite_mean_width / other.finite_mean_width : report.mean_width / other.mean_width;
 }
+
+/// Whether the ratio of the mean widths is finite.
+bool comparable(const GoalReport& report, const GoalReport& other) { return std::isfinite(width_ratio(report, other)); }
 
 /// How the mean width of `report` compares to that of another: "17% narrower".
 std::string width_against(const GoalReport& report, const GoalReport& other) {
-  const double ratio = report.mean_width / other.mean_width;
+  const double ratio = width_ratio(report, other);
   const std::string change = percent(std::abs(1 - ratio), 0);
   if (change == "0%") return "as wide";
   return change + (ratio < 1 ? " narrower" : " wider");
