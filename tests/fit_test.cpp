@@ -476,6 +476,21 @@ TEST(FitReport, SaysInWordsWhatTheGoalGives) {
   EXPECT_EQ(report.summary(), "All intervals have one width: no localizer was trained.");
 }
 
+TEST(FitReport, ComparesTheFiniteIntervalsOfGoalsWithTheSameInfiniteOnes) {
+  FitReport report;
+  report.chosen = {.goal = "even",
+                   .score_transform = "exp",
+                   .mean_width = kInfinity,
+                   .finite_mean_width = 83, .infinite = 0.02};
+  report.fixed = {.goal = "fixed",
+                  .score_transform = "identity",
+                  .mean_width = kInfinity,
+                  .finite_mean_width = 100, .infinite = 0.02};
+  EXPECT_EQ(report.summary(),
+            "These intervals are 17% narrower than one width for all rows, on average. 2.0% of the intervals are "
+            "infinite.");
+}
+
 TEST(Goal, IsServedByARuleAndAnObjective) {
   const ResolvedGoal by_default = resolve_goal(std::nullopt, "auto");
   EXPECT_EQ(by_default.goal.to_string(), "0.85");

@@ -543,3 +543,10 @@ def test_a_goal_without_a_finite_width_is_named():
     points = [FrontierPoint("narrow", 1.0, 0.9, 0.8), FrontierPoint("even", math.inf, 1.0, 1.0)]
     display = FrontierDisplay(points=points, confidence_level=0.9).plot()
     assert "infinite or not known: even" in texts(display)
+
+
+def test_widths_without_infinite_intervals_are_named():
+    points = [FrontierPoint("narrow", 1.0, 0.9, 0.8, infinite=0.02), FrontierPoint("even", 2.0, 0.9, 0.9)]
+    display = FrontierDisplay(points=points, confidence_level=0.9).plot()
+    assert "widths without infinite intervals" in texts(display)
+    assert "at a mean width of 1 without the 2.0% of infinite intervals, and the goal even" in display.summary

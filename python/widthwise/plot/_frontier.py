@@ -26,11 +26,12 @@ class FrontierPoint:
     """Mean width and worst-slab coverage of one goal."""
 
     name: str
-    mean_width: float
+    mean_width: float  # of the finite intervals, if there are any
     coverage: float
     worst_slab: float
     low: float = np.nan  # 95% confidence interval of worst_slab
     high: float = np.nan
+    infinite: float = 0.0  # share of infinite intervals
 
 
 class FrontierDisplay(Display):
@@ -72,9 +73,10 @@ class FrontierDisplay(Display):
         points = [
             FrontierPoint(
                 ONE_WIDTH if goal["goal"] == "fixed" else goal["goal"],
-                goal["mean_width"],
+                _mean_width(goal, goal["infinite"]),
                 goal["coverage"],
                 *_slab_of(goal["worst_slab"]),
+                goal["infinite"],
             )
             for goal in (report["chosen"], report["other"], report["fixed"])
             if goal is not None
@@ -214,6 +216,8 @@ class FrontierDisplay(Display):
         if len(shown) < len(self.points):
             left_out = ", ".join(point.name for point in self.points if point not in shown)
             note(ax, f"infinite or not known: {left_out}", y=0.04, va="bottom")
+        elif any(point.infinite for point in shown):
+            note(ax, "widths without infinite intervals", y=0.04, va="bottom")
         ax.margins(x=0.15, y=0.15)
         plain_numbers(ax.xaxis)
         percentages(ax.yaxis)
@@ -231,6 +235,7 @@ class FrontierDisplay(Display):
             f"{'one width for all' if point.name == ONE_WIDTH else f'the goal {point.name}'} covers"
             f" {percent(point.worst_slab)} ({percent(point.low)} to {percent(point.high)}) at"
             f" a mean width of {number(point.mean_width)}"
+            + (f" without the {percent(point.infinite)} of infinite intervals" if 0 < point.infinite < 1 else "")
             for point in known
         ]
         last = f", and {found[-1]}" if len(found) > 1 else ""
@@ -254,8 +259,18 @@ def _evenness(name: str) -> float:
 def _measured(name: str, rows: ModelRows, level: float) -> FrontierPoint:
     found = evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, [level])["levels"][0]
     return FrontierPoint(
-        name, found["mean_width"], found["coverage"]["share"], *_slab_of((found["worst_slab"] or {}).get("coverage"))
+        name,
+        _mean_width(found, found["infinite_share"]),
+        found["coverage"]["share"],
+        *_slab_of((found["worst_slab"] or {}).get("coverage")),
+        found["infinite_share"],
     )
+
+
+def _mean_width(found: dict[str, Any], infinite: float) -> float:
+    """The mean width, or that of the finite intervals if a share of them is infinite."""
+    width: float = found["finite_mean_width"] if 0 < infinite < 1 else found["mean_width"]
+    return width
 
 
 def _slab_of(coverage: dict[str, Any] | None) -> tuple[float, float, float]:
