@@ -478,14 +478,13 @@ TEST(FitReport, SaysInWordsWhatTheGoalGives) {
 
 TEST(FitReport, ComparesTheFiniteIntervalsOfGoalsWithTheSameInfiniteOnes) {
   FitReport report;
-  report.chosen = {.goal = "even",
-                   .score_transform = "exp",
-                   .mean_width = kInfinity,
-                   .finite_mean_width = 83, .infinite = 0.02};
+  report.chosen = {
+      .goal = "even", .score_transform = "exp", .mean_width = kInfinity, .finite_mean_width = 83, .infinite = 0.02};
   report.fixed = {.goal = "fixed",
                   .score_transform = "identity",
                   .mean_width = kInfinity,
-                  .finite_mean_width = 100, .infinite = 0.02};
+                  .finite_mean_width = 100,
+                  .infinite = 0.02};
   EXPECT_EQ(report.summary(),
             "These intervals are 17% narrower than one width for all rows, on average. 2.0% of the intervals are "
             "infinite.");

@@ -229,7 +229,8 @@ std::vector<std::string> level_cells(const EvaluationReport& report, const Level
   };
   std::vector<std::string> cells = {
       level_name(level.level.value()),
-      report.seen.any() ? kSeenVerdict : std::string(name_of(level.verdict)) + (level.uneven ? ", uneven" : ""),
+      report.seen.any() ? kSeenVerdict
+                        : std::string(name_of(level.verdict)) + (level.uneven ? "<small>uneven</small>" : ""),
       measured(summary.coverage),
       range(level.expected.low, level.expected.high),
       level.slab ? measured(level.slab->coverage) : "-",
