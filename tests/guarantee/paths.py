@@ -21,7 +21,7 @@ PATHS = [
         ["C++ row", "C++ merge", "C++ sample", "Python updated"],
     ),
     ("p-values", TIES, ["C++ p_values", "Python p_values"]),
-    ("quantiles of one side", LOWER, ["C++ quantiles", "Python quantiles"]),
+    ("quantiles of the outcome", TIES, ["C++ quantiles", "Python quantiles"]),
     ("training-conditional guarantee", EXACT, ["C++ training", "Python training", "command line guarantee"]),
     ("groups", TIES, ["C++ groups", "Python groups", "command line groups", "Spark groups"]),
     ("pooled groups", EXACT, ["C++ pooled", "Python pooled"]),
