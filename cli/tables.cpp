@@ -248,7 +248,7 @@ void ModelTable::warn_of_labels() const {
 bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
   bar.show(stage, rows_read_, reader_->progress());
   if (!reader_->next(batch_)) {
-    unknown_.require_known(file_.string());
+    if (use_ != RowUse::kStream) unknown_.require_known(file_.string());
     return false;
   }
   rows_read_ += batch_.rows();

@@ -93,7 +93,7 @@ inline constexpr const char* kRemoveRows = "remove such rows";
 
 /// What the rows of a table are for: rows to calibrate with need a label of their group, which may be new, and of their
 /// cluster; so do rows to evaluate of their cluster.
-enum class RowUse { kPredict, kEvaluate, kCalibrate };
+enum class RowUse { kPredict, kEvaluate, kCalibrate, kStream };
 
 /// The rows of a table as inputs of a model, batch by batch in constant memory.
 /// Thread safety: none.
@@ -106,7 +106,7 @@ class ModelTable {
              RowUse use = RowUse::kPredict, std::vector<SelectedColumn> more = {});
 
   /// Read the next batch and update the bar; false at the end. Throws kBadData at the end if the table has a
-  /// categorical feature of which the model knows no label.
+  /// categorical feature of which the model knows no label, except for a stream, which may reach a new category.
   [[nodiscard]] bool next(ProgressBar& bar, std::string_view stage);
 
   /// The rows of the batch; valid until next().

@@ -273,7 +273,7 @@ void run_observe(const TrackArguments& arguments, const Model& model) {
   require_model_columns(*reader, arguments.table, model,
                         {{target, ", which holds the outcomes to observe"},
                          {kBatchColumn, ", which 'widthwise track' writes for rows with pending outcomes"}});
-  ModelTable table(model, arguments.table, std::move(reader), {target, kBatchColumn});
+  ModelTable table(model, arguments.table, std::move(reader), {target, kBatchColumn}, {}, RowUse::kStream);
   observe_rows(model, online, table);
   save_state(arguments, model, online, std::nullopt);
   print_report(arguments.json, TrackReport{.before = before,
@@ -306,7 +306,7 @@ void run_track(const TrackArguments& arguments, const Model& model) {
     require_column(*reader, arguments.table, arguments.batch_by, ErrorCode::kInvalidArgument, " for --batch-by");
     numbers.push_back(arguments.batch_by);
   }
-  ModelTable table(model, arguments.table, std::move(reader), numbers, carried);
+  ModelTable table(model, arguments.table, std::move(reader), numbers, carried, RowUse::kStream);
   const auto writer = create_table(arguments.output, table.reader(), added.names());
   if (teaches) {
     track_outcomes(arguments, model, online, table, added, *writer);

@@ -113,9 +113,9 @@ def features_of(model: _core.Model, X: Any, *, named: bool = False) -> _core.Tab
     return _tables.select_names(table, model.features, named or has_names, categories)
 
 
-def inputs_of(model: _core.Model, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
-    """Model inputs: the features, and predictions if the model has no base model."""
-    table = _tables.check_categories(features_of(model, X))
+def inputs_of(model: _core.Model, X: Any, y_pred: Any, *, all_rows: bool = True) -> tuple[_core.Table, Floats | None]:
+    """Model inputs: the features, and predictions if the model has no base model. See `check_labels` for `all_rows`."""
+    table = _tables.check_categories(features_of(model, X), all_rows=all_rows)
     if y_pred is None:
         if model.needs_predictions:
             raise ValueError("this model has no base model; pass predictions as y_pred")

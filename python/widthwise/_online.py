@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, _tables
 from ._batches import predictor_of
-from ._model import HasModel, Origin, load_model, not_fitted
+from ._model import HasModel, Origin, inputs_of, load_model, not_fitted
 from ._options import Levels, levels_of, real, whole, word
 from ._predictor import Predictor
 from ._tables import Floats
@@ -128,7 +128,8 @@ class OnlinePredictor(HasModel):
     def _inputs(self, X: Any, y_pred: Any) -> tuple[_core.Table, Floats | None]:
         if self._regressor is not None:
             X, y_pred = self._regressor._inputs(X, y_pred)
-        return super()._inputs(X, y_pred)
+        # A batch may have one new label throughout, such as a season; the bound of a stream holds for every sequence.
+        return inputs_of(self._fitted_model(), X, y_pred, all_rows=False)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OnlinePredictor:

@@ -45,7 +45,6 @@ USES = {
     "report": ["report", "model.safetensors", "{}", "-o", "page.html"],
     "calibrate": ["calibrate", "model.safetensors", "{}", "-o", "more.safetensors"],
     "emit": ["calibrate", "model.safetensors", "{}", "--emit", "shard.safetensors"],
-    "track": ["track", "model.safetensors", "{}", "-o", "tracked.csv", "--save", "tracked.safetensors"],
 }
 
 
@@ -60,6 +59,14 @@ def test_every_command_warns_once_of_some_and_refuses_a_column_without_known_lab
     assert NONE.format("none.csv") in homes.fails(1, *[part.format("none.csv") for part in USES[use]])
     assert {file.name for file in homes.folder.iterdir()} == before
     assert all((homes.folder / file).read_bytes() == bytes_ for file, bytes_ in written.items())
+
+
+@pytest.mark.parametrize("table", ["some.csv", "none.csv"])
+def test_streams_warn_because_they_may_reach_a_new_category(homes, table):
+    done = homes("track", "model.safetensors", table, "-o", "tracked.csv", "--save", "tracked.safetensors")
+    assert done.code == 0, done
+    assert done.err.startswith(f"widthwise track: warning: {table}: column 'city': "), done
+    assert done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("table", ["some.csv", "some.parquet", "some_dictionary.parquet"])

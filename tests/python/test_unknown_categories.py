@@ -104,6 +104,8 @@ def test_estimators_and_streams_are_checked():
         fitted().predict_interval(X)
     with pytest.warns(UserWarning, match=SOME):
         OnlinePredictor(fitted(), 0.9).track(X, y)
+    with pytest.warns(UserWarning, match="none of 2 values"):
+        OnlinePredictor(fitted(), 0.9).predict_interval(X[:2])
     with pytest.warns(UserWarning, match=SOME):
         copy.deepcopy(fitted()).conformalize(X, y)
 
