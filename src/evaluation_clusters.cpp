@@ -121,9 +121,8 @@ std::string expected_text(const LevelEvaluation& found, const MeasuredClusters& 
          significant(100 * found.confidence) + "% of cases)";
 }
 
-std::string judgement(const LevelEvaluation& found, const MeasuredClusters& shares,
+std::string judgement(const LevelEvaluation& found, const ClusterCoverage& clusters, const MeasuredClusters& shares,
                       const CalibrationRanks& calibration) {
-  const ClusterCoverage& clusters = *found.clusters;
   const bool of_rows = calibration.cluster_size > 0;
   if (found.verdict == Verdict::kInfinite && of_rows) {
     return "No verdict: intervals are infinite because the level needs " +
@@ -149,10 +148,10 @@ std::string judgement(const LevelEvaluation& found, const MeasuredClusters& shar
   return "Valid. " + measured + " is within " + expected + ".";
 }
 
-std::string say(const LevelEvaluation& found, const MeasuredClusters& shares, const CalibrationRanks& calibration) {
-  std::string text = judgement(found, shares, calibration);
+std::string say(const LevelEvaluation& found, const ClusterCoverage& clusters, const MeasuredClusters& shares,
+                const CalibrationRanks& calibration) {
+  std::string text = judgement(found, clusters, shares, calibration);
   if (!shares.differ) return text;
-  const ClusterCoverage& clusters = *found.clusters;
   return text + " Coverage is related to the size of clusters, by more than chance: " + percent(clusters.rows) +
          " of the rows are covered, " + percent(clusters.mean) +
          " on average over clusters. The guarantee of this model is for " +
@@ -180,13 +179,14 @@ void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const Cal
   const bool of_rows = calibration.cluster_size > 0;
   const Shares& shares = of_rows ? measured.of_rows : measured.of_clusters;
   const GroupRank& rank = calibration.groups.front();
-  result.clusters = ClusterCoverage{.clusters = measured.clusters,
-                                    .mean = measured.of_clusters.covered,
-                                    .rows = measured.of_rows.covered,
-                                    .form = of_rows ? ClusterForm::kRows : ClusterForm::kClusters,
-                                    .differ = measured.differ,
-                                    .rows_needed = of_rows ? calibration.min_rows : 0,
-                                    .rows_have = of_rows ? calibration.clustered_rows : 0};
+  const ClusterCoverage coverage{.clusters = measured.clusters,
+                                 .mean = measured.of_clusters.covered,
+                                 .rows = measured.of_rows.covered,
+                                 .form = of_rows ? ClusterForm::kRows : ClusterForm::kClusters,
+                                 .differ = measured.differ,
+                                 .rows_needed = of_rows ? calibration.min_rows : 0,
+                                 .rows_have = of_rows ? calibration.clustered_rows : 0};
+  result.clusters = coverage;
   result.expected =
       expected_range(result.level, calibration, of_rows ? measured.effective : measured.clusters, result.confidence);
   if (rank.rank > rank.rows) {
@@ -196,7 +196,7 @@ void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const Cal
   } else {
     result.verdict = shares.inside > result.expected.high ? Verdict::kTooHigh : Verdict::kValid;
   }
-  result.summary = say(result, measured, calibration);
+  result.summary = say(result, coverage, measured, calibration);
 }
 
 CalibrationRanks ranks_of_cluster_rows(const Calibration& calibration, const Level& level, std::uint64_t max_size) {

@@ -29,12 +29,13 @@ nb::list to_list(const std::vector<Bin>& bins) { return nb::cast<nb::list>(value
 /// Without a model and without a number of calibration rows, coverage is compared with the level.
 CalibrationRanks ranks_of(const Model* model, std::optional<std::uint64_t> calibration_rows,
                           const std::optional<Integers>& groups, double level, const std::string& guarantee) {
-  if (model == nullptr && !calibration_rows) return CalibrationRanks::of_level(level);
-  if (model != nullptr && model->cross_calibrated()) return CalibrationRanks::of_folds(level, model->fold_rows());
-  return model != nullptr
-             ? CalibrationRanks::of(model->parts().calibration, level, span_of(groups), model->parts().guarantee,
-                                    model->parts().pool_groups, model->cluster_rule())
-             : CalibrationRanks::of_rows(level, *calibration_rows, Guarantee::parse(guarantee));
+  if (model == nullptr) {
+    return calibration_rows ? CalibrationRanks::of_rows(level, *calibration_rows, Guarantee::parse(guarantee))
+                            : CalibrationRanks::of_level(level);
+  }
+  if (model->cross_calibrated()) return CalibrationRanks::of_folds(level, model->fold_rows());
+  return CalibrationRanks::of(model->parts().calibration, level, span_of(groups), model->parts().guarantee,
+                              model->parts().pool_groups, model->cluster_rule());
 }
 
 /// Throw if intervals without a model are finite, but so few calibration rows give infinite ones.
@@ -249,7 +250,7 @@ std::optional<CrpsSummary> crps_of_model(const Model& model, const Table& table,
 
 /// Functions that score predicted probabilities and quantiles.
 void bind_scores(nb::module_& module) {
-  nb::class_<CrpsSummary>(module, "CrpsSummary");
+  nb::class_<CrpsSummary>(module, "CrpsSummary");  // NOLINT(bugprone-unused-raii): the constructor registers the class
   module.def("crps_of_model", &crps_of_model, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
              nb::arg("groups").none(), nb::arg("weights").none(), nb::arg("outcomes"));
   module.def(
