@@ -514,10 +514,11 @@ std::string to_html(const EvaluationPage& page) {
   Gallery gallery;
   std::string main = head(title, page.report, verdict, page.advice) +
                      tiles(page.report, level, page.model.parts().calibration.rows_kept());
-  main += numbers(page.report) + evenness(page.report);
+  main += numbers(page.report);
   main += gallery.add("In pictures", overview(page, verdict.level),
                       "Intervals of " + level_name(level.level.value()) + ".");
   main += gallery.add("Where coverage holds", by_bins(page, level), by_note);
+  main += evenness(page.report);
   main += goals_section(page) + fitted(page) + guarantee_section(page, level);
   // The page loads no other resources.
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

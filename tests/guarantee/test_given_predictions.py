@@ -1,6 +1,6 @@
 """Predictions of rows that their model was trained on: nobody can see this in a column of predictions.
 
-Coverage of new rows at level 0.9, a tree around its own training rows: .57. The report of version 0.2.0 called its error
+Around a tree's own training rows, 90% intervals cover less than 85% of new rows. The report of 0.2.0 called its error
 "out of sample" and `evaluate` advised to calibrate again; now the error is that of the predictions "as given", and
 `evaluate` names this cause first.
 """

@@ -101,7 +101,6 @@ def expected(predictor, table):
         np.array(table["y_pred"]) if predictor.needs_predictions else None,
         confidence_level=LEVELS,
         groups=np.array(table["kind"]) if groups_of(predictor) else None,
-        population=population_of(predictor),
     )
     columns = {} if predictor.needs_predictions else {"prediction": y_pred}
     for j, level in enumerate(["0.8", "0.95"]):

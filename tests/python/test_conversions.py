@@ -245,14 +245,15 @@ def test_a_range_is_two_numbers_in_order(ends):
 @pytest.mark.parametrize("infinite", [np.inf, -np.inf])
 def test_infinite_outcomes_are_not_observed(predictor, infinite):
     online = OnlinePredictor(predictor)
-    batch = online.predict_interval(X, F).batch
+    new = X + 0.5  # rows that did not fit the model
+    batch = online.predict_interval(new, F).batch
     wrong = np.where(AT_3, infinite, Y)
     with pytest.raises(ValueError, match=r"y\[3\] is -?inf; expected a finite number, or NaN"):
-        online.observe(X, wrong, F, batch=batch)
+        online.observe(new, wrong, F, batch=batch)
     with pytest.raises(ValueError, match=r"y\[3\] is -?inf"):
-        online.track(X, wrong, F)
+        online.track(new, wrong, F)
     assert online.rows_observed == 0
-    online.observe(X, masked(Y), F, batch=batch)  # a masked outcome is not known yet
+    online.observe(new, masked(Y), F, batch=batch)  # a masked outcome is not known yet
     assert (online.rows_observed, online.pending) == (N - 1, {batch: 1})
 
 

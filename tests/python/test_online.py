@@ -229,7 +229,7 @@ def test_rows_that_repeat_by_chance_are_observed(predictor, stream):
 
 
 def test_a_delay_longer_than_the_stream_is_a_warning(predictor, stream):
-    """Coverage of rows with doubled errors: 0.58 if no outcome arrives in time, 0.86 with a delay of 5 batches."""
+    """Coverage of rows with doubled errors is 0.58 if no outcome arrives in time."""
     X, y, y_pred = stream.X[2000:4000], stream.y[2000:4000], stream.y_pred[2000:4000]
     late = OnlinePredictor(predictor, 0.9)
     with pytest.warns(UserWarning, match="no outcome was observed before the last batch, so no interval was updated: "

@@ -627,7 +627,7 @@ def layouts_of(browse, pages, broken, folder):
         for page, font, scheme, width in layouts
     ]
     (folder / "layouts.html").write_text(
-        f"<!doctype html><script>{MEASURE} onload = () => {{ document.title = JSON.stringify("
+        f'<!doctype html><meta charset="utf-8"><script>{MEASURE} onload = () => {{ document.title = JSON.stringify('
         "[...document.querySelectorAll('iframe')].map(f => measure(f.contentDocument))) }</script>" + "".join(frames),
         "utf-8",
     )
