@@ -96,21 +96,18 @@ Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite
 }
 
 /// The same for a model whose rows of clusters count.
-OverallVerdict infinite_cluster_verdict(const EvaluationReport& report, std::size_t j) {
-  const LevelEvaluation& level = report.levels[j];
-  const std::uint64_t more = level.clusters->rows_needed - level.clusters->rows_have;
+OverallVerdict infinite_cluster_verdict(const EvaluationReport& report, const ClusterCoverage& clusters,
+                                        std::size_t j) {
+  const std::uint64_t more = clusters.rows_needed - clusters.rows_have;
   return {.code = "infinite",
           .mood = "broken",
           .word = "Infinite",
           .headline = "The intervals are infinite: the level " + name_of(report, j) + " needs " +
-                      count_of(level.clusters->rows_needed, "calibration row") +
-                      " in clusters of these sizes, and the "
-                      "model has " +
-                      count(level.clusters->rows_have) + ".",
-          .evidence = level.summary,
+                      count_of(clusters.rows_needed, "calibration row") +
+                      " in clusters of these sizes, and the model has " + count(clusters.rows_have) + ".",
+          .evidence = report.levels[j].summary,
           .advice = {{"add_rows", "Add at least " + count_of(more, "calibration row") +
-                                      " of new clusters, or use a lower "
-                                      "level."}},
+                                      " of new clusters, or use a lower level."}},
           .level = j};
 }
 
@@ -118,7 +115,9 @@ OverallVerdict infinite_verdict(const EvaluationReport& report, const Levels& in
   const std::size_t lowest =
       *std::ranges::min_element(infinite, {}, [&](std::size_t j) { return report.levels[j].level.value(); });
   const LevelEvaluation& level = report.levels[lowest];
-  if (level.clusters && level.clusters->form == ClusterForm::kRows) return infinite_cluster_verdict(report, lowest);
+  if (level.clusters && level.clusters->form == ClusterForm::kRows) {
+    return infinite_cluster_verdict(report, *level.clusters, lowest);
+  }
   const std::uint64_t have = report.model ? report.model->calibration_rows : 0;
   const std::uint64_t needed = report.guarantee.min_rows(level.level);
   return {.code = "infinite",
@@ -263,8 +262,7 @@ std::vector<Advice> advice_for_weak_place(const EvaluatedModel& model, const Eva
 }
 
 std::vector<Advice> advice_for_gap(const EvaluatedModel& model, const EvaluationReport& report,
-                                   const LevelEvaluation& level) {
-  const CoverageGap& gap = level.gaps[*level.uneven];
+                                   const LevelEvaluation& level, const CoverageGap& gap) {
   std::vector<Advice> advice = advice_for_place(
       model, report, level, gap.lowest,
       "Fit again with more rows, or with features that explain where errors are large: the goal is already even.");
@@ -299,7 +297,8 @@ void add_exceptions(OverallVerdict& verdict, const EvaluatedModel& model, const 
   }
 }
 
-void add_weak_place(OverallVerdict& verdict, const EvaluationReport& report, bool name_level) {
+void add_weak_place(OverallVerdict& verdict, const EvaluationReport& report, const EvaluatedModel& model,
+                    bool name_level) {
   const LevelEvaluation& level = report.levels[verdict.level];
   const WeakPlace& place = level.weak_places.front();
   verdict.code = "weak_place";
@@ -310,24 +309,25 @@ void add_weak_place(OverallVerdict& verdict, const EvaluationReport& report, boo
       headline_share(place.coverage.share, level.level.value()) + ", where " + summary(place, level, report.features) +
       ".";
   verdict.evidence += evidence_for(report, level);
-  for (Advice& advice : advice_for_weak_place(*report.model, report, level)) {
+  for (Advice& advice : advice_for_weak_place(model, report, level)) {
     verdict.advice.push_back(std::move(advice));
   }
 }
 
-void add_unevenness(OverallVerdict& verdict, const EvaluationReport& report, bool name_level) {
+void add_unevenness(OverallVerdict& verdict, const EvaluationReport& report, const EvaluatedModel& model,
+                    const CoverageGap& gap, bool name_level) {
   const LevelEvaluation& level = report.levels[verdict.level];
   verdict.code = "uneven";
   verdict.mood = "weak";
   verdict.word = "Valid, but uneven";
   verdict.headline += ", but uneven: " + (name_level ? "at " + name_of(report, verdict.level) + ", " : std::string()) +
-                      "coverage is " + summary(level.gaps[*level.uneven], level, report.features) + ".";
+                      "coverage is " + summary(gap, level, report.features) + ".";
   verdict.evidence += " " + uneven_text(level, report.features);
-  for (Advice& advice : advice_for_gap(*report.model, report, level)) verdict.advice.push_back(std::move(advice));
+  for (Advice& advice : advice_for_gap(model, report, level, gap)) verdict.advice.push_back(std::move(advice));
 }
 
 /// Coverage is valid over all rows. Are there places where it is low, or does it differ between places?
-OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finite) {
+OverallVerdict valid_verdict(const EvaluationReport& report, const EvaluatedModel& model, const Levels& finite) {
   const auto is_weak = [&](std::size_t j) { return !report.levels[j].weak_places.empty(); };
   const auto is_uneven = [&](std::size_t j) { return report.levels[j].uneven.has_value(); };
   auto shown = std::ranges::find_if(finite, is_weak);
@@ -350,9 +350,9 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
                               "make intervals narrower."});
   }
   if (is_weak(j)) {
-    add_weak_place(verdict, report, finite.size() > 1);
-  } else if (is_uneven(j)) {
-    add_unevenness(verdict, report, finite.size() > 1);
+    add_weak_place(verdict, report, model, finite.size() > 1);
+  } else if (level.uneven) {
+    add_unevenness(verdict, report, model, level.gaps[*level.uneven], finite.size() > 1);
   } else if (level.clusters) {
     verdict.headline += "; weak places are not searched, because rows of a cluster are not independent.";
   } else if (level.places_tested == 0) {
@@ -363,7 +363,7 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const Levels& finit
   } else {
     verdict.headline += "; no place was found where coverage is weak.";
   }
-  add_exceptions(verdict, *report.model, level.intervals);
+  add_exceptions(verdict, model, level.intervals);
   return verdict;
 }
 
@@ -404,7 +404,7 @@ std::vector<std::string> remarks(const EvaluationReport& report) {
   std::vector<std::string> sentences;
   for (const UnknownLabels& labels : report.unknown_categories) sentences.push_back(labels.to_string());
   if (report.missed_by_range.rows > 0) sentences.push_back(report.missed_by_range.text);
-  for (std::string& sentence : sentences) sentence = "Note: " + sentence + ".";
+  for (std::string& sentence : sentences) sentence.insert(0, "Note: ").append(".");
   return sentences;
 }
 
@@ -468,7 +468,7 @@ std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
   if (finite.empty() && unjudged.empty()) return infinite_verdict(report, infinite);
   std::ranges::stable_sort(finite, {}, [&](std::size_t j) { return !is_main(report, j); });
   OverallVerdict verdict = finite.empty() ? unjudged_verdict(report, unjudged)
-                           : low.empty()  ? valid_verdict(report, finite)
+                           : low.empty()  ? valid_verdict(report, *report.model, finite)
                                           : too_low_verdict(report, low);
   if (report.model->weighted) add_weights(verdict);
   if (!finite.empty() && !unjudged.empty()) {
