@@ -106,8 +106,8 @@ OverallVerdict infinite_cluster_verdict(const EvaluationReport& report, const Cl
                       count_of(clusters.rows_needed, "calibration row") +
                       " in clusters of these sizes, and the model has " + count(clusters.rows_have) + ".",
           .evidence = report.levels[j].summary,
-          .advice = {{"add_rows", "Add at least " + count_of(more, "calibration row") +
-                                      " of new clusters, or use a lower level."}},
+          .advice = {{"add_rows",
+                      "Add at least " + count_of(more, "calibration row") + " of new clusters, or use a lower level."}},
           .level = j};
 }
 

@@ -52,7 +52,7 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
   Calibration calibration = workers.merged(std::move(own), Calibration(calibration_options));
   const InSampleCheck check = check_in_sample(fitted, sampled_residuals(residuals, part, workers));
   if (check.calibration_suspicious()) {
-    warnings.push_back(
+    warnings.emplace_back(
         "the residuals of the calibration rows are smaller than those of the fitting rows by more than chance allows: "
         "if the predictions were made by a model that had seen the calibration rows, intervals are too narrow for new "
         "rows. Pass predictions of rows that the model was not trained on");
