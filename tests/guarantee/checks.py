@@ -464,11 +464,11 @@ def _command_line():
     learnt = LearntWeightsOnCommandLine()
     yield TrialCheck("command line learnt weights", learnt, 1000, levels=(0.8,), slack=0.04, scale=5)
     clusters = ClustersOnCommandLine(transform="identity")
-    yield Check("command line clusters, skewed, n = 10", clusters, "skewed", 10, 100, 100, scale=5)
+    yield Check("command line clusters, skewed, n = 10", clusters, "skewed", 10, 100, 20, scale=25)
     pairs = PairsOnCommandLine()
     yield Check("command line lower and upper quantiles, heavy, n = 19", pairs, "heavy", 19, 100, 20, scale=5)
     cross = CommandLine("cross", "identity", options=("--folds", 2))
-    yield Check("command line cross, heavy, n = 10", cross, "heavy", 10, 100, 30, scale=5)
+    yield Check("command line cross, heavy, n = 10", cross, "heavy", 10, 100, 20, scale=8)
     large = CommandLine()
     yield Check("command line calibrate, heavy, n = 100,000", large, "heavy", 100_000, 20_000, 1)
 

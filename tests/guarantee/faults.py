@@ -155,7 +155,7 @@ class LearnsWeightsOnCalibrationRows(LearntWeights):
         target = np.stack([4 * np.sqrt(random.random(self.rows)), random.random(self.rows)], axis=-1)
         rows = random.random((200, 2))
         model = WidthwiseRegressor(score_transform="identity", calibration_size=0, random_state=0)
-        predictor = model.fit(rows, rows[:, 0], y_pred=0 * rows[:, 0], weights=np.ones(200)).predictor_
+        predictor = model.fit(rows, rows.sum(axis=1), y_pred=0 * rows[:, 0], weights=np.ones(200)).predictor_
 
         def one(X, y):
             classifier = DecisionTreeClassifier(random_state=0)

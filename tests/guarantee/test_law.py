@@ -77,7 +77,7 @@ def power(check, level):
 
 # What the names of the checks of an interface or a calibration scheme begin with.
 FACES = ["C++", "Python", "command line", "ONNX", "WidthwiseRegressor"]
-FACES += ["C++ clusters", "C++ folds", "C++ fold_p_values", "Python clusters", "command line clusters"]
+FACES += ["C++ clusters", "C++ folds", "C++ fold_p_values", "Python clusters"]
 FACES += ["Python lower and upper quantiles", "Python categories", "Python from_booster", "WidthwiseRegressor prefit"]
 FACES += ["WidthwiseRegressor y_pred_cv", "WidthwiseRegressor outcome_range", "cross of given predictions"]
 

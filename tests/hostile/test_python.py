@@ -198,7 +198,8 @@ CASES = [
     (lambda w: w.stream().drop(3), ValueError, "batch 3"),
     (lambda w: w.stream().track(w.X, w.y, w.p, batch_size=0), ValueError, "batch_size"),
     (lambda w: w.stream().track(w.X, changed(w.y, inf), w.p), ValueError, ""),
-    (lambda w: w.stream().track(w.X, changed(w.y, nan), w.p), OK, ""),
+    (lambda w: w.stream().track(w.X + 1, changed(w.y, nan), w.p), OK, ""),
+    (lambda w: w.stream().track(w.X, w.y, w.p), ValueError, "were used to fit the model"),
     # the rest
     (lambda w: widthwise.plan(0.9), ValueError, "give either tolerance or rows"),
     (lambda w: widthwise.plan(0.9, tolerance=0), ValueError, "tolerance"),
