@@ -60,6 +60,7 @@ th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td.text, th.text { text-align: left; }
 td.text:last-child { white-space: normal; min-width: 13rem; overflow-wrap: anywhere; }
 td small { display: block; min-width: 8.2em; color: var(--soft); white-space: normal; }
+td.text small { min-width: 0; }
 
 .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
 figure { margin: 0; min-width: 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }

@@ -128,6 +128,7 @@ def calibrated_alone(predictor, table):
         np.array(table["y_pred"]) if predictor.needs_predictions else None,
         key=np.array(table["id"]),
         groups=np.array(table["kind"]) if groups_of(predictor) else None,
+        population=population_of(predictor),
     )
 
 
