@@ -121,7 +121,10 @@ def test_predictions_that_were_in_sample_are_noticed(homes):
     table = make_table(3000, 6)
     shrunk = np.array(table["price"]) - 0.3 * (np.array(table["price"]) - np.array(table["forecast"]))
     write(table.set_column(4, "forecast", [shrunk]), homes.folder / "in_sample.csv")
-    homes("fit", "in_sample.csv", *FIT[2:], "-o", "in_sample.safetensors")
+    report = homes("fit", "in_sample.csv", *FIT[2:], "-o", "in_sample.safetensors").out
+    assert "of the predictions as given" in report and "out of sample" not in report
+    advice = homes("evaluate", "in_sample.safetensors", "test.csv", "--json").json["verdict"]["advice"]
+    assert advice[0]["kind"] == "predictions" and "was trained on the fitting or calibration rows" in advice[0]["text"]
     outcome = homes("calibrate", "in_sample.safetensors", "fresh.csv")
     assert outcome.code == 0 and "warning" in outcome.err and "in-sample" in outcome.err
 
