@@ -56,9 +56,9 @@ struct IntervalSummary {
   std::uint64_t empty = 0;     ///< empty conformal sets, whose interval is the prediction itself
   std::uint64_t inside = 0;    ///< outcomes strictly inside their interval, up to rounding
   double interval_score = 0;   ///< mean of width + (2 / alpha) distance outside (Gneiting and Raftery 2007)
-  /// mean_width and interval_score of the finite intervals; NaN if there are none.
-  double finite_mean_width = 0;
-  double finite_interval_score = 0;
+  // The same of the finite intervals alone.
+  double finite_mean_width = 0;      ///< mean_width of the finite intervals; NaN if there are none
+  double finite_interval_score = 0;  ///< interval_score of the finite intervals; NaN if there are none
 };
 
 /// Summarise n >= 1 intervals of this level. Throws kShapeMismatch, kNotFinite or kInvalidArgument for invalid rows.
