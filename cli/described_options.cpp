@@ -19,7 +19,7 @@ bool is_flag(const OptionInfo& info) { return info.form.ends_with("true|false");
 
 /// The flag that sets an option to false: --no-compare.
 std::string negative_flag(const OptionInfo& info) {
-  return info.name == "two_sided" ? "--one-sided" : "--no-" + flag_of(info).substr(2);
+  return info.name == "two_sided" ? "--symmetric" : "--no-" + flag_of(info).substr(2);
 }
 
 void add_flags(CLI::App& command, const OptionInfo& info, const SetText& set) {

@@ -617,9 +617,9 @@ TEST(DistributionObjective, OneSideIsTwoEqualSides) {
       for (const double x : one.matrix().row(i)) two.parameters.push_back(x);
     }
   }
-  const ObjectiveCase one_sided{"spline", Score::kAbsolute, Sides::kOne, 0.85};
+  const ObjectiveCase symmetric{"spline", Score::kAbsolute, Sides::kOne, 0.85};
   const ObjectiveCase two_sided{"spline", Score::kAbsolute, Sides::kTwo, 0.85};
-  const LossAndGradients found = evaluate(*one_sided.fast(), one);
+  const LossAndGradients found = evaluate(*symmetric.fast(), one);
   const LossAndGradients expected = evaluate(*two_sided.fast(), two);
   EXPECT_NEAR(found.loss, expected.loss, 1e-13);
   for (std::size_t i = 0; i < 50; ++i) {

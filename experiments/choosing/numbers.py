@@ -106,7 +106,7 @@ def density(size: int = 500) -> Numbers:
 
 
 def sides(field: Table) -> Numbers:
-    """Width and interval score of two-sided intervals divided by those of one-sided ones, by data set."""
+    """Width and interval score of two-sided intervals divided by those of symmetric ones, by data set."""
     return {
         name: [ratio(field, name, f"{DEFAULT}, two-sided", DEFAULT, value) for value in MEASURES] for name in DEVELOPED
     }

@@ -48,7 +48,7 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
         return
 
     # The default chose one side or two; skip the variant that equals it.
-    sides = {False: "narrow, one-sided", True: "narrow, two-sided"}
+    sides = {False: "narrow, symmetric", True: "narrow, two-sided"}
     yield sides[narrow.two_sided], intervals, seconds
     other, seconds_of_other = trained(goal="narrow", two_sided=not narrow.two_sided)
     yield sides[other.two_sided], intervals_of(split, other), seconds_of_other

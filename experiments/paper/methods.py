@@ -28,7 +28,7 @@ class Fixed:
 
 
 class Localized:
-    """A one-sided localizer of the package, or a mean of several. Its inputs are x and f(x)."""
+    """A symmetric localizer of the package, or a mean of several. Its inputs are x and f(x)."""
 
     def __init__(self, localizer: Localizer | MeanLocalizer) -> None:
         self.localizer = localizer

@@ -16,7 +16,7 @@ namespace widthwise {
 
 /// The input of an objective: errors of the base model on rows it has not seen.
 struct ResidualRows {
-  std::span<const double> residuals;     ///< y - f(x) (n); one-sided objectives use only the absolute value
+  std::span<const double> residuals;     ///< y - f(x) (n); symmetric objectives use only the absolute value
   std::span<const double> weights = {};  ///< n numbers >= 0, or empty: every row counts once
 };
 

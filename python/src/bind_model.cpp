@@ -178,7 +178,7 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
   if (form == nullptr || form->has_offset() || rule.sides() == Sides::kTwo) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
                                "a difficulty is one factor per row, and the transform {}{} has none; fit with the goal "
-                               "even or a number, one-sided",
+                               "even or a number, symmetric",
                                rule.transform().name(), rule.sides() == Sides::kTwo ? ", two-sided," : "");
   }
   if (rule.score() == Score::kLog) {

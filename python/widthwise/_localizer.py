@@ -450,7 +450,7 @@ class Localizer(HasModel):
         Returns
         -------
         lower, upper : arrays of shape (n, m)
-            Not negative; equal when the localizer is one-sided.
+            Not negative; equal when the localizer is symmetric.
         """
         model = self._fitted_model()
         table, predictions = inputs_of(model, X, y_pred)

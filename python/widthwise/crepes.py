@@ -55,7 +55,7 @@ class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
     Parameters
     ----------
     localizer : Localizer
-        Trained on other rows than the calibration rows, one-sided, with a scale transform (the goal even or a number),
+        Trained on other rows than the calibration rows, symmetric, with a scale transform (the goal even or a number),
         because crepes multiplies by the difficulty, and without clusters, because crepes counts rows.
     estimator : estimator
         The fitted model that crepes wraps (``wrapped.learner``): difficulties depend on its predictions, which crepes

@@ -157,7 +157,7 @@ class WidthLoss(HasObjective, torch.nn.Module):
         -------
         lower, upper : tensors or arrays of shape (n,), or (n, m) for more than one score
             In double precision; tensors on the same device if `parameters` is a tensor. Non-negative; equal if the loss
-            is one-sided; infinite for rows with a NaN parameter.
+            is symmetric; infinite for rows with a NaN parameter.
         """
         p = _array(self._checked(parameters))
         q = _array(scores)

@@ -66,10 +66,10 @@ bool is_better(const Candidate& candidate, const Candidate& scale, double gain) 
 
 /// Whether two sides are better than one. A scale for each side always describes the mean error better, but its
 /// intervals may be wider, so that goals of the scale family compare intervals instead of losses.
-bool has_better_sides(const Candidate& two_sided, const Candidate& one_sided, double gain) {
-  const ResolvedGoal& goal = one_sided.goal;
+bool has_better_sides(const Candidate& two_sided, const Candidate& symmetric, double gain) {
+  const ResolvedGoal& goal = symmetric.goal;
   const bool by_loss = goal.goal.is_narrow() || goal.rule.transform().has_spline_inverse();
-  return by_loss ? two_sided.trained.loss < one_sided.trained.loss - gain : is_better(two_sided, one_sided, gain);
+  return by_loss ? two_sided.trained.loss < symmetric.trained.loss - gain : is_better(two_sided, symmetric, gain);
 }
 
 /// Train the chosen goal, with one side or two, or with the distribution of the error.

@@ -119,3 +119,12 @@ def test_a_closed_pipe_ends_the_program_quietly(widthwise, ignored):
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_symmetric_is_the_opposite_of_two_sided_and_one_sided_is_a_word_for_bounds(widthwise):
+    text = widthwise.ok("fit", "--help").out
+    assert "--symmetric" in text and "--two-sided" in text and "one-sided" not in text
+    call = ["fit", "t.csv", "--target", "y", "--base", "trees", "-o", "m.safetensors"]
+    assert "--one-sided" in widthwise.fails(2, *call, "--one-sided")
+    assert "--two-sided" in widthwise.fails(2, *call, "--symmetric", "--two-sided")
+    assert "one-sided bound" in " ".join(widthwise.ok("predict", "--help").out.split())

@@ -82,7 +82,7 @@ def test_records_have_every_measure_at_the_level_of_the_slab(split):
 
 def made_up_records(narrow=0.4, splits=20, datasets=("bike", "concrete"), worst_slab=0.885):
     found = []
-    names = [*ours.FRONTIER, "narrow, one-sided", *PEERS]
+    names = [*ours.FRONTIER, "narrow, symmetric", *PEERS]
     for dataset in datasets:
         for split in range(splits):
             for name in names:

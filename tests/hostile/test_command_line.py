@@ -276,7 +276,7 @@ CASES = [
     ("fit good.csv --target y --prediction p --score-transform affine --goal even -o OUT", USAGE, "affine"),
     ("fit good.csv --target y --base forest -o OUT", USAGE, "--base"),
     ("fit good.csv --target y --prediction p --localizer magic -o OUT", USAGE, "--localizer"),
-    ("fit good.csv --target y --prediction p --one-sided --two-sided -o OUT", USAGE, "--two-sided"),
+    ("fit good.csv --target y --prediction p --symmetric --two-sided -o OUT", USAGE, "--two-sided"),
     ("fit good.csv --target y --prediction p --outcome-range 5,1 -o OUT", USAGE, "--outcome-range"),
     ("fit good.csv --target y --prediction p --outcome-range a,b -o OUT", USAGE, "--outcome-range"),
     ("fit good.csv --target y --prediction p --outcome-range nan,1 -o OUT", USAGE, "--outcome-range"),

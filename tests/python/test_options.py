@@ -31,7 +31,7 @@ def command_flags(option):
     name = "--" + {"confidence_level": "level"}.get(option["name"], option["name"]).replace("_", "-")
     if not option["form"].endswith("true|false"):
         return [name]
-    off = "--one-sided" if option["name"] == "two_sided" else "--no-" + name[2:]
+    off = "--symmetric" if option["name"] == "two_sided" else "--no-" + name[2:]
     return {"auto": [name, off], "true": [off], "false": [name]}[option["default"]]
 
 
