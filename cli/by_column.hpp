@@ -11,14 +11,18 @@
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model.hpp>
 
+#include "group_column.hpp"
+
 namespace widthwise::cli {
 
-/// The column of `--by`: labels if it holds text or booleans or the model reads it as labels, else numbers.
+/// The column of `--by`: labels if it holds text or booleans or the model reads it as labels, else numbers. Several
+/// columns are one of labels (join_labels).
 /// Thread safety: none. Not movable: a reader borrows the labels.
 class ByColumn {
  public:
-  /// An empty name is no column. Throws kInvalidArgument if the table has no column of this name.
-  ByColumn(std::string name, const Model& model, const TableReader& reader, const std::string& file);
+  /// No name is no column. Throws kInvalidArgument if the table has no column of a name.
+  ByColumn(const std::vector<std::string>& names, const Model& model, const TableReader& reader,
+           const std::string& file);
   ByColumn(const ByColumn&) = delete;
   ByColumn& operator=(const ByColumn&) = delete;
 
@@ -32,10 +36,12 @@ class ByColumn {
   [[nodiscard]] std::optional<EvaluatedColumn> column() const;
 
  private:
-  std::string name_;
+  std::vector<std::string> names_;
+  std::string name_;  // of all columns
   bool are_labels_ = false;
   std::optional<std::size_t> feature_;
   Labels labels_;
+  GroupColumn joined_{[this](std::string_view label) { return labels_.add(label); }};
   // Numbers are also read as booleans, which they are if they have no other values.
   Labels booleans_;
   bool are_booleans_ = true;

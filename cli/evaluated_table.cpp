@@ -25,11 +25,11 @@ void add_evaluation_arguments(CLI::App& command, EvaluationArguments& arguments)
       ->type_name("FILE");
   add_levels(command, arguments.levels, "those the model was fitted for");
   add_guarantee(command, arguments.guarantee, "that of the model");
-  command
-      .add_option("--by", arguments.by,
-                  "also test coverage by the values of this column, which need not be a feature: one bin per label of "
-                  "text and booleans, one per value of a few integers, else ten ranges")
-      ->type_name("COL");
+  add_list(
+      command, "--by", arguments.by, "COL",
+      "also test coverage by the values of this column, which need not be a feature: one bin per label of text and "
+      "booleans, one per value of a few integers, else ten ranges. Several columns, A,B, are tested by each "
+      "combination of their labels");
   command.add_flag(
       "--conditional", arguments.conditional,
       "also estimate how far coverage given the features is from the level (ERT, with its standard error): "

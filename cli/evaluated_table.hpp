@@ -28,7 +28,7 @@ struct EvaluationArguments {
   std::string table;
   TableOptions reading;
   std::vector<std::string> levels;
-  std::string by;
+  std::vector<std::string> by;
   std::string guarantee;
   bool conditional = false;
   bool in_order = false;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/joined_labels.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
@@ -71,7 +72,7 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& column
   for (const std::string& word :
        {std::string(kVersion), engine, origin, arguments.options.to_string(), arguments.trainers.to_string(),
         std::to_string(arguments.workers.world), arguments.columns.target, arguments.columns.prediction,
-        arguments.columns.cv_prediction, arguments.columns.upper_prediction, arguments.columns.group,
+        arguments.columns.cv_prediction, arguments.columns.upper_prediction, join_labels(columns.group),
         arguments.columns.weight, arguments.columns.cluster, arguments.columns.time, arguments.columns.sample_weight}) {
     add(word);
   }
@@ -188,7 +189,7 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
           .upper_prediction = arguments.columns.upper_prediction,
           .groups = data.groups,
           .labels = &data.labels,
-          .group = arguments.columns.group,
+          .group = join_labels(columns.group),
           .weights = data.weights,
           .weight = arguments.columns.weight,
           .clusters = data.clusters,
@@ -287,9 +288,11 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
   add("--upper-prediction", columns.upper_prediction,
       "column of upper quantiles, such as those for 95%, if --prediction or --cv-prediction names the column of lower "
       "ones: intervals are learnt around the centre of both");
-  add("--group", columns.group,
-      "column of group labels: text, integers or booleans; each group is calibrated separately (Mondrian), so coverage "
-      "holds in every group. The column is also a feature, unless excluded");
+  add_list(command, "--group", columns.group, "COL",
+           "column of group labels: text, integers or booleans; each group is calibrated separately (Mondrian), so "
+           "coverage holds in every group. Several columns, A,B, make one group per combination of their labels. The "
+           "columns are also features, unless excluded")
+      ->group("Data");
   add("--weight", columns.weight,
       "column of likelihood ratios, for rows to predict from another population (covariate shift): how much more often "
       "a row like this occurs there, up to a factor; calibration rows count by it, and tables to predict have the "

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include <widthwise/error.hpp>
+#include <widthwise/joined_labels.hpp>
 
 #include "group_column.hpp"
 #include "message.hpp"
@@ -83,18 +84,19 @@ struct LabelColumns {
         clusters([&](std::string_view label) { return data.cluster_labels.add(label); }) {}
 
   /// Append the groups, clusters and times of a batch, whose columns come last, and throw if a row has none.
-  void append(const FitColumnChoice& choice, const std::string& table, const TableBatch& batch, FitData& data) {
+  void append(const FitColumnChoice& choice, const FitColumns& columns, const std::string& table,
+              const TableBatch& batch, FitData& data) {
     const MatrixView numbers = batch.numbers();
     std::size_t place = numbers.columns();
     const auto add = [&](GroupColumn& column, const std::string& name, std::vector<std::int64_t>& to) {
       if (name.empty()) return;
       const std::size_t before = to.size();
-      column.append(numbers, --place, to);
+      place = column.append(numbers, place, to);
       require_groups(std::span(to).subspan(before), table, name, batch.first_row());
     };
     if (!choice.time.empty()) times.append(batch, --place, table, data.times);
     add(clusters, choice.cluster, data.clusters);
-    add(groups, choice.group, data.groups);
+    add(groups, join_labels(columns.group), data.groups);
   }
 
   GroupColumn groups;
@@ -104,9 +106,13 @@ struct LabelColumns {
 
 /// Select the features, the target, the predictions, the weights, the groups, the clusters and the times, which come
 /// last; the labels of categories are added to those of the data.
-void select(TableReader& reader, const FitColumnChoice& choice, const std::vector<FitFeature>& features,
-            const std::string& table, FitData& data, LabelColumns& labels) {
+void select(TableReader& reader, const FitColumnChoice& choice, const FitColumns& columns, const std::string& table,
+            FitData& data, LabelColumns& labels) {
+  const std::vector<FitFeature>& features = columns.features;
   std::vector<SelectedColumn> selected;
+  const auto add = [&](GroupColumn& column, std::span<const std::string> names) {
+    std::ranges::move(column.select(names), std::back_inserter(selected));
+  };
   for (std::size_t j = 0; j < features.size(); ++j) {
     selected.push_back({.name = features[j].name, .max_labels = kMaxCategories});
     if (features[j].categorical) selected.back().collected = &data.categories[j];
@@ -115,8 +121,8 @@ void select(TableReader& reader, const FitColumnChoice& choice, const std::vecto
   for (const std::string& name : choice.prediction_columns()) selected.push_back({.name = name});
   if (!choice.weight.empty()) selected.push_back({.name = choice.weight});
   if (!choice.sample_weight.empty()) selected.push_back({.name = choice.sample_weight});
-  if (!choice.group.empty()) selected.push_back(labels.groups.select(choice.group));
-  if (!choice.cluster.empty()) selected.push_back(labels.clusters.select(choice.cluster));
+  add(labels.groups, columns.group);
+  if (!choice.cluster.empty()) add(labels.clusters, {&choice.cluster, 1});
   if (!choice.time.empty()) selected.push_back(labels.times.select(reader, choice.time));
   std::vector<std::string> names;
   for (const SelectedColumn& column : selected) names.push_back(column.name);
@@ -124,12 +130,13 @@ void select(TableReader& reader, const FitColumnChoice& choice, const std::vecto
   reader.select_columns(std::move(selected), {});
 }
 
-void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& features, const Piece& piece,
-                ProgressBar& bar, FitData& data) {
+void read_piece(const FitColumnChoice& choice, const FitColumns& columns, const Piece& piece, ProgressBar& bar,
+                FitData& data) {
+  const std::vector<FitFeature>& features = columns.features;
   LabelColumns labels(data);
   const auto reader = open_table(piece.table, choice.reading.read_options({.row_groups = piece.row_groups}));
   const std::vector<std::string> predictions_in = choice.prediction_columns();
-  select(*reader, choice, features, piece.table, data, labels);
+  select(*reader, choice, columns, piece.table, data, labels);
   if (const auto rows = reader->rows()) {
     data.x.reserve(data.x.size() + static_cast<std::size_t>(*rows) * features.size());
     data.y.reserve(data.y.size() + static_cast<std::size_t>(*rows));
@@ -152,7 +159,7 @@ void read_piece(const FitColumnChoice& choice, const std::vector<FitFeature>& fe
       if (!choice.sample_weight.empty()) data.sample_weights.push_back(row[place++]);
       data.row_numbers.push_back(first_number + batch.first_row() + i);
     }
-    labels.append(choice, piece.table, batch, data);
+    labels.append(choice, columns, piece.table, batch, data);
     require_finite(std::span(data.y).subspan(before), piece.table, choice.target, batch.first_row(),
                    "remove the rows without an outcome");
     outside.add(std::span(data.y).subspan(before), batch.first_row() + 1);
@@ -195,7 +202,6 @@ void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
   const std::vector<std::string> predictions = choice.prediction_columns();
   std::vector<std::string> named = {choice.target};
   named.insert(named.end(), predictions.begin(), predictions.end());
-  if (!choice.group.empty()) named.push_back(choice.group);
   if (!choice.weight.empty()) named.push_back(choice.weight);
   if (!choice.cluster.empty()) named.push_back(choice.cluster);
   if (!choice.time.empty()) named.push_back(choice.time);
@@ -208,9 +214,21 @@ void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
     if (*column != choice.target && std::ranges::find(predictions, *column) == predictions.end()) continue;
     refuse_columns(choice, fmt::format("{} names the column of outcomes or predictions", option));
   }
-  if (choice.group == choice.target) refuse_columns(choice, "--group and --target name the same column");
   if (choice.cluster == choice.target) refuse_columns(choice, "--cluster and --target name the same column");
   if (choice.time == choice.target) refuse_columns(choice, "--time and --target name the same column");
+}
+
+/// The columns of --group.
+std::vector<std::string> group_columns_of(const FitColumnChoice& choice, const TableReader& reader) {
+  std::vector<std::string> columns = parse_columns(reader, choice.tables.front(), choice.group);
+  if (std::ranges::find(columns, choice.target) != columns.end()) {
+    refuse_columns(choice, "--group and --target name the same column");
+  }
+  if (const std::string name = join_labels(columns); columns.size() > 1 && reader.has_column(name)) {
+    refuse_columns(choice,
+                   fmt::format("the columns of --group together have the name of the column '{}'; rename that", name));
+  }
+  return columns;
 }
 
 ColumnKind kind_of(const TableReader& reader, const std::string& column) {
@@ -282,7 +300,7 @@ FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
     if (why.empty()) {
       chosen.features.push_back(
           {.name = name, .categorical = asked || column.kind == ColumnKind::kText, .named = asked});
-    } else if (name != choice.group) {
+    } else {
       chosen.left_out.push_back({name, why});
     }
   }
@@ -313,7 +331,7 @@ void keep_columns(FitColumns& columns, FitData& data, const std::vector<bool>& k
     if (kept[from % kept.size()]) data.x[to++] = data.x[from];
   }
   data.x.resize(to);
-  FitColumns some{.features = {}, .left_out = std::move(columns.left_out)};
+  FitColumns some{.features = {}, .left_out = std::move(columns.left_out), .group = std::move(columns.group)};
   std::vector<Labels> categories;
   for (std::size_t j = 0; j < kept.size(); ++j) {
     if (!kept[j]) continue;
@@ -372,7 +390,7 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
   const auto reader = open_table(table, choice.reading.read_options());
   check_columns(choice, *reader);
   const std::vector<std::string> categorical = parse_columns(*reader, table, choice.categorical);
-  const FitColumns chosen =
+  FitColumns chosen =
       choice.features.empty() ? all_columns(choice, *reader, categorical) : named_columns(choice, *reader, categorical);
   for (const std::string& name : categorical) {
     if (std::ranges::find(chosen.features, name, &FitFeature::name) == chosen.features.end()) {
@@ -380,6 +398,10 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
     }
   }
   if (chosen.features.empty()) refuse_columns(choice, "no column is left to be a feature");
+  chosen.group = group_columns_of(choice, *reader);
+  std::erase_if(chosen.left_out, [&](const LeftOut& column) {
+    return std::ranges::find(chosen.group, column.column) != chosen.group.end();
+  });
   return chosen;
 }
 
@@ -392,7 +414,7 @@ FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, cons
   data.categories.resize(columns.features.size());
   ProgressBar bar("rows");
   for (const Piece& piece : pieces_of(choice.tables, share)) {
-    read_piece(choice, columns.features, piece, bar, data);
+    read_piece(choice, columns, piece, bar, data);
     const auto last = std::prev(data.fingerprints.end());
     if (share.workers == 1 && std::find(data.fingerprints.begin(), last, *last) != last) {
       throw Error(ErrorCode::kBadData, piece.table + ": the table is given twice; pass every row once");

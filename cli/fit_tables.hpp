@@ -21,8 +21,8 @@ struct FitColumnChoice {
   std::string target;
   std::string prediction;
   std::string cv_prediction;
-  std::string upper_prediction;  ///< of upper quantiles; the other column is then of lower ones
-  std::string group;
+  std::string upper_prediction;    ///< of upper quantiles; the other column is then of lower ones
+  std::vector<std::string> group;  ///< one column, or several whose labels are one together
   std::string weight;
   std::string cluster;
   std::string time;
@@ -65,6 +65,7 @@ struct LeftOut {
 struct FitColumns {
   std::vector<FitFeature> features;
   std::vector<LeftOut> left_out;
+  std::vector<std::string> group = {};  ///< the columns of group labels
 
   [[nodiscard]] std::vector<std::string> names() const;
 };

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <unordered_set>
 
+#include <widthwise/joined_labels.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/population.hpp>
 #include <widthwise/seen_rows.hpp>
@@ -68,7 +69,7 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
   std::vector<NeededColumn> needed;
   for (const std::string& name : parts.features) needed.push_back({name, kNeeded});
   for (const std::string& name : model.prediction_columns()) needed.push_back({name, ", which holds predictions"});
-  if (!parts.group.empty()) needed.push_back({parts.group, ", which holds the groups"});
+  for (const std::string& name : group_columns(reader, model)) needed.push_back({name, ", which holds the groups"});
   if (model.needs_weights()) needed.push_back({parts.weight, ", which holds the weights"});
   needed.insert(needed.end(), others.begin(), others.end());
   std::erase_if(needed, [&](const NeededColumn& column) { return reader.has_column(column.name); });
@@ -76,6 +77,12 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
   std::vector<std::string> names;
   for (const NeededColumn& column : needed) names.push_back(column.name);
   require_columns(reader, file, names, ErrorCode::kBadData, kNeeded);
+}
+
+std::vector<std::string> group_columns(const TableReader& reader, const Model& model) {
+  const std::string& name = model.parts().group;
+  if (name.empty()) return {};
+  return reader.has_column(name) ? std::vector{name} : split_labels(name);
 }
 
 std::vector<std::string> parse_columns(const TableReader& reader, const std::filesystem::path& file,
@@ -231,8 +238,11 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
   }
   more_ = columns.size();
   std::ranges::move(more, std::back_inserter(columns));
-  if (model.grouped()) columns.push_back(group_column_.select(parts.group));
-  if (reads_clusters()) columns.push_back(cluster_column_.select(parts.cluster));
+  const auto add = [&](GroupColumn& column, std::span<const std::string> names) {
+    std::ranges::move(column.select(names), std::back_inserter(columns));
+  };
+  add(group_column_, group_columns(*reader_, model));
+  if (reads_clusters()) add(cluster_column_, {&parts.cluster, 1});
   reader_->select_columns(std::move(columns), std::move(carried));
 }
 
@@ -272,14 +282,14 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
 void ModelTable::read_clusters() {
   const MatrixView numbers = batch_.numbers();
   clusters_.clear();
-  cluster_column_.append(numbers, numbers.columns() - 1, clusters_);
+  cluster_column_.append(numbers, numbers.columns(), clusters_);
   require_groups(clusters_, file_.string(), model_.parts().cluster, batch_.first_row());
 }
 
 void ModelTable::read_groups() {
   const MatrixView numbers = batch_.numbers();
   groups_.clear();
-  group_column_.append(numbers, numbers.columns() - 1, groups_);
+  group_column_.append(numbers, numbers.columns(), groups_);
   if (use_ == RowUse::kCalibrate) {
     require_groups(groups_, file_.string(), model_.parts().group, batch_.first_row());
   } else {

@@ -47,6 +47,10 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
 void require_columns(const TableReader& reader, const std::filesystem::path& file,
                      const std::vector<std::string>& columns, ErrorCode code, const std::string& purpose = "");
 
+/// The columns of group labels that a model names: none, one, or several that join_labels joined. A column of exactly
+/// that name is one.
+[[nodiscard]] std::vector<std::string> group_columns(const TableReader& reader, const Model& model);
+
 /// Column names from the values of an option; "a,b,c" is three names unless a column has exactly that name. Throws
 /// kInvalidArgument for an unknown column.
 [[nodiscard]] std::vector<std::string> parse_columns(const TableReader& reader, const std::filesystem::path& file,

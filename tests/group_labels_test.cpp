@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/group_labels.hpp>
+#include <widthwise/joined_labels.hpp>
 
 #include "support/errors.hpp"
 
@@ -40,6 +42,26 @@ TEST(GroupLabels, AreUtf8) {
   GroupLabels labels;
   expect_error(ErrorCode::kBadData, "is not UTF-8", [&] { (void)labels.add("\xff"); });
   EXPECT_EQ(labels.find(group_number("\xff")), nullptr);
+}
+
+TEST(JoinedLabels, DifferentListsHaveDifferentTexts) {
+  EXPECT_EQ(join_labels(std::vector<std::string>{"AA", "JFK"}), "AA, JFK");
+  EXPECT_EQ(join_labels(std::vector<std::string>{"a, b"}), "a, b");
+  const std::vector<std::vector<std::string>> lists = {{"a, b", "c"}, {"a", "b, c"}, {"a", "b", "c"}, {"a,", "b"},
+                                                       {"a", " b"},   {"a\\", "b"},  {"a\\, b", ""},  {"", "a"}};
+  std::vector<std::string> texts;
+  for (const auto& list : lists) {
+    texts.push_back(join_labels(list));
+    EXPECT_EQ(split_labels(texts.back()), list) << texts.back();
+  }
+  std::ranges::sort(texts);
+  EXPECT_EQ(std::ranges::adjacent_find(texts), texts.end());
+}
+
+TEST(JoinedLabels, ATextThatNobodyJoinedIsOneLabel) {
+  for (const char* text : {"", "carrier", "a,b", "a\\b", "\\", "a,"}) {
+    EXPECT_EQ(split_labels(text), std::vector<std::string>{text});
+  }
 }
 
 }  // namespace

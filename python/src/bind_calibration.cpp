@@ -2,6 +2,7 @@
 
 #include <widthwise/calibration.hpp>
 #include <widthwise/calibration_shard.hpp>
+#include <widthwise/joined_labels.hpp>
 #include <widthwise/row_sketch.hpp>
 
 #include "bindings.hpp"
@@ -112,6 +113,10 @@ std::tuple<SharedCalibration, SharedSketch, std::uint64_t> shard_from(const nb::
 }  // namespace
 
 void bind_calibration(nb::module_& module) {
+  module.def(
+      "join_labels", [](const std::vector<std::string>& labels) { return join_labels(labels); }, nb::arg("labels"),
+      "Several labels as one, such as 'AA, JFK'; different lists have different texts.");
+  module.def("split_labels", &split_labels, nb::arg("text"), "The labels that join_labels joined.");
   nb::class_<GroupLabels>(module, "GroupLabels", "Labels of groups that are not integers, by number.")
       .def(nb::init<>())
       .def(

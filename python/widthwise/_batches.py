@@ -112,11 +112,24 @@ def _weights(model: _core.Model, batch: Any) -> Floats | None:
     return checked(_number(batch, model.weight), len(batch)) if model.needs_weights else None
 
 
-def group_column(model: _core.Model, groups: str | None) -> str | None:
-    """The column of groups: by default the one that the model was fitted with."""
+def group_column(model: _core.Model, groups: str | Sequence[str] | None) -> str | None:
+    """The column of groups, or the name of several together: by default the one that the model was fitted with."""
     if groups is None and not model.group and model.calibration.grouped:
         raise ValueError("the calibration has groups; pass the name of the group column as groups=")
-    return groups or model.group or None
+    return label_column(groups) or model.group or None
+
+
+def label_column(names: str | Sequence[str] | None) -> str | None:
+    """The name of a column of labels, or of several together."""
+    return names if names is None or isinstance(names, str) else _core.join_labels(list(names))
+
+
+def _labels(batch: Any, name: str | None, argument: str) -> Any:
+    """The labels of the rows of a batch in a column, or in several together."""
+    if name is None:
+        return None
+    columns = _tables.columns_named(name, _tables.names_of(batch) or batch.schema.names)
+    return _tables.joined(columns, [batch[column] for column in columns], argument).values
 
 
 def needed_columns(model: _core.Model, *more: str | None) -> list[str]:
@@ -125,10 +138,13 @@ def needed_columns(model: _core.Model, *more: str | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def check_columns(there: Sequence[str], needed: Iterable[str]) -> None:
-    for name in needed:
+def columns_there(there: Sequence[str], needed: Iterable[str]) -> list[str]:
+    """The needed columns of a table; several that have one name together are listed one by one."""
+    columns = [column for name in needed for column in _tables.columns_named(name, there)]
+    for name in columns:
         if name not in there:
             raise ValueError(f"missing column {name!r}; found {', '.join(there)}")
+    return list(dict.fromkeys(columns))
 
 
 # ---- intervals
@@ -143,7 +159,7 @@ class Intervals:
     groups: str | None = None
 
     @classmethod
-    def of(cls, predictor: Predictor, confidence_level: Levels | None, groups: str | None) -> Intervals:
+    def of(cls, predictor: Predictor, confidence_level: Levels | None, groups: str | Sequence[str] | None) -> Intervals:
         levels = list(dict.fromkeys(predictor._checked_levels(confidence_level)))
         model = predictor._model
         names = [] if len(model.prediction_columns) == 1 else ["prediction"]
@@ -151,7 +167,7 @@ class Intervals:
 
     def check(self, model: _core.Model, there: Sequence[str]) -> None:
         """Raise if a required column is missing or an output column exists."""
-        check_columns(there, needed_columns(model, self.groups))
+        columns_there(there, needed_columns(model, self.groups))
         for name in self.names:
             if name in there:
                 raise ValueError(f"the column {name!r} already exists; drop or rename it")
@@ -160,8 +176,7 @@ class Intervals:
         # Another batch may have known labels where this one has none, so only warn.
         table = _tables.check_categories(_features(model, batch), all_rows=False)
         predictions = _predictions(model, batch)
-        labels = None if self.groups is None else batch[self.groups]
-        groups = for_prediction(model, labels, table.rows)
+        groups = for_prediction(model, _labels(batch, self.groups, "groups"), table.rows)
         made, bounds = model.intervals(table, predictions, groups, self.levels, _weights(model, batch))
         columns = [] if len(model.prediction_columns) == 1 else [made]
         for j in range(len(self.levels)):
@@ -210,7 +225,12 @@ class Calibrating:
 
     @classmethod
     def of(
-        cls, model: _core.Model, key: str | None, target: str | None, groups: str | None, clusters: str | None
+        cls,
+        model: _core.Model,
+        key: str | None,
+        target: str | None,
+        groups: str | Sequence[str] | None,
+        clusters: str | Sequence[str] | None,
     ) -> Calibrating:
         if key is None:
             raise ValueError(
@@ -219,7 +239,8 @@ class Calibrating:
             )
         if not (target or model.target):
             raise ValueError("the model has no target column; pass its name as target=")
-        return cls(key, target or model.target, groups or model.group or None, clusters or model.cluster or None)
+        of_groups, of_clusters = label_column(groups) or model.group, label_column(clusters) or model.cluster
+        return cls(key, target or model.target, of_groups or None, of_clusters or None)
 
     def needed(self, model: _core.Model) -> list[str]:
         return needed_columns(model, self.target, self.groups, self.clusters, self.key)
@@ -287,10 +308,10 @@ class Calibrating:
         _check_finite(keys, outcomes, self.target)
         _check_finite(keys, made, model.prediction or "the prediction")
         outcomes = np.ascontiguousarray(outcomes)
-        groups = None if self.groups is None else for_calibration(batch[self.groups], table.rows)
+        groups = for_calibration(_labels(batch, self.groups, "groups"), table.rows)
         numbers, labels = (None, None) if groups is None else groups
         weights = _weights(model, batch)
-        blocks = None if self.clusters is None else cluster_numbers(batch[self.clusters], table.rows)
+        blocks = cluster_numbers(_labels(batch, self.clusters, "clusters"), table.rows)
         model.calibrate(scored.scores, table, predictions, numbers, outcomes, 0, keys, labels, weights, blocks)
         scored.residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
         scored.rows.merge(model.sketch(table, outcomes))
@@ -358,7 +379,12 @@ class Cluster(ABC):
     """Prediction and calibration of a distributed frame. A subclass implements one engine."""
 
     def predict_interval(
-        self, frame: Any, model: AnyModel, confidence_level: Levels | None = None, *, groups: str | None = None
+        self,
+        frame: Any,
+        model: AnyModel,
+        confidence_level: Levels | None = None,
+        *,
+        groups: str | Sequence[str] | None = None,
     ) -> Any:
         """Add prediction intervals to the rows of a frame.
 
@@ -370,8 +396,9 @@ class Cluster(ABC):
             Calibrated model. It is sent to each worker once, and each worker process reads it once.
         confidence_level : float or list of floats, optional
             By default the levels of the model.
-        groups : str, optional
-            Column with the labels of groups, if the model has groups. By default the column of the fit.
+        groups : str or list of str, optional
+            Column with the labels of groups, if the model has groups, or several columns whose labels are one together.
+            By default those of the fit.
 
         Returns
         -------
@@ -389,8 +416,8 @@ class Cluster(ABC):
         *,
         key: str | None = None,
         target: str | None = None,
-        groups: str | None = None,
-        clusters: str | None = None,
+        groups: str | Sequence[str] | None = None,
+        clusters: str | Sequence[str] | None = None,
         replace: bool = False,
         population: str | None = None,
     ) -> Predictor:
@@ -407,8 +434,8 @@ class Cluster(ABC):
             order or the partitions of the rows, to the byte. Duplicate keys are an error.
         target : str, optional
             Column of outcomes. By default the target of the model.
-        groups : str, optional
-            Column of labels. Each group is calibrated separately (Mondrian calibration). By default the column of the
+        groups : str or list of str, optional
+            Column of labels, or several columns whose labels are one together. Each group is calibrated separately (Mondrian calibration). By default the column of the
             fit, if the model was fitted with groups.
         clusters : str, optional
             Column with the labels of clusters, which must be new to the model. By default the column of the fit, if the
@@ -425,8 +452,7 @@ class Cluster(ABC):
         given = predictor_of(model)
         predictor = Predictor._of(given._model.for_rows_of(population, replace), given._origin)
         calibrating = Calibrating.of(predictor._model, key, target, groups, clusters)
-        needed = calibrating.needed(predictor._model)
-        check_columns(list(frame.columns), needed)
+        needed = columns_there(list(frame.columns), calibrating.needed(predictor._model))
         return calibrating.finished(predictor, self._parts(frame, predictor, calibrating, needed), replace)
 
     @abstractmethod

@@ -24,8 +24,8 @@ def sizes_of(sizes: Any, rows: int) -> Floats | None:
 
 
 def cluster_column_of(model: _core.Model, X: Any, clusters: Any) -> Any:
-    """The clusters given, see `given_or_column`; raise if a model with clusters gets none."""
-    found = _tables.given_or_column(X, clusters, model.cluster if model.clustered else "")
+    """The clusters given, see `given_or_labels`; raise if a model with clusters gets none."""
+    found = _tables.given_or_labels(X, clusters, model.cluster if model.clustered else "", "clusters")
     if found is not None or not model.clustered:
         return found
     raise ValueError(
@@ -56,10 +56,8 @@ class Blocks(NamedTuple):
             if isinstance(values, str):
                 raise TypeError(f"{name} is {values!r}; expected labels or times of the rows, such as X[{values!r}]")
         if clusters is not None:
-            return cls(
-                clusters=cluster_numbers(clusters, rows),
-                cluster=_tables.name_of(clusters, "") or unused("cluster", names),
-            )
+            cluster, labels = _tables.given_labels(None, clusters, "clusters")
+            return cls(clusters=cluster_numbers(labels, rows), cluster=cluster or unused("cluster", names))
         return cls(times=times_of(time, rows), time=_tables.name_of(time, "") or unused("time", names))
 
     def __bool__(self) -> bool:

@@ -20,16 +20,11 @@ class By(NamedTuple):
 
 
 def by_of(X: Any, by: Any, rows: int | None, labelled: Sequence[str] = ()) -> By | None:
-    """The column `by`, as values or as the name of a column of X. Columns named in `labelled` hold labels, as do text
-    and booleans."""
+    """The column `by`, see `given_labels`. Columns named in `labelled` hold labels, as do text and booleans."""
     if by is None or isinstance(by, By):
         return by
-    if isinstance(by, str):
-        if by not in _tables.names_of(X):
-            raise ValueError(f"by: X has no column {by!r}")
-        name, values = by, X[by]
-    else:
-        name, values = _tables.name_of(by, "by"), by
+    name, values = _tables.given_labels(X, by, "by")
+    name = name or "by"
     if name not in labelled and not _holds_labels(values):
         return By(name, _tables.numbers(values, "by", rows), [])
     codes, labels = _tables.labels(values, "by", rows)
@@ -37,10 +32,13 @@ def by_of(X: Any, by: Any, rows: int | None, labelled: Sequence[str] = ()) -> By
 
 
 def features_without(X: Any, by: Any, features: Sequence[str]) -> Any:
-    """X without the column `by`, unless it is a feature."""
-    if not isinstance(by, str) or by in features or by not in _tables.names_of(X):
+    """X without the columns that `by` names, unless they are features."""
+    names = [by] if isinstance(by, str) else by if isinstance(by, (list, tuple)) else []
+    there = _tables.names_of(X)
+    unwanted = [name for name in names if isinstance(name, str) and name in there and name not in features]
+    if not unwanted:
         return X
-    return X.drop(columns=[by]) if hasattr(X, "iloc") else X.drop([by])
+    return X.drop(columns=unwanted) if hasattr(X, "iloc") else X.drop(unwanted)
 
 
 def _holds_labels(values: Any) -> bool:

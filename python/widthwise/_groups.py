@@ -28,8 +28,8 @@ class _Texts(NamedTuple):
 
 
 def column_of(model: _core.Model, X: Any, groups: Any) -> Any:
-    """The groups given, see `given_or_column`."""
-    return _tables.given_or_column(X, groups, model.group)
+    """The groups given, see `given_or_labels`."""
+    return _tables.given_or_labels(X, groups, model.group, "groups")
 
 
 def for_calibration(groups: Any, rows: int, name: str = "groups") -> Groups | None:

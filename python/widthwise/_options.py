@@ -25,12 +25,26 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
     """One or more levels as a list."""
     if confidence_level is None:
         return by_default
-    if type(confidence_level) is float:
+    if type(confidence_level) is float and 0 < confidence_level < 1:
         return [confidence_level]
     levels = np.atleast_1d(_tables.floats(confidence_level, "confidence_level"))
     if levels.ndim != 1 or not len(levels):
         raise ValueError("confidence_level must be a number or a list of numbers between 0 and 1")
+    for level in levels:
+        if not 0 < level < 1:
+            hint = f"; did you mean {level / 100:g}?" if 1 < level < 100 else ""
+            raise ValueError(
+                f"confidence_level: expected a number strictly between 0 and 1, such as 0.9, found {level:g}{hint}"
+            )
     return [float(level) for level in levels]
+
+
+def probabilities_of(quantiles: Any) -> list[float]:
+    """One or more probabilities of quantiles as a list."""
+    values = np.atleast_1d(_tables.floats(quantiles, "quantiles"))
+    if values.ndim != 1 or not len(values) or not ((values > 0) & (values < 1)).all():
+        raise ValueError(f"quantiles is {quantiles!r}; expected one or more numbers strictly between 0 and 1")
+    return [float(value) for value in values]
 
 
 def distinct_levels_of(confidence_level: Levels) -> list[float]:

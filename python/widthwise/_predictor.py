@@ -17,7 +17,7 @@ from ._evaluation import Evaluation, evaluate
 from ._groups import column_of, for_prediction
 from ._intervals import interval_frame
 from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, inputs_of, load_model
-from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of, real
+from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of, probabilities_of, real
 from ._printed import html_table
 from ._tables import Floats
 
@@ -151,8 +151,8 @@ class Predictor(HasModel):
             ``cluster_coverage="rows"``. By default the bound of the model: ``max_cluster_size``, or the largest known
             cluster.
         as_frame : bool, default=False
-            Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
-            so on, as ``widthwise predict`` names them.
+            Return one frame with the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and so on, as ``widthwise
+            predict`` names them: of polars or pyarrow if X is, else of pandas, with the index of X.
 
         Returns
         -------
@@ -161,7 +161,8 @@ class Predictor(HasModel):
             Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``.
         """
         plain = _tables.is_doubles(X, 2) and groups is None and weights is None and cluster_sizes is None
-        if plain and not as_frame and (confidence_level is None or isinstance(confidence_level, float)):
+        usual_level = confidence_level is None or (isinstance(confidence_level, float) and 0 < confidence_level < 1)
+        if plain and not as_frame and usual_level:
             usual = self._model.plain_intervals(X, y_pred, confidence_level)
             if usual is not None:
                 return usual
@@ -212,7 +213,7 @@ class Predictor(HasModel):
         numbers = self._groups(X, groups, table.rows)
         ratios = self._weights(X, weights, table.rows)
         sizes = sizes_of(cluster_sizes, table.rows)
-        return self._model.quantiles(table, predictions, numbers, levels_of(quantiles, []), ratios, sizes)
+        return self._model.quantiles(table, predictions, numbers, probabilities_of(quantiles), ratios, sizes)
 
     def evaluate(
         self,

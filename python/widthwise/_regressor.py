@@ -22,8 +22,6 @@ try:
     from sklearn.utils.parallel import Parallel, delayed
     from sklearn.utils.validation import (
         _check_method_params,
-        check_array,
-        check_consistent_length,
         check_is_fitted,
         validate_data,
     )
@@ -168,7 +166,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The localizer with its calibration.
     fit_report_ : FitReport
         Width and coverage of the goal on the hold-out, compared with one width for all rows and with the opposite goal;
-        ``fit_report_["summary"]`` states the result in sentences.
+        ``fit_report_["summary"]`` states the result in sentences. Not in the model file: a loaded model has none.
     n_features_in_ : int
     feature_names_in_ : array of str
         Defined if X has column names.
@@ -282,8 +280,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Cross-validated predictions, such as those of ``cross_val_predict`` of scikit-learn. They train the
             localizer on all rows. They do not calibrate, because the models of the folds made them: intervals are infinite until
             `conformalize` adds rows predicted by the deployed model (a prefit `estimator`, or its ``y_pred``).
-        groups : array-like of shape (n,) or str, optional
-            Labels of groups, or the name of their column in X: text, integers or booleans. Each group is calibrated
+        groups : array-like of shape (n,), str or list of str, optional
+            Labels of groups, or the name of their column in X: text, integers or booleans. Several names, or a frame of
+            several columns, make one group per combination of labels. Each group is calibrated
             separately (Mondrian), so coverage holds in every group. A group without enough calibration rows gets
             infinite intervals and a warning, see `pool_groups`. A column of X stays a feature.
         weights : array-like of shape (n,) or str, optional
@@ -362,10 +361,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fit_params: dict[str, Any],
     ) -> None:
         options: dict[str, Any] = {"target": _tables.name_of(y, "y")}
-        group = groups if isinstance(groups, str) else _tables.name_of(groups, "")
-        groups = X[groups] if isinstance(groups, str) else groups
-        weight = weights if isinstance(weights, str) else _tables.name_of(weights, "")
-        weights = X[weights] if isinstance(weights, str) else weights
+        group, groups = _tables.given_labels(X, groups, "groups")
+        weight, weights = _tables.given_column(X, weights, "weights")
         self._check_base(y_pred is not None or y_pred_cv is not None)
         if groups is None and self.pool_groups != "none":
             raise ValueError("pool_groups pools small groups; pass the labels of the rows as groups= to fit")
@@ -814,8 +811,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             ``cluster_coverage="rows"``. By default the bound of the model: ``max_cluster_size``, or the largest known
             cluster.
         as_frame : bool, default=False
-            Return one pandas frame with the index of X and the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and
-            so on, as ``widthwise predict`` names them.
+            Return one frame with the columns ``prediction``, ``lower_0.9``, ``upper_0.9`` and so on, as ``widthwise
+            predict`` names them: of polars or pyarrow if X is, else of pandas, with the index of X.
 
         Returns
         -------
@@ -960,7 +957,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             The estimator whose predictions the model was fitted to, or the list `estimators_` of a cross-calibrated
             model. X must have the columns that `fit` received, in the same order. Without an estimator, pass ``y_pred`` when predicting, unless the file contains a base model.
         """
-        predictor = Predictor.load(path)
+        return cls._of(Predictor.load(path), estimator)
+
+    @classmethod
+    def _of(cls, predictor: Predictor, estimator: Any) -> WidthwiseRegressor:
+        """A loaded predictor with its fitted estimator, if there is one."""
         per_fold = list(estimator) if isinstance(estimator, (list, tuple)) else None
         one = None if per_fold is not None else estimator
         self = cls(
@@ -994,6 +995,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator_categories_ = columns.get("categories", [])
         if columns["names"] is not None:
             self.feature_names_in_ = np.asarray(columns["names"], dtype=object)
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain the attribute that a loaded model does not have."""
+        if name == "fit_report_" and "predictor_" in self.__dict__:
+            raise AttributeError(
+                "a model file does not contain the fit report; keep it next to the file, with "
+                "json.dump(model.fit_report_, ...) after fit"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # ---- scikit-learn
 
@@ -1036,13 +1046,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any, y: Any) -> tuple[Any, Floats]:
         # The checks of scikit-learn would accept masked values and dates as numbers.
-        y = _tables.unmasked(y, "y")
+        if y is None:
+            raise ValueError("WidthwiseRegressor requires y to be passed, but the target y is None")
+        y = _tables.outcomes_of_fit(y, X)
         if _is_frame(X):
             validate_data(self, X=X, skip_check_array=True)
-            if y is None:
-                raise ValueError("WidthwiseRegressor requires y to be passed, but the target y is None")
-            y = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
-            check_consistent_length(X, y)
         else:
             X = _tables.unmasked(X, "X")
             X, y = validate_data(self, X=X, y=y, y_numeric=True, ensure_min_samples=2, **self._checks())

@@ -7,7 +7,8 @@ import sys
 import warnings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from numbers import Number
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,8 @@ def read(X: Any, text: Collection[str] | None = None) -> tuple[_core.Table, bool
     matrix = np.asarray(unmasked(X, "X"))
     if matrix.ndim != 2:
         hint = "a matrix"
+        if matrix.ndim == 0:
+            raise TypeError(f"X is {X!r}; expected a table: one row per case, one column per feature")
         if matrix.ndim == 1:
             hint = "reshape(-1, 1) if it is one feature, reshape(1, -1) if it is one row"
         raise ValueError(f"Expected 2D array, got {matrix.ndim}D array instead; use {hint}")
@@ -104,9 +107,13 @@ def _place_of(table: _core.Table, column: str | int) -> int:
         return table.names.index(column)
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < len(table.names):
         return int(column)
-    near = difflib.get_close_matches(str(column), table.names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"categorical_features: X has no column {column!r}{hint}")
+    raise ValueError(f"categorical_features: X has no column {column!r}{similar(column, table.names)}")
+
+
+def similar(name: Any, names: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the most similar one, or all of them."""
+    near = difflib.get_close_matches(str(name), names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; its columns are {', '.join(names)}" if names else ""
 
 
 def _categories_of(table: _core.Table, column: int, asked: bool) -> tuple[list[str], str]:
@@ -136,11 +143,7 @@ def select_names(
     place = {name: j for j, name in enumerate(table.names)}
     missing = [name for name in features if name not in place]
     if missing:
-        near = difflib.get_close_matches(missing[0], table.names, n=1)
-        raise ValueError(
-            f"X has no column {missing[0]!r}, which was seen in fit"
-            + (f"; did you mean {near[0]!r}?" if near else f"; its columns are {', '.join(table.names)}")
-        )
+        raise ValueError(f"X has no column {missing[0]!r}, which was seen in fit{similar(missing[0], table.names)}")
     return table.select([place[name] for name in features], list(categories))
 
 
@@ -181,6 +184,7 @@ def like(features: Features, X: Any) -> _core.Table:
 def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.int64], list[str]]:
     """The index of each row's label, -1 if the value is missing, and the labels in ascending order. The column holds
     text, booleans or integers."""
+    _refuse_one_value(values, name, "label")
     if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
@@ -198,6 +202,7 @@ def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.
 
 def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
     """Numeric column as a contiguous array of doubles, without a copy if possible."""
+    _refuse_one_value(values, name, "number")
     if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
@@ -223,11 +228,22 @@ def outcomes(values: Any, rows: int | None = None) -> Floats:
     return array
 
 
+def outcomes_of_fit(values: Any, X: Any) -> Floats:
+    """Outcomes as given, of any number of dimensions, which scikit-learn checks; raise if one is not finite."""
+    _refuse_one_value(values, "y", "number")
+    array = finite(floats(values, "y"), "y")
+    if array.ndim and hasattr(X, "__len__") and len(X) != len(array):
+        raise ValueError(f"X has {len(X)} rows, y has {len(array)}")
+    return array
+
+
 def finite(array: Floats, name: str) -> Floats:
     """Numbers; raise if one is missing or infinite."""
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
-        raise ValueError(f"{name}[{bad[0]}] is {array[bad[0]]}; drop the rows without {_WHAT.get(name, 'a value')}")
+        value = array.flat[bad[0]]
+        expected = "" if np.isnan(value) else "expected a finite number; "
+        raise ValueError(f"{name}[{bad[0]}] is {value}; {expected}drop the rows without {_WHAT.get(name, 'a value')}")
     return array
 
 
@@ -287,7 +303,10 @@ def floats(values: Any, name: str) -> Floats:
     if array.dtype.kind in _NUMBERS:
         return array.astype(np.float64, copy=False)
     unmasked(array, name)  # raises for other types, unless these are objects
-    return np.array([_float(value, name) for value in array.ravel()]).reshape(array.shape)
+    found = np.empty(array.shape)
+    for place, value in np.ndenumerate(array):
+        found[place] = _float(value, name, place)
+    return found
 
 
 def is_doubles(values: Any, dimensions: int) -> bool:
@@ -356,18 +375,19 @@ def _no_mask(values: Any, name: str) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def _float(value: Any, name: str) -> float:
+def _float(value: Any, name: str, place: tuple[int, ...]) -> float:
     """Convert an object to a number; None and pandas.NA are missing."""
     if value is None or value is np.ma.masked or type(value).__name__ == "NAType":
         return np.nan
+    name = f"{name}[{', '.join(map(str, place))}]" if place else name
     if isinstance(value, (str, bytes, np.datetime64, np.timedelta64)):
-        raise ValueError(f"{name} holds {value!r}; expected numbers")
+        raise ValueError(f"{name} is {value!r}; expected a number; convert text with astype(float)")
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"{name} holds {str(value)[:20]}..., which is too large for a double") from None
+        raise ValueError(f"{name} is {str(value)[:20]}..., which is too large for a double") from None
     except TypeError as error:
-        raise TypeError(f"{name} must hold numbers: argument must be a string or a real number ({error})") from None
+        raise TypeError(f"{name} must be a number: argument must be a string or a real number ({error})") from None
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
@@ -475,11 +495,91 @@ def names_of(X: Any) -> list[Any]:
     return []
 
 
-def given_or_column(X: Any, given: Any, name: str) -> Any:
-    """Values of the rows of X, given as an array or as the name of a column of X. By default the column of this name,
-    if there is one."""
-    if isinstance(given, str):
-        return X[given]
-    if given is None and name and name in names_of(X):
+class Column(NamedTuple):
+    """Values of rows, or None, with the name of the column; empty if it has none."""
+
+    name: str
+    values: Any
+
+
+def column(X: Any, name: str, argument: str) -> Any:
+    """The column of X that an argument names."""
+    names = names_of(X)
+    if name in names:
         return X[name]
-    return given
+    if not names:
+        raise ValueError(f"{argument} is {name!r}, but the columns of X have no names; pass one value per row")
+    raise ValueError(f"{argument}: X has no column {name!r}{similar(name, names)}")
+
+
+def given_column(X: Any, given: Any, argument: str) -> Column:
+    """Values of the rows of X: an array, or the name of a column of X."""
+    if isinstance(given, str):
+        return Column(given, column(X, given, argument))
+    return Column(name_of(given, ""), given)
+
+
+def given_labels(X: Any, given: Any, argument: str) -> Column:
+    """Labels of the rows of X: an array, the name of a column of X, or several names or a frame of several columns,
+    whose labels are one together."""
+    if names := _names_in(X, given):
+        columns = [column(X, name, argument) for name in names]
+    else:
+        names = names_of(given)
+        columns = [given[name] for name in names]
+    if not names:
+        return given_column(X, given, argument)
+    found = joined(names, columns, argument)
+    if len(names) > 1 and found.name in names_of(X):
+        raise ValueError(f"{argument}: the columns together have the name of the column {found.name!r}; rename that")
+    return found
+
+
+def given_or_labels(X: Any, given: Any, name: str, argument: str) -> Any:
+    """Labels of the rows of X, see `given_labels`. By default the column or columns of this name, if X has them."""
+    if given is not None:
+        return given_labels(X, given, argument).values
+    names = names_of(X)
+    columns = columns_named(name, names) if name else []
+    return given_labels(X, columns, argument).values if columns and all(part in names for part in columns) else None
+
+
+def columns_named(name: str, there: Sequence[str]) -> list[str]:
+    """The columns of a name that a model stores: one, or several that are joined."""
+    parts = _core.split_labels(name)
+    return parts if name not in there and all(part in there for part in parts) else [name]
+
+
+def _names_in(X: Any, given: Any) -> list[str]:
+    """The names of columns of X in a list, unless it holds the labels of the rows."""
+    if not isinstance(given, (list, tuple)) or not given or not all(isinstance(name, str) for name in given):
+        return []
+    names = names_of(X)
+    known = [name in names or bool(difflib.get_close_matches(name, names, n=1)) for name in given]
+    if all(name in names for name in given) or (any(known) and len(given) != len(X)):
+        return list(dict.fromkeys(given))
+    return []
+
+
+def joined(names: Sequence[str], columns: Sequence[Any], argument: str) -> Column:
+    """Columns of labels as one; a row without one of the labels has none."""
+    if len(names) == 1:
+        return Column(names[0], columns[0])
+    codes, found = labels(columns[0], argument)
+    lists = [[label] for label in found]
+    for more in columns[1:]:
+        other, found = labels(more, argument)
+        pairs = np.where((codes < 0) | (other < 0), -1, codes * len(found) + other)
+        distinct, codes = np.unique(pairs, return_inverse=True)
+        lists = [[*lists[pair // len(found)], found[pair % len(found)]] for pair in distinct if pair >= 0]
+        codes = codes - int(len(distinct) > len(lists))
+    texts = np.array([*map(_core.join_labels, lists), None], dtype=object)  # -1 is the last one
+    return Column(_core.join_labels(list(names)), texts[codes])
+
+
+def _refuse_one_value(values: Any, name: str, what: str) -> None:
+    """Raise if an argument that takes one value per row got the name of a column, or one value."""
+    if isinstance(values, str):
+        raise TypeError(f"{name} is {values!r}; expected one {what} per row, such as X[{values!r}]")
+    if isinstance(values, Number):
+        raise TypeError(f"{name} is {values!r}; expected one {what} per row")

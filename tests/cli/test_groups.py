@@ -112,3 +112,53 @@ def test_pooled_groups(grouped):
     rest = next(place for place in level["by_group"] if place["label"] == "(rest)")["coverage"]["trials"]
     assert level["verdict"]["judged"]["trials"] == 1000 - rest
     assert f"leaves out {rest} rows of pooled groups" in level["verdict"]["text"]
+
+
+# ---- several columns as one
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """A folder with tables of two columns of labels, one of which holds commas."""
+    program = Program(tmp_path_factory.mktemp("pairs"))
+    for name, seed in (("fit", 1), ("new", 2)):
+        random = np.random.default_rng(seed)
+        carrier, origin = random.choice(["AA", "DL"], 600), random.choice(["New York, JFK", "Newark"], 600)
+        x = random.uniform(0, 4, 600)
+        y = x + (1 + (carrier == "AA") + 2.0 * (origin == "Newark")) * random.standard_normal(600)
+        for kind in ("csv", "parquet"):
+            columns = {"x": x, "carrier": carrier.tolist(), "origin": origin.tolist(), "forecast": x, "y": y}
+            write(pa.table(columns), program.folder / f"{name}.{kind}")
+    return program
+
+
+PAIR_FIT = ["--target", "y", "--prediction", "forecast", "--features", "x", "--score-transform", "identity"]
+PAIR_LABELS = ["AA, New York\\, JFK", "AA, Newark", "DL, New York\\, JFK", "DL, Newark"]
+
+
+def test_several_columns_are_one_label(pairs):
+    done = pairs.ok("fit", "fit.csv", *PAIR_FIT, "--group", "carrier,origin", "-o", "one.safetensors")
+    assert "in 4 groups" in done.out
+    pairs.ok("fit", "fit.csv", *PAIR_FIT, "--group", "carrier", "--group", "origin", "-o", "two.safetensors")
+    one, two = ((pairs.folder / f"{name}.safetensors").read_bytes() for name in ("one", "two"))
+    assert one == two
+    bounds = []
+    for kind in ("csv", "parquet"):
+        pairs.ok("predict", "one.safetensors", f"new.{kind}", "-o", f"out.{kind}")
+        out = read(pairs.folder / f"out.{kind}")
+        bounds.append(np.column_stack([out["lower_0.9"], out["upper_0.9"]]))
+    assert np.array_equal(*bounds)
+    assert len(np.unique(np.round(bounds[0][:, 1] - bounds[0][:, 0], 9))) == 4
+    found = pairs.ok("evaluate", "one.safetensors", "new.csv", "--by", "origin,carrier", "--json").json["levels"][0]
+    assert sorted(place["label"] for place in found["by_group"]) == PAIR_LABELS
+    assert found["by"]["column"] == "origin, carrier" and len(found["by"]["bins"]) == 4
+
+
+def test_a_misspelt_group_is_named(pairs):
+    message = pairs.fails(2, "fit", "fit.csv", *PAIR_FIT, "--group", "carriers,origin", "-o", "no.safetensors")
+    assert "no column 'carriers'; did you mean 'carrier'?" in message
+    pairs.ok("fit", "fit.csv", *PAIR_FIT, "--group", "carrier,origin", "-o", "one.safetensors")
+    without = read(pairs.folder / "new.csv").drop_columns(["origin"])
+    write(without, pairs.folder / "without.csv")
+    message = pairs.fails(1, "predict", "one.safetensors", "without.csv", "-o", "out.csv")
+    assert "no column 'origin', which holds the groups" in message

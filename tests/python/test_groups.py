@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import betabinom
 from sklearn.linear_model import LinearRegression
 
-from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor, _core, report
+from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor, _batches, _core, report
 
 SPREAD = {"Nord": 0.2, "Süd": 1.0, "7": 3.0}
 
@@ -214,3 +214,115 @@ def test_the_command_line_has_the_same_bits(program, tmp_path):
 
 def test_the_document_shows_real_output():
     assert markdown.differences(Path(__file__).parents[2] / "docs/groups.md") == []
+
+
+# ---- several columns as one
+
+
+def flights(n, seed):
+    """Two columns of labels, one of which holds commas, and an integer one."""
+    rng = np.random.default_rng(seed)
+    carrier, origin = rng.choice(["AA", "DL"], n), rng.choice(["New York, JFK", "Newark"], n)
+    x = rng.uniform(0, 4, n)
+    y = x + (1 + (carrier == "AA") + 2.0 * (origin == "Newark")) * rng.normal(size=n)
+    return pandas.DataFrame({"x": x, "carrier": carrier, "origin": origin, "gate": rng.integers(0, 2, n), "y": y})
+
+
+PAIR = ["carrier", "origin"]
+PAIRS = ["AA, New York\\, JFK", "AA, Newark", "DL, New York\\, JFK", "DL, Newark"]
+
+
+@pytest.fixture(scope="module")
+def by_pair():
+    rows = flights(800, 0)
+    model = WidthwiseRegressor(random_state=0, n_jobs=1, compare=False, score_transform="identity")
+    return model.fit(rows.drop(columns="y"), rows["y"], groups=PAIR)
+
+
+def test_several_columns_are_one_label(by_pair):
+    assert by_pair.predictor_._model.group == "carrier, origin"
+    assert by_pair.predictor_.calibration.groups == PAIRS
+    rows = flights(200, 1).drop(columns="y")
+    expected = by_pair.predict_interval(rows)[1]
+    assert len(np.unique(np.round(expected[:, 1, 0] - expected[:, 0, 0], 9))) == 4
+    labels = [f"{carrier}, {origin.replace(',', chr(92) + ',')}" for carrier, origin in rows[PAIR].to_numpy()]
+    for given in (PAIR, tuple(PAIR), rows[PAIR], labels, polars.from_pandas(rows[PAIR]), pyarrow.table(rows[PAIR])):
+        assert np.array_equal(by_pair.predict_interval(rows, groups=given)[1], expected)
+    for kind in (polars.from_pandas(rows), pyarrow.Table.from_pandas(rows)):
+        assert np.array_equal(by_pair.predict_interval(kind)[1], expected)
+    for model in (by_pair, by_pair.predictor_):
+        bins = model.evaluate(rows, flights(200, 1)["y"], by=PAIR)["levels"][0]["by"]
+        assert bins["column"] == "carrier, origin" and sorted(place["label"] for place in bins["bins"]) == PAIRS
+
+
+def test_several_columns_are_one_label_in_batches(by_pair):
+    """The path of Spark, Dask and Ray; in SQL, the last argument is the joined label."""
+    rows = flights(200, 1)
+    expected = by_pair.predict_interval(rows.drop(columns="y"))[1]
+    model = by_pair.predictor_._model
+    for groups in (None, PAIR):
+        intervals = _batches.Intervals.of(by_pair.predictor_, None, groups)
+        intervals.check(model, list(rows.columns))
+        for batch in (rows, pyarrow.Table.from_pandas(rows), pyarrow.RecordBatch.from_pandas(rows)):
+            assert np.array_equal(intervals.columns(model, batch)["lower_0.9"], expected[:, 0, 0])
+    with pytest.raises(ValueError, match="missing column 'origin'; found x"):
+        intervals.check(model, ["x", "gate", "carrier"])
+    rows["key"] = np.arange(200)
+    calibrating = _batches.Calibrating.of(model, "key", "y", PAIR, None)
+    needed = _batches.columns_there(list(rows.columns), calibrating.needed(model))
+    assert needed == ["x", "carrier", "origin", "gate", "y", "key"]
+    shard = calibrating.shard(model, [pyarrow.Table.from_pandas(rows[needed])])
+    added = calibrating.finished(by_pair.predictor_, [shard], replace=True)
+    assert len(added.calibration) == 200 and added.calibration.groups == PAIRS
+    duckdb = pytest.importorskip("duckdb")
+    import widthwise.duckdb
+
+    connection = duckdb.connect()
+    widthwise.duckdb.register(connection, by_pair)
+    label = "carrier || ', ' || replace(origin, ',', '\\,')"
+    found = connection.sql(f"SELECT unnest(predict_interval(x, carrier, origin, gate, {label})) FROM rows").df()
+    assert np.array_equal(found["lower_0.9"], expected[:, 0, 0])
+
+
+def test_several_columns_are_the_same_on_the_command_line(program, tmp_path):
+    rows = flights(400, 6)
+    for kind, frame in {"fit": rows[:300], "new": rows[300:]}.items():
+        frame.to_csv(tmp_path / f"{kind}.csv", index=False)
+    fit = ["fit", "fit.csv", "--target", "y", "--base", "knn", "--score-transform", "identity", "--exclude", "gate"]
+    done = program(*fit, "--group", "carrier,origin", "-o", "model.safetensors", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert program("predict", "model.safetensors", "new.csv", "-o", "out.csv", cwd=tmp_path).returncode == 0
+    predictor = Predictor.load(tmp_path / "model.safetensors")
+    for groups in (None, PAIR):
+        bounds = predictor.predict_interval(rows[300:], groups=groups)[1]
+        assert np.array_equal(bounds[:, 0, 0], pandas.read_csv(tmp_path / "out.csv")["lower_0.9"])
+
+
+def test_a_row_without_one_of_the_labels_has_no_group(by_pair):
+    rows = flights(5, 2).drop(columns="y")
+    rows.loc[3, "origin"] = None
+    with pytest.warns(UserWarning, match="1 row has no group"):
+        bounds = by_pair.predict_interval(rows)[1]
+    assert np.isinf(bounds[3]).all() and np.isfinite(bounds[[0, 1, 2, 4]]).all()
+    rows = flights(300, 3)
+    rows.loc[7, "carrier"] = None
+    with pytest.raises(ValueError, match=r"groups\[7\] is missing"):
+        by_pair.conformalize(rows.drop(columns="y"), rows["y"])
+
+
+def test_several_columns_give_the_same_model_as_their_joined_labels():
+    rows = flights(400, 4)
+    X = rows[["x"]]
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False, score_transform="identity")
+    one = model.fit(X, rows["y"], groups=rows[["gate", "carrier"]]).predict_interval(
+        X, groups=rows[["gate", "carrier"]]
+    )
+    labels = [f"{gate}, {carrier}" for gate, carrier in rows[["gate", "carrier"]].to_numpy()]
+    other = model.fit(X, rows["y"], groups=labels).predict_interval(X, groups=labels)
+    assert np.array_equal(one[1], other[1])
+
+
+def test_the_name_of_several_columns_must_be_free():
+    rows = flights(100, 5).rename(columns={"gate": "carrier, origin"})
+    with pytest.raises(ValueError, match="the columns together have the name of the column 'carrier, origin'"):
+        WidthwiseRegressor().fit(rows.drop(columns="y"), rows["y"], groups=PAIR)

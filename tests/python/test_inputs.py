@@ -308,5 +308,109 @@ def test_plain_arrays_are_warned_of_and_refused_as_others(rows, fresh):
     with pytest.raises(ValueError, match="X has 2 features, but 3 were seen"):
         few.predict_interval(X[:, :2], f, confidence_level=0.5)
     for level in (0.0, 1.0, np.nan):
-        with pytest.raises(ValueError, match="Level: expected a number strictly between 0 and 1"):
+        with pytest.raises(ValueError, match="confidence_level: expected a number strictly between 0 and 1"):
             few.predict_interval(X, f, confidence_level=level)
+
+
+# ---- errors name the argument, what was found and what to do
+
+
+@pytest.fixture(scope="module")
+def named():
+    """A frame with columns of numbers and labels, and outcomes."""
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 4, 60)
+    return pandas.DataFrame({"wind": x, "carrier": rng.choice(["AA", "DL"], 60)}), x + rng.normal(size=60)
+
+
+@pytest.fixture(scope="module")
+def plain(named):
+    X, y = named
+    return WidthwiseRegressor(LinearRegression(), random_state=0, compare=False, calibration_size=30).fit(
+        X[["wind"]], y
+    )
+
+
+def replaced(y, value):
+    changed = y.astype(object)
+    changed[3] = value
+    return changed
+
+
+FIT_ERRORS = {
+    "text": (lambda y: {"y": y.astype(str).astype(object)}, r"^y\[0\] is '.*'; expected a number; convert text with"),
+    "one text": (lambda y: {"y": replaced(y, "1.5")}, r"^y\[3\] is '1.5'; expected a number; convert text with"),
+    "missing": (lambda y: {"y": replaced(y, np.nan)}, r"^y\[3\] is nan; drop the rows without an outcome$"),
+    "none": (lambda y: {"y": replaced(y, None)}, r"^y\[3\] is nan; drop the rows without an outcome$"),
+    "infinite": (lambda y: {"y": replaced(y, np.inf)}, r"^y\[3\] is inf; expected a finite number; drop the rows"),
+    "short": (lambda y: {"y": y[:50]}, "^X has 60 rows, y has 50$"),
+    "name of y": (lambda y: {"y": "wind"}, r"^y is 'wind'; expected one number per row, such as X\['wind'\]$"),
+    "groups": (lambda y: {"groups": "carriers"}, "^groups: X has no column 'carriers'; did you mean 'carrier'.$"),
+    "several groups": (lambda y: {"groups": ["wind", "carriers"]}, "^groups: X has no column 'carriers'; did you mean"),
+    "unlike groups": (lambda y: {"groups": "zz"}, "^groups: X has no column 'zz'; its columns are wind, carrier$"),
+    "one group": (lambda y: {"groups": 3}, "^groups is 3; expected one label per row$"),
+    "weights": (lambda y: {"weights": "wnd"}, "^weights: X has no column 'wnd'; did you mean 'wind'.$"),
+    "sample weight": (lambda y: {"sample_weight": "wind"}, r"^sample_weight is 'wind'; expected one number per row"),
+    "clusters": (lambda y: {"clusters": "carrier"}, r"^clusters is 'carrier'; expected labels .* X\['carrier'\]$"),
+    "time": (
+        lambda y: {"time": "wind"},
+        r"^time is 'wind'; expected labels or times of the rows, such as X\['wind'\]$",
+    ),
+    "prediction": (lambda y: {"y_pred": "wind"}, r"^y_pred is 'wind'; expected one number per row"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), FIT_ERRORS.values(), ids=FIT_ERRORS)
+@pytest.mark.parametrize("is_frame", [True, False], ids=["frame", "matrix"])
+def test_errors_of_fit_name_the_argument(named, arguments, message, is_frame):
+    X, y = named
+    given = {"y": y} | arguments(y)
+    if not is_frame and ("groups" in given or "weights" in given):
+        if isinstance(given.get("groups", given.get("weights")), str):
+            message = "^(groups|weights) is '.*', but the columns of X have no names; pass one value per row$"
+        elif isinstance(given["groups"], list):
+            message = "^X has 60 rows, groups has 2$"
+    with pytest.raises((TypeError, ValueError), match=message):
+        WidthwiseRegressor(compare=False).fit(X if is_frame else X[["wind"]].to_numpy(), **given)
+
+
+PREDICT_ERRORS = {
+    "no quantiles": (lambda m, X, y: m.predict_quantile(X, None), "^quantiles is None; expected one or more numbers"),
+    "empty quantiles": (lambda m, X, y: m.predict_quantile(X, []), r"^quantiles is \[\]; expected one or more numbers"),
+    "percent": (lambda m, X, y: m.predict_quantile(X, [95]), r"^quantiles is \[95\]; expected one or more numbers"),
+    "level": (
+        lambda m, X, y: m.predict_interval(X, 90),
+        "^confidence_level: expected .*, found 90; did you mean 0.9.$",
+    ),
+    "level of evaluate": (
+        lambda m, X, y: m.evaluate(X, y, confidence_level=0.0),
+        "^confidence_level: expected .* found 0$",
+    ),
+    "groups": (
+        lambda m, X, y: m.predict_interval(X, groups="wnd"),
+        "^groups: X has no column 'wnd'; did you mean 'wind'",
+    ),
+    "weights": (
+        lambda m, X, y: m.predict_p(X, y, weights="wnd"),
+        "^weights: X has no column 'wnd'; did you mean 'wind'",
+    ),
+    "clusters": (
+        lambda m, X, y: m.conformalize(X, y, clusters="wnd"),
+        "^clusters: X has no column 'wnd'; did you mean",
+    ),
+    "by": (lambda m, X, y: m.evaluate(X, y, by="wnd"), "^by: X has no column 'wnd'; did you mean 'wind'.$"),
+    "one value to test by": (lambda m, X, y: m.evaluate(X, y, by=3), "^by is 3; expected one number per row$"),
+    "sizes": (
+        lambda m, X, y: m.predict_interval(X, cluster_sizes="wind"),
+        "^cluster_sizes is 'wind'; expected one number",
+    ),
+    "no table": (lambda m, X, y: m.predictor_.predict_interval(None, y), "^X is None; expected a table"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), PREDICT_ERRORS.values(), ids=PREDICT_ERRORS)
+def test_errors_of_prediction_name_the_argument(named, plain, call, message):
+    X, y = named
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(plain, X[["wind"]], y)
