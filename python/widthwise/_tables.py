@@ -232,8 +232,9 @@ def outcomes_of_fit(values: Any, X: Any) -> Floats:
     """Outcomes as given, of any number of dimensions, which scikit-learn checks; raise if one is not finite."""
     _refuse_one_value(values, "y", "number")
     array = finite(floats(values, "y"), "y")
-    if array.ndim and hasattr(X, "__len__") and len(X) != len(array):
-        raise ValueError(f"X has {len(X)} rows, y has {len(array)}")
+    shape = np.shape(X) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
+    if array.ndim and shape and shape[0] != len(array):
+        raise ValueError(f"X has {shape[0]} rows, y has {len(array)}")
     return array
 
 
