@@ -846,7 +846,7 @@ void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, st
 }
 
 void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
-  refuse_folds("quantiles of the outcome");
+  refuse_folds("quantiles of the outcome, but an end of its interval is a one-sided bound of the same level");
   expect_count("rows of quantiles", out.rows(), rows.x.rows());
   expect_count("columns of quantiles, one per probability", out.columns(), probabilities.size());
   require_weights(rows);

@@ -286,6 +286,11 @@ def evaluate_rows(
     return EvaluatedRows(report, predictions, intervals, *searched)
 
 
+def evaluate_table(intervals: Floats, outcomes: Floats, levels: list[float], table: _core.Table) -> Evaluation:
+    """Evaluate intervals of any origin for the rows of a table."""
+    return Evaluation.of(_evaluate(intervals, outcomes, levels, table)[0])
+
+
 def _evaluate(
     intervals: Floats,
     outcomes: Floats,

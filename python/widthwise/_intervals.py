@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,14 +18,18 @@ def bound_names(levels: Sequence[float]) -> list[str]:
 
 
 def interval_frame(y_pred: Floats, intervals: Floats, levels: Sequence[float], X: Any) -> Any:
-    """A pandas frame of predictions and bounds, with the index of X if X has one."""
-    import pandas as pd
-
+    """A frame of predictions and bounds of the library of X: polars, pyarrow, or else pandas with the index of X."""
     if len(set(levels)) < len(levels):
         raise ValueError(
             f"confidence_level contains a level twice: {list(levels)}; the columns of a frame are distinct"
         )
     bounds = np.moveaxis(intervals, 1, 2).reshape(len(y_pred), 2 * len(levels))
-    frame = pd.DataFrame(bounds, columns=bound_names(levels), index=getattr(X, "index", None))
-    frame.insert(0, "prediction", y_pred)
-    return frame
+    columns = {"prediction": y_pred} | dict(zip(bound_names(levels), bounds.T, strict=True))
+    polars, pyarrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
+    if polars is not None and isinstance(X, polars.DataFrame):
+        return polars.DataFrame(columns)
+    if pyarrow is not None and isinstance(X, (pyarrow.Table, pyarrow.RecordBatch)):
+        return pyarrow.table(columns)
+    import pandas as pd
+
+    return pd.DataFrame(columns, index=getattr(X, "index", None))

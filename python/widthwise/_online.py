@@ -62,7 +62,7 @@ class OnlinePredictor(HasModel):
     ----------
     predictor : Predictor or WidthwiseRegressor
         A calibrated model. The estimator of a `WidthwiseRegressor` makes the predictions of rows without ``y_pred``; it is
-        not saved with the stream. `load` resumes a stream that `save` wrote.
+        not saved with the stream. `load` resumes a stream that `save` wrote, with ``estimator=``.
     confidence_level : float or list of k floats, optional
         By default the levels of the predictor.
     method : {"adaptive", "decaying"}
@@ -132,8 +132,16 @@ class OnlinePredictor(HasModel):
         return inputs_of(self._fitted_model(), X, y_pred, all_rows=False)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> OnlinePredictor:
-        """Load a model file written by `save` or ``widthwise track --save`` and resume its stream."""
+    def load(cls, path: str | os.PathLike[str], estimator: Any = None) -> OnlinePredictor:
+        """Load a model file written by `save` or ``widthwise track --save`` and resume its stream.
+
+        Parameters
+        ----------
+        path : path-like
+        estimator : fitted estimator, optional
+            The estimator whose predictions the model was fitted to, as in `WidthwiseRegressor.load`: it makes the
+            predictions of rows without ``y_pred``.
+        """
         origin = Origin.of(path)
         model = load_model(path)
         online = model.online
@@ -146,7 +154,20 @@ class OnlinePredictor(HasModel):
         self._model = model.with_online(None)
         self._online = online
         self._origin = origin
+        if estimator is not None:
+            from ._regressor import WidthwiseRegressor
+
+            self._regressor = WidthwiseRegressor._of(self.predictor, estimator)
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain the method that a stream does not have."""
+        if name == "predict_quantile":
+            raise AttributeError(
+                "a stream tracks intervals, not quantiles; an end of an interval of level t is a one-sided bound of "
+                "level t: predict_interval(X).intervals[:, 1, 0] is exceeded at most as often as the interval misses"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file with the online state, including pending batches. `Predictor.load` also reads it.

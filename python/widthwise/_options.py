@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
     """One or more levels as a list."""
     if confidence_level is None:
         return by_default
-    if type(confidence_level) is float and 0 < confidence_level < 1:
+    if is_level(confidence_level):
         return [confidence_level]
     levels = np.atleast_1d(_tables.floats(confidence_level, "confidence_level"))
     if levels.ndim != 1 or not len(levels):
@@ -37,6 +37,11 @@ def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[
                 f"confidence_level: expected a number strictly between 0 and 1, such as 0.9, found {level:g}{hint}"
             )
     return [float(level) for level in levels]
+
+
+def is_level(value: Any) -> TypeGuard[float]:
+    """Whether this is one level as Python writes it, which needs no conversion."""
+    return type(value) is float and 0 < value < 1
 
 
 def probabilities_of(quantiles: Any) -> list[float]:

@@ -17,7 +17,7 @@ from ._evaluation import Evaluation, evaluate
 from ._groups import column_of, for_prediction
 from ._intervals import interval_frame
 from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, inputs_of, load_model
-from ._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of, probabilities_of, real
+from ._options import Guarantee, Levels, guarantee_of, guarantee_text, is_level, levels_of, probabilities_of, real
 from ._printed import html_table
 from ._tables import Floats
 
@@ -161,8 +161,7 @@ class Predictor(HasModel):
             Lower bounds ``[:, 0, :]`` and upper bounds ``[:, 1, :]``.
         """
         plain = _tables.is_doubles(X, 2) and groups is None and weights is None and cluster_sizes is None
-        usual_level = confidence_level is None or (isinstance(confidence_level, float) and 0 < confidence_level < 1)
-        if plain and not as_frame and usual_level:
+        if plain and not as_frame and (confidence_level is None or is_level(confidence_level)):
             usual = self._model.plain_intervals(X, y_pred, confidence_level)
             if usual is not None:
                 return usual

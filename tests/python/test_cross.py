@@ -181,3 +181,12 @@ def test_few_rows_are_advised_to_cross_calibrate():
 
 def test_the_document_shows_real_output():
     assert markdown.differences(Path(__file__).parents[2] / "docs/few-rows.md") == []
+
+
+def test_quantiles_of_folds_are_refused_with_what_to_use():
+    X, y = make_rows(60)
+    model = cross(LinearRegression(), cv=3).fit(X, y)
+    with pytest.raises(
+        ValueError, match="an end of its interval is a one-sided bound of the same level; fit with split"
+    ):
+        model.predict_quantile(X, [0.9])

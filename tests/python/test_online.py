@@ -316,6 +316,34 @@ def test_what_cannot_be_is_said(predictor, stream, tmp_path):
     assert online.rows_observed == 0
 
 
+def test_a_stream_is_loaded_with_its_estimator(tmp_path):
+    """The file holds no estimator; without one, rows need predictions, and with one they do not."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, (400, 2))
+    y = X[:, 0] + rng.normal(size=400)
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, score_transform="identity", compare=False)
+    online = OnlinePredictor(model.fit(X[:300], y[:300]))
+    online.predict_interval(X[300:310])
+    online.save(tmp_path / "stream.safetensors")
+    loaded = OnlinePredictor.load(tmp_path / "stream.safetensors", estimator=model.estimator_)
+    for stream in (online, loaded):
+        stream.observe(X[300:310], y[300:310])
+    assert np.array_equal(loaded.predict_interval(X[310:])[1], online.predict_interval(X[310:])[1])
+    with pytest.raises(ValueError, match="pass predictions as y_pred"):
+        OnlinePredictor.load(tmp_path / "stream.safetensors").predict_interval(X[310:])
+    with pytest.raises(ValueError, match="X has 1 features, but WidthwiseRegressor is expecting 2"):
+        loaded.predict_interval(X[310:, :1])
+
+
+def test_a_stream_says_what_to_use_for_a_one_sided_bound(predictor):
+    online = OnlinePredictor(predictor)
+    assert not hasattr(online, "predict_quantile")
+    with pytest.raises(AttributeError, match="an end of an interval of level t is a one-sided bound of level t"):
+        online.predict_quantile(np.zeros((1, 3)), [0.9])
+    with pytest.raises(AttributeError, match="'OnlinePredictor' object has no attribute 'other'"):
+        _ = online.other
+
+
 def test_an_uncalibrated_predictor_cannot_begin(rows):
     localizer = Localizer(n_jobs=N_JOBS, score_transform="identity").fit(rows.X, rows.y, rows.y_pred)
     with pytest.raises(ValueError, match="not calibrated"):

@@ -25,6 +25,7 @@ from widthwise.plot import (
 mpl.use("Agg")
 
 DISPLAYS = [IntervalDisplay, CoverageDisplay, WidthDisplay, ConditionalCoverageDisplay]
+FROM_ESTIMATOR = [*DISPLAYS, FrontierDisplay]
 
 
 @pytest.fixture(autouse=True)
@@ -38,11 +39,11 @@ def close_figures():
 def test_displays_share_the_names_of_parameters():
     shared = {"y_pred", "confidence_level", "groups", "by", "by_name", "target_name", "calibration_rows", "guarantee"}
     own = {"difference", "bins", "rows", "ax"}
-    for display in DISPLAYS:
-        for method, first in (("from_estimator", ["model", "X", "y"]), ("from_predictions", ["y", "intervals"])):
-            names = list(inspect.signature(getattr(display, method)).parameters)
-            assert names[: len(first)] == first and names[-1] == "ax"
-            assert set(names[len(first) :]) <= shared | own, (display, method)
+    methods = [(display, "from_estimator", ["model", "X", "y"]) for display in FROM_ESTIMATOR]
+    for display, method, first in methods + [(display, "from_predictions", ["y", "intervals"]) for display in DISPLAYS]:
+        names = list(inspect.signature(getattr(display, method)).parameters)
+        assert names[: len(first)] == first and names[-1] == "ax"
+        assert set(names[len(first) :]) <= shared | own, (display, method)
 
 
 def test_labels_are_bins_and_slots(model, fresh, bounds):
@@ -503,7 +504,7 @@ def test_the_frontier_of_a_fit_is_its_report(model):
     few = FrontierDisplay.from_report(model)
     assert "infinite or not known: narrow, 0.85, one width" in texts(few)
     assert "too few" in few.summary
-    with pytest.raises(ValueError, match="use from_fits"):
+    with pytest.raises(ValueError, match="use from_estimator"):
         FrontierDisplay.from_report(model.predictor_)
 
 
@@ -550,3 +551,19 @@ def test_widths_without_infinite_intervals_are_named():
     display = FrontierDisplay(points=points, confidence_level=0.9).plot()
     assert "widths without infinite intervals" in texts(display)
     assert "at a mean width of 1 without the 2.0% of infinite intervals, and the goal even" in display.summary
+
+
+def test_the_frontier_of_a_model_is_its_evaluation_next_to_one_width(model, fresh):
+    display = FrontierDisplay.from_estimator(model, fresh.X, fresh.y)
+    own, one = display.points
+    found = model.evaluate(fresh.X, fresh.y)["levels"][0]
+    assert (own.name, own.mean_width, own.worst_slab) == (
+        "0.85",
+        found["mean_width"],
+        found["worst_slab"]["coverage"]["share"],
+    )
+    widths = WidthDisplay.from_estimator(model, fresh.X, fresh.y)
+    assert one.name == "one width" and one.mean_width == pytest.approx(widths.one_width)
+    assert one.coverage == own.coverage and one.worst_slab < own.worst_slab
+    with pytest.raises(ValueError, match="50 rows are too few to measure the worst slab"):
+        FrontierDisplay.from_estimator(model, fresh.X[:50], fresh.y[:50])

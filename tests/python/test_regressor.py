@@ -419,3 +419,52 @@ def test_the_evaluation_reads_well(model, fresh):
     assert "<pre>" in evaluation._repr_html_()
     with pytest.raises(ValueError, match=r"y\[3\] is nan"):
         model.evaluate(fresh.X[:5], [0, 0, 0, np.nan, 0])
+
+
+def frame_of(kind, X):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["x0", "x1", "x2"])
+    if kind == "pandas":
+        return frame.set_index(np.arange(len(X)) + 7)
+    if kind == "numpy":
+        return X
+    library = pytest.importorskip(kind)
+    return library.from_pandas(frame) if kind == "polars" else library.Table.from_pandas(frame)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "pandas", "polars", "pyarrow"])
+def test_a_frame_is_of_the_library_of_the_rows(model, fresh, kind):
+    X = frame_of(kind, fresh.X[:20])
+    for fitted in (model, model.predictor_):
+        found = fitted.predict_interval(X, confidence_level=[0.8, 0.9], as_frame=True)
+        assert type(found).__module__.startswith("pandas" if kind == "numpy" else kind)
+        names = list(found.column_names if kind == "pyarrow" else found.columns)
+        assert names == ["prediction", "lower_0.8", "upper_0.8", "lower_0.9", "upper_0.9"]
+        assert np.array_equal(found["upper_0.9"], fitted.predict_interval(X, confidence_level=[0.9])[1][:, 1, 0])
+    assert kind != "pandas" or found.index.tolist() == X.index.tolist()
+
+
+def test_a_loaded_model_says_that_it_has_no_fit_report(model, tmp_path):
+    model.save(tmp_path / "model.safetensors")
+    loaded = WidthwiseRegressor.load(tmp_path / "model.safetensors")
+    assert not hasattr(loaded, "fit_report_")
+    with pytest.raises(AttributeError, match="a model file does not contain the fit report; keep it next to the file"):
+        _ = loaded.fit_report_
+    for unknown in (WidthwiseRegressor(), loaded):
+        with pytest.raises(AttributeError, match="'WidthwiseRegressor' object has no attribute 'other_'"):
+            _ = unknown.other_
+
+
+def test_a_pipeline_gives_intervals_from_inside_and_through_its_last_step(rows, fresh):
+    """As in docs/python.md. Inside, each fold fits the steps to its own rows; outside, they see the calibration rows."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    options = {"random_state": 0, "n_jobs": 1, "compare": False, "score_transform": "identity"}
+    X, X_new = np.nan_to_num(rows.X), np.nan_to_num(fresh.X)
+    inside = WidthwiseRegressor(make_pipeline(StandardScaler(), LinearRegression()), **options).fit(X, rows.y)
+    _, intervals = inside.predict_interval(X_new)
+    outside = make_pipeline(StandardScaler(), WidthwiseRegressor(LinearRegression(), **options)).fit(X, rows.y)
+    assert not hasattr(outside, "predict_interval")
+    _, same = outside[-1].predict_interval(outside[:-1].transform(X_new))
+    np.testing.assert_allclose(intervals, same, rtol=1e-9)

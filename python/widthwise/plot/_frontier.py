@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from .. import _core, _tables
-from .._evaluation import evaluate, number, percent
+from .._docs import with_shared
+from .._evaluation import evaluate, evaluate_table, number, percent
 from .._localizer import Localizer
 from .._options import Goal, is_number
 from .._predictor import Predictor
 from .._rows import ModelRows
 from ._coverage import width_name
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, plain_numbers
+from ._widths import one_width
 
 ONE_WIDTH = "one width"
 GOALS: tuple[Goal, ...] = ("narrow", 0.25, 0.5, 0.75, "even")
@@ -40,7 +42,7 @@ class FrontierDisplay(Display):
     Higher points are more even, points further left are narrower. A slab contains at least a tenth of the rows, between
     two parallel planes in feature space. The worst slab is found on one half of the rows and measured on the other.
 
-    Create it with `from_report`, `from_fits` or `from_goals`.
+    Create it with `from_estimator`, `from_report`, `from_fits` or `from_goals`.
 
     Attributes
     ----------
@@ -55,6 +57,38 @@ class FrontierDisplay(Display):
         self.target_name = target_name
 
     @classmethod
+    @with_shared
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        y_pred: Any = None,
+        confidence_level: float | None = None,
+        groups: Any = None,
+        ax: Axes | None = None,
+    ) -> FrontierDisplay:
+        """Draw a model, measured on rows it has not seen, and the constant width that covers as many of them.
+
+        Parameters
+        ----------
+        {model_rows}
+        {confidence_level}
+        """
+        rows = ModelRows.of(model, X, y, y_pred, groups)
+        level = rows.level(confidence_level)
+        points = [_measured(_goal_of(rows.model), rows, level)]
+        _require_slab(points, len(rows.y))
+        predictions, lower, upper = rows.intervals(level)
+        width = one_width(rows.y, predictions, lower, upper)
+        if width is not None and points[0].name != ONE_WIDTH:
+            bounds = np.stack([predictions - width / 2, predictions + width / 2], axis=1)[:, :, np.newaxis]
+            found = evaluate_table(bounds, rows.y, [level], rows.table)["levels"][0]
+            points.append(_point(ONE_WIDTH, found))
+        return cls(points=points, confidence_level=level, target_name=rows.model.target).plot(ax)
+
+    @classmethod
     def from_report(cls, model: Any, *, ax: Axes | None = None) -> FrontierDisplay:
         """Draw the comparison of `fit` on the hold-out: the chosen goal, the opposite goal and a constant width.
 
@@ -67,7 +101,7 @@ class FrontierDisplay(Display):
         report = getattr(model, "fit_report_", None)
         if report is None:
             raise ValueError(
-                f"this {type(model).__name__} has no fit_report_: it was loaded or not fitted; use from_fits"
+                f"this {type(model).__name__} has no fit_report_: it was loaded or not fitted; use from_estimator"
             )
         core = getattr(model, "predictor_", model)._model
         points = [
@@ -118,11 +152,7 @@ class FrontierDisplay(Display):
         level = fits[0].level(confidence_level)
         names = list(models) if isinstance(models, Mapping) else [_goal_of(fit.model) for fit in fits]
         points = [_measured(name, fit, level) for name, fit in zip(names, fits, strict=True)]
-        if all(np.isnan(point.worst_slab) for point in points):
-            raise ValueError(
-                f"{len(fits[0].y)} rows are too few to measure the worst slab on {_core.MIN_SLAB_ROWS} rows; pass "
-                f"{20 * _core.MIN_SLAB_ROWS:,} or more"
-            )
+        _require_slab(points, len(fits[0].y))
         return cls(points=points, confidence_level=level, target_name=fits[0].model.target).plot(ax)
 
     @classmethod
@@ -257,7 +287,19 @@ def _evenness(name: str) -> float:
 
 
 def _measured(name: str, rows: ModelRows, level: float) -> FrontierPoint:
-    found = evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, [level])["levels"][0]
+    return _point(name, evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, [level])["levels"][0])
+
+
+def _require_slab(points: Sequence[FrontierPoint], rows: int) -> None:
+    """Raise if the rows are too few to measure the worst slab of any point."""
+    if all(np.isnan(point.worst_slab) for point in points):
+        raise ValueError(
+            f"{rows} rows are too few to measure the worst slab on {_core.MIN_SLAB_ROWS} rows; pass "
+            f"{20 * _core.MIN_SLAB_ROWS:,} or more"
+        )
+
+
+def _point(name: str, found: dict[str, Any]) -> FrontierPoint:
     return FrontierPoint(
         name,
         _mean_width(found, found["infinite_share"]),

@@ -98,15 +98,15 @@ class WidthDisplay(Display):
         """
         n = len(intervals)
         lower, upper = bounds_of(intervals, n)
-        one_width = None
+        width = None
         if y is not None and y_pred is not None:
-            one_width = _one_width(_tables.outcomes(y, n), _tables.numbers(y_pred, "y_pred", n), lower, upper)
+            width = one_width(_tables.outcomes(y, n), _tables.numbers(y_pred, "y_pred", n), lower, upper)
         widths = upper - lower
         finite = np.isfinite(widths)
         display = cls(
             widths=widths[finite],
             infinite=int((~finite).sum()),
-            one_width=one_width,
+            one_width=width,
             target_name=target_name or _tables.name_of(y, "y"),
         )
         return display.plot(ax)
@@ -178,7 +178,7 @@ class WidthDisplay(Display):
         return tail if widest > 1.5 * tail > 0 else widest
 
 
-def _one_width(y: Floats, y_pred: Floats, lower: Floats, upper: Floats) -> float | None:
+def one_width(y: Floats, y_pred: Floats, lower: Floats, upper: Floats) -> float | None:
     """The smallest constant width around the predictions that covers as many outcomes as the intervals."""
     errors = np.sort(np.abs(y - y_pred))
     covered = int(((lower <= y) & (y <= upper)).sum())
