@@ -12,7 +12,8 @@ measure that.
 Use `WidthwiseRegressor` with a scikit-learn estimator, and `Localizer`, `Calibration` and `Predictor` with predictions
 of any other model. `OnlinePredictor` handles rows that arrive in time order and drift. `report` writes a page on the
 coverage and width of intervals, `evaluate_intervals` measures intervals of any origin, and `plan` computes how many
-calibration rows a tolerance on coverage needs. `widthwise.xgboost`, `widthwise.torch`, `widthwise.mapie`,
+calibration rows a tolerance on coverage needs. `interval_score`, `pinball_loss` and `crps` score intervals and
+quantiles; `widthwise.metrics` has scorers for model selection with scikit-learn. `widthwise.xgboost`, `widthwise.torch`, `widthwise.mapie`,
 `widthwise.crepes` and `widthwise.onnx` connect to those packages; `widthwise.spark`, `widthwise.dask`, `widthwise.ray`
 and `widthwise.duckdb` predict and calibrate on those engines; `widthwise.plot` draws intervals and coverage.
 """
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from ._calibration import Calibration as Calibration
     from ._core import VERSION as __version__
     from ._evaluation import Evaluation as Evaluation
-    from ._evaluation import crps as crps
     from ._evaluation import evaluate_intervals as evaluate_intervals
     from ._localizer import Localizer as Localizer
+    from ._metrics import crps as crps
+    from ._metrics import interval_score as interval_score
+    from ._metrics import pinball_loss as pinball_loss
     from ._online import OnlinePredictor as OnlinePredictor
     from ._plan import Plan as Plan
     from ._plan import plan as plan
@@ -45,12 +48,14 @@ _HOME = {
     "Plan": "_plan",
     "Predictor": "_predictor",
     "WidthwiseRegressor": "_regressor",
-    "crps": "_evaluation",
+    "crps": "_metrics",
     "evaluate_intervals": "_evaluation",
+    "interval_score": "_metrics",
+    "pinball_loss": "_metrics",
     "plan": "_plan",
     "report": "_report",
 }
-_MODULES = ("crepes", "dask", "duckdb", "mapie", "onnx", "plot", "ray", "spark", "torch", "xgboost")
+_MODULES = ("crepes", "dask", "duckdb", "mapie", "metrics", "onnx", "plot", "ray", "spark", "torch", "xgboost")
 
 __all__ = [  # noqa: F822 - found by __getattr__
     "Calibration",
@@ -63,6 +68,8 @@ __all__ = [  # noqa: F822 - found by __getattr__
     "__version__",
     "crps",
     "evaluate_intervals",
+    "interval_score",
+    "pinball_loss",
     "plan",
     "report",
 ]

@@ -33,7 +33,7 @@ class Evaluation(PrintedReport):
       ``gaps``, ``uneven``, ``ert``, ``by_width``, ``by_group``, ``by_feature`` and, if requested, ``by``
     - ``verdict``: the decision from all levels and tests: a dict with ``code`` ("valid", "uneven", "weak_place",
       "too_high", "too_low", "infinite", "not_judged" or "not_new"), ``headline``, ``evidence`` and ``advice``
-    - ``crps``: continuous ranked probability score of the model's quantiles, see `crps`; None without a model and for
+    - ``crps``: continuous ranked probability score of the model's quantiles, see `widthwise.crps`; None without a model and for
       cross-calibrated models
     - ``exchangeability``: with ``in_order=True``, a dict with ``false_alarm_rate``, ``rows``, ``alarm`` (None, or a dict
       with ``row``, counted from 1, and ``errors``, "larger" or "smaller"), ``log_martingale``,
@@ -182,46 +182,6 @@ def evaluate_intervals(
         conditional=conditional,
     )
     return Evaluation.of(report)
-
-
-def crps(quantiles: Any, y: Any, probabilities: Any) -> float:
-    """Continuous ranked probability score of predicted quantiles, the mean over rows; lower is better.
-
-    The score of a row is ``2 * sum(w * ((y < q) - t) * (q - y))`` over its quantiles q of probability t. w is the
-    length of the cell of t: (0, 1) is divided at the midpoints between neighbouring probabilities. With the
-    probabilities ``(j - 0.5) / m`` for j from 1 to m, it is exactly the score of the distribution with mass ``1 / m`` at
-    each quantile. The bounds of a central interval of level ``1 - a`` are quantiles of probability ``a / 2`` and
-    ``1 - a / 2``.
-
-    Parameters
-    ----------
-    quantiles : array-like of shape (n, m)
-        As returned by `predict_quantile`.
-    y : array-like of shape (n,)
-        Outcomes.
-    probabilities : list of m floats
-        Probabilities of the quantiles, ascending.
-
-    Returns
-    -------
-    float
-        In the unit of y; infinite if a quantile is infinite.
-
-    Examples
-    --------
-    >>> from widthwise import crps
-    >>> crps([[-0.67, 0.0, 0.67]], [1.0], [0.25, 0.5, 0.75])
-    0.74875
-    """
-    outcomes = _tables.numbers(y, "y")
-    bounds = _tables.floats(quantiles, "quantiles")
-    levels = levels_of(probabilities, [])
-    if bounds.shape != (len(outcomes), len(levels)):
-        raise ValueError(
-            f"quantiles are of shape {bounds.shape}; expected ({len(outcomes)}, {len(levels)}) for {len(outcomes)} "
-            f"outcomes and {len(levels)} probabilities"
-        )
-    return _core.crps(np.ascontiguousarray(bounds), levels, outcomes)
 
 
 class EvaluatedRows(NamedTuple):

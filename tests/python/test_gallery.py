@@ -14,6 +14,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 # Examples that run in a process of their own, each with the modules it needs.
 SCRIPTS = {
     "catboost_prefit": ["catboost", "pandas"],
+    "choose_goal": [],
     "drift_stream": [],
     "duckdb_sql": ["duckdb", "pandas"],
     "lightgbm_quantiles": ["lightgbm"],
