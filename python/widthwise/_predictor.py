@@ -19,6 +19,7 @@ from ._intervals import interval_frame
 from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, inputs_of, load_model
 from ._options import Guarantee, Levels, guarantee_of, guarantee_text, is_level, levels_of, probabilities_of, real
 from ._printed import html_table
+from ._row_function import RowFunction
 from ._tables import Floats
 
 if TYPE_CHECKING:
@@ -166,12 +167,23 @@ class Predictor(HasModel):
             if usual is not None:
                 return usual
         levels = self._checked_levels(confidence_level, warn=cluster_sizes is None)
+        X = _tables.named(X)
         table, predictions = self._inputs(X, y_pred)
         numbers = self._groups(X, groups, table.rows)
         ratios = self._weights(X, weights, table.rows)
         sizes = sizes_of(cluster_sizes, table.rows)
         made, bounds = self._model.intervals(table, predictions, numbers, levels, ratios, sizes)
         return interval_frame(made, bounds, levels, X) if as_frame else (made, bounds)
+
+    def row_function(self, confidence_level: float | None = None) -> RowFunction:
+        """A function of one row of named values, for services: see `RowFunction`.
+
+        Parameters
+        ----------
+        confidence_level : float, optional
+            By default the first level of the model.
+        """
+        return RowFunction(self, confidence_level)
 
     def predict_p(
         self,
@@ -252,6 +264,7 @@ class Predictor(HasModel):
             Also estimate how far coverage given X is from the level, as ``ert``, see `Evaluation`. This trains
             classifiers, which takes seconds and needs XGBoost.
         """
+        X = _tables.named(X)
         table, predictions = self._inputs(X, y_pred)
         levels = self._checked_levels(confidence_level)
         outcomes = _tables.outcomes(y, table.rows)

@@ -43,6 +43,7 @@ from ._localizer import Localizer, one_prediction
 from ._model import features_of, first_row_of, not_fitted
 from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, whole, word
 from ._predictor import Predictor
+from ._row_function import RowFunction
 from ._tables import Floats
 
 # One lock per model that is fitted or calibrated. An attribute would be copied, cloned and pickled.
@@ -360,6 +361,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any,
         fit_params: dict[str, Any],
     ) -> None:
+        X = _tables.named(X)
+        if isinstance(X, _tables.Columns):
+            X = X.frame()
         options: dict[str, Any] = {"target": _tables.name_of(y, "y")}
         group, groups = _tables.given_labels(X, groups, "groups")
         weight, weights = _tables.given_column(X, weights, "weights")
@@ -915,6 +919,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Evaluation
             A dict that prints as a table.
         """
+        X = _tables.named(X)
         now = self._as_it_is()
         groups, weights = now._columns(X, groups, weights)
         predictor = now._fitted_predictor()
@@ -934,6 +939,36 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             by=tested,
             conditional=conditional,
         )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R2 of the predictions, as of every regressor of scikit-learn.
+
+        It does not depend on the intervals: models that differ in `goal` or another option of the intervals alone have
+        one score. Compare them with a scorer of `widthwise.metrics`, such as ``GridSearchCV(..., scoring=IntervalScorer())``,
+        or with `evaluate`.
+        """
+        return float(super().score(X, y, sample_weight))
+
+    def row_function(self, confidence_level: float | None = None) -> RowFunction:
+        """A function of one row of named values, for services: see `RowFunction`.
+
+        With an `estimator`, each call also runs its ``predict`` on a frame of one row, which takes most of the time;
+        a prediction that is known already can be passed as ``y_pred``.
+
+        Parameters
+        ----------
+        confidence_level : float, optional
+            By default the first level of the model.
+        """
+        now = self._as_it_is()
+        predictor = now._fitted_predictor()
+        predict = None
+        if predictor.needs_predictions and now._has_estimator():
+
+            def predict(values: Any) -> Any:
+                return now._inputs(values, None)[1]
+
+        return RowFunction(predictor, confidence_level, predict)
 
     # ---- files
 
@@ -1060,7 +1095,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _inputs(self, X: Any, y_pred: Any) -> tuple[Any, Floats | None]:
         """X as fit received it, and the predictions, or None if the model contains its base model."""
         self._fitted()
-        if hasattr(self, "n_features_in_"):
+        X = _tables.named(X)
+        if isinstance(X, _tables.Columns):
+            X = self._given_rows(X)
+        if hasattr(self, "n_features_in_") and not isinstance(X, _tables.Columns):
             if _is_frame(X):
                 validate_data(self, X=X, skip_check_array=True, reset=False)
             else:
@@ -1079,6 +1117,18 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.estimator_ is None:
             raise ValueError("the model was fitted to given predictions; pass the predictions of these rows as y_pred")
         return X, self._predictions(self.estimator_, with_categories(X, self._categories_of(1)[0]))
+
+    def _has_estimator(self) -> bool:
+        return self.estimator_ is not None or bool(getattr(self, "estimators_", None))
+
+    def _given_rows(self, X: _tables.Columns) -> Any:
+        """Rows of named values as the estimator was fitted to: a frame of its columns, or a matrix."""
+        if not self.predictor_.needs_predictions or not self._has_estimator():
+            return X
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            return X.select(names).frame()
+        return X.select(self.predictor_.features).table().to_matrix()
 
     def _categories_of(self, estimators: int) -> list[Categories]:
         """The categories that each estimator knows; empty if it was fitted elsewhere."""

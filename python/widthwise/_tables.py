@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any, NamedTuple
@@ -18,6 +18,8 @@ from . import _core
 Floats = NDArray[np.float64]
 
 _DOUBLE = np.dtype(np.float64)
+_OBJECT = np.dtype(object)
+_FEW_ROWS = 64
 
 # NumPy's kinds of numbers: booleans, integers, floats.
 _NUMBERS = "biuf"
@@ -33,6 +35,9 @@ def read(X: Any, text: Collection[str] | None = None) -> tuple[_core.Table, bool
     Columns of text can be selected with their labels; of pandas, only those named in `text` unless it is None. Columns
     that hold neither numbers nor labels are included, but cannot be selected.
     """
+    X = named(X)
+    if isinstance(X, Columns):
+        return X.table(), True
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
         return _read_pandas(X, text), _has_names(X.columns)
@@ -50,6 +55,104 @@ def read(X: Any, text: Collection[str] | None = None) -> tuple[_core.Table, bool
             hint = "reshape(-1, 1) if it is one feature, reshape(1, -1) if it is one row"
         raise ValueError(f"Expected 2D array, got {matrix.ndim}D array instead; use {hint}")
     return _core.Table.from_matrix(_plain(matrix), [f"x{j}" for j in range(matrix.shape[1])]), False
+
+
+class Columns:
+    """Columns by name: rows that were given as a dict, as dicts or as a Series."""
+
+    def __init__(self, columns: Mapping[str, Any], rows: int) -> None:
+        self._columns = {name: _values_of(values) for name, values in columns.items()}
+        self.column_names = list(self._columns)
+        self.shape = (rows, len(self._columns))
+        for name, values in self._columns.items():
+            if not isinstance(name, str) or not is_utf8(name) or "\0" in name:
+                raise ValueError(f"the name of the column {name!r} is not valid UTF-8; rename the column")
+            if values.ndim != 1 or len(values) != rows:
+                raise ValueError(
+                    f"the column {name!r} has shape {values.shape}; expected {rows} values, as in the others"
+                )
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._columns[name]
+
+    def select(self, names: Iterable[str]) -> Columns:
+        """The columns of these names, in this order; raise if one is missing."""
+        return Columns({name: self._columns[present(name, self.column_names)] for name in names}, len(self))
+
+    def drop(self, names: Sequence[str]) -> Columns:
+        """The columns of other names."""
+        return self.select(name for name in self.column_names if name not in names)
+
+    def frame(self) -> Any:
+        """The columns as a frame of pandas, for an estimator."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("a dict of named values for an estimator needs pandas: pip install pandas") from error
+        return pandas.DataFrame(self._columns)
+
+    def table(self) -> _core.Table:
+        """Numbers, and text as labels."""
+        places: list[int] = []
+        columns: list[NDArray[Any]] = []
+        dictionaries: dict[int, list[str | None]] = {}
+        times: list[int] = []
+        for j, (name, values) in enumerate(self._columns.items()):
+            if values.dtype.kind in _TIMES:
+                times.append(j)
+                continue
+            if values.dtype.kind in _NUMBERS:
+                columns.append(_plain(values))
+            elif any(isinstance(value, (str, bool, np.bool_)) for value in values):
+                codes, labels = _codes_of(values, name)
+                columns.append(codes)
+                dictionaries[j] = labels
+            else:
+                columns.append(floats(values, name))
+            places.append(j)
+        return _core.Table.from_columns(columns, self.column_names, places, len(self), dictionaries, times)
+
+
+def named(X: Any) -> Any:
+    """X itself, or the columns of one row as a dict or a pandas Series with an index of names, of several rows as a list
+    of dicts, or of a dict of columns."""
+    if isinstance(X, Mapping):
+        single = {name for name, values in X.items() if np.ndim(values) == 0}
+        if single and len(single) < len(X):
+            many = next(name for name in X if name not in single)
+            raise ValueError(
+                f"X has one value of {min(single, key=str)!r} and a list of {many!r}; expected one row of values, or "
+                "lists of one length"
+            )
+        if single:
+            return Columns({name: [value] for name, value in X.items()}, 1)
+        return Columns(X, len(next(iter(X.values()))) if X else 0)
+    if isinstance(X, (list, tuple)) and X and all(isinstance(row, Mapping) for row in X):
+        names = list(dict.fromkeys(name for row in X for name in row))
+        for i, row in enumerate(X):
+            for name in names if len(row) < len(names) else ():
+                present(name, list(row), f"row {i} of X", "which other rows have")
+        return Columns({name: [row[name] for row in X] for name in names}, len(X))
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(X, pandas.Series) and len(X) and _has_names(X.index):
+        return Columns({name: [value] for name, value in zip(X.index, X.array, strict=True)}, 1)
+    return X
+
+
+def present(name: str, names: Sequence[str], where: str = "X", why: str = "which was seen in fit") -> str:
+    """The name of a column; raise if it is not among these names."""
+    if name in names:
+        return name
+    raise ValueError(f"{where} has no column {name!r}, {why}{similar(name, names)}")
+
+
+def _values_of(values: Any) -> NDArray[Any]:
+    """Numbers or dates as an array of their type, other values as objects."""
+    array = np.asarray(values)
+    return np.asarray(values, dtype=object) if array.dtype.kind in "SUVT" else array
 
 
 def read_numbers(X: Any) -> tuple[_core.Table, list[str]]:
@@ -141,10 +244,7 @@ def select_names(
             )
         return table.select(list(range(len(features))), list(categories))
     place = {name: j for j, name in enumerate(table.names)}
-    missing = [name for name in features if name not in place]
-    if missing:
-        raise ValueError(f"X has no column {missing[0]!r}, which was seen in fit{similar(missing[0], table.names)}")
-    return table.select([place[name] for name in features], list(categories))
+    return table.select([place[present(name, table.names)] for name in features], list(categories))
 
 
 def check_categories(table: _core.Table, *, all_rows: bool = True) -> _core.Table:
@@ -404,16 +504,19 @@ def _read_pandas(frame: Any, text: Collection[str] | None) -> _core.Table:
     for name in names:
         if not is_utf8(name) or "\0" in name:
             raise ValueError(f"the name of the column {name!r} is not valid UTF-8; rename the column")
+    dtypes = list(frame.dtypes)
+    # Selecting columns takes most of the time of a few rows; a matrix of many rows may be a copy of them.
+    if dtypes and len(frame) <= _FEW_ROWS and all(dtype is _DOUBLE for dtype in dtypes):
+        return _distinct(_core.Table.from_matrix(frame.to_numpy(), names))
     places: list[int] = []
     columns: list[NDArray[Any]] = []
     dictionaries: dict[int, list[str | None]] = {}
     times: list[int] = []
-    for j, dtype in enumerate(frame.dtypes):
+    for j, (dtype, (_, column)) in enumerate(zip(dtypes, frame.items(), strict=True)):
         kind = getattr(dtype, "kind", "O")
         if kind in _TIMES:
             times.append(j)
             continue
-        column = frame.iloc[:, j]
         if kind in _NUMBERS:
             if isinstance(dtype, np.dtype):
                 array = column.to_numpy()
@@ -426,10 +529,16 @@ def _read_pandas(frame: Any, text: Collection[str] | None) -> _core.Table:
                 continue
             columns.append(codes)
             dictionaries[j] = values
+        elif dtype is _OBJECT and all(map(_is_number_or_missing, column)):  # such as a row of JSON with a missing value
+            columns.append(floats(column.to_numpy(), names[j]))
         else:
             continue
         places.append(j)
     return _distinct(_core.Table.from_columns(columns, names, places, len(frame), dictionaries, times))
+
+
+def _is_number_or_missing(value: Any) -> bool:
+    return value is None or isinstance(value, (int, float, np.number)) or type(value).__name__ == "NAType"
 
 
 def _factorized(column: Any) -> tuple[NDArray[Any], list[str | None] | None]:
@@ -474,7 +583,12 @@ def _label_column(values: Any, name: str) -> _core.Table:
     if kind in _NUMBERS and isinstance(values.dtype, np.dtype):
         array = np.asarray(unmasked(values, name))
         return _core.Table.from_columns([_plain(array)], [name], [0], len(array))
-    objects = np.asarray(values, dtype=object)
+    codes, labels = _codes_of(np.asarray(values, dtype=object), name)
+    return _core.Table.from_columns([codes], [name], [0], len(codes), {0: labels})
+
+
+def _codes_of(objects: NDArray[Any], name: str) -> tuple[NDArray[np.int64], list[str | None]]:
+    """The labels of objects, and the place of each object among them, -1 if it is missing."""
     codes = np.full(len(objects), -1)
     places: dict[str, int] = {}
     for i, value in enumerate(objects):
@@ -484,7 +598,7 @@ def _label_column(values: Any, name: str) -> _core.Table:
         if text is None:
             raise ValueError(f"{name}[{i}] is {value!r}; expected text, booleans or integers")
         codes[i] = places.setdefault(text, len(places))
-    return _core.Table.from_columns([codes], [name], [0], len(codes), {0: list(places)})
+    return codes, list(places)
 
 
 def names_of(X: Any) -> list[Any]:
@@ -505,6 +619,7 @@ class Column(NamedTuple):
 
 def column(X: Any, name: str, argument: str) -> Any:
     """The column of X that an argument names."""
+    X = named(X)
     names = names_of(X)
     if name in names:
         return X[name]
@@ -538,6 +653,7 @@ def given_labels(X: Any, given: Any, argument: str) -> Column:
 
 def given_or_labels(X: Any, given: Any, name: str, argument: str) -> Any:
     """Labels of the rows of X, see `given_labels`. By default the column or columns of this name, if X has them."""
+    X = named(X)
     if given is not None:
         return given_labels(X, given, argument).values
     names = names_of(X)
@@ -555,6 +671,7 @@ def _names_in(X: Any, given: Any) -> list[str]:
     """The names of columns of X in a list, unless it holds the labels of the rows."""
     if not isinstance(given, (list, tuple)) or not given or not all(isinstance(name, str) for name in given):
         return []
+    X = named(X)
     names = names_of(X)
     known = [name in names or bool(difflib.get_close_matches(name, names, n=1)) for name in given]
     if all(name in names for name in given) or (any(known) and len(given) != len(X)):

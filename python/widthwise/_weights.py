@@ -12,6 +12,7 @@ from ._tables import Floats
 
 def column_of(model: _core.Model, X: Any, weights: Any) -> Any:
     """The weights given, as values or as the name of a column of X. By default the column of the model, if X has it."""
+    X = _tables.named(X)
     if weights is None and model.weight in _tables.names_of(X):
         weights = model.weight
     return _tables.given_column(X, weights, "weights").values
