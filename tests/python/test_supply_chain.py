@@ -1,5 +1,6 @@
 """The build uses pinned packages, and every library that is compiled in has a notice."""
 
+import hashlib
 import importlib.metadata
 import json
 import re
@@ -20,22 +21,117 @@ SYSTEM = re.compile(
 SYSTEM_LIBRARY = re.compile(r"lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s)\.so|ld-linux")
 
 
+LOCKS = ["requirements", "build", "wheels"]
+PINNED_ACTION = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+(\.\d+)*$")
+PINNED_IMAGE = re.compile(r"[\w./:-]+@sha256:[0-9a-f]{64}$")
+
+
 def packages(file):
     """The names and versions in a requirements file."""
     found = re.findall(r"^([\w-]+)(?:\[\w+\])?==(\S+)", (ROOT / "tests" / file).read_text(), re.MULTILINE)
     return {name.lower().replace("_", "-"): version for name, version in found}
 
 
-def test_the_lock_file_has_the_pins_and_a_hash_for_each():
-    pins, locked = packages("requirements.txt"), packages("requirements.lock")
-    assert {name: locked.get(name) for name in pins} == {**pins, "torch": None}, "run tools/lock"
-    blocks = re.split(r"^(?=[\w-]+==)", (ROOT / "tests/requirements.lock").read_text(), flags=re.MULTILINE)[1:]
+@pytest.mark.parametrize("name", LOCKS)
+def test_the_lock_file_has_the_pins_and_a_hash_for_each(name):
+    pins, locked = packages(f"{name}.txt"), packages(f"{name}.lock")
+    assert pins
+    assert {package: locked.get(package) for package in pins if package != "torch"} == {
+        package: version for package, version in pins.items() if package != "torch"
+    }, "run tools/lock"
+    assert "torch" not in locked
+    blocks = re.split(r"^(?=[\w-]+==)", (ROOT / f"tests/{name}.lock").read_text(), flags=re.MULTILINE)[1:]
     assert len(blocks) == len(locked)
     assert all("--hash=sha256:" in block for block in blocks)
+
+
+@pytest.mark.parametrize("name", ["requirements", "build"])
+def test_the_lock_files_have_what_the_build_requires(name):
+    locked = packages(f"{name}.lock")
     build = re.search(r"^requires = \[(.*)\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
     for requirement in re.findall(r'"([^"]+)"', build):
         name, _, version = requirement.partition("==")
         assert locked[name.replace("_", "-")] == (version or locked[name.replace("_", "-")])
+
+
+def test_packages_of_two_lock_files_have_the_same_version():
+    found = {}
+    for name in LOCKS:
+        for package, version in packages(f"{name}.lock").items():
+            found.setdefault(package, set()).add(version)
+    assert {package: versions for package, versions in found.items() if len(versions) > 1} == {}
+
+
+def test_workflows_install_with_hashes_and_pin_actions_and_images():
+    for file in (ROOT / ".github/workflows").glob("*.yml"):
+        text = file.read_text()
+        for line in re.findall(r"^.*pip install.*$", text, re.MULTILINE):
+            assert "--require-hashes" in line, (file.name, line)
+        assert [used for used in re.findall(r"uses: (.*)", text) if not PINNED_ACTION.match(used)] == []
+        assert [image for image in re.findall(r"container: (.*)", text) if not PINNED_IMAGE.match(image)] == []
+        assert "permissions: {}" in text  # a job asks for what it needs
+    settings = (ROOT / "pyproject.toml").read_text()
+    images = re.findall(r'^manylinux-\w+-image = "(.*)"', settings, re.MULTILINE)
+    assert len(images) == 2 and all(PINNED_IMAGE.match(image) for image in images)
+    assert '"--no-isolation"' in settings, "a build in isolation installs packages without hashes"
+    assert "--require-hashes" in re.search(r'^before-build = "(.*)"', settings, re.MULTILINE)[1]
+
+
+def test_wheels_are_attested_by_a_job_that_builds_nothing():
+    jobs = re.split(r"^  (?=\w+:\n)", (ROOT / ".github/workflows/wheels.yml").read_text(), flags=re.MULTILINE)
+    attesting = [job for job in jobs if "actions/attest-build-provenance@" in job]
+    assert len(attesting) == 1
+    assert "id-token: write" in attesting[0] and "attestations: write" in attesting[0]
+    assert "run:" not in attesting[0]
+    assert all("write" not in job for job in jobs if job not in attesting)
+
+
+def test_the_bill_of_materials_has_the_hash_of_every_library(tmp_path):
+    """That of its headers, as sha256sum computes it."""
+    cmake = shutil.which("cmake")
+    if cmake is None:
+        pytest.skip("there is no cmake")
+    headers = {
+        "boost/math/a.hpp": "a",
+        "boost/math/b/c.hpp": "c",
+        "boost/other.hpp": "not compiled in",
+        "CLI/Version.hpp": '#define CLI11_VERSION "2.1.2"\n',
+        "fmt/core.h": "#define FMT_VERSION 90100\n",
+        "nlohmann/json.hpp": "json",
+        "nanoflann.hpp": "#define NANOFLANN_VERSION 0x143\n",
+        "xxhash.h": "".join(
+            f"#define XXH_VERSION_{part} {n}\n" for n, part in enumerate(("MAJOR", "MINOR", "RELEASE"))
+        ),
+        "nanobind/include/nanobind.h": "nanobind",
+        "nanobind/src/nb.cpp": "source",
+        "nanobind/ext/robin_map/include/tsl/robin_map.h": "robin",
+    }
+    folder = tmp_path / "include"
+    for name, text in headers.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    libraries = ("BOOST_MATH", "CLI11", "FMT", "NANOFLANN", "NLOHMANN_JSON", "XXHASH")
+    variables = [f"-DWIDTHWISE_{name}_INCLUDE_DIR={folder}" for name in libraries] + [f"-DNB_DIR={folder / 'nanobind'}"]
+    subprocess.run([cmake, *variables, "-P", ROOT / "python/sbom.cmake"], cwd=tmp_path, check=True)
+    found = json.loads((tmp_path / "widthwise.cdx.json").read_text())["components"]
+    hashes = {component["name"]: component["hashes"] for component in found}
+
+    def expected(base, *names):
+        lines = "".join(
+            f"{hashlib.sha256((folder / base / name).read_bytes()).hexdigest()}  {name}\n" for name in names
+        )
+        return [{"alg": "SHA-256", "content": hashlib.sha256(lines.encode()).hexdigest()}]
+
+    assert hashes == {
+        "Boost": expected(".", "boost/math/a.hpp", "boost/math/b/c.hpp"),
+        "CLI11": expected(".", "CLI/Version.hpp"),
+        "fmt": expected(".", "fmt/core.h"),
+        "nanobind": expected("nanobind", "include/nanobind.h", "src/nb.cpp"),
+        "nanoflann": expected(".", "nanoflann.hpp"),
+        "nlohmann-json": expected(".", "nlohmann/json.hpp"),
+        "robin-map": expected("nanobind/ext/robin_map/include", "tsl/robin_map.h"),
+        "xxHash": expected(".", "xxhash.h"),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +198,7 @@ def test_every_library_in_the_bill_has_a_version_and_a_notice(components, instal
             "a part of nanobind has none"
         )
         assert component["purl"].partition("/")[2] in (f"{component['name'].lower()}@{version}", "robin-map")
+        assert [re.fullmatch("[0-9a-f]{64}", one["content"]) is not None for one in component["hashes"]] == [True]
         notice = installed[f"licenses/licenses/{component['name']}.txt"].read_text()
         assert "Copyright" in notice or component["name"] == "Boost"
     assert "BSD 3-Clause" in installed["licenses/LICENSE"].read_text()
