@@ -111,7 +111,17 @@ std::uint64_t ExchangeabilityMonitor::Ranks::between_before(std::size_t gap) con
   return sum;
 }
 
+/// Allocate the memory of this many calls of `add`.
+void ExchangeabilityMonitor::Ranks::make_room(std::size_t rows) {
+  const std::size_t needed = marks_.size() + std::min(rows, kMaxMarks - marks_.size());
+  if (needed > marks_.capacity()) marks_.reserve(std::max(needed, std::min(2 * marks_.capacity(), kMaxMarks)));
+  if (rows <= kMaxMarks - marks_.size()) return;
+  between_.reserve(kMaxMarks + 1);
+  sums_.reserve(kMaxMarks + 2);
+}
+
 ExchangeabilityMonitor::PValue ExchangeabilityMonitor::Ranks::add(const Mark& row, double within) {
+  make_room(1);
   const auto above = std::ranges::upper_bound(marks_, row);
   const auto gap = static_cast<std::size_t>(above - marks_.begin());
   // A new row is equally likely in each of the n + 1 places between n rows. A gap between marks with m rows has m + 1
@@ -167,6 +177,10 @@ void ExchangeabilityMonitor::check_options() const {
   if (options_.false_alarm_rate > 0 && options_.false_alarm_rate < 1) return;
   refuse(ErrorCode::kInvalidArgument,
          fmt::format("expected a false-alarm rate between 0 and 1, found {}", options_.false_alarm_rate));
+}
+
+void ExchangeabilityMonitor::make_room(std::size_t rows, std::int64_t group) {
+  if (const auto ranks = ranks_.find(group); ranks != ranks_.end()) ranks->second.make_room(rows);
 }
 
 double ExchangeabilityMonitor::observe(double score, std::int64_t group) {

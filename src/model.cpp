@@ -750,8 +750,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   RowSketch seen(OnlineCalibration::kBatchCapacity);
   seen.add(contents);
   online.require_unobserved(seen);
-  online.observe(batch, observed.scores, observed.covered, issued);
-  online.add_observed(contents);
+  online.observe(batch, observed.scores, observed.covered, issued, contents);
 }
 
 Interval Model::interval(std::span<const double> x, const Level& level, const std::optional<RowPrediction>& prediction,

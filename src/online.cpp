@@ -155,10 +155,10 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
   std::vector<double> scores;
   for (const CalibrationRow& row : calibration.rows(0)) scores.push_back(row.score);
   if (method_ == OnlineMethod::kAdaptive) {
-    sorted_.assign(scores.begin(),
-                   scores.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(scores.size(), window_rows_)));
-    scores_.assign(sorted_.begin(), sorted_.end());
-    std::ranges::sort(sorted_);
+    const std::size_t kept = std::min<std::uint64_t>(scores.size(), window_rows_);
+    scores_.make_room(kept);
+    for (const double score : std::span(scores).first(kept)) scores_.push_back(score);
+    sort_window();
   }
   std::ranges::sort(scores);
   for (std::size_t j = 0; j < levels_.size(); ++j) {
@@ -215,9 +215,10 @@ double OnlineCalibration::pace() const {
   return std::max(1.0, (method_ == OnlineMethod::kAdaptive ? delay_ : slowest_) / kBatchRows);
 }
 
-std::uint64_t OnlineCalibration::window_capacity() const {
+/// Maximum number of rows in the window if this is the mean delay.
+std::uint64_t OnlineCalibration::window_capacity(double delay) const {
   // Row by row, there are no batches that the window must span.
-  const double delays = std::clamp(kWindowDelays * (delay_ - 1), 0.0, static_cast<double>(kMaxWindow));
+  const double delays = std::clamp(kWindowDelays * (delay - 1), 0.0, static_cast<double>(kMaxWindow));
   return std::max(window_rows_, static_cast<std::uint64_t>(delays));
 }
 
@@ -249,15 +250,20 @@ void OnlineCalibration::quantiles(std::span<double> out) const {
   for (std::size_t j = 0; j < out.size(); ++j) out[j] = quantile(j);
 }
 
-std::uint64_t OnlineCalibration::issue(std::uint64_t rows) {
+/// The next batch, not yet issued.
+OnlineCalibration::Issued OnlineCalibration::next_batch(std::uint64_t rows) const {
   if (rows == 0) refuse(ErrorCode::kInvalidArgument, "issue: expected at least one row, found 0");
   if (rows > kMaxRows - issued_) refuse(ErrorCode::kInvalidArgument, "issue: the total exceeds 2^63 rows");
   Issued batch{.rows = rows};
   for (std::size_t j = 0; j < levels_.size(); ++j) {
     batch.levels.push_back({.q = quantile(j), .empty = method_ == OnlineMethod::kAdaptive && miss_rate(j) >= 1});
   }
+  return batch;
+}
+
+std::uint64_t OnlineCalibration::issue(std::uint64_t rows) {
   const std::uint64_t number = issued_;
-  pending_.emplace_hint(pending_.end(), number, std::move(batch));
+  pending_.emplace_hint(pending_.end(), number, next_batch(rows));
   issued_ += rows;
   if (pending_.size() > kMaxPendingBatches) pending_.erase(pending_.begin());
   return number;
@@ -355,7 +361,8 @@ void OnlineCalibration::require_unobserved(const RowSketch& rows) const {
 }
 
 void OnlineCalibration::observe(std::uint64_t batch, std::span<const double> scores,
-                                std::span<const std::uint8_t> covered, std::span<const std::uint64_t> hashes) {
+                                std::span<const std::uint8_t> covered, std::span<const std::uint64_t> hashes,
+                                std::span<const std::uint64_t> contents) {
   const Issued& issued = pending_batch(batch);
   const std::size_t k = levels_.size();
   if (scores.size() > issued.rows) {
@@ -373,10 +380,50 @@ void OnlineCalibration::observe(std::uint64_t batch, std::span<const double> sco
            fmt::format("observe: expected {} hashes, one per row, found {}", scores.size(), hashes.size()));
   }
   expect_numbers(scores);
-  pending_.at(batch).contents = without(batch, hashes);
+  std::shared_ptr<const Contents> left = without(batch, hashes);
+  const std::uint64_t delay = issued_ - batch;
+  observed_.make_room(contents.size());
+  make_room(scores.size(), delay);
+  // From here on nothing allocates memory, so nothing fails.
+  record(issued, delay, scores, covered);
+  observed_.add(contents);
+  Issued& pending = pending_.find(batch)->second;
+  pending.contents = std::move(left);
+  pending.rows -= scores.size();
+  if (pending.rows == 0) pending_.erase(batch);
+}
+
+void OnlineCalibration::observe(double score) {
+  expect_numbers({&score, 1});
+  const Issued issued = next_batch(1);
+  make_room(1, 1);
+  ++issued_;
+  record(issued, 1, {&score, 1}, {});
+}
+
+/// Allocate the memory that `record` needs.
+void OnlineCalibration::make_room(std::size_t rows, std::uint64_t delay) {
+  for (LevelState& state : states_) {
+    state.recent.make_room(std::min<std::uint64_t>(state.recent.size() + rows, window_rows_ + 1));
+  }
+  if (exchangeability_) exchangeability_->make_room(rows);
+  if (method_ == OnlineMethod::kDecaying) return;
+  // The mean delay moves towards that of the batch, so the capacity is at most the larger one. A score is added before
+  // the oldest is removed.
+  const std::uint64_t capacity = std::max(window_capacity(delay_), window_capacity(static_cast<double>(delay)));
+  const std::size_t kept =
+      scores_.size() + std::min<std::uint64_t>(rows, capacity - std::min(capacity, scores_.size()) + 1);
+  scores_.make_room(kept);
+  if (kept > sorted_.capacity()) sorted_.reserve(kept + kept / 2);
+}
+
+/// Record the scores of rows that were issued `delay` rows ago. make_room must precede it; it does not fail then.
+void OnlineCalibration::record(const Issued& issued, std::uint64_t delay, std::span<const double> scores,
+                               std::span<const std::uint8_t> covered) {
+  const std::size_t k = levels_.size();
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const double score = internal::without_negative_zero(scores[i]);
-    note_delay(issued_ - batch);
+    note_delay(delay);
     for (std::size_t j = 0; j < k; ++j) {
       const bool missed = score > issued.levels[j].q || issued.levels[j].empty;
       states_[j].misses_fixed += score > states_[j].fixed ? 1U : 0U;
@@ -386,17 +433,7 @@ void OnlineCalibration::observe(std::uint64_t batch, std::span<const double> sco
     if (exchangeability_) exchangeability_->observe(score);
     if (method_ == OnlineMethod::kAdaptive) keep(score, scores.size() <= kFewRows);
   }
-  if (scores.size() > kFewRows) {
-    sorted_.assign(scores_.begin(), scores_.end());
-    std::ranges::sort(sorted_);
-  }
-  pending_.at(batch).rows -= scores.size();
-  if (issued.rows == 0) pending_.erase(batch);
-}
-
-void OnlineCalibration::observe(double score) {
-  expect_numbers({&score, 1});
-  observe(issue(1), {&score, 1});
+  if (scores.size() > kFewRows) sort_window();
 }
 
 /// Record the delay of an outcome: the number of rows issued since the start of its batch.
@@ -422,7 +459,7 @@ void OnlineCalibration::learn(std::size_t j, bool missed, bool covered) {
 /// Record whether a recent row is covered.
 void OnlineCalibration::LevelState::note(bool is_covered, std::uint64_t window_rows) {
   recent.push_back(is_covered ? 0 : 1);
-  recent_outside += recent.back();
+  recent_outside += is_covered ? 0 : 1;
   if (recent.size() <= window_rows) return;
   recent_outside -= recent.front();
   recent.pop_front();
@@ -432,9 +469,16 @@ void OnlineCalibration::LevelState::note(bool is_covered, std::uint64_t window_r
 void OnlineCalibration::keep(double score, bool sorted) {
   scores_.push_back(score);
   if (sorted) sorted_.insert(std::ranges::upper_bound(sorted_, score), score);
-  for (const std::uint64_t capacity = window_capacity(); scores_.size() > capacity; scores_.pop_front()) {
+  for (const std::uint64_t capacity = window_capacity(delay_); scores_.size() > capacity; scores_.pop_front()) {
     if (sorted) sorted_.erase(std::ranges::lower_bound(sorted_, scores_.front()));
   }
+}
+
+/// Make the sorted window again.
+void OnlineCalibration::sort_window() {
+  sorted_.resize(scores_.size());
+  for (std::size_t i = 0; i < scores_.size(); ++i) sorted_[i] = scores_[i];
+  std::ranges::sort(sorted_);
 }
 
 OnlineCoverage OnlineCalibration::coverage(std::size_t j) const {
@@ -500,7 +544,7 @@ std::vector<std::byte> OnlineCalibration::serialise() const {
     writer.put(state.misses_fixed);
     writer.put_bits(recent, [&](std::size_t i) { return state.recent[i] != 0; });
   }
-  for (const double score : scores_) writer.put(score);
+  for (std::size_t i = 0; i < scores_.size(); ++i) writer.put(scores_[i]);
   if (!row_by_row) put_batches(writer);
   if (exchangeability_ || has_rows) put_words(writer, test);
   if (has_rows) put_rows(writer);
@@ -596,19 +640,20 @@ struct OnlineCalibration::Reader {
     state.covered = online.rows_ - state.misses;
     const std::uint64_t recent = std::min(online.rows_, online.window_rows_);
     check(bit_words(recent) <= words.words_left(), "unexpected end of the bytes");
+    state.recent.make_room(recent + 1);
     check(words.get_bits(recent, [&](std::size_t, bool outside) { state.note(!outside, recent); }),
           "there are more recent rows than rows");
   }
 
   void read_scores() {
     check(kept <= words.words_left(), "unexpected end of the bytes");
+    online.scores_.make_room(kept);
     for (std::uint64_t i = 0; i < kept; ++i) {
       const double score = words.get_number();
       check(!std::isnan(score) && !is_negative_zero(score), "a score is NaN or -0");
       online.scores_.push_back(score);
     }
-    online.sorted_.assign(online.scores_.begin(), online.scores_.end());
-    std::ranges::sort(online.sorted_);
+    online.sort_window();
   }
 
   void read_batches() {
@@ -696,7 +741,7 @@ struct OnlineCalibration::Reader {
       words.refuse(error.what());
     }
     const std::uint64_t recent = std::min(online.rows_, online.window_rows_);
-    check(adaptive() ? kept >= recent && kept <= online.window_capacity() : kept == 0,
+    check(adaptive() ? kept >= recent && kept <= online.window_capacity(online.delay_) : kept == 0,
           "the window has the wrong length");
     check(online.rows_pending() <= online.issued_ - online.rows_, "more rows are pending than were issued");
     for (std::size_t j = 0; j < online.states_.size(); ++j) {

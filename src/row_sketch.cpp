@@ -67,7 +67,6 @@ RowSketch::RowSketch(std::size_t capacity) : capacity_(capacity) {
   if (capacity == 0) throw Error(ErrorCode::kInvalidArgument, "RowSketch: expected a capacity of at least 1, found 0");
 }
 
-/// Reserve memory for this many rows; if memory runs out, the sketch is unchanged.
 void RowSketch::make_room(std::size_t rows) {
   const std::size_t maximum = capacity_ + std::max(capacity_, kBlockRows) + 1;
   const std::size_t needed = std::min(entries_.size() + rows, maximum);

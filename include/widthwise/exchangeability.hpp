@@ -55,6 +55,10 @@ class ExchangeabilityMonitor {
   /// whose rows are not exchangeable with the stream.
   explicit ExchangeabilityMonitor(const Calibration& calibration, const ExchangeabilityOptions& options = {});
 
+  /// Allocate memory for this many rows of a group, which are then observed without failing. If memory runs out,
+  /// nothing is changed.
+  void make_room(std::size_t rows, std::int64_t group = 0);
+
   /// Record the score of the next row. Returns its p-value, small for a large score; NaN for a row of a group without
   /// calibration rows, which counts as a row and changes nothing else. Throws kNotFinite for NaN.
   double observe(double score, std::int64_t group = 0);
@@ -109,6 +113,8 @@ class ExchangeabilityMonitor {
    public:
     Ranks() = default;
     explicit Ranks(std::vector<Mark> rows);
+
+    void make_room(std::size_t rows);
 
     /// Rank a row and add it. `within`, in (0, 1), is its position in the gap where it lies.
     PValue add(const Mark& row, double within);

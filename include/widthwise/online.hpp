@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -165,10 +164,12 @@ class OnlineCalibration {
 
   /// Record the scores B of n rows of a batch, all or some of its pending rows. `covered` (n x k) is 1 if the outcome
   /// lies in the interval issued at each level, else 0; by default, whether the score is at most the quantile. `hashes`
-  /// (n) are those of the rows when they were issued; without them, rows are not checked. Throws kInvalidArgument if
-  /// the batch has fewer pending rows or a row is not one of them, and kNotFinite for NaN; the state is then unchanged.
+  /// (n) are those of the rows when they were issued; without them, rows are not checked. `contents` are the hashes of
+  /// the rows with their outcomes, recorded as by add_observed. Throws kInvalidArgument if the batch has fewer pending
+  /// rows or a row is not one of them, and kNotFinite for NaN. All rows are recorded or none: the state is unchanged
+  /// after an exception, also if memory runs out.
   void observe(std::uint64_t batch, std::span<const double> scores, std::span<const std::uint8_t> covered = {},
-               std::span<const std::uint64_t> hashes = {});
+               std::span<const std::uint64_t> hashes = {}, std::span<const std::uint64_t> contents = {});
 
   /// The rows observed so far, with their outcomes, as recorded with add_observed.
   [[nodiscard]] const RowSketch& observed_rows() const { return observed_; }
@@ -180,7 +181,8 @@ class OnlineCalibration {
   void add_observed(const RowSketch& rows) { observed_.merge(rows); }
   void add_observed(std::span<const std::uint64_t> hashes) { observed_.add(hashes); }  ///< the same by their hashes
 
-  /// Issue one row and observe it immediately. O(window_rows) memory moves at worst. Throws kNotFinite for NaN.
+  /// Issue one row and observe it immediately, or change nothing. O(window_rows) memory moves at worst. Throws
+  /// kNotFinite for NaN.
   void observe(double score);
 
   /// Drop the pending rows of a batch. Throws kInvalidArgument if it is not pending.
@@ -203,6 +205,38 @@ class OnlineCalibration {
   // A table is recognised if it has at least about 1 / 100 of the rows of the stream, and all of them in short streams.
   static constexpr std::size_t kObservedCapacity = std::size_t{1} << 12U;
 
+  /// A queue that allocates only in make_room, so that rows are recorded without failing.
+  template <class Value>
+  class Queue {
+   public:
+    [[nodiscard]] std::size_t size() const { return size_; }
+    [[nodiscard]] const Value& operator[](std::size_t i) const { return values_[place(i)]; }  // 0 for the oldest
+    [[nodiscard]] const Value& front() const { return values_[first_]; }
+    /// Allocate memory for this many values. If it runs out, nothing is changed.
+    void make_room(std::size_t values) {
+      if (values <= values_.size()) return;
+      std::vector<Value> larger(values + size_ / 2);  // so that the cost per value is constant
+      for (std::size_t i = 0; i < size_; ++i) larger[i] = (*this)[i];
+      values_.swap(larger);
+      first_ = 0;
+    }
+    void push_back(Value value) { values_[place(size_++)] = value; }
+    void pop_front() {
+      first_ = place(1);
+      --size_;
+    }
+
+   private:
+    [[nodiscard]] std::size_t place(std::size_t i) const {
+      const std::size_t sum = first_ + i;
+      return sum < values_.size() ? sum : sum - values_.size();
+    }
+
+    std::vector<Value> values_;  // a ring
+    std::size_t first_ = 0;
+    std::size_t size_ = 0;
+  };
+
   struct LevelState {
     double step = 0;
     double fixed = 0;  // quantile of the initial calibration
@@ -210,8 +244,8 @@ class OnlineCalibration {
     double scale = 0;  // change of the score per unit of probability near the level; decaying method
     std::uint64_t misses = 0;
     std::uint64_t misses_fixed = 0;
-    std::uint64_t covered = 0;        // rows inside their issued intervals
-    std::deque<std::uint8_t> recent;  // 1 for a miss
+    std::uint64_t covered = 0;   // rows inside their issued intervals
+    Queue<std::uint8_t> recent;  // 1 for a miss
     std::uint64_t recent_outside = 0;
 
     void note(bool is_covered, std::uint64_t window_rows);
@@ -242,7 +276,8 @@ class OnlineCalibration {
   void check_options() const;
   [[nodiscard]] double excess(std::size_t j) const;
   [[nodiscard]] double pace() const;
-  [[nodiscard]] std::uint64_t window_capacity() const;
+  [[nodiscard]] std::uint64_t window_capacity(double delay) const;
+  [[nodiscard]] Issued next_batch(std::uint64_t rows) const;
   [[nodiscard]] const Issued& pending_batch(std::uint64_t batch) const;
   [[nodiscard]] std::shared_ptr<const Contents> without(std::uint64_t batch,
                                                         std::span<const std::uint64_t> hashes) const;
@@ -252,9 +287,13 @@ class OnlineCalibration {
   void check_places(std::size_t places) const;
   void put_batches(internal::WordWriter& writer) const;
   void put_rows(internal::WordWriter& writer) const;
+  void make_room(std::size_t rows, std::uint64_t delay);
+  void record(const Issued& issued, std::uint64_t delay, std::span<const double> scores,
+              std::span<const std::uint8_t> covered);
   void note_delay(std::uint64_t delay);
   void learn(std::size_t j, bool missed, bool covered);
   void keep(double score, bool sorted);
+  void sort_window();
 
   OnlineMethod method_ = OnlineMethod::kAdaptive;
   std::uint64_t window_rows_ = 0;
@@ -265,7 +304,7 @@ class OnlineCalibration {
   std::uint64_t longest_delay_ = 0;
   std::vector<Level> levels_;
   std::vector<LevelState> states_;           // one per level
-  std::deque<double> scores_;                // the window, oldest first; adaptive method
+  Queue<double> scores_;                     // the window, oldest first; adaptive method
   std::vector<double> sorted_;               // the same, ascending
   std::map<std::uint64_t, Issued> pending_;  // by number
   std::optional<ExchangeabilityMonitor> exchangeability_;

@@ -47,6 +47,10 @@ class RowSketch {
   /// Throws kInvalidArgument for a capacity of 0.
   explicit RowSketch(std::size_t capacity = kCapacity);
 
+  /// Allocate memory for this many rows, which are then added without failing. If memory runs out, the sketch is
+  /// unchanged.
+  void make_room(std::size_t rows);
+
   /// Add one row per hash, in any order; equal hashes count as equal rows.
   void add(std::span<const std::uint64_t> hashes);
 
@@ -78,7 +82,6 @@ class RowSketch {
  private:
   [[nodiscard]] RowSketch settled() const;
   void settle();
-  void make_room(std::size_t rows);
 
   std::size_t capacity_;
   std::uint64_t rows_ = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -26,6 +27,8 @@ struct TrackOptions {
 /// and each row gets its interval from the outcomes available when its batch is issued.
 ///
 /// A row without a score, because the outcome (NaN) or the prediction is missing, gets an interval and is not recorded.
+/// If a call throws after it has changed something, also because memory ran out, the rows since the last `finish` are
+/// discarded: tracker and online calibration are as before the first of them.
 /// The model and the online calibration must outlive the tracker. Thread safety: none.
 class Tracker {
  public:
@@ -44,8 +47,7 @@ class Tracker {
   void end_batch();
 
   /// End the current batch and observe all remaining outcomes. Throws kBadData if some of the rows since the last call
-  /// fitted the model, and kDuplicateRows if the stream observed some of them before; the online calibration is then as
-  /// before these rows.
+  /// fitted the model, and kDuplicateRows if the stream observed some of them before.
   void finish();
 
   /// A warning if no outcome of the rows of the last `finish` was observed before their last batch was issued, so that
@@ -55,13 +57,16 @@ class Tracker {
  private:
   struct Batches;
 
+  void close_batch();
   void observe_until(std::uint64_t left);
+  template <class Change>
+  void all_or_nothing(const Change& change);
 
   const Model& model_;
   OnlineCalibration& online_;
   TrackOptions options_;
   std::unique_ptr<Batches> batches_;
-  OnlineCalibration before_;  // as after the last finish
+  std::optional<OnlineCalibration> before_;  // as after the last finish; empty after an exception
   std::string warning_;
 };
 
@@ -69,7 +74,8 @@ class Tracker {
 /// kTooFewRows for a model without calibration rows, and as the constructor of ExchangeabilityMonitor.
 [[nodiscard]] ExchangeabilityMonitor monitor_of(const Model& model, const ExchangeabilityOptions& options = {});
 
-/// Record the next n rows in time order, with outcomes y (n). Rows without a score are skipped.
+/// Record the next n rows in time order, with outcomes y (n), or none of them after an exception. Rows without a score
+/// are skipped.
 void observe(ExchangeabilityMonitor& monitor, const Model& model, const ModelRows& rows,
              std::span<const double> outcomes);
 
