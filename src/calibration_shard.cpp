@@ -26,6 +26,7 @@ using internal::SafetensorsWriter;
 constexpr std::uint64_t kFormatWithSketch = 2;
 constexpr std::uint64_t kShardFormat = 3;
 constexpr const char* kFormatText = "calibration_part";
+constexpr const char* kShardAdvice = "; create the shard again";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
 
@@ -46,21 +47,28 @@ std::uint64_t format_of(std::span<const std::byte> bytes) {
   return number;
 }
 
-CalibrationShard read_shard(std::span<const std::byte> bytes, const std::string& where) {
+CalibrationShard read_shard(std::span<const std::byte> bytes) {
+  const std::uint64_t format = format_of(bytes);
+  SafetensorsReader reader =
+      format < kShardFormat ? SafetensorsReader(bytes) : SafetensorsReader::sealed(bytes, kShardAdvice);
+  (void)reader.take_text(kFormatText);
+  (void)reader.take_text("widthwise");
+  CalibrationShard shard;
+  shard.scores_of = internal::count_of(reader.take_text("scores_of"), "scores_of");
+  shard.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
+  if (format == kFormatWithSketch || (format == kShardFormat && reader.has("sketch")))
+    shard.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
+  reader.expect_nothing_left();
+  return shard;
+}
+
+/// The result of `read`; errors begin with `where`.
+template <class Read>
+CalibrationShard checked_shard(const std::string& where, const Read& read) {
   try {
-    const std::uint64_t format = format_of(bytes);
-    SafetensorsReader reader =
-        format < kShardFormat ? SafetensorsReader(bytes) : SafetensorsReader::sealed(bytes, "; create the shard again");
-    (void)reader.take_text(kFormatText);
-    (void)reader.take_text("widthwise");
-    CalibrationShard shard;
-    shard.scores_of = internal::count_of(reader.take_text("scores_of"), "scores_of");
-    shard.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
-    if (format == kFormatWithSketch || (format == kShardFormat && reader.has("sketch")))
-      shard.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
-    reader.expect_nothing_left();
-    return shard;
+    return read();
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::kFile) throw;  // names the file
     throw internal::make_error(ErrorCode::kBadData, "{}: {}", where, internal::harmless(error.what()));
   }
 }
@@ -108,14 +116,16 @@ std::vector<std::byte> serialise_shard(const CalibrationShard& shard) {
   return std::move(writer).finish_sealed();
 }
 
-CalibrationShard deserialise_shard(std::span<const std::byte> bytes) { return read_shard(bytes, "deserialise_shard"); }
+CalibrationShard deserialise_shard(std::span<const std::byte> bytes) {
+  return checked_shard("deserialise_shard", [&] { return read_shard(bytes); });
+}
 
 void save_shard(const CalibrationShard& shard, const std::filesystem::path& file) {
   internal::write_file_atomically(file, serialise_shard(shard));
 }
 
 CalibrationShard load_shard(const std::filesystem::path& file) {
-  return read_shard(internal::read_file(file), file.string());
+  return checked_shard(file.string(), [&] { return read_shard(internal::read_safetensors(file, kShardAdvice)); });
 }
 
 }  // namespace widthwise

@@ -231,26 +231,40 @@ FileVersion AtomicFile::commit() {
   return version_in(written);
 }
 
-std::vector<std::byte> read_file(const fs::path& file) {
+InputFile::InputFile(fs::path file) : file_(std::move(file)) {
   // Do not wait for a writer of a pipe.
-  const Descriptor input(file, O_RDONLY | O_NONBLOCK);
-  if (!input.is_open()) refuse_read(file, errno);
+  Descriptor input(file_, O_RDONLY | O_NONBLOCK);
+  if (!input.is_open()) refuse_read(file_, errno);
   struct stat status{};
-  if (::fstat(input.number(), &status) != 0) refuse_read(file, errno);
-  if (S_ISDIR(status.st_mode)) refuse_read(file, EISDIR);
-  if (!S_ISREG(status.st_mode)) refuse(file, "cannot be read", kNotRegular);
+  if (::fstat(input.number(), &status) != 0) refuse_read(file_, errno);
+  if (S_ISDIR(status.st_mode)) refuse_read(file_, EISDIR);
+  if (!S_ISREG(status.st_mode)) refuse(file_, "cannot be read", kNotRegular);
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  descriptor_ = input.release();
+}
 
-  // Reading one byte more than the size detects the end of the file.
-  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size) + 1);
-  std::size_t size = 0;
-  while (true) {
-    const ssize_t count = retry([&] { return ::read(input.number(), bytes.data() + size, bytes.size() - size); });
-    if (count < 0) refuse_read(file, errno);
-    if (count == 0) break;
-    size += static_cast<std::size_t>(count);
-    if (size == bytes.size()) bytes.resize(2 * size);
+InputFile::~InputFile() { (void)::close(descriptor_); }
+
+bool InputFile::read(std::uint64_t count, std::vector<std::byte>& bytes) {
+  std::size_t size = bytes.size();
+  bytes.resize(size + count);
+  while (size < bytes.size()) {
+    const ssize_t found = retry([&] { return ::read(descriptor_, bytes.data() + size, bytes.size() - size); });
+    if (found < 0) refuse_read(file_, errno);
+    if (found == 0) break;
+    size += static_cast<std::size_t>(found);
   }
+  const bool all = size == bytes.size();
   bytes.resize(size);
+  return all;
+}
+
+std::vector<std::byte> read_file(const fs::path& file) {
+  InputFile input(file);
+  std::vector<std::byte> bytes;
+  // Reading one byte more than the size detects the end of a file that has grown.
+  while (input.read(std::max(input.size() + 1, std::uint64_t{bytes.size()}), bytes)) {
+  }
   return bytes;
 }
 

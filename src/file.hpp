@@ -11,8 +11,28 @@
 
 namespace widthwise::internal {
 
-/// Read all bytes of a regular file. Throws kFile with the file name and the system's reason, also for anything but a
-/// regular file.
+/// A regular file to read from its start. All functions throw kFile with the file name and the system's reason, also
+/// for anything but a regular file. Thread safety: none.
+class InputFile {
+ public:
+  explicit InputFile(std::filesystem::path file);
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  ~InputFile();
+
+  /// Number of bytes when the file was opened.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+  /// Append the next `count` bytes, or all that are left if these are fewer. Returns whether there were as many.
+  bool read(std::uint64_t count, std::vector<std::byte>& bytes);
+
+ private:
+  std::filesystem::path file_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+/// Read all bytes of a regular file, as InputFile does.
 [[nodiscard]] std::vector<std::byte> read_file(const std::filesystem::path& file);
 
 /// Identifies the version of a file, to detect changes without reading it.

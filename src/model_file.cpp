@@ -236,6 +236,7 @@ std::vector<std::shared_ptr<const Model>> take_folds(SafetensorsReader& reader) 
   std::vector<std::shared_ptr<const Model>> folds;
   const auto text = reader.take_text_if_any("folds");
   const std::uint64_t count = text ? positive(*text, "folds") : 0;
+  if (count > kMaxFolds) refuse(fmt::format("folds: expected at most {}, found {}", kMaxFolds, count));
   for (std::size_t k = 0; k < count; ++k) {
     const std::vector<std::byte> bytes = reader.take<std::byte>(fold_name(k));
     try {
@@ -289,10 +290,11 @@ Model read_model(std::span<const std::byte> bytes) {
 
 /// The result of `read`; errors begin with `where`.
 template <class Read>
-auto checked(std::span<const std::byte> bytes, const std::string& where, const Read& read) {
+auto checked(const std::string& where, const Read& read) {
   try {
-    return read(bytes);
+    return read();
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::kFile) throw;  // names the file
     throw internal::make_error(ErrorCode::kBadData, "{}: {}", where, internal::harmless(error.what()));
   }
 }
@@ -331,7 +333,9 @@ std::uint64_t score_fingerprint(const Model& model) {
   return internal::hash_bytes(mix_bits(bytes.size()), bytes);
 }
 
-Model deserialise(std::span<const std::byte> bytes) { return checked(bytes, "deserialise", read_model); }
+Model deserialise(std::span<const std::byte> bytes) {
+  return checked("deserialise", [&] { return read_model(bytes); });
+}
 
 void save(const Model& model, const std::filesystem::path& file) {
   internal::write_file_atomically(file, serialise(model));
@@ -343,10 +347,12 @@ ModelFileLock::ModelFileLock(ModelFileLock&& other) noexcept = default;
 ModelFileLock& ModelFileLock::operator=(ModelFileLock&& other) noexcept = default;
 ModelFileLock::~ModelFileLock() = default;
 
-Model load(const std::filesystem::path& file) { return checked(internal::read_file(file), file.string(), read_model); }
+Model load(const std::filesystem::path& file) {
+  return checked(file.string(), [&] { return read_model(internal::read_safetensors(file, kAdvice)); });
+}
 
 int model_file_format(const std::filesystem::path& file) {
-  return checked(internal::read_file(file), file.string(), format_of);
+  return checked(file.string(), [&] { return format_of(internal::read_safetensors(file, kAdvice)); });
 }
 
 }  // namespace widthwise

@@ -11,8 +11,10 @@
 #include <widthwise/error.hpp>
 
 #include "checksum.hpp"
+#include "file.hpp"
 #include "message.hpp"
 #include "safetensors_sax.hpp"
+#include "text.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -21,7 +23,6 @@ static_assert(std::endian::native == std::endian::little, "arrays are copied as 
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kHeaderAlignment = 8;
-constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the limit of other readers of this format
 constexpr std::size_t kMaxDimensions = 8;
 constexpr const char* kTextsKey = "__metadata__";
 constexpr const char* kType = "dtype";
@@ -85,12 +86,14 @@ class HeaderSax final : public StrictSax {
         } else {
           const auto [found, is_new] = header_.claims.try_emplace(name);
           if (!is_new) refuse_twice();
+          refuse_many(header_.claims.size(), "arrays");
           claim_ = &found->second;
           fields_.clear();
           return go(Place::kTensor);
         }
       case Place::kTexts:
         if (header_.texts.contains(name)) refuse_twice();
+        refuse_many(header_.texts.size() + 1, "texts");
         return true;
       case Place::kTensor:
         if (!fields_.insert(name).second) refuse_twice();
@@ -135,6 +138,11 @@ class HeaderSax final : public StrictSax {
   }
 
   [[noreturn]] void refuse_twice() const { refuse(fmt::format("duplicate name '{}' in the header", key_)); }
+  static void refuse_many(std::size_t entries, const char* of) {
+    if (entries > kMaxHeaderEntries) {
+      refuse(fmt::format("the header has more than {} {}", count(kMaxHeaderEntries), of));
+    }
+  }
 
   Header& header_;
   Claim* claim_ = nullptr;
@@ -145,18 +153,28 @@ class HeaderSax final : public StrictSax {
   bool has_texts_ = false;
 };
 
-/// The JSON of the header, and the bytes after it.
-std::pair<std::string_view, std::span<const std::byte>> parts_of(std::span<const std::byte> bytes) {
-  if (bytes.size() < kLengthBytes) {
-    refuse(fmt::format("not a safetensors file: expected at least 8 bytes, found {}", bytes.size()));
+/// The length of the header of a file of `size` bytes, which begins with `start`.
+std::uint64_t header_length(std::span<const std::byte> start, std::uint64_t size) {
+  if (start.size() < kLengthBytes) {
+    refuse(fmt::format("not a safetensors file: expected at least 8 bytes, found {}", start.size()));
   }
   std::uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), kLengthBytes);
-  const std::span<const std::byte> rest = bytes.subspan(kLengthBytes);
-  if (length > kMaxHeaderBytes || length > rest.size()) {
+  std::memcpy(&length, start.data(), kLengthBytes);
+  const std::uint64_t rest = size - kLengthBytes;
+  if (length > rest) {
     refuse(fmt::format("not a safetensors file, or truncated: expected a header of {} bytes, found {} bytes", length,
-                       rest.size()));
+                       rest));
   }
+  if (length > kMaxHeaderBytes) {
+    refuse(fmt::format("the header has {} bytes; expected at most {}", count(length), count(kMaxHeaderBytes)));
+  }
+  return length;
+}
+
+/// The JSON of the header, and the bytes after it.
+std::pair<std::string_view, std::span<const std::byte>> parts_of(std::span<const std::byte> bytes) {
+  const std::uint64_t length = header_length(bytes, bytes.size());
+  const std::span<const std::byte> rest = bytes.subspan(kLengthBytes);
   return {{reinterpret_cast<const char*>(rest.data()), length}, rest.subspan(length)};
 }
 
@@ -168,6 +186,15 @@ Header read_header(std::span<const std::byte> bytes) {
     refuse("not a safetensors file: invalid JSON header");
   }
   return header;
+}
+
+/// Throw unless `size` bytes follow the header, as many as the arrays fill.
+void expect_size(const Header& header, std::uint64_t size, const std::string& advice) {
+  std::uint64_t end = 0;
+  for (const auto& [name, claim] : header.claims) {
+    if (!claim.offsets.empty()) end = std::max(end, claim.offsets.back());
+  }
+  if (end != size) refuse(fmt::format("damaged: expected {} bytes after the header, found {}{}", end, size, advice));
 }
 
 /// The position of the checksum digits. A quoted text after a quoted name is always a text of "__metadata__": all other
@@ -290,6 +317,14 @@ std::vector<std::byte> SafetensorsWriter::finish() const {
   header += '}';
   header.resize((header.size() + kHeaderAlignment - 1) / kHeaderAlignment * kHeaderAlignment, ' ');
 
+  if (header.size() > kMaxHeaderBytes || std::max(texts_.size(), order.size()) > kMaxHeaderEntries) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "the names and texts are too long to store: {} texts and {} arrays, {} bytes; expected at most {} "
+                     "of each and {} bytes; use fewer or shorter notes, column names and categories",
+                     count(texts_.size()), count(order.size()), count(header.size()), count(kMaxHeaderEntries),
+                     count(kMaxHeaderBytes));
+  }
+
   std::vector<std::byte> bytes(kLengthBytes);
   bytes.reserve(kLengthBytes + header.size() + data_size);
   const std::uint64_t length = header.size();
@@ -321,8 +356,21 @@ bool seal(std::span<std::byte> file) {
 // --- SafetensorsReader
 // ----------------------------------------------------------------------------------------------------
 
+std::vector<std::byte> read_safetensors(const std::filesystem::path& file, const std::string& advice) {
+  InputFile input(file);
+  std::vector<std::byte> bytes;
+  (void)input.read(kLengthBytes, bytes);
+  const std::uint64_t length = header_length(bytes, input.size());
+  (void)input.read(length, bytes);
+  const std::uint64_t left = input.size() - kLengthBytes - length;
+  expect_size(read_header(bytes), left, advice);
+  (void)input.read(left, bytes);
+  return bytes;
+}
+
 SafetensorsReader::SafetensorsReader(std::span<const std::byte> bytes) {
   Header header = read_header(bytes);
+  expect_size(header, header.data.size(), "");
   texts_ = std::move(header.texts);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
   for (const auto& [name, claim] : header.claims) {
@@ -346,9 +394,6 @@ SafetensorsReader::SafetensorsReader(std::span<const std::byte> bytes) {
   for (const auto& [begin, end] : places) {
     if (begin != next) refuse(fmt::format("the arrays overlap or leave a gap at byte {} after the header", next));
     next = end;
-  }
-  if (next != header.data.size()) {
-    refuse(fmt::format("expected {} bytes after the header, found {}", next, header.data.size()));
   }
 }
 

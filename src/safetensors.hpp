@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -55,7 +56,7 @@ class SafetensorsWriter {
     put_bytes(name, tensor_type_of<T>(), std::move(shape), std::as_bytes(values));
   }
 
-  /// Throws kInvalidArgument if a name or text is not UTF-8.
+  /// Throws kInvalidArgument if a name or text is not UTF-8, or if the header exceeds the limits of readers.
   [[nodiscard]] std::vector<std::byte> finish() const;
 
   /// The same with a checksum, for SafetensorsReader::sealed.
@@ -77,6 +78,16 @@ class SafetensorsWriter {
 /// Write the correct checksum into a file in memory that has a checksum field; return whether it has one. Tests use it
 /// after they change bytes.
 bool seal(std::span<std::byte> file);
+
+/// Maximum size of the header in bytes, and maximum numbers of its texts and of its arrays. The header of a model holds
+/// its column names, categories and notes: 1,000 features take some 20 kB.
+inline constexpr std::uint64_t kMaxHeaderBytes = std::uint64_t{1} << 25U;
+inline constexpr std::size_t kMaxHeaderEntries = 100'000;
+
+/// Read a file, the header first: a file whose size does not match its header, or whose header exceeds the limits, is
+/// rejected before its arrays are read, whatever its size. `advice` ends the message about a damaged file. Throws kFile
+/// if the file cannot be read, else kBadData.
+[[nodiscard]] std::vector<std::byte> read_safetensors(const std::filesystem::path& file, const std::string& advice);
 
 /// Reads a file in memory. Header, types, shapes and offsets are validated before use. Entries are removed when they
 /// are taken, so that unknown entries can be detected. Errors are kBadData with the problem found.

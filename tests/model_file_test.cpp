@@ -1,6 +1,7 @@
 #include <widthwise/model_file.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -14,8 +15,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <widthwise/calibration_shard.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/track.hpp>
+#include <widthwise/train/checkpoint.hpp>
 #include <widthwise/version.hpp>
 
 #include "checksum.hpp"
@@ -23,6 +26,7 @@
 #include "support/allocation_counter.hpp"
 #include "support/bit_flips.hpp"
 #include "support/errors.hpp"
+#include "support/folder_test.hpp"
 #include "support/model_examples.hpp"
 #include "support/numbers.hpp"
 #include "support/sealing.hpp"
@@ -778,7 +782,7 @@ TEST(ModelFile, NothingInFoldsIsTrusted) {
   refused("expected a positive number", [](P& p) { p.text("folds") = "0"; });
   refused("fold.1", [](P& p) { p.text("folds") = "1"; });
   refused("fold.2", [](P& p) { p.text("folds") = "3"; });
-  refused("fold.2", [](P& p) { p.text("folds") = "18446744073709551615"; });
+  refused("expected at most 1000", [](P& p) { p.text("folds") = "18446744073709551615"; });
   refused("fold", [](P& p) { p.header["__metadata__"].erase("folds"); });
   refused("fold.2: expected a model without folds", [&](P& p) { add(p, text_of(bytes)); });
   refused("fold.2", [&](P& p) { add(p, "no model"); });
@@ -972,6 +976,121 @@ TEST(ModelFile, SavingAndLoadingNameTheFile) {
   EXPECT_EQ(refusal(ErrorCode::kFile), file.string() + ": cannot be read: No such file or directory");
   EXPECT_THROW(save(model, folder / "no" / "model"), Error);
   fs::remove_all(folder);
+}
+
+/// Peak memory of this process in bytes.
+std::uint64_t peak_memory() {
+  rusage usage{};
+  EXPECT_EQ(::getrusage(RUSAGE_SELF, &usage), 0);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+class LargeModelFile : public FolderTest {
+ protected:
+  static constexpr std::uint64_t kHole = std::uint64_t{8} << 30U;
+
+  /// The error of reading the file; it must take little memory.
+  template <class Read>
+  static std::string refusal(const Read& read) {
+    const std::uint64_t before = peak_memory();
+    std::string message;
+    try {
+      read();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kBadData);
+      message = error.what();
+    }
+    EXPECT_LT(peak_memory() - before, std::uint64_t{100} << 20U);
+    return message;
+  }
+
+  /// A file that begins with these bytes and is zero from there on.
+  fs::path with_hole(std::span<const std::byte> bytes) {
+    const fs::path file = at("large");
+    internal::write_file_atomically(file, bytes);
+    fs::resize_file(file, kHole);
+    return file;
+  }
+
+  /// The beginning of a file with this length of its header.
+  static std::vector<std::byte> of_length(std::uint64_t length, const std::string& header) {
+    std::vector<std::byte> bytes(sizeof length);
+    std::memcpy(bytes.data(), &length, sizeof length);
+    const auto more = std::as_bytes(std::span(header));
+    bytes.insert(bytes.end(), more.begin(), more.end());
+    return bytes;
+  }
+};
+
+TEST_F(LargeModelFile, WithAHoleIsRejectedBeforeItIsRead) {
+  const auto expect = [&](std::span<const std::byte> bytes, const std::string& words, const auto& read) {
+    const fs::path file = with_hole(bytes);
+    const std::string found = refusal([&] { read(file); });
+    EXPECT_TRUE(found.starts_with(file.string() + ": " + words)) << found;
+  };
+  const auto model = [](const fs::path& file) { (void)load(file); };
+  const auto format = [](const fs::path& file) { (void)model_file_format(file); };
+  const auto shard = [](const fs::path& file) { (void)load_shard(file); };
+  const auto checkpoint = [](const fs::path& file) { (void)Checkpoint(file, 7, nullptr); };
+  const std::string size = "damaged: expected ";
+  expect(serialise(golden_model()), size, model);
+  expect(serialise(golden_model()), size, format);
+  expect(serialise(golden_cross_model()), size, model);
+  expect(serialise_shard(CalibrationShard::in(golden_model())), size, shard);
+  {
+    Checkpoint kept(at("kept"), 7, nullptr);
+    (void)kept.begin();
+    kept.keep(serialise(golden_model()));
+  }
+  expect(internal::read_file(at("kept")), size, checkpoint);
+  // A header that fills the hole, one of zeros, and one that is too long.
+  expect(of_length(kHole - 8, "{}"), "the header has 8,589,934,584 bytes; expected at most 33,554,432", model);
+  expect({}, "not a safetensors file", model);
+  expect(of_length(84'000'000, "{"), "the header has 84,000,000 bytes", shard);
+  expect(of_length(84'000'000, "{"), "the header has 84,000,000 bytes", checkpoint);
+}
+
+TEST_F(LargeModelFile, WithTooManyNotesOrFoldsIsNeitherReadNorWritten) {
+  std::string header = R"({"__metadata__":{"format":"8","widthwise":"0")";
+  for (int i = 0; i < 100'010; ++i) header += ",\"note." + std::to_string(i) + "\":\"\"";
+  header += "}}";
+  EXPECT_EQ(refusal([&] { (void)deserialise(of_length(header.size(), header)); }),
+            "deserialise: the header has more than 100,000 texts");
+  header = "{";
+  for (int i = 0; i < 100'010; ++i) {
+    header += (i > 0 ? ",\"" : "\"") + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  }
+  header += "}";
+  EXPECT_EQ(refusal([&] { (void)deserialise(of_length(header.size(), header)); }),
+            "deserialise: the header has more than 100,000 arrays");
+
+  const auto refusal_to_write = [](const std::function<void(ModelParts&)>& spoil) {
+    ModelParts parts = golden_model().parts();
+    spoil(parts);
+    try {
+      (void)serialise(Model(parts));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string words = "names and texts are too long to store: ";
+  EXPECT_NE(refusal_to_write([](ModelParts& parts) {
+              for (int i = 0; i < 100'000; ++i) parts.notes[std::to_string(i)] = "";
+            }).find(words),
+            std::string::npos);
+  EXPECT_NE(refusal_to_write([](ModelParts& parts) { parts.notes["long"] = std::string(34'000'000, 'x'); }).find(words),
+            std::string::npos);
+  // What is written is read, up to the limits.
+  EXPECT_EQ(refusal_to_write([](ModelParts& parts) {
+              for (int i = 0; i < 20'000; ++i) parts.notes[std::to_string(i)] = "";
+            }),
+            "");
+
+  Pieces pieces(serialise(golden_cross_model()));
+  pieces.text("folds") = "20000";
+  EXPECT_EQ(refusal_of(pieces.together()), "deserialise: folds: expected at most 1000, found 20000");
 }
 
 TEST(ModelFile, WhatAFileCannotHoldIsNotWritten) {

@@ -49,8 +49,8 @@ namespace internal {
 class FoldModels;
 }  // namespace internal
 
-/// Maximum number of folds of a cross-calibrated model.
-inline constexpr std::size_t kMaxFolds = 100'000;
+/// Maximum number of folds of a cross-calibrated model. A prediction evaluates all of their models.
+inline constexpr std::size_t kMaxFolds = 1000;
 
 /// The column of the predictions of one fold model, if every fold has its own: "y_pred.3".
 [[nodiscard]] std::string fold_prediction(const std::string& prediction, std::size_t fold);

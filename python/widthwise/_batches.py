@@ -90,7 +90,7 @@ def _borrowed(batch: Any, names: Sequence[str]) -> Any:
             place = batch.schema.get_field_index(name)
             kind = batch.schema.field(place).type if place >= 0 else None
             if kind is not None and (pa.types.is_decimal(kind) or pa.types.is_float16(kind)):
-                batch = batch.set_column(place, name, batch.column(place).cast(pa.float64()))
+                batch = batch.set_column(place, name, _tables.validated(batch.column(place), name).cast(pa.float64()))
     return batch
 
 

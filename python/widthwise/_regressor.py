@@ -619,6 +619,11 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(cv, (Integral, str)):
             cv = self._cross_folds(len(y), seed, copies)
         folds = self._splits(X, y, cv, Blocks())
+        if len(folds) > _core.MAX_FOLDS:
+            raise ValueError(
+                f"calibration='cross' fits a model per fold, at most {_core.MAX_FOLDS}; found {len(folds)} folds; use "
+                f"fewer, such as cv=10, or calibration='split'"
+            )
         _check_partition(folds, len(y))
         copies.check(folds)
         models: list[_core.Model] = []
@@ -1085,6 +1090,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("WidthwiseRegressor requires y to be passed, but the target y is None")
         y = _tables.outcomes_of_fit(y, X)
         if _is_frame(X):
+            X = _tables.validated(X, "X")
             validate_data(self, X=X, skip_check_array=True)
         else:
             X = _tables.unmasked(X, "X")
@@ -1109,6 +1115,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if not self.predictor_.needs_predictions:
             return X, None
+        X = _tables.validated(X, "X")  # before an estimator reads it
         per_fold: list[Any] | None = getattr(self, "estimators_", None)
         if per_fold is not None:
             known = self._categories_of(len(per_fold))

@@ -41,6 +41,7 @@ def read(X: Any, text: Collection[str] | None = None) -> tuple[_core.Table, bool
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
         return _read_pandas(X, text), _has_names(X.columns)
+    X = validated(X, "X", text)
     if hasattr(X, "__arrow_c_stream__"):
         _refuse_nul(X)
         return _distinct(_core.Table.from_stream(X.__arrow_c_stream__())), True
@@ -285,6 +286,7 @@ def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.
     """The index of each row's label, -1 if the value is missing, and the labels in ascending order. The column holds
     text, booleans or integers."""
     _refuse_one_value(values, name, "label")
+    values = validated(values, name)
     if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
@@ -303,6 +305,7 @@ def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.
 def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
     """Numeric column as a contiguous array of doubles, without a copy if possible."""
     _refuse_one_value(values, name, "number")
+    values = validated(values, name)
     if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
@@ -410,6 +413,57 @@ def floats(values: Any, name: str) -> Floats:
     return found
 
 
+def validated(values: Any, name: str, text: Collection[str] | None = None) -> Any:
+    """The values; raise if they are those of a damaged Arrow table.
+
+    pyarrow knows the sizes of its buffers, which it does not pass on, so it validates its own arrays: of dictionaries
+    and of text offsets, indices and characters, and of other columns whether they are long enough. Of a table, only the
+    columns of text named in `text` are read, unless it is None. Tables of other libraries are checked by C++ when they
+    are borrowed.
+    """
+    pa = sys.modules.get("pyarrow")
+    if pa is None or type(values) is np.ndarray:
+        return values
+    if isinstance(values, pa.RecordBatchReader):
+        values = values.read_all()
+    if isinstance(values, (pa.Table, pa.RecordBatch)):
+        for column, data in zip(values.schema.names, values.columns, strict=True):
+            _validate(data, f"{name}: column {column!r}", text is None or column in text)
+    elif isinstance(values, (pa.Array, pa.ChunkedArray)):
+        _validate(values, name)
+    elif hasattr(values, "iloc"):
+        _validate_pandas(values, name)
+    return values
+
+
+def _validate_pandas(values: Any, name: str) -> None:
+    """Validate columns of pandas that are in Arrow's memory."""
+    if hasattr(values, "dtypes") and values.ndim == 2:
+        for j, dtype in enumerate(values.dtypes):
+            if not isinstance(dtype, np.dtype):
+                _validate_pandas(values.iloc[:, j], f"{name}: column {values.columns[j]!r}")
+    elif hasattr(values, "cat"):
+        _validate_array(values.cat.categories.array, name)
+    else:
+        _validate_array(values.array, name)
+
+
+def _validate_array(array: Any, what: str) -> None:
+    kind = type(array.dtype).__name__
+    if kind == "ArrowDtype" or (kind == "StringDtype" and array.dtype.storage == "pyarrow"):
+        _validate(array.__arrow_array__(), what)
+
+
+def _validate(data: Any, what: str, is_read: bool = True) -> None:
+    pa = sys.modules["pyarrow"]
+    # Values of the others refer to no other memory, or they are not read.
+    refers = not (pa.types.is_primitive(data.type) or pa.types.is_null(data.type) or pa.types.is_nested(data.type))
+    try:
+        data.validate(full=pa.types.is_dictionary(data.type) or (refers and is_read))
+    except (pa.ArrowInvalid, pa.lib.ArrowIndexError) as error:
+        raise ValueError(f"{what}: invalid Arrow data: {error}; read or create the table again") from None
+
+
 def is_doubles(values: Any, dimensions: int) -> bool:
     """Whether this is a plain array of doubles, which needs no conversion."""
     return type(values) is np.ndarray and values.dtype is _DOUBLE and values.ndim == dimensions
@@ -417,6 +471,7 @@ def is_doubles(values: Any, dimensions: int) -> bool:
 
 def unmasked(values: Any, name: str) -> Any:
     """Values with NaN in place of masked values. Arrays of dates, text or complex numbers are rejected."""
+    values = validated(values, name)
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", "O")
     if kind == "O" and isinstance(values, (list, tuple)) and len(values):
@@ -473,7 +528,7 @@ def _no_mask(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         row = np.flatnonzero(np.ma.getmaskarray(values))[0]
         raise ValueError(f"{name}[{row}] is masked; fill the value or drop the row")
-    return np.asarray(values)
+    return np.asarray(validated(values, name))
 
 
 def _float(value: Any, name: str, place: tuple[int, ...]) -> float:
@@ -517,6 +572,8 @@ def _read_pandas(frame: Any, text: Collection[str] | None) -> _core.Table:
         if kind in _TIMES:
             times.append(j)
             continue
+        if not isinstance(dtype, np.dtype) and (kind in _NUMBERS or text is None or names[j] in text):
+            validated(column, f"X: column {names[j]!r}")
         if kind in _NUMBERS:
             if isinstance(dtype, np.dtype):
                 array = column.to_numpy()

@@ -17,6 +17,8 @@ namespace {
   throw make_error(ErrorCode::kBadData, "{}: expected {}, found '{}'", what, expected, found);
 }
 
+constexpr std::size_t kMaxNames = 1'000'000;
+
 class NamesSax final : public StrictSax {
  public:
   explicit NamesSax(std::vector<std::string>& names) : names_(names) {}
@@ -25,7 +27,7 @@ class NamesSax final : public StrictSax {
   bool end_array() override { return true; }
   bool string(std::string& value) override {
     names_.push_back(std::move(value));
-    return opened_;
+    return opened_ && names_.size() <= kMaxNames;
   }
 
  private:

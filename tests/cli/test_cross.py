@@ -20,7 +20,7 @@ def make_rows(n, seed):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     program = Program(tmp_path_factory.mktemp("cross"))
-    for name, n, seed in [("fit", 60, 1), ("new", 400, 2)]:
+    for name, n, seed in [("fit", 60, 1), ("new", 400, 2), ("many", 1001, 3)]:
         write(pa.table(make_rows(n, seed)), program.folder / f"{name}.csv")
     done = program("fit", "fit.csv", *CROSS, "--exclude", "forecast", "-o", "model.safetensors")
     assert done.code == 0, done.err
@@ -70,6 +70,7 @@ def test_predictions_of_a_deployed_model(folder):
             "every row calibrates the model of its fold",
         ),
         (["fit", "fit.csv", *CROSS, "--folds", "61", "-o", "no"], "with 61 folds needs as many rows"),
+        (["fit", "many.csv", *CROSS, "--folds", "all", "-o", "no"], "a model per fold, at most 1000; found 1001 folds"),
         (["fit", "fit.csv", *FIT, "--folds", "all", "-o", "no"], "needs cross-calibration"),
         (["calibrate", "model.safetensors", "new.csv"], "fit with split calibration"),
         (

@@ -83,6 +83,49 @@ def test_a_full_disk_is_told_in_the_words_of_the_system(homes, name):
     assert not [file for file in os.listdir(homes.folder) if "full." in file]
 
 
+# ---- files that would cost much to reject
+
+GIGABYTE = 1 << 30
+
+
+def little_memory():
+    resource.setrlimit(resource.RLIMIT_AS, (2 * GIGABYTE, 2 * GIGABYTE))
+
+
+def large_files(folder):
+    """Files of 8 GB that take some bytes on disk, and the beginning of their errors."""
+    header = b'{"__metadata__":{"format":"8","widthwise":"0"}}'
+    for name, content, words in (
+        ("hole", (folder / "knn.safetensors").read_bytes(), "damaged: expected "),
+        ("header", (8 * GIGABYTE - 8).to_bytes(8, "little") + header, "the header has 8,589,934,584 bytes; "),
+        ("notes", (84_000_000).to_bytes(8, "little") + header, "the header has 84,000,000 bytes; "),
+        ("zeros", b"", "not a safetensors file"),
+    ):
+        file = folder / f"{name}.large"
+        file.write_bytes(content)
+        os.truncate(file, 8 * GIGABYTE)
+        yield file, words
+
+
+def test_large_files_are_rejected_by_their_header(homes):
+    commands = ["inspect {}", "predict {} test.csv -o no.csv", "calibrate {} fresh.csv", "merge knn.safetensors {}"]
+    for file, words in large_files(homes.folder):
+        for command in commands:
+            start = time.monotonic()
+            done = subprocess.run(
+                [homes.path, *command.format(file.name).split()],
+                cwd=homes.folder,
+                capture_output=True,
+                text=True,
+                preexec_fn=little_memory,
+                timeout=60,
+            )
+            assert (done.returncode, done.stdout) == (DATA, ""), (command, done)
+            assert f"{file.name}: {words}" in done.stderr, (command, done)
+            assert time.monotonic() - start < 20  # 40 to 100 s if the file is read
+        file.unlink()
+
+
 # ---- concurrent updates of one model
 
 PROCESSES, ROWS = 8, 20

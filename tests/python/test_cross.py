@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
+from sklearn.dummy import DummyRegressor  # noqa: E402
 from sklearn.linear_model import LinearRegression, Ridge  # noqa: E402
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit  # noqa: E402
 
@@ -147,6 +148,12 @@ def test_errors_name_the_remedy(options, fit, message):
     X, y = make_rows(60)
     with pytest.raises(ValueError, match=message):
         cross(Ridge()).set_params(**options).fit(X, y, **fit)
+
+
+def test_more_folds_than_a_model_can_have_are_refused_before_they_are_fitted():
+    X, y = make_rows(1001)
+    with pytest.raises(ValueError, match="fits a model per fold, at most 1000; found 1001 folds"):
+        cross(DummyRegressor()).set_params(cv="all").fit(X, y)
 
 
 def test_cross_fitting_refuses_folds_that_train_on_their_test_rows():

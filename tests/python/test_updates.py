@@ -1,5 +1,6 @@
 """Concurrent updates of one model file: none is lost."""
 
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +26,34 @@ def rows(seed):
 
 def rows_seen(file):
     return Predictor.load(file).calibration.rows_seen
+
+
+LOAD_LARGE_FILES = """
+import resource, sys, time
+from widthwise import OnlinePredictor, Predictor, WidthwiseRegressor
+limit = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (int(open("/proc/self/statm").read().split()[0]) * 4096 + (1 << 30), limit[1]))
+for file in sys.argv[1:]:
+    for load in (Predictor.load, OnlinePredictor.load, WidthwiseRegressor.load):
+        start = time.monotonic()
+        try:
+            load(file)
+        except ValueError as error:
+            print(time.monotonic() - start < 20, str(error)[:120])
+"""
+
+
+def test_large_files_are_rejected_by_their_header(file, tmp_path, run_python):
+    long = tmp_path / "long"
+    long.write_bytes((84_000_000).to_bytes(8, "little") + b"{")
+    for name in (file, long):
+        os.truncate(name, 8 << 30)  # holes, which take no space on disk
+    done = run_python(LOAD_LARGE_FILES, file, long)
+    expected = [f"True {file}: damaged: expected ", f"True {long}: the header has 84,000,000 bytes; expected at most"]
+    lines = done.stdout.splitlines()
+    assert len(lines) == 6, done
+    for line, words in zip(lines, [expected[0]] * 3 + [expected[1]] * 3, strict=True):
+        assert line.startswith(words[:110]), done
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

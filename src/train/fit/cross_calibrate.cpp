@@ -95,9 +95,8 @@ void check_cross_calibration(const FitTable& table, const FitOptions& options, c
         "needs the models of the folds, not only their predictions; let the fit train the base model, or pass "
         "predictions of the deployed model");
   }
-  if (options.folds > std::min(table.x.rows(), kMaxFolds)) {
-    refuse(fmt::format("with {} folds needs as many rows, and at most {} folds; found {} rows", options.folds,
-                       kMaxFolds, table.x.rows()));
+  if (options.folds > table.x.rows()) {
+    refuse(fmt::format("with {} folds needs as many rows; found {} rows", options.folds, table.x.rows()));
   }
 }
 
@@ -105,6 +104,12 @@ FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const Locali
                     const FitOptions& options, const ProgressCallback& progress) {
   const std::size_t n = table.x.rows();
   const Folds folds = cross_folds(table, options.folds, stream_seed(options.seed, Stream::kCross));
+  if (folds.count > kMaxFolds) {
+    throw make_error(ErrorCode::kInvalidArgument,
+                     "fit: cross-calibration fits a model per fold, at most {}; found {} folds; use fewer, such as 10, "
+                     "or split calibration",
+                     kMaxFolds, folds.count);
+  }
   std::vector<Model> models;
   FitReport report;
   std::map<std::string, std::string> notes;

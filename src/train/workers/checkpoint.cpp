@@ -66,10 +66,10 @@ Checkpoint::Checkpoint(std::filesystem::path file, std::uint64_t fit, const Comm
       kept_(Clock::now()) {
   const auto read = [&] {
     if (!writes_ || !std::filesystem::exists(file_)) return;
-    const std::vector<std::byte> bytes = internal::read_file(file_);
     try {
-      states_ = states_in(bytes, fit);
+      states_ = states_in(internal::read_safetensors(file_, ""), fit);
     } catch (const Error& error) {
+      if (error.code() == ErrorCode::kFile) throw;  // names the file
       refuse(error.what());
     }
   };
