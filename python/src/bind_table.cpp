@@ -4,8 +4,10 @@
 
 #include <widthwise/random.hpp>
 
+#include "arrow_checks.hpp"
 #include "bindings.hpp"
 #include "message.hpp"
+#include "printable.hpp"
 #include "rows.hpp"
 #include "table.hpp"
 
@@ -79,7 +81,13 @@ Table from_columns(const std::vector<AnyVector>& columns, std::vector<std::strin
     chunk.columns.at(places[i]) = column_of(column.data(), column.stride(0), column.dtype());
     owners.push_back(owner_of(nb::cast(column)));
   }
-  for (const auto& [place, texts] : dictionaries) chunk.columns.at(place).dictionary = dictionary_of(texts);
+  for (const auto& [place, texts] : dictionaries) {
+    Column& column = chunk.columns.at(place);
+    column.dictionary = dictionary_of(texts);
+    check_indices(internal::printable(fmt::format("column '{}'", names[place])),
+                  {.kind = column.kind, .rows = static_cast<std::int64_t>(rows), .data = column.data}, texts.size(),
+                  true);
+  }
   for (const std::size_t place : times) chunk.columns.at(place).kind = CellKind::kTime;
   return {std::move(names), {std::move(chunk)}, std::move(owners)};
 }

@@ -8,6 +8,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "arrow_checks.hpp"
 #include "message.hpp"
 #include "text.hpp"
 
@@ -83,7 +84,7 @@ std::string label_of_number(const Column& column, std::size_t row) {
   return label ? *label : internal::text_of(number);
 }
 
-/// The index into the dictionary for a row; empty if the value is missing.
+/// The index into the dictionary for a row, which was checked; empty if the value is missing.
 std::optional<std::size_t> place_in_dictionary(const Column& column, std::size_t row) {
   double place = kMissing;
   copy_column(column, row, 1, &place, 1);
@@ -189,11 +190,10 @@ Table::Table(std::vector<std::string> names, std::vector<Chunk> chunks, std::vec
 }
 
 Table Table::from_stream(ArrowArrayStream& stream) {
+  if (stream.release == nullptr) throw Error(ErrorCode::kBadData, "Arrow stream: it has been read already");
   const auto schema = owned<ArrowSchema>();
   check(stream, stream.get_schema(&stream, schema.get()));
-  if (std::strcmp(schema->format, "+s") != 0) {
-    throw Error(ErrorCode::kBadData, "Arrow stream: expected a table, found a single column");
-  }
+  check_schema(*schema);
   const auto columns = static_cast<std::size_t>(schema->n_children);
   std::vector<std::string> names;
   std::vector<ArrowType> types;
@@ -207,6 +207,7 @@ Table Table::from_stream(ArrowArrayStream& stream) {
     const auto array = owned<ArrowArray>();
     check(stream, stream.get_next(&stream, array.get()));
     if (array->release == nullptr) break;
+    check_batch(*schema, *array);
     Chunk chunk{static_cast<std::size_t>(array->length), {}};
     for (std::size_t j = 0; j < columns; ++j) {
       chunk.columns.push_back(column_of(*array->children[j], types[j], static_cast<std::size_t>(array->offset)));
