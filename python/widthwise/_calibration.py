@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from . import _core, _tables
 from ._blocks import cluster_numbers
 from ._groups import for_calibration, label_of
-from ._options import Guarantee, guarantee_text, real, whole, word
+from ._options import Guarantee, guarantee_text, level_of, real, whole, word
 from ._tables import Floats
 
 
@@ -115,6 +115,9 @@ class Calibration:
         """
         values = _tables.numbers(scores, "scores")
         n = len(values)
+        for name, others in {"groups": groups, "weights": weights, "clusters": clusters, "key": key}.items():
+            if isinstance(others, Sized) and not isinstance(others, str) and len(others) != n:
+                raise ValueError(f"scores has {n} values, {name} has {len(others)}")
         if key is not None and first_row is not None:
             raise ValueError("pass either first_row or key, not both")
         numbers, labels = for_calibration(groups, n) or (None, None)
@@ -173,7 +176,7 @@ class Calibration:
         """
         sorted_scores = self._core.sorted(guarantee_text(guarantee), word(cluster_coverage, "cluster_coverage"))
         weight = self._new_weight(test_weight, cluster_size)
-        return sorted_scores.quantile(real(confidence_level, "confidence_level"), self._group(group), weight)
+        return sorted_scores.quantile(level_of(confidence_level), self._group(group), weight)
 
     def p_values(
         self,

@@ -82,7 +82,7 @@ def pinball_loss(quantiles: Any, y: Any, probabilities: Levels, *, sample_weight
     >>> pinball_loss([[1.0, 3.0]], [4.0], [0.25, 0.75])
     0.75
     """
-    return _mean(_losses(quantiles, y, probabilities_of(probabilities)), sample_weight)
+    return _mean(_losses(quantiles, y, probabilities_of(probabilities, "probabilities")), sample_weight)
 
 
 def crps(quantiles: Any, y: Any, probabilities: Levels, *, sample_weight: Any = None) -> float:
@@ -116,7 +116,7 @@ def crps(quantiles: Any, y: Any, probabilities: Levels, *, sample_weight: Any = 
     >>> crps([[-0.67, 0.0, 0.67]], [1.0], [0.25, 0.5, 0.75])
     0.74875
     """
-    levels = probabilities_of(probabilities)
+    levels = probabilities_of(probabilities, "probabilities")
     if sample_weight is None:
         outcomes = _tables.numbers(y, "y")
         return _core.crps(_quantiles(quantiles, len(outcomes), levels), levels, outcomes)

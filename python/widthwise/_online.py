@@ -107,6 +107,11 @@ class OnlinePredictor(HasModel):
         false_alarm_rate: float = 0.01,
     ) -> None:
         if not isinstance(predictor, Predictor):
+            if not hasattr(predictor, "conformalize"):
+                raise TypeError(
+                    f"predictor is a {type(predictor).__name__}; expected a Predictor or a WidthwiseRegressor; OnlinePredictor.load "
+                    "opens a file"
+                )
             self._regressor = predictor._as_it_is()
             predictor = predictor_of(predictor)
         model = predictor._fitted_model()

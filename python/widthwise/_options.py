@@ -24,19 +24,26 @@ SCORE_OPTIONS = ("score", "gamma", "epsilon")
 def levels_of(confidence_level: Levels | None, by_default: list[float]) -> list[float]:
     """One or more levels as a list."""
     if confidence_level is None:
+        if not by_default:
+            raise ValueError("confidence_level is None; expected a number or a list of numbers between 0 and 1")
         return by_default
     if is_level(confidence_level):
         return [confidence_level]
     levels = np.atleast_1d(_tables.floats(confidence_level, "confidence_level"))
     if levels.ndim != 1 or not len(levels):
         raise ValueError("confidence_level must be a number or a list of numbers between 0 and 1")
-    for level in levels:
-        if not 0 < level < 1:
-            hint = f"; did you mean {level / 100:g}?" if 1 < level < 100 else ""
-            raise ValueError(
-                f"confidence_level: expected a number strictly between 0 and 1, such as 0.9, found {level:g}{hint}"
-            )
-    return [float(level) for level in levels]
+    return [level_of(float(level)) for level in levels]
+
+
+def level_of(confidence_level: Any) -> float:
+    """One level."""
+    level = real(confidence_level, "confidence_level")
+    if 0 < level < 1:
+        return level
+    hint = f"; did you mean {level / 100:g}?" if 1 < level < 100 else ""
+    raise ValueError(
+        f"confidence_level: expected a number strictly between 0 and 1, such as 0.9, found {level:g}{hint}"
+    )
 
 
 def is_level(value: Any) -> TypeGuard[float]:
@@ -44,11 +51,11 @@ def is_level(value: Any) -> TypeGuard[float]:
     return type(value) is float and 0 < value < 1
 
 
-def probabilities_of(quantiles: Any) -> list[float]:
+def probabilities_of(given: Any, name: str) -> list[float]:
     """One or more probabilities of quantiles as a list."""
-    values = np.atleast_1d(_tables.floats(quantiles, "quantiles"))
+    values = np.atleast_1d(_tables.floats(given, name))
     if values.ndim != 1 or not len(values) or not ((values > 0) & (values < 1)).all():
-        raise ValueError(f"quantiles is {quantiles!r}; expected one or more numbers strictly between 0 and 1")
+        raise ValueError(f"{name} is {given!r}; expected one or more numbers strictly between 0 and 1")
     return [float(value) for value in values]
 
 

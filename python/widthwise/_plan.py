@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from . import _core
-from ._options import Guarantee, guarantee_text, real, whole
+from ._options import Guarantee, guarantee_text, level_of, real, whole
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def plan(
     if (tolerance is None) == (rows is None):
         raise ValueError("give either tolerance or rows")
     made = _core.plan(
-        real(confidence_level, "confidence_level"),
+        level_of(confidence_level),
         None if tolerance is None else real(tolerance, "tolerance"),
         None if rows is None else whole(rows, "rows"),
         real(confidence, "confidence"),

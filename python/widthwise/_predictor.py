@@ -47,6 +47,9 @@ class Predictor(HasModel):
     """
 
     def __init__(self, localizer: Localizer, calibration: Calibration) -> None:
+        if not hasattr(localizer, "_fitted_model") or not isinstance(calibration, Calibration):
+            found = f"{type(localizer).__name__} and {type(calibration).__name__}"
+            raise TypeError(f"expected a Localizer and a Calibration, found {found}; Predictor.load opens a model file")
         model = localizer._fitted_model()
         with calibration._lock:
             if model.weighted:
@@ -224,7 +227,9 @@ class Predictor(HasModel):
         numbers = self._groups(X, groups, table.rows)
         ratios = self._weights(X, weights, table.rows)
         sizes = sizes_of(cluster_sizes, table.rows)
-        return self._model.quantiles(table, predictions, numbers, probabilities_of(quantiles), ratios, sizes)
+        return self._model.quantiles(
+            table, predictions, numbers, probabilities_of(quantiles, "quantiles"), ratios, sizes
+        )
 
     def evaluate(
         self,

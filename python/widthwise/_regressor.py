@@ -445,7 +445,10 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The seed of a fit: the same integer gives the same model as on the command line."""
         if isinstance(self.random_state, Integral) and not isinstance(self.random_state, bool):
             return whole(self.random_state, "random_state", maximum=2**32 - 1)  # as scikit-learn's splitters
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        except ValueError:
+            raise ValueError(f"random_state is {self.random_state!r}; expected an int, a RandomState or None") from None
 
     def _new_localizer(self, seed: int) -> Localizer:
         """A localizer with the options of this estimator."""

@@ -51,7 +51,8 @@ def read(X: Any, text: Collection[str] | None = None) -> tuple[_core.Table, bool
     if matrix.ndim != 2:
         hint = "a matrix"
         if matrix.ndim == 0:
-            raise TypeError(f"X is {X!r}; expected a table: one row per case, one column per feature")
+            found = "None" if X is None else f"a {type(X).__name__}"
+            raise TypeError(f"X is {found}; expected a table: one row per case, one column per feature")
         if matrix.ndim == 1:
             hint = "reshape(-1, 1) if it is one feature, reshape(1, -1) if it is one row"
         raise ValueError(f"Expected 2D array, got {matrix.ndim}D array instead; use {hint}")
@@ -188,6 +189,8 @@ class Features:
 def read_features(X: Any, categorical: Sequence[str | int] | None = None) -> Features:
     """Borrow the columns of a table to fit with. Columns of text are categories, and those named in `categorical`."""
     table, _ = read(X)
+    if isinstance(categorical, str):
+        raise TypeError(f"categorical_features is {categorical!r}; expected a list, such as [{categorical!r}]")
     asked = [_place_of(table, column) for column in categorical or ()]
     places: list[int] = []
     categories: list[list[str]] = []
@@ -756,5 +759,5 @@ def _refuse_one_value(values: Any, name: str, what: str) -> None:
     """Raise if an argument that takes one value per row got the name of a column, or one value."""
     if isinstance(values, str):
         raise TypeError(f"{name} is {values!r}; expected one {what} per row, such as X[{values!r}]")
-    if isinstance(values, Number):
+    if values is None or isinstance(values, Number):
         raise TypeError(f"{name} is {values!r}; expected one {what} per row")

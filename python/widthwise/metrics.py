@@ -124,7 +124,7 @@ class PinballScorer(_Scorer):
         self.probabilities = probabilities
 
     def _loss(self, estimator: Any, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]) -> float:
-        levels = probabilities_of(self.probabilities)
+        levels = probabilities_of(self.probabilities, "probabilities")
         return pinball_loss(_quantiles_of(estimator, X, levels, given), y, levels, sample_weight=sample_weight)
 
 
@@ -144,7 +144,7 @@ class CrpsScorer(_Scorer):
 
     def _loss(self, estimator: Any, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]) -> float:
         wanted = [(j - 0.5) / 20 for j in range(1, 21)] if self.probabilities is None else self.probabilities
-        levels = probabilities_of(wanted)
+        levels = probabilities_of(wanted, "probabilities")
         return crps(_quantiles_of(estimator, X, levels, given), y, levels, sample_weight=sample_weight)
 
 

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from examples import N_JOBS
-from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor
+from widthwise import (
+    Calibration,
+    Localizer,
+    OnlinePredictor,
+    Predictor,
+    WidthwiseRegressor,
+    crps,
+    evaluate_intervals,
+    plan,
+)
 
 stats = pytest.importorskip("scipy.stats")
 sklearn = pytest.importorskip("sklearn")
@@ -414,3 +423,37 @@ def test_errors_of_prediction_name_the_argument(named, plain, call, message):
     X, y = named
     with pytest.raises((TypeError, ValueError), match=message):
         call(plain, X[["wind"]], y)
+
+
+Y = np.linspace(-1, 1, 40)
+BOUNDS = np.tile([-1.0, 1.0], (40, 1))
+ARRAY_ERRORS = {
+    "no outcomes": (lambda: Localizer().fit(Y[:, None], None, Y), "^y is None; expected one number per row$"),
+    "no scores": (lambda: Calibration().add(None), "^scores is None; expected one number per row$"),
+    "groups": (lambda: Calibration().add(Y, groups=[1, 2]), "^scores has 40 values, groups has 2$"),
+    "weights": (lambda: Calibration().add(Y, weights=[1, 2]), "^scores has 40 values, weights has 2$"),
+    "keys": (lambda: Calibration().add(Y, key=[1, 2]), "^scores has 40 values, key has 2$"),
+    "level": (lambda: Calibration().add(Y).quantile(90), "^confidence_level: expected .* found 90; did you mean 0.9"),
+    "plan": (lambda: plan(90, rows=100), "^confidence_level: expected .* found 90; did you mean 0.9"),
+    "swapped": (
+        lambda: Predictor(Calibration(), Localizer()),
+        "^expected a Localizer and a Calibration, found Calibration",
+    ),
+    "a path": (
+        lambda: OnlinePredictor("a.safetensors"),
+        "^predictor is a str; expected a Predictor or a Width",
+    ),
+    "no level": (lambda: evaluate_intervals(BOUNDS, Y, confidence_level=None), "^confidence_level is None; expected"),
+    "probabilities": (lambda: crps(Y[:, None], Y, [95]), r"^probabilities is \[95\]; expected one or more numbers"),
+    "categories": (
+        lambda: WidthwiseRegressor(categorical_features="city").fit(Y[:, None], Y),
+        r"^categorical_features is 'city'; expected a list, such as \['city'\]$",
+    ),
+    "seed": (lambda: WidthwiseRegressor(random_state="a").fit(Y[:, None], Y), "^random_state is 'a'; expected an int"),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), ARRAY_ERRORS.values(), ids=ARRAY_ERRORS)
+def test_errors_of_arrays_name_the_argument(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
