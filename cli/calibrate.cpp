@@ -111,7 +111,7 @@ void check_keys(const Calibration& calibration, const CalibrateArguments& argume
 void read_rows(const Model& model, ModelTable& table, const std::string& target, CalibrationShard& shard,
                ResidualSample& sample) {
   const std::uint64_t first_row = first_row_number(table.reader());
-  internal::OutcomesOutside outside(model.parts().outcome_range);
+  internal::OutcomesOutside outside(model.parts().outcome_space);
   ProgressBar bar("rows");
   while (table.next(bar, "calibrating")) {
     const auto outcomes = table.column(target);

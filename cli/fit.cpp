@@ -358,7 +358,8 @@ Command add_fit(CLI::App& program) {
   return {&command, [arguments, &command] {
             arguments->threads_given = command.count("--threads") > 0;
             arguments->calibration_size_given = command.count("--calibration-size") > 0;
-            arguments->columns.outcome_range = arguments->options.outcome_range;
+            arguments->options.outcome_space.check("--outcome-step");
+            arguments->columns.outcome_space = arguments->options.outcome_space;
             arguments->columns.takes_no_categories =
                 trainer_without_categories(arguments->trainers, arguments->options.needs_localizer());
             run(*arguments);

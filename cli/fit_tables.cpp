@@ -143,7 +143,7 @@ void read_piece(const FitColumnChoice& choice, const FitColumns& columns, const 
   }
   const std::uint64_t first_number = first_row_number(*reader);
   TableBatch batch;
-  internal::OutcomesOutside outside(choice.outcome_range);
+  internal::OutcomesOutside outside(choice.outcome_space);
   bar.show("reading", data.y.size(), 0);
   while (reader->next(batch)) {
     const MatrixView numbers = batch.numbers();

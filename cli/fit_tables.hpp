@@ -31,7 +31,7 @@ struct FitColumnChoice {
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  ///< integers or booleans to read as categories
   std::string takes_no_categories = {};  ///< "--localizer net": the trainer without categories, if there is one
-  OutcomeRange outcome_range = {};
+  OutcomeSpace outcome_space = {};
   TableOptions reading;
 
   /// The column of predictions of either kind; empty if there is none.

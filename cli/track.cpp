@@ -17,6 +17,7 @@
 #include "interval_columns.hpp"
 #include "message.hpp"
 #include "options.hpp"
+#include "outcomes_outside.hpp"
 #include "output.hpp"
 #include "standard_streams.hpp"
 #include "table_options.hpp"
@@ -113,10 +114,16 @@ void refuse_known_rows(const TrackArguments& arguments, const Model& model, cons
   }
 }
 
-/// Throw if an outcome is infinite; missing outcomes are allowed.
-void check_outcomes(std::span<const double> outcomes, const ModelTable& table, const std::string& target) {
+/// Throw if an outcome is infinite or not in the outcome space; missing outcomes are allowed.
+void check_outcomes(const Model& model, std::span<const double> outcomes, const ModelTable& table,
+                    const std::string& target) {
   const auto bad = std::find_if(outcomes.begin(), outcomes.end(), [](double y) { return std::isinf(y); });
-  if (bad == outcomes.end()) return;
+  if (bad == outcomes.end()) {
+    internal::OutcomesOutside outside(model.parts().outcome_space);
+    outside.add(outcomes, table.batch().first_row() + 1);
+    outside.require_none(fmt::format("{}: '{}'", table.file().string(), target));
+    return;
+  }
   const auto row = table.batch().first_row() + static_cast<std::uint64_t>(bad - outcomes.begin());
   throw internal::make_error(ErrorCode::kBadData,
                              "{}: row {}: '{}' is infinite; leave the cell empty if the outcome is unknown",
@@ -176,7 +183,7 @@ void track_outcomes(const TrackArguments& arguments, const Model& model, OnlineC
     const ModelRows rows = table.rows();
     const std::size_t n = rows.x.rows();
     const std::span<const double> outcomes = table.column(target);
-    check_outcomes(outcomes, table, target);
+    check_outcomes(model, outcomes, table, target);
     writer.write(table.batch(), added.of(n, [&](auto predictions, auto lower, auto upper) {
       batches.split(
           table, n,
@@ -227,7 +234,7 @@ void observe_rows(const Model& model, OnlineCalibration& online, ModelTable& tab
   while (table.next(bar, "observing")) {
     const ModelRows rows = table.rows();
     const std::span<const double> outcomes = table.column(target);
-    check_outcomes(outcomes, table, target);
+    check_outcomes(model, outcomes, table, target);
     model.sketch(seen, rows, outcomes);
     batches.split(
         table, rows.x.rows(),

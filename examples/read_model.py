@@ -15,8 +15,8 @@ import sys
 from fractions import Fraction
 
 # The texts of a model that this reader can evaluate; other texts change what the numbers mean.
-TEXTS = """format widthwise checksum features target prediction transform score sides unit range.low range.high levels
-base base.inputs localizer localizer.inputs fit_rows""".split()
+TEXTS = """format widthwise checksum features target prediction transform score sides unit range.low range.high range.step
+levels base base.inputs localizer localizer.inputs fit_rows""".split()
 
 TYPES = {"F64": "d", "F32": "f", "U32": "I", "I32": "i", "U8": "B"}
 
@@ -65,6 +65,17 @@ def calibration_scores(data):
     return sorted(struct.unpack(f"<{n}d", struct.pack(f"<{n}Q", *words[9 + n : 9 + 2 * n])))
 
 
+def rounded(lower, upper, step):
+    """The bounds, rounded inward to multiples of the step; the nearest multiple if there is none between."""
+    if step == 0:
+        return lower, upper
+    if step * 2**20 % 1:
+        raise SystemExit("this reader knows only steps whose multiples are exact")
+    first = lower if math.isinf(lower) else math.ceil(lower / step) * step
+    last = upper if math.isinf(upper) else math.floor(upper / step) * step
+    return (first, last) if first <= last else (round((lower + upper) / 2 / step) * step,) * 2
+
+
 def interval(file, level, x):
     """The prediction, and the bounds of the interval of a row."""
     texts, arrays = read_file(file)
@@ -81,7 +92,8 @@ def interval(file, level, x):
     half = {"identity": lambda: q, "exp": lambda: q * math.exp(p[0]), "affine": lambda: (q - p[1]) * math.exp(p[0])}
     width = max(half[texts["transform"]](), 0) * float(texts["unit"])
     low, high = float(texts["range.low"]), float(texts["range.high"])
-    return prediction, min(max(prediction - width, low), high), max(min(prediction + width, high), low)
+    lower, upper = min(max(prediction - width, low), high), max(min(prediction + width, high), low)
+    return prediction, *rounded(lower, upper, float(texts.get("range.step", 0)))
 
 
 if __name__ == "__main__":

@@ -191,6 +191,7 @@ def fit_localizer(data: Bytes) -> None:
         two_sided=option(data, None, False),
         level_window=option(data, None, "all"),
         outcome_range=option(data, None, (-1e9, 1e9)),
+        outcome_step=option(data, None, 1, 0.1, -1, float("nan")),
         random_state=option(data, 0, 5),
         n_jobs=option(data, 1),
         compare=False,

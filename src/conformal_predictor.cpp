@@ -79,9 +79,9 @@ class SideParameters {
 
 template <Score kScore>
 [[gnu::always_inline]] inline void bounds_of(const double* f, const double* below, const double* above, std::size_t n,
-                                             const OutcomeRange& range, double* lower, double* upper) {
-  const double low = range.low;
-  const double high = range.high;
+                                             const OutcomeSpace& space, double* lower, double* upper) {
+  const double low = space.low;
+  const double high = space.high;
   for (std::size_t i = 0; i < n; ++i) {
     const double bound = f[i] - to_residual(kScore, below[i]);
     const double inside = bound > low ? bound : low;
@@ -95,40 +95,34 @@ template <Score kScore>
 }
 
 WIDTHWISE_VECTORISED void absolute_bounds(const double* f, const double* below, const double* above, std::size_t n,
-                                          const OutcomeRange& range, double* lower, double* upper) {
-  bounds_of<Score::kAbsolute>(f, below, above, n, range, lower, upper);
+                                          const OutcomeSpace& space, double* lower, double* upper) {
+  bounds_of<Score::kAbsolute>(f, below, above, n, space, lower, upper);
 }
 
 WIDTHWISE_VECTORISED void squared_bounds(const double* f, const double* below, const double* above, std::size_t n,
-                                         const OutcomeRange& range, double* lower, double* upper) {
-  bounds_of<Score::kSquared>(f, below, above, n, range, lower, upper);
+                                         const OutcomeSpace& space, double* lower, double* upper) {
+  bounds_of<Score::kSquared>(f, below, above, n, space, lower, upper);
 }
 
 /// Both bounds of n rows at one level, from f (n) and the inverse scores of each side (n; the same array for one side).
 void write_bounds(Score score, const double* f, const double* below, const double* above, std::size_t n,
-                  const OutcomeRange& range, double* lower, double* upper) {
+                  const OutcomeSpace& space, double* lower, double* upper) {
   switch (score) {
     case Score::kAbsolute:
-      absolute_bounds(f, below, above, n, range, lower, upper);
+      absolute_bounds(f, below, above, n, space, lower, upper);
       break;
     case Score::kSquared:
-      squared_bounds(f, below, above, n, range, lower, upper);
+      squared_bounds(f, below, above, n, space, lower, upper);
       break;
     case Score::kLog:
-      bounds_of<Score::kLog>(f, below, above, n, range, lower, upper);
+      bounds_of<Score::kLog>(f, below, above, n, space, lower, upper);
       break;
   }
 }
 
-void check_range(const OutcomeRange& range) {
-  if (range.low <= range.high) return;
-  throw internal::make_error(ErrorCode::kInvalidArgument,
-                             "ConformalPredictor: the range of outcomes is empty: [{}, {}]", range.low, range.high);
-}
-
 void check_bounds(const PredictionRows& rows, std::size_t k, const MutableMatrixView& lower,
-                  const MutableMatrixView& upper, const OutcomeRange& range) {
-  check_range(range);
+                  const MutableMatrixView& upper, const OutcomeSpace& space) {
+  space.check("ConformalPredictor");
   const std::size_t n = rows.predictions.size();
   for (const MutableMatrixView& out : {lower, upper}) {
     if (out.rows() != n || out.columns() != k) {
@@ -183,7 +177,7 @@ class BoundsOut {
 /// (count x k), valid until the next call.
 template <class QuantilesOf>
 void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std::size_t k, MutableMatrixView lower,
-                     MutableMatrixView upper, const OutcomeRange& range, const QuantilesOf& quantiles_of) {
+                     MutableMatrixView upper, const OutcomeSpace& space, const QuantilesOf& quantiles_of) {
   const std::size_t n = rows.predictions.size();
   const std::size_t block = std::min(n, block_rows(k));
   const bool two_sided = rule.sides() == Sides::kTwo;
@@ -205,8 +199,9 @@ void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std:
       repeat(f, count, k, repeated.data());
       f = repeated.data();
     }
-    write_bounds(rule.score(), f, below.data(), two_sided ? above.data() : below.data(), count * k, range,
+    write_bounds(rule.score(), f, below.data(), two_sided ? above.data() : below.data(), count * k, space,
                  low.begin(first), high.begin(first));
+    space.round({low.begin(first), count * k}, {high.begin(first), count * k});
     low.end(first, count);
     high.end(first, count);
   }
@@ -216,16 +211,16 @@ void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std:
 /// The bound of a place on the other side of the prediction than the rows that it excludes: an upper bound below f, or
 /// a lower bound above f. Rounded towards f, because all rows with larger scores on that side lie inside.
 double crossing_bound(const ConformalRule& rule, double f, std::span<const double> parameters, const SidedScore& place,
-                      const OutcomeRange& range) {
+                      const OutcomeSpace& space) {
   constexpr double kMax = std::numeric_limits<double>::max();
   const double a = std::min(rule.transform().inverse_down(std::min(place.score, kMax), parameters), kMax);
   const double residual = std::isnan(a) ? a : to_residual_down(rule.score(), a);
   if (place.above) {
     const double bound = f + residual;
-    return std::min(bound > range.low ? bound : range.low, range.high);
+    return std::min(bound > space.low ? bound : space.low, space.high);
   }
   const double bound = f - residual;
-  return std::max(bound < range.high ? bound : range.high, range.low);
+  return std::max(bound < space.high ? bound : space.high, space.low);
 }
 
 }  // namespace
@@ -304,13 +299,13 @@ void ConformalRule::half_widths(MatrixView scores, MatrixView parameters, Mutabl
 }
 
 void ConformalRule::intervals(const PredictionRows& rows, MatrixView scores, MutableMatrixView lower,
-                              MutableMatrixView upper, const OutcomeRange& range) const {
+                              MutableMatrixView upper, const OutcomeSpace& space) const {
   check_rows(*this, rows);
   expect_size("rows of scores", scores.rows(), rows.predictions.size());
   const std::size_t k = scores.columns();
-  check_bounds(rows, k, lower, upper, range);
+  check_bounds(rows, k, lower, upper, space);
   if (scores.rows() == 0 || k == 0) return;
-  write_intervals(*this, rows, k, lower, upper, range,
+  write_intervals(*this, rows, k, lower, upper, space,
                   [&](std::size_t first, std::size_t count) { return scores.slice(first, count); });
 }
 
@@ -380,9 +375,9 @@ void ConformalPredictor::check(const PredictionRows& rows) const {
 }
 
 void ConformalPredictor::intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,
-                                   MutableMatrixView upper, const OutcomeRange& range, WhenTooFew when_too_few) const {
+                                   MutableMatrixView upper, const OutcomeSpace& space, WhenTooFew when_too_few) const {
   check(rows);
-  check_bounds(rows, levels.size(), lower, upper, range);
+  check_bounds(rows, levels.size(), lower, upper, space);
   const std::size_t n = rows.predictions.size();
   const std::size_t k = levels.size();
   if (n == 0 || k == 0) return;
@@ -393,7 +388,7 @@ void ConformalPredictor::intervals(const PredictionRows& rows, std::span<const L
   if (shared) {
     for (std::size_t j = 0; j < k; ++j) quantiles[j] = sorted_.quantile(levels[j], 0, std::nullopt, when_too_few);
   }
-  write_intervals(rule_, rows, k, lower, upper, range, [&](std::size_t first, std::size_t count) {
+  write_intervals(rule_, rows, k, lower, upper, space, [&](std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < count && !shared; ++i) {
       const std::int64_t group = rows.groups.empty() ? 0 : rows.groups[first + i];
       const std::optional<double> weight = test_weight_of(rows, first + i);
@@ -412,13 +407,13 @@ void ConformalPredictor::group_quantiles(std::span<const std::int64_t> groups, s
 }
 
 Interval ConformalPredictor::interval(double prediction, std::span<const double> parameters, const Level& level,
-                                      const OutcomeRange& range, std::optional<std::int64_t> group,
+                                      const OutcomeSpace& space, std::optional<std::int64_t> group,
                                       std::optional<double> test_weight) const {
   PredictionRows row{{&prediction, 1}, {parameters.data(), 1, parameters.size()}};
   if (group) row.groups = {&*group, 1};
   if (test_weight) row.test_weights = {&*test_weight, 1};
   check(row);
-  check_range(range);
+  space.check("ConformalPredictor");
   const double q = sorted_.quantile(level, group.value_or(0), test_weight);
   SideParameters sides(rule_, row.parameters);
   sides.move_to(0, 1);
@@ -427,7 +422,8 @@ Interval ConformalPredictor::interval(double prediction, std::span<const double>
     rule_.transform().inverses({&q, 1, 1, 0}, sides.side(above), {&inverse[above ? 1 : 0], 1, 1});
   }
   Interval result;
-  write_bounds(rule_.score(), &prediction, &inverse[0], &inverse[1], 1, range, &result.lower, &result.upper);
+  write_bounds(rule_.score(), &prediction, &inverse[0], &inverse[1], 1, space, &result.lower, &result.upper);
+  space.round({&result.lower, 1}, {&result.upper, 1});
   return result;
 }
 
@@ -441,19 +437,18 @@ void ConformalPredictor::p_values(const PredictionRows& rows, std::span<const do
 }
 
 void ConformalPredictor::quantiles(const PredictionRows& rows, std::span<const Level> probabilities,
-                                   MutableMatrixView out, const OutcomeRange& range) const {
+                                   MutableMatrixView out, const OutcomeSpace& space) const {
   check(rows);
-  check_range(range);
+  space.check("ConformalPredictor");
   const std::size_t n = rows.predictions.size();
   if (out.rows() != n || out.columns() != probabilities.size()) {
     throw internal::make_error(ErrorCode::kShapeMismatch,
                                "ConformalPredictor: quantiles are {} x {}, expected {} rows x {} probabilities",
                                out.rows(), out.columns(), n, probabilities.size());
   }
-  const Level half(0.5);
   SideParameters sides(rule_, rows.parameters);
   for (std::size_t j = 0; j < probabilities.size(); ++j) {
-    const bool upper = probabilities[j] >= half;
+    const bool upper = is_upper_quantile(probabilities[j]);
     const Level level = upper ? probabilities[j] : probabilities[j].complement();
     std::optional<SidedScore> shared;
     if (rows.groups.empty() && rows.test_weights.empty()) shared = sorted_.sided_quantile(level, upper);
@@ -464,14 +459,14 @@ void ConformalPredictor::quantiles(const PredictionRows& rows, std::span<const L
       sides.move_to(i, 1);
       const MatrixView own = sides.side(place.above);
       if (place.above != upper) {
-        out(i, j) = crossing_bound(rule_, rows.predictions[i], own.row(0), place, range);
+        out(i, j) = space.inside(crossing_bound(rule_, rows.predictions[i], own.row(0), place, space), upper);
         continue;
       }
       double a = 0;
       rule_.transform().inverses({&place.score, 1, 1, 0}, own, {&a, 1, 1});
       Interval bounds;
-      write_bounds(rule_.score(), &rows.predictions[i], &a, &a, 1, range, &bounds.lower, &bounds.upper);
-      out(i, j) = upper ? bounds.upper : bounds.lower;
+      write_bounds(rule_.score(), &rows.predictions[i], &a, &a, 1, space, &bounds.lower, &bounds.upper);
+      out(i, j) = space.inside(upper ? bounds.upper : bounds.lower, upper);
     }
   }
 }

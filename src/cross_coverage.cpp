@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 namespace widthwise {
 namespace {
@@ -25,6 +26,12 @@ double cross_coverage(const Level& level, std::span<const std::uint64_t> fold_ro
     miss = std::min(miss, 2 * alpha + (1 - folds / n) / (folds + 1));
   }
   return std::max(0.0, 1 - miss);
+}
+
+double cross_coverage(const Level& level, std::uint64_t rows, std::uint64_t folds) {
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t k = 0; k < folds; ++k) sizes.push_back((k + 1) * rows / folds - k * rows / folds);
+  return cross_coverage(level, sizes);
 }
 
 double cross_coverage_of_model(const Level& level, std::span<const std::uint64_t> fold_rows, double failure) {

@@ -209,12 +209,7 @@ void check_numbers(const ModelParts& parts) {
     refuse(ErrorCode::kInvalidArgument,
            fmt::format("expected a unit that is a power of two from 2^-500 to 2^500, found {}", parts.unit));
   }
-  const double infinity = std::numeric_limits<double>::infinity();
-  if (!(parts.outcome_range.low <= parts.outcome_range.high && parts.outcome_range.low < infinity &&
-        parts.outcome_range.high > -infinity)) {
-    refuse(ErrorCode::kInvalidArgument,
-           fmt::format("the range of outcomes is empty: [{}, {}]", parts.outcome_range.low, parts.outcome_range.high));
-  }
+  parts.outcome_space.check("Model");
   if (parts.levels.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least one level, found none");
   if (parts.levels.size() > kMaxLevels) {
     refuse(ErrorCode::kInvalidArgument,
@@ -288,19 +283,20 @@ WIDTHWISE_VECTORISED void to_units(const double* predictions, std::size_t n, dou
 }
 
 /// Convert bounds in units to bounds clipped to the range. Bounds beyond the largest double become infinite.
-[[gnu::always_inline]] inline Interval in_range(double lower, double upper, double unit, const OutcomeRange& range) {
-  return {std::min(std::max(lower * unit, range.low), range.high),
-          std::max(std::min(upper * unit, range.high), range.low)};
+WIDTHWISE_VECTORISED void clip_from_units(double* lower, double* upper, std::size_t n, double unit,
+                                          const OutcomeSpace& space) {
+  const double low = space.low;  // copies, which the bounds cannot overwrite
+  const double high = space.high;
+  for (std::size_t i = 0; i < n; ++i) {
+    lower[i] = std::min(std::max(lower[i] * unit, low), high);
+    upper[i] = std::max(std::min(upper[i] * unit, high), low);
+  }
 }
 
-WIDTHWISE_VECTORISED void from_units(double* lower, double* upper, std::size_t n, double unit,
-                                     const OutcomeRange& range) {
-  const OutcomeRange copy = range;  // which the bounds cannot overwrite
-  for (std::size_t i = 0; i < n; ++i) {
-    const Interval interval = in_range(lower[i], upper[i], unit, copy);
-    lower[i] = interval.lower;
-    upper[i] = interval.upper;
-  }
+/// Convert bounds in units to bounds in the outcome space.
+void from_units(std::span<double> lower, std::span<double> upper, double unit, const OutcomeSpace& space) {
+  clip_from_units(lower.data(), upper.data(), lower.size(), unit, space);
+  space.round(lower, upper);
 }
 
 }  // namespace
@@ -440,7 +436,7 @@ std::string Model::uncalibrated() const {
 
 void Model::check_outcomes(std::span<const double> outcomes, RowNumbers numbers) const {
   numbers.check(outcomes.size(), "check_outcomes");
-  internal::OutcomesOutside outside(parts_.outcome_range);
+  internal::OutcomesOutside outside(parts_.outcome_space);
   outside.add(outcomes, numbers);
   outside.require_none("Model");
 }
@@ -620,7 +616,7 @@ void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions
       high = {memory.data() + count * k, count, k};
     }
     fill(block, low, high);
-    from_units(low.data(), high.data(), count * k, parts_.unit, parts_.outcome_range);
+    from_units({low.data(), count * k}, {high.data(), count * k}, parts_.unit, parts_.outcome_space);
     if (direct) return;
     copy_rows(low, lower.slice(block.first, count));
     copy_rows(high, upper.slice(block.first, count));
@@ -721,6 +717,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   const std::size_t k = online.levels().size();
   const std::size_t columns = parts_.rule.parameter_count();
   internal::require_no_infinite(outcomes, "Model::observe");
+  check_outcomes(outcomes);
   expect_count("outcomes, one per row", outcomes.size(), n);
   // Scores and intervals use the same predictions and parameters, so the base model and the localizer run once.
   std::vector<double> predictions(n);
@@ -738,7 +735,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   std::vector<double> lower(n * k);
   std::vector<double> upper(n * k);
   parts_.rule.intervals(predicted, {quantiles.data(), n, k, 0}, {lower.data(), n, k}, {upper.data(), n, k});
-  from_units(lower.data(), upper.data(), n * k, parts_.unit, parts_.outcome_range);
+  from_units(lower, upper, parts_.unit, parts_.outcome_space);
   internal::ObservedRows observed;
   observed.add(found, outcomes, {lower.data(), n, k}, {upper.data(), n, k});
   std::vector<std::uint64_t> issued(n);
@@ -813,7 +810,8 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
     weight = learnt_weight(log_weight);
   }
   const Interval interval = predictor_.interval(in_units(f, parts_.unit), parameters.span(), level, {}, group, weight);
-  const auto [lower, upper] = in_range(interval.lower, interval.upper, parts_.unit, parts_.outcome_range);
+  const auto [lower, upper] =
+      parts_.outcome_space.inside(Interval{interval.lower * parts_.unit, interval.upper * parts_.unit});
   return {f, lower, upper};
 }
 
@@ -852,8 +850,11 @@ void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilitie
   for_each_block(rows, [&](const Block& block) {
     const MutableMatrixView part = out.slice(block.first, block.predictions.size());
     predictor_.quantiles(block.rows, probabilities, part);
-    for (std::size_t i = 0; i < part.rows(); ++i) {
-      for (double& value : part.row(i)) value = in_range(value, value, parts_.unit, parts_.outcome_range).lower;
+    for (std::size_t j = 0; j < probabilities.size(); ++j) {
+      const bool upper = is_upper_quantile(probabilities[j]);
+      for (std::size_t i = 0; i < part.rows(); ++i) {
+        part(i, j) = parts_.outcome_space.inside(part(i, j) * parts_.unit, upper);
+      }
     }
   });
 }

@@ -40,8 +40,9 @@
 // base models of two outputs.
 // Format 8 is format 7 with fields of models with clusters: the text "cluster_coverage", "rows" or "clusters", which is
 // "clusters" in older formats; and, each of which may be absent, the texts "max_cluster_size" and "fit_cluster_size",
-// and the array "fit_clusters", a sketch. All models are written in this format; before format 4, versions wrote the
-// oldest format that could hold the model.
+// and the array "fit_clusters", a sketch.
+// Format 9 is format 8 with the text "range.step", of which outcomes are multiples; absent without a step. All models
+// are written in this format; before format 4, versions wrote the oldest format that could hold the model.
 namespace widthwise {
 namespace {
 
@@ -60,6 +61,7 @@ constexpr int kFormatWithClusters = 6;
 constexpr int kFormatWithFolds = 6;
 constexpr int kFormatWithQuantiles = 7;
 constexpr int kFormatWithClusterForms = 8;
+constexpr int kFormatWithStep = 9;
 constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
@@ -184,6 +186,13 @@ std::uint64_t positive(std::string_view text, const char* name) {
   return number;
 }
 
+/// A step of outcomes, which is only written if there is one.
+double step_of(std::string_view text) {
+  const double step = number_of(text, "range.step");
+  if (!(step > 0)) refuse(fmt::format("range.step: expected a positive number, found {}", step));
+  return step;
+}
+
 /// Read how clusters are counted. In older formats, each counts once.
 void take_clusters(SafetensorsReader& reader, int format, ModelParts& parts) {
   if (format < kFormatWithClusterForms) {
@@ -268,8 +277,11 @@ Model read_model(std::span<const std::byte> bytes) {
   parts.base = internal::take_function(reader, "base");
   parts.localizer = internal::take_function(reader, "localizer");
   parts.unit = number_of(reader.take_text("unit"), "unit");
-  parts.outcome_range.low = number_of(reader.take_text("range.low"), "range.low");
-  parts.outcome_range.high = number_of(reader.take_text("range.high"), "range.high");
+  parts.outcome_space.low = number_of(reader.take_text("range.low"), "range.low");
+  parts.outcome_space.high = number_of(reader.take_text("range.high"), "range.high");
+  if (format >= kFormatWithStep) {
+    if (const auto text = reader.take_text_if_any("range.step")) parts.outcome_space.step = step_of(*text);
+  }
   parts.levels = internal::levels_of(reader.take_text("levels"));
   parts.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
   if (format < kFormatWithGroups && parts.calibration.labelled()) {
@@ -308,8 +320,9 @@ std::vector<std::byte> serialise(const Model& model) {
     writer.put_text("format", std::to_string(kModelFormat));
     writer.put_text("widthwise", kVersion);
     put_scoring(writer, parts);
-    writer.put_text("range.low", text_of(parts.outcome_range.low));
-    writer.put_text("range.high", text_of(parts.outcome_range.high));
+    writer.put_text("range.low", text_of(parts.outcome_space.low));
+    writer.put_text("range.high", text_of(parts.outcome_space.high));
+    if (parts.outcome_space.has_step()) writer.put_text("range.step", text_of(parts.outcome_space.step));
     writer.put_text("levels", internal::text_of_levels(parts.levels));
     writer.put("calibration", parts.calibration.serialise());
     put_optional(writer, parts);

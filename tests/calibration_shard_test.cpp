@@ -137,7 +137,7 @@ TEST(ScoreFingerprint, ChangesWithWhatScoresDependOnAndWithNothingElse) {
   EXPECT_EQ(changed([](ModelParts& parts) {
               parts.notes["by"] = "someone";
               parts.levels = {0.5};
-              parts.outcome_range.low = 0;
+              parts.outcome_space.low = 0;
               parts.fit_rows = 7;
             }),
             fingerprint);

@@ -240,7 +240,8 @@ TEST(CrossCalibration, RefusesFoldsThatDoNotBelongTogether) {
   refusal("other features", keep, [](ModelParts& fold) { fold.features[0] = "other"; });
   refusal("another target", keep, [](ModelParts& fold) { fold.target = "other"; });
   refusal("other levels", keep, [](ModelParts& fold) { fold.levels = {0.7}; });
-  refusal("another range", keep, [](ModelParts& fold) { fold.outcome_range.low = -100; });
+  refusal("another range", keep, [](ModelParts& fold) { fold.outcome_space.low = -100; });
+  refusal("another range or step", keep, [](ModelParts& fold) { fold.outcome_space.step = 1; });
   refusal("no calibration rows", keep, [](ModelParts& fold) { fold.calibration = Calibration(); });
   refusal("prediction column", keep, [](ModelParts& fold) { fold.prediction = "f.7"; });
   refusal("training-conditional", keep, [](ModelParts& fold) { fold.guarantee = Guarantee(0.95); });

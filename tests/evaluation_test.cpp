@@ -129,7 +129,7 @@ void expect_rare_false_verdicts_with_counts(std::uint64_t trials, bool with_rang
     const CountRows tests(random, kTests);
     std::vector<double> lower(kTests);
     std::vector<double> upper(kTests);
-    const OutcomeRange range = with_range ? OutcomeRange{.low = 0, .high = kInfinity} : OutcomeRange{};
+    const OutcomeSpace range = with_range ? OutcomeSpace{.low = 0, .high = kInfinity} : OutcomeSpace{};
     const CalibrationRanks ranks = CalibrationRanks::of(calibration, level);
     ConformalPredictor(rule, std::move(calibration))
         .intervals(tests.rows(), std::span(&level, 1), {lower.data(), kTests, 1}, {upper.data(), kTests, 1}, range);

@@ -360,9 +360,9 @@ TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
   for (double& y : table.y) y *= 1024;
   for (double& f : table.predictions) f *= 1024;
   const auto [low, high] = std::minmax_element(table.y.begin(), table.y.end());
-  const OutcomeRange range{*low, *high};
+  const OutcomeSpace range{*low, *high};
   const Model model =
-      fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity", .outcome_range = range}).model;
+      fit(table.with_predictions(), nullptr, nullptr, {.score_transform = "identity", .outcome_space = range}).model;
   EXPECT_GT(model.parts().unit, 2);
 
   table.y[3] = range.high + 5;
@@ -375,7 +375,7 @@ TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
   says(message_of(
            [&] {
              (void)fit(table.with_predictions(), nullptr, nullptr,
-                       {.score_transform = "identity", .outcome_range = range});
+                       {.score_transform = "identity", .outcome_space = range});
            },
            ErrorCode::kBadData),
        "3");

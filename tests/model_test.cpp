@@ -307,7 +307,7 @@ TEST(Model, TheRangeIsOfOutcomesAndNotOfUnits) {
   const examples::Table table(300, 3, 11);
   parts.unit = 16;
   const Model free = examples::calibrated(Model(parts), table);
-  parts.outcome_range = {.low = -0.3, .high = 0.7};
+  parts.outcome_space = {.low = -0.3, .high = 0.7};
   const Model model = Model(parts).with_calibration(free.parts().calibration);
   const examples::Answers cut = examples::answers(model, table.for_model(model), {0.5});
   const examples::Answers whole = examples::answers(free, table.for_model(free), {0.5});
@@ -429,10 +429,10 @@ TEST(Model, PartsThatDoNotFitAreRefused) {
   for (const double unit : {0.0, -1.0, 3.0, 1 + 0x1p-52, kInfinity, kNaN, 0x1p501, 0x1p-501, 0x1p-1074}) {
     expect_refusal("unit", invalid, [&](P& p) { p.unit = unit; });
   }
-  expect_refusal("empty range", invalid, [](P& p) { p.outcome_range = {.low = 1, .high = 0}; });
-  expect_refusal("range above all", invalid, [](P& p) { p.outcome_range.low = kInfinity; });
-  expect_refusal("range below all", invalid, [](P& p) { p.outcome_range.high = -kInfinity; });
-  expect_refusal("no range", invalid, [](P& p) { p.outcome_range.low = kNaN; });
+  expect_refusal("empty range", invalid, [](P& p) { p.outcome_space = {.low = 1, .high = 0}; });
+  expect_refusal("range above all", invalid, [](P& p) { p.outcome_space.low = kInfinity; });
+  expect_refusal("range below all", invalid, [](P& p) { p.outcome_space.high = -kInfinity; });
+  expect_refusal("no range", invalid, [](P& p) { p.outcome_space.low = kNaN; });
   expect_refusal("no level", invalid, [](P& p) { p.levels.clear(); });
   expect_refusal("level twice", invalid, [](P& p) { p.levels = {0.9, 0.8, Level::parse("0.90")}; });
   expect_refusal("50,000 levels", invalid, [](P& p) {

@@ -775,7 +775,7 @@ Model model_of(const ConformalRule& rule) {
   if (rule.parameter_count() > 0) {
     parts.localizer = examples::trees(4, static_cast<std::uint32_t>(rule.parameter_count()), 4, 2, 17);
   }
-  parts.outcome_range.low = -40;
+  parts.outcome_space.low = -40;
   return examples::calibrated(Model(parts), examples::Table(200, 3, 18));
 }
 

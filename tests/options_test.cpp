@@ -41,6 +41,7 @@ const std::map<std::string, std::vector<std::string>>& values_of_fit() {
       {"folds", {"5", "2", "18446744073709551615", "all"}},
       {"holdout_fraction", {"0.2", "0.1"}},
       {"outcome_range", {"none", "0,", ",0", "0,100", "-1.5,100"}},
+      {"outcome_step", {"none", "1", "0.5", "0.01"}},
       {"may_be_exact", {"false", "true"}},
       {"compare", {"true", "false"}},
       {"seed", {"0", "1", "18446744073709551615"}},
@@ -49,7 +50,8 @@ const std::map<std::string, std::vector<std::string>>& values_of_fit() {
 }
 
 TEST(FitOptions, EveryFieldIsDescribed) {
-  EXPECT_EQ(field_count<FitOptions>(), FitOptions::table().fields().size())
+  // outcome_space has two options.
+  EXPECT_EQ(field_count<FitOptions>() + 1, FitOptions::table().fields().size())
       << "describe the new field of FitOptions in FitOptions::table()";
 }
 
@@ -100,6 +102,7 @@ TEST(FitOptions, InvalidValuesAreNamedWithWhatIsExpected) {
       {"folds", {"", "1", "-1", "2.5", "18446744073709551616"}},
       {"holdout_fraction", {"0", "1", "nan"}},
       {"outcome_range", {"", "5", "5,1", "1,1", "x,1", "nan,1", "inf,"}},
+      {"outcome_step", {"", "0", "-1", "x", "nan", "inf", "1,2"}},
       {"may_be_exact", {"", "1"}},
       {"compare", {"no"}},
       {"seed", {"", "x", "-1", "1.5"}},
@@ -121,7 +124,7 @@ TEST(FitOptions, FieldsSetInCppAreChecked) {
   all[1].levels = {};
   all[2].calibration_size = -0.5;
   all[3].folds = 1;
-  all[4].outcome_range = {kInfinity, kInfinity};
+  all[4].outcome_space = {kInfinity, kInfinity};
   all[5].holdout_fraction = std::numeric_limits<double>::quiet_NaN();
   for (const FitOptions& options : all) EXPECT_THROW(FitOptions::table().check(options), Error);
 }

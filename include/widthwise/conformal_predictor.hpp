@@ -2,30 +2,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <widthwise/calibration.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/outcome_space.hpp>
 #include <widthwise/score.hpp>
 #include <widthwise/transform.hpp>
 
 namespace widthwise {
 
-/// The known range of y. Intervals are clipped to it, which does not change coverage of outcomes inside the range. An
-/// outcome outside is in no interval; Model::calibrate, Model::check_outcomes and fit throw an error for it.
-struct OutcomeRange {
-  double low = -std::numeric_limits<double>::infinity();  ///< smallest possible y; -infinity: no bound
-  double high = std::numeric_limits<double>::infinity();  ///< largest possible y; +infinity: no bound
-};
-
-/// The closed interval [lower, upper] for y, in the unit of y. The default is the whole real line.
-struct Interval {
-  double lower = -std::numeric_limits<double>::infinity();  ///< -infinity if there is no bound
-  double upper = std::numeric_limits<double>::infinity();   ///< +infinity if there is no bound
-};
+/// Whether the quantile of the outcome at this probability is an upper bound, else a lower one.
+[[nodiscard]] inline bool is_upper_quantile(const Level& probability) { return probability >= Level(0.5); }
 
 /// n rows to predict or to score.
 struct PredictionRows {
@@ -65,7 +55,7 @@ class ConformalRule {
   /// Write the intervals for k scores per row: scores, lower and upper are n x k. A score of +infinity gives the whole
   /// range, -infinity the prediction itself. Groups and weights are ignored. No allocation per row.
   void intervals(const PredictionRows& rows, MatrixView scores, MutableMatrixView lower, MutableMatrixView upper,
-                 const OutcomeRange& range = {}) const;
+                 const OutcomeSpace& space = {}) const;
 
   /// The lower or upper (`above`) bound of one row with these parameters for one score, as `intervals` computes it. It
   /// is the farther from the prediction, the larger the score. No allocation.
@@ -102,7 +92,7 @@ class ConformalPredictor {
 
   /// Write the intervals of n rows at k levels: lower and upper are n x k. No allocation per row.
   void intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,
-                 MutableMatrixView upper, const OutcomeRange& range = {},
+                 MutableMatrixView upper, const OutcomeSpace& space = {},
                  WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
 
   /// Write the quantiles of n rows of these groups at k levels: out is n x k. Throws kInvalidArgument unless the
@@ -113,7 +103,7 @@ class ConformalPredictor {
   /// The interval of one row at one level; no allocation. `test_weight` is the likelihood ratio of the row if the
   /// calibration has weights.
   [[nodiscard]] Interval interval(double prediction, std::span<const double> parameters, const Level& level,
-                                  const OutcomeRange& range = {}, std::optional<std::int64_t> group = std::nullopt,
+                                  const OutcomeSpace& space = {}, std::optional<std::int64_t> group = std::nullopt,
                                   std::optional<double> test_weight = std::nullopt) const;
 
   /// Write p-values of outcomes y (n) to out (n). 1 if the score is NaN. p-values are always marginal.
@@ -122,9 +112,10 @@ class ConformalPredictor {
   /// Write quantiles of the predictive distribution at k probabilities: out is n x k. They are ranks of the signed
   /// scores, on either side of the prediction, and ascend with the probability. They are conservative: y is at most the
   /// quantile of t >= 0.5 with probability >= t (rank ceil((n + 1) t)), and at least that of t < 0.5 with probability
-  /// >= 1 - t (rank floor((n + 1) t)).
+  /// >= 1 - t (rank floor((n + 1) t)). Each is rounded by itself to the step of the outcomes, if there is one: a
+  /// quantile of t < 0.5 up and one of t >= 0.5 down, so that the former may then be the larger one.
   void quantiles(const PredictionRows& rows, std::span<const Level> probabilities, MutableMatrixView out,
-                 const OutcomeRange& range = {}) const;
+                 const OutcomeSpace& space = {}) const;
 
  private:
   /// Throw unless the rows match the rule, have groups exactly if the calibration has them, and have weights if the

@@ -16,6 +16,9 @@ namespace widthwise {
 /// 0 if there are no folds. Actual coverage is usually close to the level.
 [[nodiscard]] double cross_coverage(const Level& level, std::span<const std::uint64_t> fold_rows);
 
+/// The same for n rows in `folds` folds whose sizes differ by at most one, as fit assigns them.
+[[nodiscard]] double cross_coverage(const Level& level, std::uint64_t rows, std::uint64_t folds);
+
 /// The same for one model: with probability at least 1 - failure over training sets of independent rows, the coverage
 /// of new rows is at least this (Bian and Barber 2022). Holds for any fit; 0 if folds are too small for a statement.
 [[nodiscard]] double cross_coverage_of_model(const Level& level, std::span<const std::uint64_t> fold_rows,

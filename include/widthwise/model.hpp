@@ -84,7 +84,7 @@ struct ModelParts {
   std::shared_ptr<const RowFunction> localizer = {};
   ConformalRule rule;                 ///< maps scores to intervals and back, in units
   double unit = 1;                    ///< divisor of y and f(x) before the rule is applied; a power of two
-  OutcomeRange outcome_range = {};    ///< known range of y; intervals are clipped to it
+  OutcomeSpace outcome_space = {};    ///< what y can be; intervals are clipped to its range and rounded to its step
   std::vector<Level> levels = {0.9};  ///< default levels of predictions; at least one, distinct
   Calibration calibration = {};       ///< scores in units; with weights if there is `weight` or `shift`
   Guarantee guarantee = {};           ///< guarantee of intervals and quantiles; p-values and streams have their own

@@ -17,7 +17,7 @@ class FileLock;
 }  // namespace internal
 
 /// The format that save writes. load reads it and all earlier ones.
-inline constexpr int kModelFormat = 8;
+inline constexpr int kModelFormat = 9;
 
 /// The first format with a checksum over the whole file.
 inline constexpr int kChecksumFormat = 4;

@@ -59,15 +59,25 @@ inline constexpr double kSpreadConfidence = 0.95;
 
 // ---- evaluation
 
-/// Rows whose outcome lies outside the outcome range of the model. Intervals are cut to the range, so these rows are
-/// missed at every level.
+/// Rows whose outcome is not in the outcome space of the model: outside its range, so that they are missed at every
+/// level, or not a multiple of its step.
 struct MissedByRange {
   std::uint64_t rows = 0;  ///< number of such rows
   std::string text = {};   ///< a sentence with the number, examples and the remedy; empty if there are none
 
-  /// Count the outcomes outside the range of the model. Examples are numbered from `first_row`.
+  /// Count the outcomes outside the space of the model. Examples are numbered from `first_row`.
   [[nodiscard]] static MissedByRange of(const Model& model, std::span<const double> outcomes,
                                         std::uint64_t first_row = 0);
+};
+
+/// Advice on the outcome space of a model that the outcomes and bounds of one level suggest.
+struct OutcomeAdvice {
+  std::string option;  ///< "outcome_range" or "outcome_step"
+  std::string text;    ///< a sentence with the figures and the option
+
+  /// Compare n outcomes with their bounds; empty if the outcomes suggest nothing that the model does not have.
+  [[nodiscard]] static std::vector<OutcomeAdvice> of(const Model& model, std::span<const double> outcomes,
+                                                     std::span<const double> lower, std::span<const double> upper);
 };
 
 /// The properties of a model that the verdict on it depends on.
@@ -96,6 +106,7 @@ struct EvaluationReport {
   SeenRows seen = {};  ///< rows that fitted or calibrated the model; these make every verdict "not new"
   std::vector<UnknownLabels> unknown_categories = {};  ///< features with labels that the model does not know
   MissedByRange missed_by_range = {};                  ///< outcomes that no interval can contain
+  std::vector<OutcomeAdvice> outcome_advice = {};      ///< a range or step that the outcomes suggest
   /// Names of the columns in which places were searched, in the order of their numbers.
   std::vector<std::string> features = {};
   std::vector<LevelEvaluation> levels = {};                    ///< one per level, in the order of the request

@@ -22,6 +22,7 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/objective.hpp>
 #include <widthwise/online.hpp>
+#include <widthwise/outcome_space.hpp>
 #include <widthwise/page.hpp>
 #include <widthwise/plan.hpp>
 #include <widthwise/population.hpp>

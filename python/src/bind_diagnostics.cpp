@@ -127,6 +127,10 @@ EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch,
   if (model != nullptr) {
     report.model = EvaluatedModel::of(*model);
     report.missed_by_range = MissedByRange::of(*model, span_of(outcomes));
+    if (!levels.empty() && intervals.shape(0) == outcomes.size()) {
+      const LevelBounds first(intervals, 0);
+      report.outcome_advice = OutcomeAdvice::of(*model, span_of(outcomes), first.lower, first.upper);
+    }
   } else if (!levels.empty()) {
     report.model =
         EvaluatedModel{.level = levels.front(), .calibration_rows = calibration_rows.value_or(0), .is_known = false};

@@ -182,9 +182,11 @@ std::pair<std::optional<Numbers>, std::string> row_copies(
   return {give<Numbers>(std::move(out), {copies.first.size()}), copies.warning};
 }
 
-/// Throw if outcomes lie outside the range; the message counts and names rows.
-void check_outcomes(const Doubles& outcomes, const std::pair<double, double>& range) {
-  internal::OutcomesOutside outside({range.first, range.second});
+/// Throw if outcomes are not in the outcome space of the options; the message counts and names rows.
+void check_outcomes(const Doubles& outcomes, const OptionValues& options) {
+  const OutcomeSpace space = fit_options(options).outcome_space;
+  space.check("fit");
+  internal::OutcomesOutside outside(space);
   outside.add(span_of(outcomes), 0);
   outside.require_none("fit");
 }
@@ -221,7 +223,7 @@ void bind_fit(nb::module_& module) {
   module.def("fit_option_list", [] { return to_list(FitOptions::table().infos()); });
   module.def("trainer_option_list", [] { return to_list(TrainerOptions::table().infos()); });
   module.def("trainer_list", &trainer_list);
-  module.def("check_outcomes", &check_outcomes, nb::arg("outcomes"), nb::arg("range"));
+  module.def("check_outcomes", &check_outcomes, nb::arg("outcomes"), nb::arg("options"));
   module.def("row_copies", &row_copies, nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("groups").none(),
              nb::arg("weights").none(), nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("options"));
   module.def("share_of_blocks", &share_of_blocks, nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("share"),

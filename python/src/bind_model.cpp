@@ -500,7 +500,8 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("unit", [](const Model& self) { return self.parts().unit; })
       .def_prop_ro(
           "range",
-          [](const Model& self) { return std::pair(self.parts().outcome_range.low, self.parts().outcome_range.high); })
+          [](const Model& self) { return std::pair(self.parts().outcome_space.low, self.parts().outcome_space.high); })
+      .def_prop_ro("step", [](const Model& self) { return self.parts().outcome_space.step; })
       .def_prop_ro("levels", &level_values)
       .def_prop_ro("fit_rows", [](const Model& self) { return self.parts().fit_rows; })
       .def_prop_ro("notes", [](const Model& self) { return self.parts().notes; })

@@ -26,6 +26,7 @@ from ._options import (
     fit_options_of,
     option_texts,
     range_of,
+    step_of,
     whole,
     word,
 )
@@ -72,6 +73,9 @@ class Localizer(HasModel):
     outcome_range : (float, float), optional
         Range that contains every y, in the units of y; intervals are clipped to it and rows outside are an error. Use
         infinities for one side.
+    outcome_step : float, optional
+        Number of which every y is a multiple, such as 1 for counts. Bounds are rounded inward to multiples, which keeps
+        coverage, and other outcomes are an error.
     random_state : int, default=0
         Random seed.
     n_jobs : int, optional
@@ -138,6 +142,7 @@ class Localizer(HasModel):
         two_sided: bool | None = None,
         level_window: LevelWindow | None = None,
         outcome_range: tuple[float, float] | None = None,
+        outcome_step: float | None = None,
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -161,6 +166,7 @@ class Localizer(HasModel):
             two_sided=two_sided,
             level_window=level_window,
             outcome_range=range_of(outcome_range),
+            outcome_step=step_of(outcome_step),
             guarantee=guarantee,
             pool_groups=pool_groups,
             cluster_coverage=word(cluster_coverage, "cluster_coverage"),

@@ -98,6 +98,16 @@ def range_of(outcome_range: Any) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
+def step_of(outcome_step: Any) -> float | str:
+    """The step of outcomes, or "none"."""
+    if outcome_step is None:
+        return "none"
+    step = real(outcome_step, "outcome_step")
+    if not 0 < step < math.inf:
+        raise ValueError(f"outcome_step is {outcome_step!r}; expected a positive number, such as 1 for whole numbers")
+    return step
+
+
 def file_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> bytes:
     """The name of a file in the encoding of the file system."""
     file = os.fsencode(path)

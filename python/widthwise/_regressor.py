@@ -41,7 +41,7 @@ from ._evaluation import Evaluation
 from ._groups import column_of, for_calibration
 from ._localizer import Localizer, one_prediction
 from ._model import features_of, first_row_of, not_fitted
-from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, whole, word
+from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, step_of, whole, word
 from ._predictor import Predictor
 from ._row_function import RowFunction
 from ._tables import Floats
@@ -109,6 +109,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     outcome_range : (float, float), optional
         Range that contains every y, such as (0, inf), in the units of y. Intervals are clipped to it, and outcomes
         outside raise an error.
+    outcome_step : float, optional
+        Number of which every y is a multiple, such as 1 for counts. Bounds are rounded inward to multiples: intervals
+        are narrower by up to one step per side, and contain the same outcomes. Other outcomes raise an error.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals. "marginal": an interval contains the outcome with probability at least its
         confidence level, on average over calibration sets and new rows. A confidence such as 0.95 (training-conditional,
@@ -205,6 +208,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         two_sided: bool | None = None,
         level_window: LevelWindow | None = None,
         outcome_range: tuple[float, float] | None = None,
+        outcome_step: float | None = None,
         guarantee: Guarantee = "marginal",
         pool_groups: int | str = "none",
         cluster_coverage: str = "rows",
@@ -232,6 +236,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.prefit = prefit
         self.two_sided = two_sided
         self.outcome_range = outcome_range
+        self.outcome_step = outcome_step
         self.guarantee = guarantee
         self.pool_groups = pool_groups
         self.cluster_coverage = cluster_coverage
@@ -371,8 +376,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if groups is None and self.pool_groups != "none":
             raise ValueError("pool_groups pools small groups; pass the labels of the rows as groups= to fit")
         X, y = self._validated(X, y)
-        if self.outcome_range is not None:  # all rows at once, before any is set aside
-            _core.check_outcomes(y, range_of(self.outcome_range))
+        space = {"outcome_range": range_of(self.outcome_range), "outcome_step": step_of(self.outcome_step)}
+        _core.check_outcomes(y, option_texts(space, "fit_options"))  # all rows at once, before any is set aside
         n = len(y)
         labels = for_calibration(groups, n)
         ratios = _weights.checked(weights, n)
@@ -459,6 +464,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             two_sided=self.two_sided,
             level_window=self.level_window,
             outcome_range=self.outcome_range,
+            outcome_step=self.outcome_step,
             guarantee=self.guarantee,
             pool_groups=self.pool_groups,
             cluster_coverage=self.cluster_coverage,

@@ -63,7 +63,8 @@ class LocalizedDifficulty(DifficultyEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    crepes ignores the ``outcome_range`` of the localizer: pass ``y_min`` and ``y_max`` to ``predict_int``.
+    crepes ignores the ``outcome_range`` and the ``outcome_step`` of the localizer: pass ``y_min`` and ``y_max`` to
+    ``predict_int``.
 
     ``sklearn.base.clone`` fails on crepes' objects, which are not estimators of scikit-learn. A `LocalizedDifficulty`
     can be cloned, copied and pickled; copies keep the trained localizer and the estimator.

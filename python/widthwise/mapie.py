@@ -48,8 +48,9 @@ __all__ = ["LocalizedScore"]
 class LocalizedScore(BaseRegressionScore):  # type: ignore[misc]
     """The scores of a trained localizer, for ``SplitConformalRegressor``.
 
-    It supports any transform and goal. The intervals of a two-sided localizer are asymmetric; both sides are
-    calibrated together, as in `widthwise.Predictor`.
+    It supports any transform and goal. Bounds are clipped to the ``outcome_range`` of the localizer and not rounded to
+    its ``outcome_step``, because MAPIE asks for the two bounds of a row separately. The intervals of a two-sided
+    localizer are asymmetric; both sides are calibrated together, as in `widthwise.Predictor`.
 
     Parameters
     ----------

@@ -97,7 +97,8 @@ def export(
     - ``lower`` and ``upper`` of shape (N, k), one column per level. Infinite, or the ends of the outcome range, if
       there is no finite bound: with too few calibration rows or a prediction of NaN.
 
-    An interval of the graph contains that of the library. Trees and networks give bit-identical results, because the
+    An interval of the graph contains that of the library. It has the same bounds if the model has an ``outcome_step``,
+    except where a bound is a multiple up to rounding errors, or where no multiple lies between the bounds. Trees and networks give bit-identical results, because the
     graph adds in the order of the library. Half-widths are then rounded up by a relative 2^-46 (1.4e-14), more than the
     exponentials of a runtime and of the library differ. This holds for runtimes that follow IEEE 754 in single and
     double precision for each operator, as ONNX Runtime does on CPUs. For networks, this order takes 20 to 60 times as
@@ -554,10 +555,42 @@ def _add_bounds(graph: _Graph, model: _core.Model, f: str, parameters: list[str]
     inverse = _INVERSES[model.transform]
     sides = [parameters[:count], parameters[count:]] if model.two_sided else [parameters]
     half_widths = [_residual(graph, model.score, inverse(graph, model, side, rounded_up)) for side in sides]
-    for name, operator, half_width, unbounded in (
-        ("lower", "Sub", half_widths[0], -math.inf),
-        ("upper", "Add", half_widths[-1], math.inf),
-    ):
+    bounds = []
+    for operator, half_width, unbounded in (("Sub", half_widths[0], -math.inf), ("Add", half_widths[-1], math.inf)):
         bound = graph.add(operator, in_units, half_width)
         bound = graph.add("Mul", graph.where(graph.add("IsNaN", bound), unbounded, bound), unit)
-        graph.add("Identity", graph.at_most(graph.at_least(bound, low), high), output=name)
+        bounds.append(graph.at_most(graph.at_least(bound, low), high))
+    if model.step > 0:
+        bounds = [graph.at_most(graph.at_least(bound, low), high) for bound in _rounded(graph, model.step, *bounds)]
+    for name, bound in zip(("lower", "upper"), bounds, strict=True):
+        graph.add("Identity", bound, output=name)
+
+
+def _rounded(graph: _Graph, step: float, lower: str, upper: str) -> list[str]:
+    """The bounds, rounded inward to multiples of the step; if there is none between, to the multiples around them.
+
+    An interval of the graph is somewhat wider than that of the library, so quotients are rounded outward by as much
+    before they are rounded inward, and the multiples around an interval contain the nearest one.
+    """
+    mantissa = math.frexp(step)[0] * 2**20
+    exact = mantissa == math.floor(mantissa)
+    tolerance = 0.0 if exact else 2.0**-50
+    most = step * 2.0**31 if exact else step * 2.0**40  # beyond, bounds stay as they are
+
+    def outward(value: str, sign: int, by: float) -> str:
+        return graph.add("Add", value, graph.add("Mul", graph.add("Abs", value), graph.constant(sign * by)))
+
+    def multiple(value: str, sign: int, operator: str) -> str:
+        quotient = graph.add("Div", outward(value, sign, _SLACK), graph.constant(step))
+        product = graph.add("Mul", graph.add(operator, quotient), graph.constant(step))
+        return outward(graph.add("Add", product, graph.constant(0.0)), sign, tolerance)
+
+    rounded = []
+    for value, sign, inward, farther in ((lower, -1, "Ceil", "Greater"), (upper, 1, "Floor", "Less")):
+        found = multiple(value, sign, inward)
+        found = graph.add("Where", graph.add(farther, value, found), value, found)
+        large = graph.add("Greater", graph.add("Abs", value), graph.constant(most))
+        rounded.append(graph.add("Where", large, value, found))
+    empty = graph.add("Greater", *rounded)
+    around = [multiple(lower, -1, "Floor"), multiple(upper, 1, "Ceil")]
+    return [graph.add("Where", empty, wide, narrow) for wide, narrow in zip(around, rounded, strict=True)]

@@ -24,8 +24,6 @@ constexpr std::size_t kMaxBlockRows = 512;
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kInvalidArgument, "Model: " + what); }
 
-bool same_range(const OutcomeRange& a, const OutcomeRange& b) { return a.low == b.low && a.high == b.high; }
-
 bool same_rule(const ConformalRule& a, const ConformalRule& b) {
   return a.transform().name() == b.transform().name() && a.transform().options() == b.transform().options() &&
          a.score() == b.score() && a.sides() == b.sides();
@@ -50,7 +48,7 @@ void check_fold(const ModelParts& parts, std::size_t k) {
   expect(fold.features == parts.features, "has other features than the model");
   expect(fold.target == parts.target, "has another target than the model");
   expect(fold.levels == parts.levels, "has other levels than the model");
-  expect(same_range(fold.outcome_range, parts.outcome_range), "has another range of outcomes than the model");
+  expect(fold.outcome_space == parts.outcome_space, "has another range or step of outcomes than the model");
   expect(same_kinds(model, parts.categories, parts.features.size()),
          "has categories where the model has numbers, or numbers where it has categories");
   expect(!model.grouped(), "has groups; expected a calibration without groups");
@@ -140,7 +138,7 @@ FoldModels::FoldModels(const ModelParts& parts)
     : models_(parts.folds),
       categories_(parts.categories),
       own_predictions_(parts.folds.front()->parts().prediction != parts.prediction),
-      range_(parts.outcome_range) {
+      space_(parts.outcome_space) {
   for (const auto& model : models_) {
     std::vector<double> scores;
     for (const CalibrationRow& row : model->parts().calibration.rows(0)) scores.push_back(row.score);
@@ -239,8 +237,9 @@ void FoldModels::intervals(const ModelRows& rows, std::span<const Level> levels,
           low = std::isnan(prediction) ? -kInfinity : prediction;
           high = std::isnan(prediction) ? kInfinity : prediction;
         }
-        lower(first + i, j) = std::min(std::max(low, range_.low), range_.high);
-        upper(first + i, j) = std::max(std::min(high, range_.high), range_.low);
+        const Interval inside = space_.inside(Interval{low, high});
+        lower(first + i, j) = inside.lower;
+        upper(first + i, j) = inside.upper;
       }
     }
   }

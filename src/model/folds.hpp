@@ -55,7 +55,7 @@ class FoldModels {
   std::vector<std::uint64_t> rows_;
   std::uint64_t all_rows_ = 0;
   bool own_predictions_ = false;  // whether every fold has a prediction column of its own
-  OutcomeRange range_;
+  OutcomeSpace space_;
 };
 
 }  // namespace widthwise::internal

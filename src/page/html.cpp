@@ -397,13 +397,6 @@ std::string predictions_text(const EvaluationPage& page) {
   return page.model.needs_predictions() ? "given as " + page.model.parts().prediction : "made by the model itself";
 }
 
-std::string outcome_range_text(const OutcomeRange& range) {
-  const bool has_low = std::isfinite(range.low);
-  const bool has_high = std::isfinite(range.high);
-  if (has_low && has_high) return significant(range.low) + " to " + significant(range.high);
-  return has_low ? "at least " + significant(range.low) : has_high ? "at most " + significant(range.high) : "";
-}
-
 std::string fitted(const EvaluationPage& page) {
   const Model& model = page.model;
   const ModelParts& parts = model.parts();
@@ -418,8 +411,8 @@ std::string fitted(const EvaluationPage& page) {
       {"Guarantee", guarantee_statement(model).kind},
       {"Features", features_text(model)}};
   if (!parts.group.empty()) facts.emplace_back("Groups", "by " + parts.group);
-  if (const std::string range = outcome_range_text(parts.outcome_range); !range.empty()) {
-    facts.emplace_back("Range of the outcome", range);
+  if (const std::string outcomes = parts.outcome_space.to_string(); !outcomes.empty()) {
+    facts.emplace_back("Outcomes", outcomes);
   }
   if (page.fit) facts.emplace_back("Mean error " + internal::kind_of_errors(parts), significant(page.fit->base_error));
   std::string text = "<dl class=\"facts\">";

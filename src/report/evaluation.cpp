@@ -7,6 +7,7 @@
 #include <widthwise/guarantee_statement.hpp>
 
 #include "layout.hpp"
+#include "outcome_hints.hpp"
 #include "outcomes_outside.hpp"
 #include "printable.hpp"
 #include "report/bins.hpp"
@@ -298,10 +299,20 @@ EvaluatedModel EvaluatedModel::of(const Model& model) {
 }
 
 MissedByRange MissedByRange::of(const Model& model, std::span<const double> outcomes, std::uint64_t first_row) {
-  internal::OutcomesOutside outside(model.parts().outcome_range);
+  internal::OutcomesOutside outside(model.parts().outcome_space);
   outside.add(outcomes, first_row);
   if (!outside.any()) return {};
-  return {outside.rows(), outside.to_string() + ", so these rows count as missed. " + internal::kWidenOutcomeRange};
+  return {outside.rows(), outside.to_string(true)};
+}
+
+std::vector<OutcomeAdvice> OutcomeAdvice::of(const Model& model, std::span<const double> outcomes,
+                                             std::span<const double> lower, std::span<const double> upper) {
+  internal::OutcomeHints hints(model.parts().outcome_space);
+  hints.add_outcomes(outcomes);
+  hints.add_bounds(lower, upper);
+  std::vector<OutcomeAdvice> advice;
+  for (internal::OutcomeHint& hint : hints.hints()) advice.push_back({std::move(hint.kind), std::move(hint.text)});
+  return advice;
 }
 
 std::string to_text(const EvaluationReport& report) {

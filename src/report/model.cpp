@@ -104,10 +104,7 @@ void add_model(Lines& lines, const Model& model) {
   lines.add("rule", std::string(parts.rule.transform().name()) + " transform of the " +
                         std::string(name_of(parts.rule.score())) + " error, " +
                         (parts.rule.sides() == Sides::kTwo ? "two-sided" : "one half-width for both sides"));
-  if (std::isfinite(parts.outcome_range.low) || std::isfinite(parts.outcome_range.high)) {
-    lines.add("outcome range", internal::significant(parts.outcome_range.low) + " to " +
-                                   internal::significant(parts.outcome_range.high));
-  }
+  if (const std::string outcomes = parts.outcome_space.to_string(); !outcomes.empty()) lines.add("outcomes", outcomes);
   lines.add("fitted on", count_of(parts.fit_rows, "row"));
   lines.add("calibration", calibration_text(model));
   if (!parts.weight.empty()) lines.add("weights", "column '" + printable(parts.weight) + "'");
@@ -193,44 +190,46 @@ std::string to_text(const ModelReport& report) {
 
 std::string to_json(const ModelReport& report) {
   const ModelParts& parts = report.model.parts();
-  return internal::dump({{"model", report.file},
-                         {"bytes", report.bytes},
-                         {"format", report.format},
-                         {"checksum", report.format >= kChecksumFormat},
-                         {"target", parts.target},
-                         {"prediction", internal::or_null(parts.prediction)},
-                         {"upper_prediction", internal::or_null(parts.upper_prediction)},
-                         {"group", internal::or_null(parts.group)},
-                         {"cluster", internal::or_null(parts.cluster)},
-                         {"cluster_rule", internal::cluster_rule_json(report.model)},
-                         {"pool_groups", parts.pool_groups},
-                         {"weight", internal::or_null(parts.weight)},
-                         {"shift", function_json(parts.shift.get())},
-                         {"features", parts.features},
-                         {"categories", categories_json(report.model)},
-                         {"base", function_json(parts.base.get())},
-                         {"localizer", function_json(parts.localizer.get())},
-                         {"score_transform", parts.rule.transform().name()},
-                         {"score", name_of(parts.rule.score())},
-                         {"two_sided", parts.rule.sides() == Sides::kTwo},
-                         {"unit", parts.unit},
-                         {"outcome_range", {parts.outcome_range.low, parts.outcome_range.high}},
-                         {"fit_rows", parts.fit_rows},
-                         {"calibration",
-                          {{"rows_seen", parts.calibration.rows_seen()},
-                           {"rows_kept", parts.calibration.rows_kept()},
-                           {"groups", parts.calibration.groups().size()},
-                           {"grouped", parts.calibration.grouped()},
-                           {"by_group", parts.calibration.grouped() ? internal::groups_json(report.model) : Json()},
-                           {"clusters", internal::clusters_json(parts.calibration)},
-                           {"weighted", parts.calibration.weighted()},
-                           {"effective_rows", parts.calibration.effective_rows()}}},
-                         {"fold_rows", report.model.fold_rows()},
-                         {"guarantee", json_of(parts.guarantee)},
-                         {"guarantee_statement", guarantee_statement(report.model).to_string()},
-                         {"levels", levels_json(report.model)},
-                         {"online", parts.online ? json_of(*parts.online) : Json(nullptr)},
-                         {"notes", parts.notes}});
+  return internal::dump(
+      {{"model", report.file},
+       {"bytes", report.bytes},
+       {"format", report.format},
+       {"checksum", report.format >= kChecksumFormat},
+       {"target", parts.target},
+       {"prediction", internal::or_null(parts.prediction)},
+       {"upper_prediction", internal::or_null(parts.upper_prediction)},
+       {"group", internal::or_null(parts.group)},
+       {"cluster", internal::or_null(parts.cluster)},
+       {"cluster_rule", internal::cluster_rule_json(report.model)},
+       {"pool_groups", parts.pool_groups},
+       {"weight", internal::or_null(parts.weight)},
+       {"shift", function_json(parts.shift.get())},
+       {"features", parts.features},
+       {"categories", categories_json(report.model)},
+       {"base", function_json(parts.base.get())},
+       {"localizer", function_json(parts.localizer.get())},
+       {"score_transform", parts.rule.transform().name()},
+       {"score", name_of(parts.rule.score())},
+       {"two_sided", parts.rule.sides() == Sides::kTwo},
+       {"unit", parts.unit},
+       {"outcome_range", {parts.outcome_space.low, parts.outcome_space.high}},
+       {"outcome_step", parts.outcome_space.has_step() ? Json(parts.outcome_space.step) : Json(nullptr)},
+       {"fit_rows", parts.fit_rows},
+       {"calibration",
+        {{"rows_seen", parts.calibration.rows_seen()},
+         {"rows_kept", parts.calibration.rows_kept()},
+         {"groups", parts.calibration.groups().size()},
+         {"grouped", parts.calibration.grouped()},
+         {"by_group", parts.calibration.grouped() ? internal::groups_json(report.model) : Json()},
+         {"clusters", internal::clusters_json(parts.calibration)},
+         {"weighted", parts.calibration.weighted()},
+         {"effective_rows", parts.calibration.effective_rows()}}},
+       {"fold_rows", report.model.fold_rows()},
+       {"guarantee", json_of(parts.guarantee)},
+       {"guarantee_statement", guarantee_statement(report.model).to_string()},
+       {"levels", levels_json(report.model)},
+       {"online", parts.online ? json_of(*parts.online) : Json(nullptr)},
+       {"notes", parts.notes}});
 }
 
 }  // namespace widthwise

@@ -480,6 +480,7 @@ std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
     verdict.headline += " Those of " + names_of(report, infinite) + " are infinite.";
     verdict.advice.push_back(advice_to_add_rows(report, infinite));
   }
+  for (const OutcomeAdvice& advice : report.outcome_advice) verdict.advice.push_back({advice.option, advice.text});
   if (verdict.advice.empty()) verdict.advice.push_back({"none", "Nothing."});
   return verdict;
 }

@@ -10,6 +10,7 @@
 #include <widthwise/error.hpp>
 
 #include "message.hpp"
+#include "outcome_hints.hpp"
 #include "text.hpp"
 #include "train/fit/base_model.hpp"
 #include "train/fit/calibrate.hpp"
@@ -102,6 +103,18 @@ void compare(const Candidate& chosen, const Goals& goals, const Holdout& holdout
   if (goals.other) report.other = holdout.try_out(*goals.other).report;
 }
 
+/// FitReport::outcome_hints, from the outcomes of all rows and the intervals of the hold-out.
+std::string hints_of(const FitTable& table, const OutcomeSpace& space, const Candidate& chosen, double unit,
+                     const Workers& workers) {
+  internal::OutcomeHints hints(space);
+  hints.add_outcomes(table.y);
+  workers.add_up(hints.counts());
+  for (const Interval& interval : chosen.intervals) hints.add_bounds({&interval.lower, 1}, {&interval.upper, 1}, unit);
+  std::string text;
+  for (const internal::OutcomeHint& hint : hints.hints()) text.append(" ").append(hint.text);
+  return text;
+}
+
 /// ModelParts::pool_groups. By default, as many rows as the levels need.
 std::uint64_t pool_below(const FitOptions& options) {
   if (options.pool_groups) return *options.pool_groups;
@@ -188,6 +201,7 @@ FitResult fit_split(const FitTable& table, const BaseTrainer* base, const Locali
   const Holdout holdout(rows, unit, splits, workers, options, localizer, progress);
   const Candidate chosen = choose(goals, holdout, splits.holdout_rows());
   compare(chosen, goals, holdout, report);
+  report.outcome_hints = hints_of(table, options.outcome_space, chosen, unit, workers);
 
   const auto residuals = internal::sampled_residuals(rows.residuals, splits.fitting(), workers);
   const auto trained = holdout.retrain(chosen);
@@ -211,7 +225,7 @@ FitResult fit_split(const FitTable& table, const BaseTrainer* base, const Locali
                                 .localizer = trained,
                                 .rule = chosen.goal.rule,
                                 .unit = unit,
-                                .outcome_range = options.outcome_range,
+                                .outcome_space = options.outcome_space,
                                 .levels = options.levels,
                                 .calibration = {},
                                 .guarantee = options.guarantee,

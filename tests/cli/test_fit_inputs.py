@@ -85,6 +85,48 @@ def test_one_kind_of_predictions_is_given(widthwise, wide):
     assert "--cv-prediction and --target name the same column" in same
 
 
+def test_the_step_of_outcomes(widthwise, tmp_path):
+    random = np.random.default_rng(0)
+    f = random.uniform(1, 9, 600)
+    y = random.poisson(f)
+    write(pa.table({"x": f, "f": f, "y": y}), tmp_path / "counts.csv")
+    call = ["fit", "counts.csv", "--target", "y", "--prediction", "f", "--score-transform", "identity"]
+    widthwise.folder = tmp_path
+    told = " ".join(widthwise(*call, "-o", "plain.safetensors").out.split())
+    assert "Outcomes are never negative, but " in told and "fit with --outcome-range 0, (" in told
+    assert "All outcomes are whole numbers: --outcome-step 1" in told
+    space = ["--outcome-range", "0,", "--outcome-step", "1"]
+    told = " ".join(widthwise(*call, *space, "-o", "stepped.safetensors").out.split())
+    assert "--outcome" not in told
+    bounds = {}
+    for name in ("plain", "stepped"):
+        widthwise("predict", f"{name}.safetensors", "counts.csv", "-o", f"{name}.csv")
+        found = read(tmp_path / f"{name}.csv")
+        bounds[name] = [found.column(column).to_numpy() for column in ("lower_0.9", "upper_0.9")]
+    assert np.array_equal(bounds["stepped"][0], np.maximum(np.ceil(bounds["plain"][0]), 0))
+    assert np.array_equal(bounds["stepped"][1], np.floor(bounds["plain"][1]))
+    assert "outcomes" in (text := widthwise("inspect", "stepped.safetensors").out)
+    assert "at least 0, multiples of 1" in text
+    assert widthwise("inspect", "stepped.safetensors", "--json").json["outcome_step"] == 1
+    fresh = random.uniform(1, 9, 400)
+    write(pa.table({"x": fresh, "f": fresh, "y": random.poisson(fresh)}), tmp_path / "fresh.csv")
+    widthwise("report", "plain.safetensors", "fresh.csv", "-o", "plain.html")
+    assert "Outcomes are never negative, but " in (page := (tmp_path / "plain.html").read_text())
+    assert "All outcomes are whole numbers: --outcome-step 1" in page
+
+    write(pa.table({"x": f, "f": f, "y": np.where(np.arange(600) == 41, 2.5, y)}), tmp_path / "off.csv")
+    why = "off.csv: 'y': 1 of 600 outcomes is not a multiple of the outcome step 1: row 42 is 2.5"
+    assert why in widthwise.fails(1, *[part.replace("counts", "off") for part in call], *space, "-o", "no.safetensors")
+    assert why in widthwise.fails(1, "calibrate", "stepped.safetensors", "off.csv", "--replace")
+    assert why in widthwise.fails(1, "track", "stepped.safetensors", "off.csv", "-o", "tracked.csv")
+    found = widthwise("evaluate", "stepped.safetensors", "off.csv", "--json").json
+    assert found["missed_by_range"]["rows"] == 1
+    for step in ("0", "-1", "x"):
+        assert "--outcome-step" in widthwise.fails(2, *call, f"--outcome-step={step}", "-o", "no.safetensors")
+    why = widthwise.fails(2, *call, "--outcome-step=1", "--outcome-range=0.5,", "-o", "no.safetensors")
+    assert "ends at 0.5, which is not a multiple of the outcome step 1" in why
+
+
 def test_outcomes_outside_the_range_are_counted_and_named(widthwise, wide):
     widthwise.folder = wide
     y = read(wide / "cv.csv").column("y").to_numpy()

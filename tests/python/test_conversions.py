@@ -242,6 +242,12 @@ def test_a_range_is_two_numbers_in_order(ends):
         localizer(outcome_range=ends)
 
 
+@pytest.mark.parametrize("step", [0, -1, np.nan, np.inf, "1", True, (1, 2)])
+def test_a_step_is_a_positive_number(step):
+    with pytest.raises(ValueError, match="outcome_step"):
+        localizer(outcome_step=step)
+
+
 @pytest.mark.parametrize("infinite", [np.inf, -np.inf])
 def test_infinite_outcomes_are_not_observed(predictor, infinite):
     online = OnlinePredictor(predictor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 
 import markdown
@@ -182,8 +183,17 @@ def test_what_needs_one_calibration_is_refused():
 def test_few_rows_are_advised_to_cross_calibrate():
     X, y = make_rows(60)
     split = WidthwiseRegressor(Ridge(), score_transform="identity", random_state=0, n_jobs=1).fit(X, y)
-    assert "With 60 rows, of which 15 calibrate, cross-calibration" in split.fit_report_["summary"]
+    summary = split.fit_report_["summary"]
+    assert "With 60 rows, of which 15 calibrate, cross-calibration with one width (calibration 'cross', 10" in summary
+    assert "score transform 'identity'" in summary
     assert "cross-calibration" not in cross(Ridge()).fit(X, y).fit_report_["summary"]
+    # The guarantee is the number that evaluate states for the model that is advised.
+    advised = WidthwiseRegressor(
+        Ridge(), calibration="cross", cv=10, score_transform="identity", random_state=0, n_jobs=1
+    ).fit(X, y)
+    stated = advised.evaluate(*make_rows(100, seed=9))["levels"][0]["verdict"]["text"]
+    number = re.search(r"guarantees at least (\d+\.\d%)", stated)[1]
+    assert number == "72.4%" and f"Its guarantee at level 0.9 is {number} instead of 90%, or 80.0% with one" in summary
 
 
 def test_the_document_shows_real_output():

@@ -51,7 +51,7 @@ def reader():
     return module
 
 
-@pytest.mark.parametrize("format", [1, 2, 3])
+@pytest.mark.parametrize("format", [1, 2, 3, 9])
 @pytest.mark.parametrize("level", ["0.5", "0.9", "0.999"])
 @pytest.mark.filterwarnings("ignore:intervals of level 0.999 are infinite")
 def test_a_reader_in_plain_python_computes_the_same_intervals(reader, format, level):

@@ -197,6 +197,69 @@ def test_outcomes_outside_the_range_are_counted_and_named(rows, fresh):
     model.conformalize(fresh.X, new_y, y_pred=1e6 * fresh.y_pred)
 
 
+def counts(n, seed):
+    random = np.random.default_rng(seed)
+    X = random.uniform(0, 4, (n, 2))
+    return X, random.poisson(1 + X[:, 0]).astype(float), 1 + X[:, 0]
+
+
+def test_outcomes_between_the_steps_are_counted_and_named():
+    X, y, f = counts(400, 0)
+    model = WidthwiseRegressor(
+        score_transform="identity", outcome_range=(0, np.inf), outcome_step=1, random_state=0, n_jobs=N_JOBS
+    ).fit(X, y, y_pred=f)
+    _, bounds = model.predict_interval(X, y_pred=f)
+    assert np.all(bounds % 1 == 0) and bounds.min() == 0
+    new = counts(400, 9)[0]
+    off = y.copy()
+    off[[7, 100]] += 0.5
+    expected = rf"2 of 400 outcomes are not multiples of the outcome step 1: row 7 is {off[7]}, row 100 is"
+    for refused in (
+        lambda: model.conformalize(new, off, y_pred=f),
+        lambda: WidthwiseRegressor(outcome_step=1).fit(X, off, y_pred=f),
+        lambda: Localizer(outcome_step=1).fit(X, off, f),
+    ):
+        with pytest.raises(ValueError, match=expected) as error:
+            refused()
+        assert "or without a step. Keep these rows" in str(error.value)
+    found = model.evaluate(*counts(300, 1)[:2], y_pred=counts(300, 1)[2])
+    assert found["missed_by_range"] is None
+    X, off, f = counts(300, 2)
+    off[5] += 0.5
+    found = model.evaluate(X, off, y_pred=f)
+    assert found["missed_by_range"]["rows"] == 1
+    assert "rows outside the rounded bounds count as missed" in found["missed_by_range"]["text"]
+    with pytest.raises(ValueError, match="ends at 0.5, which is not a multiple of the outcome step 1"):
+        WidthwiseRegressor(outcome_range=(0.5, np.inf), outcome_step=1).fit(X, off, y_pred=f)
+
+
+def test_a_step_without_exact_multiples_keeps_every_form_of_an_outcome_inside():
+    X, y, f = counts(400, 3)
+    options = {"score_transform": "identity", "random_state": 0, "n_jobs": N_JOBS}
+    for forms in ([0.1 * y, y / 10], [np.round(0.1 * y, 1), 0.1 * y]):
+        model = WidthwiseRegressor(outcome_step=0.1, **options).fit(X, forms[0], y_pred=0.1 * f)
+        _, bounds = model.predict_interval(X, y_pred=0.1 * f)
+        inside = [(bounds[:, 0, 0] <= form) & (form <= bounds[:, 1, 0]) for form in forms]
+        assert np.array_equal(*inside)
+    assert np.all(np.abs(10 * bounds - np.round(10 * bounds)) < 1e-12)
+
+
+def test_fit_and_evaluate_advise_a_range_and_a_step_that_outcomes_suggest():
+    X, y, f = counts(600, 4)
+    new = counts(400, 5)
+    options = {"score_transform": "identity", "random_state": 0, "n_jobs": N_JOBS}
+    plain = WidthwiseRegressor(**options).fit(X, y, y_pred=f)
+    for text in (plain.fit_report_["summary"], " ".join(str(plain.fit_report_).split())):
+        assert re.search(r"Outcomes are never negative, but \d+\.\d% of the lower bounds are", text)
+        assert "outcome_range=(0, np.inf)" in text and "--outcome-step 1 (outcome_step=1)" in text
+    advice = plain.evaluate(*new[:2], y_pred=new[2])["verdict"]["advice"]
+    assert [one["kind"] for one in advice][-2:] == ["outcome_range", "outcome_step"]
+    told = WidthwiseRegressor(outcome_range=(0, np.inf), outcome_step=1, **options).fit(X, y, y_pred=f)
+    assert "outcome" not in told.fit_report_["summary"]
+    kinds = [one["kind"] for one in told.evaluate(*new[:2], y_pred=new[2])["verdict"]["advice"]]
+    assert not {"outcome_range", "outcome_step"} & set(kinds)
+
+
 # ---- outcomes among the features
 
 

@@ -53,9 +53,11 @@ TEST = rows(ROWS, 3)
 def fitted(**options):
     """A predictor for predictions of another model."""
     low, high = options.get("outcome_range") or (-math.inf, math.inf)
+    step = options.get("outcome_step") or 2.0**-40
     (X, y, f), (X_cal, y_cal, f_cal) = FIT, CALIBRATION
-    localizer = Localizer(n_jobs=1, **options).fit(X, np.clip(y, low, high), f)
-    return Predictor(localizer, localizer.calibrate(X_cal, np.clip(y_cal, low, high), f_cal))
+    y, y_cal = (np.clip(np.round(values / step) * step, low, high) for values in (y, y_cal))
+    localizer = Localizer(n_jobs=1, **options).fit(X, y, f)
+    return Predictor(localizer, localizer.calibrate(X_cal, y_cal, f_cal))
 
 
 @pytest.fixture(scope="module")
@@ -262,6 +264,23 @@ def test_the_range_of_outcomes_and_predictions_that_are_no_numbers(outcome_range
     intervals = assert_exported(predictor, X, f)
     assert np.all(intervals[:3, 0] == low) and np.all(intervals[:3, 1] == high)
     assert np.all(intervals[:, 0] >= low) and np.all(intervals[:, 1] <= high)
+
+
+@pytest.mark.parametrize(("step", "outcome_range"), [(1, None), (0.25, (0, math.inf)), (0.1, None)])
+def test_bounds_are_rounded_to_the_step_of_outcomes(step, outcome_range):
+    X, _, f = TEST
+    predictor = fitted(outcome_step=step, outcome_range=outcome_range)
+    f = f.copy()
+    f[:4] = np.nan, math.inf, -math.inf, 1e300
+    outputs = run(widthwise.onnx.export(predictor, confidence_level=LEVELS), X, f)
+    _, intervals = predictor.predict_interval(X, f, confidence_level=LEVELS)
+    assert_no_narrower(outputs, intervals)
+    same = np.isclose(outputs["lower"], intervals[:, 0], rtol=1e-12) & np.isclose(
+        outputs["upper"], intervals[:, 1], rtol=1e-12
+    )
+    single = intervals[:, 1] - intervals[:, 0] < step / 2  # perhaps without a multiple: the graph has both neighbours
+    assert np.all(same | single) and np.mean(same) > 0.9
+    assert np.all(outputs["upper"] - outputs["lower"] <= np.where(single, 1.01 * step, math.inf))
 
 
 @pytest.mark.parametrize("transform", ["exp", "linear", "affine", "identity"])

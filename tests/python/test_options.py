@@ -17,7 +17,12 @@ from examples import N_JOBS
 from widthwise import Localizer, WidthwiseRegressor, _core
 
 ROOT = Path(__file__).parents[2]
-FIELDS = {"confidence_level": "levels", "two_sided": "sides"}  # fields of FitOptions with a name of their own
+FIELDS = {  # fields of FitOptions with a name of their own
+    "confidence_level": "levels",
+    "two_sided": "sides",
+    "outcome_range": "outcome_space",
+    "outcome_step": "outcome_space.step",
+}
 PARAMETERS = {"seed": "random_state", "folds": "cv"}  # parameters of Python with a name of their own
 FURTHER = {"score", "gamma", "epsilon", "may_be_exact"}  # options that Python takes in fit_options
 

@@ -126,6 +126,7 @@ struct FitReport {
   std::optional<ShiftReport> shift = {};  ///< if weights are learnt
   std::vector<std::string> warnings;      ///< sentences for the user; empty if there is nothing to report
   std::string few_rows = {};              ///< recommends cross-calibration for few rows; else empty
+  std::string outcome_hints = {};         ///< recommends a range and a step that the outcomes suggest; else empty
 
   /// Set few_rows if split calibration of few rows was chosen and cross-calibration is `possible`.
   void advise_cross(const FitOptions& options, bool possible);

@@ -100,7 +100,7 @@ struct FitOptions {
   std::size_t folds = 5;
   double holdout_fraction = 0.2;              ///< of the fitting rows, for early stopping and the report
   Duplicates duplicates = Duplicates::kAuto;  ///< how copies of rows are split; one process, unless auto or keep
-  OutcomeRange outcome_range = {};            ///< range that contains every outcome; an outcome outside is an error
+  OutcomeSpace outcome_space = {};            ///< range and step of all outcomes; another outcome is an error
   bool may_be_exact = false;                  ///< accept predictions that all equal their outcome
   bool compare = true;                        ///< also train the opposite goal, for the report
   std::uint64_t seed = 0;  ///< random seed of splits, folds and the calibration sample; trainers have their own

@@ -377,7 +377,8 @@ void check_copies(const FitTable& table) {
 }
 
 /// `trains`: an engine trains on the outcomes or predictions.
-void check_values(const FitTable& table, const OutcomeRange& range, bool trains) {
+void check_values(const FitTable& table, const OutcomeSpace& space, bool trains) {
+  space.check("fit");
   check_names(table);
   check_labels(table);
   check_features(table);
@@ -390,7 +391,7 @@ void check_values(const FitTable& table, const OutcomeRange& range, bool trains)
     check_sizes(outcomes);
     check_sizes(predicted);
   }
-  OutcomesOutside outside(range);
+  OutcomesOutside outside(space);
   outside.add(table.y, 0);
   outside.require_none("fit");
 }
@@ -440,7 +441,7 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
     check_times(table, options, workers);
     check_shift(table, options);
     check_sample_weights(table, base, workers);
-    check_values(table, options.outcome_range, base != nullptr || trains_localizer);
+    check_values(table, options.outcome_space, base != nullptr || trains_localizer);
     check_categories(table, base, trains_localizer ? localizer : nullptr);
     check_copies(table);
   });

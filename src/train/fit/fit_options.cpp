@@ -302,22 +302,39 @@ Field range_field() {
       [](FitOptions& options, std::string_view text) {
         const auto parts = split(text == "none" ? "," : text);
         if (parts.size() != 2) return false;
-        OutcomeRange range;
+        OutcomeSpace space{.step = options.outcome_space.step};
         const auto read = [](std::string_view part, double& end) {
           const auto value = read_whole<double>(part);
           if (value) end = *value;
           return part.empty() || value;
         };
-        if (!read(parts[0], range.low) || !read(parts[1], range.high) || !(range.low < range.high)) return false;
-        options.outcome_range = range;
+        if (!read(parts[0], space.low) || !read(parts[1], space.high) || !(space.low < space.high)) return false;
+        options.outcome_space = space;
         return true;
       },
       [](const FitOptions& options) {
-        const auto [low, high] = options.outcome_range;
-        const std::string first = low == -kInfinity ? "" : text_of(low);
-        const std::string last = high == kInfinity ? "" : text_of(high);
+        const OutcomeSpace& space = options.outcome_space;
+        const std::string first = space.low == -kInfinity ? "" : text_of(space.low);
+        const std::string last = space.high == kInfinity ? "" : text_of(space.high);
         return first.empty() && last.empty() ? "none" : first + "," + last;
       }};
+}
+
+Field step_field() {
+  return {{.name = "outcome_step",
+           .form = "none|STEP",
+           .expected = "none, or a positive number, such as 1 for whole numbers",
+           .help = "number of which every outcome is a multiple, such as 1 for counts; bounds are rounded inward to "
+                   "multiples, which makes intervals narrower by up to one step per side and keeps coverage"},
+          [](FitOptions& options, std::string_view text) {
+            const auto step = text == "none" ? std::optional(0.0) : read_whole<double>(text);
+            const bool valid = step && (*step > 0 || text == "none") && std::isfinite(*step);
+            if (valid) options.outcome_space.step = *step;
+            return valid;
+          },
+          [](const FitOptions& options) {
+            return options.outcome_space.has_step() ? text_of(options.outcome_space.step) : std::string("none");
+          }};
 }
 
 }  // namespace
@@ -329,7 +346,7 @@ bool FitOptions::needs_localizer() const {
 const OptionTable<FitOptions>& FitOptions::table() {
   static const OptionTable<FitOptions> kAll = [] {
     std::vector<Field> fields;
-    internal::add_group(fields, "Data", {range_field()});
+    internal::add_group(fields, "Data", {range_field(), step_field()});
     internal::add_group(fields, "Intervals",
                         {
                             goal_field(),

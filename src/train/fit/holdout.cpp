@@ -19,7 +19,7 @@ Holdout::Holdout(const FittingRows& rows, double unit, const Splits& splits, con
     : trainer_(trainer),
       progress_(progress),
       level_(options.levels.front()),
-      range_{options.outcome_range.low / unit, options.outcome_range.high / unit},
+      space_(options.outcome_space.in_units(unit)),
       unit_(unit),
       seed_(stream_seed(options.seed, Stream::kReport)),
       all_x_(rows.x.all()),
@@ -121,7 +121,7 @@ std::vector<Interval> Holdout::intervals(const ConformalRule& rule, MatrixView p
     for (std::size_t row = 0; row < n; ++row) {
       if (half_of[row] == half) continue;
       const auto own = parameters.columns() == 0 ? std::span<const double>() : parameters.row(row);
-      intervals[row] = predictor.interval(report_predictions_[row], own, level_, range_);
+      intervals[row] = predictor.interval(report_predictions_[row], own, level_, space_);
     }
   }
   return intervals;
@@ -162,7 +162,8 @@ Estimate Holdout::unevenness(const IntervalRows& rows) const {
 void Holdout::measure(const ConformalRule& rule, MatrixView parameters, Candidate& candidate) const {
   std::vector<double> lower;
   std::vector<double> upper;
-  for (const Interval& interval : intervals(rule, parameters)) {
+  candidate.intervals = intervals(rule, parameters);
+  for (const Interval& interval : candidate.intervals) {
     lower.push_back(interval.lower);
     upper.push_back(interval.upper);
   }

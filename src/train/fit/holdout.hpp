@@ -20,6 +20,7 @@ struct Candidate {
   /// adds; the standard error is that of even coverage.
   Estimate unevenness;
   Trained trained;
+  std::vector<Interval> intervals = {};  ///< of the hold-out, in units
 };
 
 /// Trains localizers on the fitting rows without the hold-out and measures them there. All numbers are in units of the
@@ -57,7 +58,7 @@ class Holdout {
   const LocalizerTrainer* trainer_;
   const ProgressCallback& progress_;
   Level level_;         // level of reports
-  OutcomeRange range_;  // in units
+  OutcomeSpace space_;  // in units
   double unit_;
   std::uint64_t seed_;  // seed of reports
   MatrixView all_x_;

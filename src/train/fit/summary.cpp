@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 
+#include <widthwise/cross_coverage.hpp>
 #include <widthwise/train/fit.hpp>
 
 #include "message.hpp"
@@ -10,6 +12,9 @@ namespace {
 
 using internal::percent;
 using internal::percent_range;
+
+/// The folds that few rows are advised to be cross-calibrated with (docs/few-rows.md).
+constexpr std::uint64_t kAdvisedFolds = 10;
 
 /// The mean widths of two goals as a ratio: of the finite intervals if both goals have the same share of infinite ones.
 double width_ratio(const GoalReport& report, const GoalReport& other) {
@@ -28,26 +33,13 @@ std::string width_against(const GoalReport& report, const GoalReport& other) {
   return change + (ratio < 1 ? " narrower" : " wider");
 }
 
-}  // namespace
-
-void FitReport::advise_cross(const FitOptions& options, bool possible) {
-  const std::uint64_t rows = fit_rows + calibration_rows;
-  const bool few = rows < kFewRows && calibration_rows > 0 && options.guarantee.is_marginal();
-  if (!possible || !few) return;
-  const std::string least = percent(1 - 2 * options.levels.front().complement().value(), 0);
-  few_rows = fmt::format(
-      " With {} rows, of which {} calibrate, cross-calibration (calibration 'cross') usually gives narrower intervals: "
-      "all rows fit and calibrate. Its guarantee at level {} is about {} instead of {}, and its coverage usually about "
-      "{} (docs/few-rows.md).",
-      rows, calibration_rows, options.levels.front().to_string(), least, percent(options.levels.front().value(), 0),
-      percent(options.levels.front().value(), 0));
-}
-
-std::string FitReport::summary() const {
-  if (chosen.goal == "fixed") return "All intervals have one width: no localizer was trained." + few_rows;
-  if (!widths_measured()) {
-    return fmt::format("The {} rows of the hold-out are too few to measure widths at this level.", holdout_rows) +
-           few_rows;
+/// Width and coverage of the chosen goal, compared with one width for all rows and with the opposite goal.
+std::string goals_comparison(const FitReport& report) {
+  const GoalReport& chosen = report.chosen;
+  const GoalReport& fixed = report.fixed;
+  if (chosen.goal == "fixed") return "All intervals have one width: no localizer was trained.";
+  if (!report.widths_measured()) {
+    return fmt::format("The {} rows of the hold-out are too few to measure widths at this level.", report.holdout_rows);
   }
   const auto worst = [](const GoalReport& goal) {
     const Proportion& slab = *goal.worst_slab;
@@ -70,14 +62,32 @@ std::string FitReport::summary() const {
     text.append(" of the intervals are empty: no value conforms, and the prediction alone is returned.");
   }
   if (chosen.infinite > 0) text.append(" ").append(percent(chosen.infinite)).append(" of the intervals are infinite.");
-  text += few_rows;
-  if (!other) return text;
-  if (!comparable(*other, chosen)) {
-    return text + " The mean width of the goal " + other->goal + " cannot be compared, because it is infinite or 0.";
+  if (!report.other) return text;
+  const GoalReport& other = *report.other;
+  if (!comparable(other, chosen)) {
+    return text + " The mean width of the goal " + other.goal + " cannot be compared, because it is infinite or 0.";
   }
-  text += " The goal " + other->goal + " would make them " + width_against(*other, chosen);
-  if (slab_known && other->worst_slab) text += " and cover " + worst(*other) + " there";
+  text += " The goal " + other.goal + " would make them " + width_against(other, chosen);
+  if (slab_known && other.worst_slab) text += " and cover " + worst(other) + " there";
   return text + ".";
 }
+
+}  // namespace
+
+void FitReport::advise_cross(const FitOptions& options, bool possible) {
+  const std::uint64_t rows = fit_rows + calibration_rows;
+  const bool few = rows < kFewRows && calibration_rows > 0 && options.guarantee.is_marginal();
+  if (!possible || !few) return;
+  const Level& level = options.levels.front();
+  const std::uint64_t folds = std::min(kAdvisedFolds, rows);
+  few_rows = fmt::format(
+      " With {} rows, of which {} calibrate, cross-calibration with one width (calibration 'cross', {} folds, score "
+      "transform 'identity') usually gives narrower intervals: all rows fit and calibrate. Its guarantee at level {} "
+      "is {} instead of {}, or {} with one fold per row, and its coverage usually about {} (docs/few-rows.md).",
+      rows, calibration_rows, folds, level.to_string(), percent(cross_coverage(level, rows, folds)),
+      percent(level.value(), 0), percent(cross_coverage(level, rows, rows)), percent(level.value(), 0));
+}
+
+std::string FitReport::summary() const { return goals_comparison(*this) + few_rows + outcome_hints; }
 
 }  // namespace widthwise
