@@ -1,7 +1,6 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,33 +82,28 @@ class ResidualSample {
 
 constexpr const char* kOneRowOneKey = "expected a unique integer per row";
 
-Model with_new_rows(const Model& model, CalibrationShard shard, const std::filesystem::path& file) {
+std::string key_text(const DuplicateRowError& error, const CalibrateArguments& arguments) {
+  return fmt::format("{} in '{}'", static_cast<std::int64_t>(error.row_number()), arguments.key);
+}
+
+/// The calibration set of the model with the rows of the table.
+Calibration with_rows(Calibration known, Calibration rows, const CalibrateArguments& arguments) {
   try {
-    return model.with_calibration(std::move(shard.calibration), std::move(shard.sketch));
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kDuplicateRows) throw;
-    throw Error(ErrorCode::kDuplicateRows, file.string() +
-                                               ": these rows are already in the calibration set, and duplicates make "
-                                               "intervals too narrow. Use --replace to calibrate with this table only");
+    known.merge(std::move(rows));
+    return known;
+  } catch (const DuplicateRowError& error) {
+    throw internal::make_error(
+        ErrorCode::kDuplicateRows,
+        "{}: {} already in the calibration set, and duplicates make intervals too narrow. Use --replace to calibrate "
+        "with this table only",
+        arguments.table,
+        arguments.key.empty() ? "these rows are" : fmt::format("the row with key {} is", key_text(error, arguments)));
   }
 }
 
-/// Throw if a key occurs twice. `alone`: the calibration contains only rows of this table.
-void check_keys(const Calibration& calibration, const CalibrateArguments& arguments, bool alone) {
-  const std::optional<std::uint64_t> twice = calibration.duplicate();
-  if (!twice) return;
-  const std::string key = fmt::format("{} in '{}'", static_cast<std::int64_t>(*twice), arguments.key);
-  throw internal::make_error(
-      ErrorCode::kDuplicateRows, "{}: {}", arguments.table,
-      alone ? fmt::format("two rows have key {}; {}", key, kOneRowOneKey)
-            : fmt::format("the row with key {} is already in the calibration set or occurs twice in this table, and "
-                          "duplicates make intervals too narrow. Use --replace to calibrate with this table only",
-                          key));
-}
-
 /// Add the rows of the table to a shard, and a sample of their errors to `sample`.
-void read_rows(const Model& model, ModelTable& table, const std::string& target, CalibrationShard& shard,
-               ResidualSample& sample) {
+void read_rows(const Model& model, ModelTable& table, const std::string& target, const CalibrateArguments& arguments,
+               CalibrationShard& shard, ResidualSample& sample) {
   const std::uint64_t first_row = first_row_number(table.reader());
   internal::OutcomesOutside outside(model.parts().outcome_space);
   ProgressBar bar("rows");
@@ -122,7 +116,12 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
     outside.add(outcomes, row + 1);
     if (outside.any()) continue;  // only count further outcomes outside the range
     const auto keys = table.batch().keys();
-    model.calibrate(shard.calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
+    try {
+      model.calibrate(shard.calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
+    } catch (const DuplicateRowError& error) {  // without keys, no two rows of a table have one number
+      throw internal::make_error(ErrorCode::kDuplicateRows, "{}: two rows have key {}; {}", arguments.table,
+                                 key_text(error, arguments), kOneRowOneKey);
+    }
     model.sketch(shard.sketch, rows, outcomes);
     if (!model.parts().fit_residuals.empty()) sample.add(rows, outcomes);
   }
@@ -155,18 +154,18 @@ void run(const CalibrateArguments& arguments) {
   if (!arguments.key.empty()) reader->select_key(arguments.key);
   ModelTable table(model, arguments.table, std::move(reader), {target}, {}, RowUse::kCalibrate);
 
-  CalibrationShard shard = alone ? CalibrationShard::of(model) : CalibrationShard::in(model);
-  const RowSketch before = std::exchange(shard.sketch, RowSketch());
+  CalibrationShard shard = CalibrationShard::of(model);
+  CalibrationShard before = alone ? CalibrationShard::of(model) : CalibrationShard::in(model);
   ResidualSample sample(model);
-  read_rows(model, table, target, shard, sample);
-  check_new_rows(model, shard.sketch, before, table.file());
-  shard.sketch.merge(before);
-  if (!arguments.key.empty()) check_keys(shard.calibration, arguments, alone);
+  read_rows(model, table, target, arguments, shard, sample);
+  check_new_rows(model, shard.sketch, before.sketch, table.file());
+  shard.sketch.merge(before.sketch);
+  shard.calibration = with_rows(std::move(before.calibration), std::move(shard.calibration), arguments);
 
   if (!arguments.emit.empty()) {
     emit(arguments, shard);
   } else {
-    const Model calibrated = with_new_rows(model, std::move(shard), table.file());
+    const Model calibrated = model.with_calibration(std::move(shard.calibration), std::move(shard.sketch));
     save(calibrated, written);
     print_report(arguments.json,
                  CalibrationReport{.model = calibrated,

@@ -27,9 +27,8 @@ struct MergeArguments {
   bool json = false;
 };
 
-/// Merge the shards into the calibration of the model, or into an empty one with --replace. `name_twice`: throw at the
-/// first shard with duplicate rows, which takes a sort per shard.
-CalibrationShard merged(const Model& model, const MergeArguments& arguments, bool name_twice) {
+/// Merge the shards into the calibration of the model, or into an empty one with --replace.
+CalibrationShard merged(const Model& model, const MergeArguments& arguments) {
   CalibrationShard all = arguments.replace ? CalibrationShard::of(model) : CalibrationShard::in(model);
   const RowSketch before = all.sketch;
   RowSketch added;
@@ -40,29 +39,19 @@ CalibrationShard merged(const Model& model, const MergeArguments& arguments, boo
       require_new_rows(model, shard.sketch, all.sketch, "--replace");
       merge_shard(all, shard, model);
       added.merge(shard.sketch);
+    } catch (const DuplicateRowError&) {
+      throw internal::make_error(
+          ErrorCode::kDuplicateRows,
+          "{}: rows of this shard are already in the calibration set{}, and duplicates make intervals too narrow. Pass "
+          "every row once, or use --replace to calibrate with these shards only",
+          file, arguments.shards.size() > 1 ? " or in an earlier shard" : "");
     } catch (const Error& error) {
       throw Error(error.code(), fmt::format("{}: {}", file, error.what()));
     }
-    if (!name_twice || !all.calibration.duplicate()) continue;
-    throw internal::make_error(
-        ErrorCode::kDuplicateRows,
-        "{}: rows of this shard are already in the calibration set{}, and duplicates make intervals too narrow. Pass "
-        "every row once, or use --replace to calibrate with these shards only",
-        file, arguments.shards.size() > 1 ? " or in an earlier shard" : "");
   }
   // Known rows may be too few to detect in each shard but enough in all shards together.
   require_new_rows(model, added, before, "--replace");
   return all;
-}
-
-Model with_shards(const Model& model, const MergeArguments& arguments) {
-  try {
-    CalibrationShard all = merged(model, arguments, false);
-    return model.with_calibration(std::move(all.calibration), std::move(all.sketch));
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::kDuplicateRows) (void)merged(model, arguments, true);
-    throw;
-  }
 }
 
 void run(const MergeArguments& arguments) {
@@ -71,7 +60,8 @@ void run(const MergeArguments& arguments) {
   const auto lock = lock_for_update(arguments.model, written);
   const Model before_rows = load(arguments.model);
   const Model model = for_rows_of(before_rows, arguments.population, arguments.replace);
-  const Model calibrated = with_shards(model, arguments);
+  CalibrationShard all = merged(model, arguments);
+  const Model calibrated = model.with_calibration(std::move(all.calibration), std::move(all.sketch));
   save(calibrated, written);
   const std::uint64_t before = arguments.replace ? 0 : model.parts().calibration.rows_seen();
   print_report(arguments.json, CalibrationReport{.model = calibrated,

@@ -444,10 +444,6 @@ TEST(Model, PartsThatDoNotFitAreRefused) {
     expect_refusal("residual", ErrorCode::kNotFinite, [&](P& p) { p.fit_residuals = {residual}; });
   }
   expect_refusal("weights", invalid, [](P& p) { p.calibration.add(0, {.score = 1, .weight = 2}); });
-  expect_refusal("a row twice", ErrorCode::kDuplicateRows, [](P& p) {
-    p.calibration.add(0, {.score = 1});
-    p.calibration.add(0, {.score = 1});
-  });
 }
 
 /// A model that reads two quantiles, and one that predicts them.

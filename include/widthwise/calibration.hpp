@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include <widthwise/error.hpp>
 #include <widthwise/group_labels.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
@@ -20,6 +21,19 @@ namespace widthwise {
 namespace internal {
 class GroupIndex;
 }  // namespace internal
+
+/// An error of code kDuplicateRows that names the row.
+class DuplicateRowError : public Error {
+ public:
+  /// `row_number` is the number of the row that was added twice.
+  DuplicateRowError(std::uint64_t row_number, const std::string& message)
+      : Error(ErrorCode::kDuplicateRows, message), row_number_(row_number) {}
+
+  [[nodiscard]] std::uint64_t row_number() const noexcept { return row_number_; }  ///< of the row added twice
+
+ private:
+  std::uint64_t row_number_;
+};
 
 /// What to do if a level needs more calibration rows than there are.
 enum class WhenTooFew {
@@ -96,9 +110,8 @@ class RowNumbers {
 /// stays exact, and quantiles are never approximated.
 ///
 /// The priority of a row is a bijective mix of its row number and the seed, so two rows with the same priority are one
-/// row added twice. This is an error (kDuplicateRows), because rows counted twice make intervals too narrow. It is
-/// detected, also across groups, whenever both copies would be kept, and thrown by every function that reads the
-/// sample: rows (only within its group), serialise, operator== and the constructor of SortedScores.
+/// row added twice. This is an error, because rows counted twice make intervals too narrow: add and merge throw
+/// DuplicateRowError, also across groups, if the first copy is stored and the second one would be.
 ///
 /// Groups have numbers, which follow from their labels (group_number). The calibration keeps the labels that are not
 /// integers, so it can be merged and read without another list of them.
@@ -125,8 +138,8 @@ class Calibration {
   explicit Calibration(const Options& options);  ///< an empty sample; throws kInvalidArgument for a capacity of 0
 
   /// Add the row with this number. Numbers are unique over all samples that are ever merged (for example a position in
-  /// the file, or a key), and must not depend on y. Throws kNotFinite or kInvalidArgument for an invalid row and leaves
-  /// the sample unchanged.
+  /// the file, or a key), and must not depend on y. Throws kNotFinite or kInvalidArgument for an invalid row,
+  /// DuplicateRowError for one that is stored already, and leaves the sample unchanged.
   void add(std::uint64_t row_number, const CalibrationRow& row);
 
   /// Add scores.size() rows with these numbers: all of them or, if one is invalid, none. The other spans have the same
@@ -139,7 +152,7 @@ class Calibration {
                      std::span<const std::int64_t> clusters);
 
   /// Merge the rows of another sample with the same options. Throws kBadData if groups with different labels have the
-  /// same number.
+  /// same number, and DuplicateRowError if both samples have a row.
   void merge(const Calibration& other);
   void merge(Calibration&& other);  ///< the same; takes the memory of `other` if this sample is empty
 
@@ -215,9 +228,6 @@ class Calibration {
   /// do, and the effective sample size of rows without clusters.
   [[nodiscard]] std::uint64_t units(ClusterForm form) const;
 
-  /// The number of a row that was added twice, if one is detected; always set if reading the sample would throw.
-  [[nodiscard]] std::optional<std::uint64_t> duplicate() const;
-
   /// The kept rows of one group, by ascending priority; empty for an unknown group.
   [[nodiscard]] std::vector<CalibrationRow> rows(std::int64_t group) const;
 
@@ -242,6 +252,37 @@ class Calibration {
   };
   struct Reader;
 
+  /// A hash table of the priorities of the entries, made when rows are added. Copies and moved objects start without
+  /// one, so that a calibration that is only read has no memory for it. It may keep priorities of rows that are not
+  /// stored any more.
+  class Stored {
+   public:
+    Stored() = default;
+    Stored(const Stored& /*other*/) noexcept {}
+    Stored(Stored&& other) noexcept { other.clear(); }
+    Stored& operator=(const Stored& other) noexcept;
+    Stored& operator=(Stored&& other) noexcept;
+    ~Stored() = default;
+
+    void swap(Stored& other) noexcept;
+    void clear() noexcept;
+    /// Whether the table is made and has room for this many more priorities.
+    [[nodiscard]] bool has_room(std::uint64_t more) const;
+    /// Start again, with room for this many priorities.
+    void reset(std::uint64_t priorities);
+    [[nodiscard]] bool contains(std::uint64_t priority) const;
+    /// Add a priority, for which there is room; false if it is already there.
+    bool insert(std::uint64_t priority);
+
+   private:
+    [[nodiscard]] std::size_t slot_of(std::uint64_t priority) const;
+
+    std::vector<std::uint64_t> slots_;  // 0 is an empty slot; the number of slots is a power of two
+    std::uint64_t used_ = 0;
+    std::uint64_t salt_ = 0;
+    bool has_zero_ = false;
+  };
+
   /// What the keys of samples_ are.
   enum class Parts { kNone, kGroups, kClusters };
 
@@ -252,18 +293,23 @@ class Calibration {
   template <class AddRow>
   void add_samples(std::span<const std::int64_t> keys, const AddRow& add_row);
   void check_merge(const Calibration& other) const;
-  [[nodiscard]] bool has_no_duplicate() const;
+  void add_batch(Calibration&& added);
+  [[nodiscard]] std::uint64_t entries() const;
+  void index_rows(std::uint64_t more);
+  void insert_rows(const Calibration& added);
+  [[noreturn]] void refuse_duplicate(std::uint64_t priority, std::vector<std::int64_t> parts) const;
   [[nodiscard]] std::uint64_t max_entries() const;
   void make_room(Sample& sample, std::size_t rows) const;
   void append(Sample& sample, const Entry& entry) const;
   void compact(Sample& sample) const;
-  [[nodiscard]] std::vector<Entry> kept(std::int64_t group, const Sample& sample) const;
+  [[nodiscard]] std::vector<Entry> kept(const Sample& sample) const;
   [[nodiscard]] std::map<std::int64_t, std::vector<Entry>> kept() const;
   [[nodiscard]] std::vector<CalibrationRow> clustered_rows() const;
 
   Options options_;
   std::map<std::int64_t, Sample> samples_;  // by group or cluster; one sample with key 0 for rows without
   Parts parts_ = Parts::kNone;
+  Stored stored_;
 };
 
 /// A score with its side of the prediction: a place in the order of signed scores, from far below the prediction (large

@@ -141,7 +141,7 @@ struct PredictedInterval {
 /// Invariant: the parts are consistent. Thread safety: full; immutable.
 class Model {
  public:
-  /// Throws kShapeMismatch, kInvalidArgument or kNotFinite for inconsistent parts, and kDuplicateRows.
+  /// Throws kShapeMismatch, kInvalidArgument or kNotFinite for inconsistent parts.
   explicit Model(ModelParts parts);
 
   /// Combine calibrated models of folds to a cross-calibrated model; `fit_rows` is the sketch of all rows. Fold k reads

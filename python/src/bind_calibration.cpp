@@ -25,9 +25,9 @@ void add(SharedCalibration& shared, const Doubles& scores, const std::optional<s
           calibration.add_clustered(numbers, span_of(scores), span_of(above), span_of(clusters));
           return;
         }
-        if (calibration.weighted() || labels == nullptr) {
+        // Rows without weights are refused by a calibration that has them, which an empty one cannot.
+        if (labels == nullptr || (calibration.weighted() && !weights)) {
           calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
-          if (labels != nullptr) calibration.name_groups(*labels);
           return;
         }
         Calibration added(calibration.options());
@@ -145,7 +145,6 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("clusters", &read<&Calibration::clusters, Calibration>)
       .def_prop_ro("capacity", [](const SharedCalibration& self) { return read<&Calibration::options>(self).capacity; })
       .def_prop_ro("seed", [](const SharedCalibration& self) { return read<&Calibration::options>(self).seed; })
-      .def("duplicate", &read<&Calibration::duplicate, Calibration>)
       .def("scores", &scores, nb::arg("group") = 0)
       .def("find_group", &find_group, nb::arg("label"))
       .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().to_string(),

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include <widthwise/calibration.hpp>
 #include <widthwise/version.hpp>
 
 #include "bindings.hpp"
@@ -34,11 +35,16 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
     // File and column names in a message may be invalid UTF-8.
     const std::string_view what = error.what();
     const std::string text = internal::is_utf8(what) ? internal::printable(what) : std::string(what);
-    PyObject* const message =
-        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
-    if (message == nullptr) return;
-    PyErr_SetObject(exception_of(error.code()), message);
-    Py_DECREF(message);
+    const auto message = nb::steal<nb::object>(
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+    if (!message.is_valid()) return;
+    PyObject* const type = exception_of(error.code());
+    const auto raised = nb::steal<nb::object>(PyObject_CallOneArg(type, message.ptr()));
+    if (!raised.is_valid()) return;
+    if (const auto* const duplicate = dynamic_cast<const DuplicateRowError*>(&error)) {
+      raised.attr("row_number") = duplicate->row_number();
+    }
+    PyErr_SetObject(type, raised.ptr());
   }
 }
 

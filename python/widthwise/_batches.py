@@ -252,9 +252,9 @@ class Calibrating:
         try:
             for batch in batches:
                 self._add(model, scored, batch)
-            return self._packed(scored)
+            return scored.packed()
         except ValueError as error:
-            return Shard(problem=str(error))
+            return Shard(problem=self._text(error))
 
     def merged(self, shards: Iterable[Shard]) -> Shard:
         scored: _Scored | None = None
@@ -266,14 +266,12 @@ class Calibrating:
             more = _Scored.of(shard)
             if scored is None:
                 scored = more
-            else:
+                continue
+            try:
                 scored.merge(more)
-        if scored is None:
-            return Shard()
-        try:
-            return self._packed(scored)
-        except ValueError as error:
-            return Shard(problem=str(error))
+            except ValueError as error:
+                return Shard(problem=self._text(error))
+        return Shard() if scored is None else scored.packed()
 
     def finished(self, predictor: Predictor, shards: Iterable[Shard], replace: bool) -> Predictor:
         """Return the predictor calibrated with the rows of all shards."""
@@ -289,8 +287,10 @@ class Calibrating:
             scores, rows = _Scored.like(model).scores, _core.RowSketch()
         else:
             scores, rows = model.calibration, model.calibration_sketch
-        scores.merge(scored.scores)
-        self._check(scores)
+        try:
+            scores.merge(scored.scores)
+        except ValueError as error:
+            raise ValueError(self._text(error)) from None
         model.require_new_rows(scored.rows, rows, "replace=True")
         rows.merge(scored.rows)
         if warning := model.in_sample_warning(scored.residuals.scores()):
@@ -317,19 +317,16 @@ class Calibrating:
         scored.rows.merge(model.sketch(table, outcomes))
         scored.add_categories(table.unknown_labels)
 
-    def _packed(self, scored: _Scored) -> Shard:
-        self._check(scored.scores)
-        categories = json.dumps([labels.state for labels in scored.categories.values()])
-        return Shard(scored.scores.to_bytes(), scored.residuals.to_bytes(), scored.rows.to_bytes(), categories)
-
-    def _check(self, scores: _core.Calibration) -> None:
-        twice = scores.duplicate()
-        if twice is not None:
-            raise ValueError(
-                f"the key {_signed(twice)} in {self.key!r} occurs twice, or its row is already in the calibration "
-                f"set, and duplicates make intervals too narrow; pass every row once with a unique key, or use "
-                f"replace=True to calibrate with these rows only"
-            )
+    def _text(self, error: ValueError) -> str:
+        """The message of an error; that of a row added twice names its key."""
+        twice = getattr(error, "row_number", None)
+        if twice is None:
+            return str(error)
+        return (
+            f"the key {_signed(twice)} in {self.key!r} occurs twice, or its row is already in the calibration "
+            f"set, and duplicates make intervals too narrow; pass every row once with a unique key, or use "
+            f"replace=True to calibrate with these rows only"
+        )
 
 
 @dataclass(frozen=True)
@@ -357,6 +354,10 @@ class _Scored:
         )
         scored.add_categories(_core.UnknownLabels.of(state) for state in json.loads(shard.categories))
         return scored
+
+    def packed(self) -> Shard:
+        categories = json.dumps([labels.state for labels in self.categories.values()])
+        return Shard(self.scores.to_bytes(), self.residuals.to_bytes(), self.rows.to_bytes(), categories)
 
     def merge(self, other: _Scored) -> None:
         self.scores.merge(other.scores)

@@ -216,7 +216,8 @@ Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
   if (words.words_left() != 0) words.refuse("unexpected bytes after the last group");
   if (reader.groups > 1) {
     try {
-      (void)calibration.kept();
+      calibration.index_rows(0);
+      calibration.stored_.clear();
     } catch (const Error& error) {
       words.refuse(error.what());
     }

@@ -52,13 +52,6 @@ constexpr std::array<internal::Named<ClusterForm>, 2> kClusterForms{
               fmt::format("{}: expected a positive, finite weight, found {}", where, row.weight));
 }
 
-[[noreturn]] void refuse_duplicate(std::uint64_t row_number, const std::string& where) {
-  throw internal::make_error(ErrorCode::kDuplicateRows,
-                             "Calibration: row number {} was added twice, {}; add every row once, and continue the row "
-                             "numbers from one batch to the next",
-                             row_number, where);
-}
-
 [[noreturn]] void refuse_label(const std::string& first, const std::string& second) {
   throw internal::make_error(ErrorCode::kBadData,
                              "Calibration: the group labels '{}' and '{}' have the same number; rename one",
@@ -165,12 +158,16 @@ void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   Sample fresh;
   Sample& sample = found == samples_.end() ? fresh : found->second;
   const std::uint64_t priority = mix_bits(row_number ^ key());
-  if (priority <= sample.limit) {
+  const bool kept = priority <= sample.limit;
+  if (kept) {
+    index_rows(1);
+    if (stored_.contains(priority)) refuse_duplicate(priority, {group});
     append(sample, {priority, internal::without_negative_zero(row.score), row.weight, row.above});
   }
   ++sample.seen;
   sample.weighted = sample.weighted || row.weight != 1;
   if (found == samples_.end()) samples_.emplace(group, std::move(fresh));
+  if (kept) (void)stored_.insert(priority);
 }
 
 namespace {
@@ -218,7 +215,7 @@ void Calibration::add_parts(Parts parts, RowNumbers numbers, std::span<const dou
     }
     if (!weights.empty() && weights[i] != 1) sample.weighted = true;
   });
-  merge(std::move(added));
+  add_batch(std::move(added));
 }
 
 void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
@@ -237,21 +234,18 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
     return;
   }
   const std::uint64_t key = this->key();
-  const auto append_row = [&](Sample& sample, std::size_t i, std::uint64_t priority) {
-    append(sample, {priority, internal::without_negative_zero(scores[i]), weights.empty() ? 1.0 : weights[i],
-                    !above.empty() && above[i]});
-  };
-  const auto found = samples_.find(0);
-  Sample fresh;
-  Sample& sample = found == samples_.end() ? fresh : found->second;
-  make_room(sample, n);
+  Calibration added(options_);
+  Sample& sample = added.samples_[0];
+  if (const auto found = samples_.find(0); found != samples_.end()) sample.limit = found->second.limit;
   // With many rows, most are rejected by this loop, which uses only their number.
   std::uint64_t limit = sample.limit;
+  if (limit == std::numeric_limits<std::uint64_t>::max()) added.make_room(sample, n);
   const auto add_all = [&](const auto& number_of) {
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint64_t priority = mix_bits(number_of(i) ^ key);
       if (priority <= limit) {
-        append_row(sample, i, priority);
+        added.append(sample, {priority, internal::without_negative_zero(scores[i]), weights.empty() ? 1.0 : weights[i],
+                              !above.empty() && above[i]});
         limit = sample.limit;
       }
     }
@@ -262,9 +256,9 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   } else {
     add_all([first = numbers[0]](std::size_t i) { return first + i; });
   }
-  sample.seen += n;
-  sample.weighted = sample.weighted || std::ranges::any_of(weights, [](double weight) { return weight != 1; });
-  if (found == samples_.end()) samples_.emplace(0, std::move(fresh));
+  sample.seen = n;
+  sample.weighted = std::ranges::any_of(weights, [](double weight) { return weight != 1; });
+  add_batch(std::move(added));
 }
 
 /// Add each row to the sample of its key with add_row(sample, i).
@@ -317,59 +311,74 @@ void Calibration::compact(Sample& sample) const {
   sample.entries.resize(options_.capacity + 1);
 }
 
-std::vector<Calibration::Entry> Calibration::kept(std::int64_t group, const Sample& sample) const {
+std::vector<Calibration::Entry> Calibration::kept(const Sample& sample) const {
   std::vector<Entry> entries = sample.entries;
   // A sample that was read from bytes is already sorted.
   if (!std::ranges::is_sorted(entries, {}, &Entry::priority)) std::ranges::sort(entries, {}, &Entry::priority);
   const std::size_t rows = std::min<std::uint64_t>(entries.size(), options_.capacity);
-  const std::span<const Entry> suspects(entries.data(), std::min(entries.size(), rows + 1));
-  const auto duplicate = std::ranges::adjacent_find(suspects, {}, &Entry::priority);
-  if (duplicate != suspects.end()) {
-    refuse_duplicate(unmix_bits(duplicate->priority) ^ key(),
-                     fmt::format("to {} {}", clustered() ? "cluster" : "group", group));
-  }
   entries.resize(rows);
   return entries;
 }
 
-/// Whether no row was added twice, as far as a quick search finds out: false is not certain. Priorities are already
-/// hashes, so their high bits place them in a table.
-bool Calibration::has_no_duplicate() const {
-  constexpr std::size_t kMaxProbes = 64;
-  std::uint64_t entries = 0;
-  for (const auto& [group, sample] : samples_) entries += sample.entries.size();
-  const auto bits = static_cast<unsigned>(std::bit_width(2 * entries + 64));
-  std::vector<std::uint64_t> table((std::size_t{1} << bits) + kMaxProbes);  // 0 is an empty slot
-  for (const auto& [group, sample] : samples_) {
-    for (const Entry& entry : sample.entries) {
-      if (entry.priority == 0) return false;
-      const std::uint64_t* const last = table.data() + (entry.priority >> (64U - bits)) + kMaxProbes;
-      std::uint64_t* slot = table.data() + (entry.priority >> (64U - bits));
-      while (slot != last && *slot != 0 && *slot != entry.priority) ++slot;
-      if (slot == last || *slot == entry.priority) return false;
-      *slot = entry.priority;
-    }
-  }
-  return true;
-}
-
 std::map<std::int64_t, std::vector<Calibration::Entry>> Calibration::kept() const {
   std::map<std::int64_t, std::vector<Entry>> all;
-  for (const auto& [group, sample] : samples_) all.emplace_hint(all.end(), group, kept(group, sample));
-  if (all.size() < 2 || has_no_duplicate()) return all;
-  std::vector<std::pair<std::uint64_t, std::int64_t>> owners;
-  owners.reserve(rows_kept());
-  for (const auto& [group, entries] : all) {
-    for (const Entry& entry : entries) owners.emplace_back(entry.priority, group);
-  }
-  std::ranges::sort(owners);
-  const auto duplicate = std::ranges::adjacent_find(owners, {}, &std::pair<std::uint64_t, std::int64_t>::first);
-  if (duplicate != owners.end()) {
-    refuse_duplicate(unmix_bits(duplicate->first) ^ key(),
-                     fmt::format("to {0} {1} and to {0} {2}", clustered() ? "cluster" : "group", duplicate->second,
-                                 std::next(duplicate)->second));
-  }
+  for (const auto& [group, sample] : samples_) all.emplace_hint(all.end(), group, kept(sample));
   return all;
+}
+
+std::uint64_t Calibration::entries() const {
+  std::uint64_t count = 0;
+  for (const auto& [group, sample] : samples_) count += sample.entries.size();
+  return count;
+}
+
+/// Make room for this many more priorities in the table of stored rows. Throws DuplicateRowError if a row is there
+/// twice, which only a batch can be that was not added yet.
+void Calibration::index_rows(std::uint64_t more) {
+  if (stored_.has_room(more)) return;
+  Stored fresh;
+  const std::uint64_t needed = entries() + more;
+  fresh.reset(needed + needed / 8);  // rows that are not kept any more stay in the table until it is made again
+  for (const auto& [group, sample] : samples_) {
+    for (const Entry& entry : sample.entries) {
+      if (!fresh.insert(entry.priority)) refuse_duplicate(entry.priority, {});
+    }
+  }
+  stored_.swap(fresh);
+}
+
+/// Note the rows of a batch as stored; throw DuplicateRowError, and note none, if one of them is.
+void Calibration::insert_rows(const Calibration& added) {
+  for (const auto& [group, theirs] : added.samples_) {
+    const auto ours = samples_.find(group);
+    const std::uint64_t limit = ours == samples_.end() ? theirs.limit : std::min(ours->second.limit, theirs.limit);
+    for (const Entry& entry : theirs.entries) {
+      if (entry.priority > limit || stored_.insert(entry.priority)) continue;
+      stored_.clear();  // made again from the rows that are there when rows are added
+      std::vector<std::int64_t> parts;
+      for (const auto& [part, sample] : added.samples_) {
+        const auto copies = std::ranges::count(sample.entries, entry.priority, &Entry::priority);
+        parts.insert(parts.end(), static_cast<std::size_t>(copies), part);
+      }
+      refuse_duplicate(entry.priority, std::move(parts));
+    }
+  }
+}
+
+/// Throw for a row that was added twice. `parts` are the groups or clusters of its copies that are not in the sample.
+void Calibration::refuse_duplicate(std::uint64_t priority, std::vector<std::int64_t> parts) const {
+  for (const auto& [group, sample] : samples_) {
+    const bool found = std::ranges::find(sample.entries, priority, &Entry::priority) != sample.entries.end();
+    if (found) parts.push_back(group);
+  }
+  std::ranges::sort(parts);
+  const char* const what = clustered() ? "cluster" : "group";
+  std::string where = fmt::format("to {} {}", what, parts.front());
+  if (parts.back() != parts.front()) where += fmt::format(" and to {} {}", what, parts.back());
+  const std::uint64_t number = unmix_bits(priority) ^ key();
+  throw DuplicateRowError(number, fmt::format("Calibration: row number {} was added twice, {}; add every row once, and "
+                                              "continue the row numbers from one batch to the next",
+                                              number, where));
 }
 
 void Calibration::check_merge(const Calibration& other) const {
@@ -396,7 +405,15 @@ void Calibration::merge(Calibration&& other) {
   if (other.samples_.empty()) return;
   samples_ = std::move(other.samples_);
   parts_ = other.parts_;
+  stored_.swap(other.stored_);
   other.samples_.clear();
+  other.stored_.clear();
+}
+
+/// Merge the rows of a batch, which may have a row twice.
+void Calibration::add_batch(Calibration&& added) {
+  if (samples_.empty()) added.index_rows(0);
+  merge(std::move(added));
 }
 
 void Calibration::merge(const Calibration& other) {
@@ -416,6 +433,8 @@ void Calibration::merge(const Calibration& other) {
       make_room(ours->second, theirs.entries.size());
     }
   }
+  index_rows(other.entries());
+  insert_rows(other);
   // No allocation from here on: either all rows are added or none.
   for (const auto& [group, theirs] : other.samples_) {
     const auto found = samples_.find(group);
@@ -513,7 +532,7 @@ std::uint64_t Calibration::effective_rows() const {
   if (!weighted()) return rows_kept();
   std::vector<double> weights;
   for (const auto& [group, sample] : samples_) {
-    for (const Entry& entry : kept(group, sample)) weights.push_back(entry.weight);
+    for (const Entry& entry : kept(sample)) weights.push_back(entry.weight);
   }
   return static_cast<std::uint64_t>(effective_sample_size(weights));
 }
@@ -522,19 +541,8 @@ std::uint64_t Calibration::effective_rows(std::int64_t group) const {
   const auto found = samples_.find(group);
   if (found == samples_.end() || !found->second.weighted) return rows_in(group);
   std::vector<double> weights;
-  for (const Entry& entry : kept(group, found->second)) weights.push_back(entry.weight);
+  for (const Entry& entry : kept(found->second)) weights.push_back(entry.weight);
   return static_cast<std::uint64_t>(effective_sample_size(weights));
-}
-
-std::optional<std::uint64_t> Calibration::duplicate() const {
-  std::vector<std::uint64_t> priorities;
-  for (const auto& [group, sample] : samples_) {
-    for (const Entry& entry : sample.entries) priorities.push_back(entry.priority);
-  }
-  std::ranges::sort(priorities);
-  const auto found = std::ranges::adjacent_find(priorities);
-  if (found == priorities.end()) return std::nullopt;
-  return unmix_bits(*found) ^ key();
 }
 
 std::vector<CalibrationRow> Calibration::rows(std::int64_t group) const {
@@ -545,7 +553,7 @@ std::vector<CalibrationRow> Calibration::rows(std::int64_t group) const {
   }
   const auto found = samples_.find(group);
   if (found == samples_.end()) return rows;
-  const std::vector<Entry> entries = kept(group, found->second);
+  const std::vector<Entry> entries = kept(found->second);
   rows.reserve(entries.size());
   for (const Entry& entry : entries) {
     rows.push_back({entry.score, entry.above, entry.weight, grouped() ? std::optional(group) : std::nullopt});

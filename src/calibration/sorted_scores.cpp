@@ -241,7 +241,6 @@ SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guar
     : weighted_(calibration.weighted()), guarantee_(guarantee) {
   if (weighted_) refuse_weights(guarantee);
   check_pool(calibration, guarantee, pool_below);
-  if (!calibration.has_no_duplicate()) (void)calibration.kept();  // throws if a kept row occurs twice
   auto index = std::make_shared<internal::GroupIndex>();
   if (calibration.clustered()) {
     refuse_clusters(guarantee);
@@ -264,7 +263,7 @@ SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guar
     if (pools && sample.seen < pool_below) continue;
     (void)index->add(group);
     const bool complete = sample.entries.size() <= calibration.options_.capacity;
-    groups_.push_back(complete ? rank_rows(sample.entries) : rank_rows(calibration.kept(group, sample)));
+    groups_.push_back(complete ? rank_rows(sample.entries) : rank_rows(calibration.kept(sample)));
   }
   index_ = std::move(index);
   if (pools) rest_ = rank_rows(rest);

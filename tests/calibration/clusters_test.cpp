@@ -338,8 +338,8 @@ TEST(CalibrationClusters, AreNotMixedWithOtherRows) {
   expect_error(ErrorCode::kInvalidArgument, "pass no test_weight", [&] { (void)sorted.quantile(0.5, 0, 1.0); });
   expect_error(ErrorCode::kInvalidArgument, "guarantee 0.95 is not available for calibration by clusters",
                [&] { (void)SortedScores(clustered, Guarantee::parse("0.95")); });
-  clustered.add(0, {.score = 1, .cluster = 2});
-  expect_error(ErrorCode::kDuplicateRows, "to cluster 1 and to cluster 2", [&] { (void)SortedScores(clustered); });
+  expect_error(ErrorCode::kDuplicateRows, "to cluster 1 and to cluster 2",
+               [&] { clustered.add(0, {.score = 1, .cluster = 2}); });
 }
 
 TEST(CalibrationClusters, AreRefusedInBytesThatAreInvalid) {

@@ -266,12 +266,15 @@ TEST(Calibration, TellsTheKeyThatCameTwice) {
   const std::vector<std::uint64_t> keys = {4, 0xffffffffffffffffU, 5};
   Calibration calibration;
   calibration.add(keys, std::vector<double>{1, 2, 3}, {}, {}, std::vector<std::int64_t>{1, 1, 2});
-  EXPECT_EQ(calibration.duplicate(), std::nullopt);
   Calibration other;
   other.add(keys[1], {.score = 9, .group = 2});
-  calibration.merge(other);
-  EXPECT_EQ(calibration.duplicate(), keys[1]);
-  expect_error(ErrorCode::kDuplicateRows, "18446744073709551615", [&] { (void)calibration.serialise(); });
+  try {
+    calibration.merge(other);
+    ADD_FAILURE() << "a row was added twice";
+  } catch (const DuplicateRowError& error) {
+    EXPECT_EQ(error.row_number(), keys[1]);
+    EXPECT_EQ(error.code(), ErrorCode::kDuplicateRows);
+  }
 }
 
 TEST(Calibration, RefusesRowsWithGroupsBesideRowsWithoutAndStaysAsItWas) {
@@ -339,21 +342,27 @@ TEST(Calibration, RefusesToMergeOtherOptions) {
   EXPECT_EQ(calibration.rows_seen(), 1U);
 }
 
-void expect_duplicate(const Calibration& calibration, std::uint64_t row_number, const std::string& where) {
+/// A copy of the calibration refuses rows, with the number of one of them, and stays as it was.
+template <class Add>
+void expect_duplicate(const Calibration& before, std::uint64_t row_number, const std::string& where, const Add& add) {
   const std::string message = "row number " + std::to_string(row_number) + " was added twice, " + where + ";";
-  expect_error(ErrorCode::kDuplicateRows, message, [&] { (void)calibration.serialise(); });
-  expect_error(ErrorCode::kDuplicateRows, message, [&] { SortedScores{calibration}; });
+  Calibration after = before;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    expect_error(ErrorCode::kDuplicateRows, message, [&] { add(after); });
+    EXPECT_EQ(after.rows_seen(), before.rows_seen());
+    EXPECT_EQ(after, before);
+  }
+  EXPECT_EQ(Calibration::deserialise(after.serialise()), before);
 }
 
 TEST(Calibration, NamesTheRowThatWasAddedTwice) {
   Random random(5);
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 500; ++i) {
     const std::uint64_t row = i == 0 ? 0 : i == 1 ? std::numeric_limits<std::uint64_t>::max() : random.bits();
     Calibration calibration({.capacity = 2, .seed = random.bits()});
     calibration.add(row, {.score = 1, .group = -4});
-    calibration.add(row, {.score = 2, .group = -4});
-    expect_duplicate(calibration, row, "to group -4");
-    expect_error(ErrorCode::kDuplicateRows, "row number " + std::to_string(row), [&] { (void)calibration.rows(-4); });
+    expect_duplicate(calibration, row, "to group -4",
+                     [&](Calibration& after) { after.add(row, {.score = 2, .group = -4}); });
   }
 }
 
@@ -369,46 +378,53 @@ TEST(Calibration, FindsEveryKeptRowThatWasAddedTwiceHoweverItCame) {
     ASSERT_EQ(kept.size(), capacity);
     for (const std::size_t which : {std::size_t{0}, kept.size() / 2, kept.size() - 1}) {
       const auto row = static_cast<std::uint64_t>(kept[which].score);
-      Calibration after = whole;
-      after.add(row, {.score = 0});
-      expect_duplicate(after, row, "to group 0");
-
-      Calibration before(options);
-      before.add(row, {.score = 0});
-      before.add(0, scores);
-      expect_duplicate(before, row, "to group 0");
-
-      Calibration resumed = Calibration::deserialise(whole.serialise());
-      resumed.add(row, std::vector<double>{0});
-      expect_duplicate(resumed, row, "to group 0");
-
       Calibration part(options);
       part.add(row, {.score = 0});
-      Calibration merged = Calibration::deserialise(whole.serialise());
-      merged.merge(part);
-      expect_duplicate(merged, row, "to group 0");
-      part.merge(whole);
-      expect_duplicate(part, row, "to group 0");
+      const Calibration resumed = Calibration::deserialise(whole.serialise());
+      for (const Calibration& before : {whole, resumed}) {
+        expect_duplicate(before, row, "to group 0", [&](Calibration& after) { after.add(row, {.score = 0}); });
+        expect_duplicate(before, row, "to group 0",
+                         [&](Calibration& after) { after.add(row, std::vector<double>{0}); });
+        expect_duplicate(before, row, "to group 0", [&](Calibration& after) { after.merge(part); });
+      }
+      expect_duplicate(part, row, "to group 0", [&](Calibration& after) { after.add(0, scores); });
+      expect_duplicate(part, row, "to group 0", [&](Calibration& after) { after.merge(whole); });
     }
   }
+}
+
+TEST(Calibration, RefusesABatchWithARowTwiceWhole) {
+  const std::vector<std::uint64_t> keys = {7, 8, 7};
+  const std::vector<double> scores = {1, 2, 3};
+  const std::vector<std::int64_t> parts = {1, 2, 2};
+  Calibration other;
+  other.add(100, {.score = 1});
+  for (const Calibration& before : {Calibration(), other}) {
+    expect_duplicate(before, 7, "to group 0", [&](Calibration& after) { after.add(keys, scores); });
+  }
+  expect_duplicate(Calibration(), 7, "to group 1 and to group 2",
+                   [&](Calibration& after) { after.add(keys, scores, {}, {}, parts); });
+  Calibration clustered;
+  clustered.add(100, {.score = 1, .cluster = 2});
+  expect_duplicate(clustered, 7, "to cluster 1 and to cluster 2",
+                   [&](Calibration& after) { after.add_clustered(keys, scores, {}, parts); });
 }
 
 TEST(Calibration, FindsTheSamePartMergedTwice) {
   Calibration calibration({.capacity = 50});
   calibration.add(100, std::vector<double>(1000, 1.0));
-  Calibration twice = calibration;
-  twice.merge(calibration);
-  EXPECT_EQ(error_of([&] { (void)twice.serialise(); })->code(), ErrorCode::kDuplicateRows);
-  calibration.merge(calibration);
-  EXPECT_EQ(error_of([&] { SortedScores{calibration}; })->code(), ErrorCode::kDuplicateRows);
+  const Calibration before = calibration;
+  expect_error(ErrorCode::kDuplicateRows, "was added twice", [&] { calibration.merge(before); });
+  expect_error(ErrorCode::kDuplicateRows, "was added twice", [&] { calibration.merge(calibration); });
+  EXPECT_EQ(calibration, before);
 }
 
 TEST(Calibration, FindsARowAddedToTwoGroups) {
   Calibration calibration;
   for (std::uint64_t i = 0; i < 100; ++i) calibration.add(i, {.score = 1, .group = static_cast<std::int64_t>(i % 5)});
   EXPECT_EQ(SortedScores(calibration).groups().size(), 5U);
-  calibration.add(42, {.score = 1, .group = -1});
-  expect_duplicate(calibration, 42, "to group -1 and to group 2");
+  expect_duplicate(calibration, 42, "to group -1 and to group 2",
+                   [](Calibration& after) { after.add(42, {.score = 1, .group = -1}); });
 }
 
 TEST(Calibration, DoesNotMindASecondCopyOfARowItDidNotKeep) {

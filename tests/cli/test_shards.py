@@ -95,12 +95,14 @@ def test_rows_that_come_twice_are_refused(folder):
 def test_a_key_that_two_rows_of_a_table_have_is_named(folder):
     table = make_table(50, 5)
     write(table.append_column("id", pa.array([*range(-48, 1), -7])), folder.folder / "twice.csv")
-    for more in (["--emit", "x.shard"], ["--replace"]):
+    before = bytes_of(folder, "homes.safetensors")
+    for more in ([], ["--emit", "x.shard"], ["--replace"]):
         message = folder.fails(DATA, "calibrate", "homes.safetensors", "twice.csv", "--key", "id", *more)
         assert message == (
             "widthwise calibrate: twice.csv: two rows have key -7 in 'id'; expected a unique integer per row"
         )
     assert not (folder.folder / "x.shard").exists()
+    assert bytes_of(folder, "homes.safetensors") == before
 
 
 @pytest.mark.parametrize("key, words", [("city", "is not a number"), ("a", "is not a 64-bit integer")])

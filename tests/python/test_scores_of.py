@@ -108,3 +108,60 @@ def test_pickles_of_older_versions_are_read(new):
     older = Calibration.__new__(Calibration)
     older.__setstate__(scored.__getstate__()[:2])
     assert len(Predictor(new, older).calibration) == 100
+
+
+def calibrations():
+    """Calibrations with rows of the numbers 0 to 9, and the arguments of these rows."""
+    of_rows = {
+        "plain": {},
+        "groups": {"groups": ["a", "b"] * 5},
+        "integers": {"groups": [1, 2] * 5},
+        "clusters": {"clusters": ["a", "b"] * 5},
+        "weights": {"weights": np.arange(1.0, 11.0)},
+        "both": {"groups": ["a", "b"] * 5, "weights": np.arange(1.0, 11.0)},
+    }
+    return [pytest.param(given, id=name) for name, given in of_rows.items()]
+
+
+@pytest.mark.parametrize("given", calibrations())
+def test_a_row_added_twice_is_refused_and_the_calibration_stays_as_it_was(given):
+    scores = np.arange(10.0)
+    calibration = Calibration().add(scores, first_row=0, **given)
+    before = calibration.to_bytes()
+    copy = Calibration.from_bytes(before)
+    shifted = {name: values[1:] + values[:1] if name == "groups" else values for name, values in given.items()}
+    repeated = np.array([*range(20, 29), 20])
+    for attempt in (
+        lambda: calibration.add(scores, first_row=0, **given),
+        lambda: calibration.add(scores, first_row=9, **shifted),
+        lambda: calibration.add(scores, key=np.arange(9, -1, -1), **given),
+        lambda: calibration.add(scores, key=repeated, **given),
+        lambda: calibration.merge(copy),
+        lambda: calibration.merge(calibration),
+        lambda: Calibration().add(scores, key=repeated, **given),
+    ):
+        with pytest.raises(ValueError, match=r"row number \d+ was added twice, to (group|cluster) ") as error:
+            attempt()
+        assert error.value.row_number in (*range(10), 20)
+        assert calibration.to_bytes() == before
+        assert Calibration.from_bytes(before) == calibration
+        assert len(pickle.loads(pickle.dumps(calibration))) == 10
+    calibration.add(scores, **given)  # continues the numbers
+    assert len(calibration) == 20
+    assert Calibration.from_bytes(calibration.to_bytes()) == calibration
+
+
+def test_keys_that_are_there_are_refused_and_nothing_is_added(new):
+    fresh, more = rows(30, 1.0, 2), rows(30, 1.0, 3)  # too few to be recognised by their content
+    keys = np.arange(30)
+    scored = new.calibrate(*fresh, key=keys)
+    before = scored.to_bytes()
+    for again in (keys, np.r_[keys[:1], 100 + keys[1:]]):
+        with pytest.raises(ValueError, match="was added twice"):
+            new.calibrate(*more, key=again, calibration=scored)
+        with pytest.raises(ValueError, match="was added twice"):
+            Predictor(new, scored).calibrated(*more, key=again)
+    with pytest.raises(ValueError, match="was added twice"):
+        scored.merge(new.calibrate(*more, key=keys))
+    assert scored.to_bytes() == before
+    assert len(Predictor(new, Calibration.from_bytes(before)).calibration) == 30
