@@ -94,7 +94,7 @@ struct LabelColumns {
       place = column.append(numbers, place, to);
       require_groups(std::span(to).subspan(before), table, name, batch.first_row());
     };
-    if (!choice.time.empty()) times.append(batch, --place, table, data.times);
+    if (!choice.time.empty()) times.append(batch, --place, table, data.moments);
     add(clusters, choice.cluster, data.clusters);
     add(groups, join_labels(columns.group), data.groups);
   }
@@ -420,6 +420,8 @@ FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, cons
       throw Error(ErrorCode::kBadData, piece.table + ": the table is given twice; pass every row once");
     }
   }
+  data.times = ranks_of(data.moments);
+  data.moments = {};
   return data;
 }
 

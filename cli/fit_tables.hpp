@@ -82,7 +82,8 @@ struct FitData {
   std::vector<double> weights;         ///< likelihood ratios; empty without a column of them
   std::vector<std::int64_t> clusters;  ///< empty without a column of clusters
   GroupLabels cluster_labels;
-  std::vector<double> times;           ///< empty without a column of times
+  std::vector<Moment> moments;         ///< empty without a column of times
+  std::vector<double> times;           ///< the ranks of these moments, when all rows are read
   std::vector<double> sample_weights;  ///< likewise
   std::vector<double> shift_to;        ///< the features of the rows of --shift-to
   std::vector<std::uint64_t> row_numbers;

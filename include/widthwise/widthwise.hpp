@@ -20,6 +20,7 @@
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/moment.hpp>
 #include <widthwise/objective.hpp>
 #include <widthwise/online.hpp>
 #include <widthwise/outcome_space.hpp>

@@ -2,6 +2,7 @@
 #include <bit>
 #include <map>
 
+#include <widthwise/moment.hpp>
 #include <widthwise/random.hpp>
 
 #include "arrow_checks.hpp"
@@ -203,6 +204,14 @@ void bind_table(nb::module_& module) {
   module.def(
       "why_no_categories", [](const std::vector<std::string>& labels) { return why_no_categories(Labels(labels)); },
       nb::arg("labels"));
+  module.def(
+      "date_parts",
+      [](const std::string& text) -> std::optional<std::pair<double, std::int64_t>> {
+        const std::optional<Moment> moment = moment_of_date(text);
+        if (!moment) return std::nullopt;
+        return std::pair(moment->number, moment->atto);
+      },
+      nb::arg("text"), "Seconds since 1970 and attoseconds of an ISO 8601 date; None for other text.");
   bind_unknown_labels(module);
   nb::class_<Table>(module, "Table", "Numeric columns, borrowed from their owner.")
       .def_static("from_matrix", &from_matrix, nb::arg("matrix"), nb::arg("names"))

@@ -1,5 +1,6 @@
 """Clustered and ordered rows on the command line."""
 
+import datetime
 import json
 
 import numpy as np
@@ -229,6 +230,39 @@ def test_the_latest_rows_calibrate(tmp_path):
     latest = np.array(rows["day"]) >= 300
     scores = np.sort(np.abs(np.array(rows["y"]) - np.array(rows["x"]))[latest])
     assert widths == pytest.approx([2 * scores[int(np.ceil(0.9 * (len(scores) + 1))) - 1]] * len(columns))
+
+
+def test_times_are_compared_without_rounding(tmp_path):
+    program = Program(tmp_path)
+    rows = time_rows(1200)
+    day = np.array(rows["day"])
+    years = [datetime.date(1500, 1, 1) + datetime.timedelta(days=900 * int(k)) for k in day]
+    large = [2**53 + int(k) for k in day]
+    times = {
+        "year": pa.array([str(date) for date in years]),
+        "fraction": pa.array([f"2024-01-31 05:00:00.{k:018d}" for k in day]),
+        "large": pa.array(large),
+        "largest": pa.array([2**64 - 1 - 400 + int(k) for k in day], pa.uint64()),
+        "lowest": pa.array([-(2**63) + int(k) for k in day]),
+    }
+    write(pa.table(rows | times), tmp_path / "rows.csv")
+    typed = {
+        "far": pa.array(years).cast(pa.timestamp("us")),
+        "near": pa.array([2**60 + int(k) for k in day], pa.timestamp("ns")),
+        "early": pa.array([-(2**63) + int(k) for k in day], pa.timestamp("ms")),
+        "duration": pa.array(large, pa.duration("s")),
+    }
+    write(pa.table(rows | times | typed), tmp_path / "rows.parquet")
+    columns = [("rows.csv", name) for name in times] + [("rows.parquet", name) for name in (*times, *typed)]
+    latest = day >= 300
+    scores = np.sort(np.abs(np.array(rows["y"]) - np.array(rows["x"]))[latest])
+    width = 2 * scores[int(np.ceil(0.9 * (len(scores) + 1))) - 1]
+    fit = ["--target", "y", "--prediction", "forecast", "--features", "x", "--score-transform", "identity"]
+    for table, column in columns:
+        program.ok("fit", table, *fit, "--time", column, "-o", "model.safetensors")
+        program.ok("predict", "model.safetensors", "rows.csv", "-o", "out.csv")
+        out = read(tmp_path / "out.csv")
+        assert out["upper_0.9"][0].as_py() - out["lower_0.9"][0].as_py() == pytest.approx(width), (table, column)
 
 
 def test_times_that_are_none_are_refused(tmp_path):

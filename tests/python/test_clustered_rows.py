@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
+from typing import Any
 
 import markdown
 import numpy as np
 import pandas
+import polars
+import pyarrow
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, KFold, TimeSeriesSplit
 
 from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor, _core
+from widthwise._blocks import times_of
 
 
 def frame(clusters: int, seed: int, size: int = 20) -> pandas.DataFrame:
@@ -377,10 +382,70 @@ def test_times_are_numbers_dates_or_text():
         intervals = model.predict_interval(X[:1])[1]
         widths.append(intervals[0, 1, 0] - intervals[0, 0, 0])
     assert len(set(widths)) == 1
-    with pytest.raises(ValueError, match="time holds neither numbers nor dates"):
+    with pytest.raises(ValueError, match=r"time\[0\] is 'yesterday'; expected a number, or a date"):
         regressor().fit(X, y, time=["yesterday"] * 400)
     with pytest.raises(ValueError, match=r"time\[2\] is missing"):
         regressor().fit(X, y, time=time.where(time.index != 2))
+
+
+def far_days(n: int) -> list[datetime.date]:
+    """Days from 1500 to 2500, four rows each."""
+    return [datetime.date(1500, 1, 1) + datetime.timedelta(days=(1000 * 365 * 4 // n) * (i // 4)) for i in range(n)]
+
+
+def far_times(n: int) -> dict[str, Any]:
+    """Times in one order, which rounding to nanoseconds or doubles would change."""
+    dates = far_days(n)
+    moments = [datetime.datetime.combine(day, datetime.time(1, 2, 3)) for day in dates]
+    blocks = np.arange(n) // 4
+    zone = datetime.timezone(datetime.timedelta(hours=5))
+    return {
+        "dates": dates,
+        "datetimes": moments,
+        "aware": [moment.replace(tzinfo=zone) for moment in moments],
+        "text": [str(day) for day in dates],
+        "text with fractions": [f"2024-01-31T05:00:00.{block:018d}" for block in blocks],
+        "datetime64[D]": np.array(dates, dtype="datetime64[D]"),
+        "datetime64[us]": np.array(moments, dtype="datetime64[us]"),
+        "datetime64[Y]": (blocks - 10**9).astype("datetime64[Y]"),
+        "objects of datetime64": np.array([np.datetime64(day) for day in dates] + [None], dtype=object)[:-1],
+        "durations": blocks.astype("timedelta64[ns]") + np.timedelta64(2**60, "ns"),
+        "pandas": pandas.Series(np.array(moments, dtype="datetime64[s]")),
+        "pandas objects": pandas.Series(moments, dtype=object),
+        "pandas with a zone": pandas.Series(np.array(moments, dtype="datetime64[s]")).dt.tz_localize("Asia/Tokyo"),
+        "pandas nanoseconds": [pandas.Timestamp("2024-01-31") + pandas.Timedelta(int(k), "ns") for k in blocks],
+        "pyarrow": pyarrow.array(moments, pyarrow.timestamp("us", "UTC")),
+        "pyarrow days": pyarrow.chunked_array([pyarrow.array(dates, pyarrow.date32())]),
+        "polars": polars.Series(moments),
+        "int64": 2**53 + blocks,
+        "negative": -(2**63) + blocks,
+        "uint64": np.uint64(2**64 - 1) - (n - blocks).astype(np.uint64),
+        "nullable": pandas.Series(2**53 + blocks, dtype="Int64"),
+        "objects": [2**70 + int(block) for block in blocks],
+        "signs": [int(block) - 2**62 if block < n // 8 else int(block) + 2**63 for block in blocks],
+    }
+
+
+@pytest.mark.parametrize("kind", far_times(8))
+def test_times_are_compared_without_rounding(kind):
+    rng = np.random.default_rng(3)
+    order = rng.permutation(400)
+    given = far_times(400)[kind]
+    ranks = times_of(given, 400)
+    assert np.array_equal(ranks, np.arange(400) // 4)
+    assert ranks.flags.c_contiguous
+    if isinstance(given, list):
+        assert np.array_equal(times_of([given[i] for i in order], 400), order // 4)
+
+
+def test_rows_of_far_dates_calibrate_in_their_order():
+    rng = np.random.default_rng(4)
+    X = pandas.DataFrame({"x": np.arange(400.0)})
+    y = (X["x"] + rng.normal(size=400)).rename("y")
+    for time in (far_days(400), 2**53 + np.arange(400) // 4):
+        Watched.fits = []
+        regressor(Watched(), cv=4).fit(X, y, time=time)
+        assert Watched.fits[-1] == set(range(300))  # the latest quarter calibrates
 
 
 @pytest.mark.parametrize(
@@ -397,6 +462,11 @@ def test_times_are_numbers_dates_or_text():
         ({"time": np.full(200, np.inf)}, r"time\[0\] is inf"),
         ({"time": np.zeros(200)}, "found rows of one time"),
         ({"time": [None] * 200}, r"time\[0\] is missing"),
+        ({"time": np.array(["NaT"] * 200, dtype="datetime64[D]")}, r"time\[0\] is missing"),
+        ({"time": [datetime.date(2024, 1, 1)] * 199 + [pandas.NaT]}, r"time\[199\] is missing"),
+        ({"time": [datetime.date(2024, 1, 1)] * 199 + [7]}, "time holds numbers and dates"),
+        ({"time": [[1]] * 200}, r"time\[0\] is \[1\]; expected a number, or a date"),
+        ({"time": np.ma.masked_equal(np.arange(200), 3)}, r"time\[3\] is masked"),
     ],
 )
 def test_hostile_clusters_and_times_are_refused(given, why):

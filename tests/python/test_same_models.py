@@ -74,3 +74,30 @@ def test_same_models(name, tmp_path, program):
         for face in ("program", "python")
     ]
     np.testing.assert_array_equal(*intervals)
+
+
+@pytest.mark.parametrize("kind", ["years", "integers"])
+def test_the_same_rows_calibrate_by_time(kind, tmp_path, program):
+    rows = Rows(800)
+    order = np.random.default_rng(2).permutation(800)
+    dates = np.datetime64("1400-01-01") + 500 * order  # to the year 2495
+    times = {"years": dates, "integers": 2**53 + order}[kind]
+    write(tmp_path / "fit.csv", rows)
+    header, *lines = (tmp_path / "fit.csv").read_text().splitlines()
+    with_times = [f"{header},when", *(f"{line},{time}" for line, time in zip(lines, times, strict=True))]
+    (tmp_path / "fit.csv").write_text("\n".join(with_times) + "\n")
+    command = ["fit", "fit.csv", "--target", "y", "--prediction", "y_pred", "--time", "when", "--seed", "3"]
+    done = program(*command, "--no-compare", "--score-transform", "identity", "-o", "program", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    model = WidthwiseRegressor(random_state=3, n_jobs=1, compare=False, score_transform="identity")
+    bounds = []
+    for given in (times, list(times.tolist())):
+        model.fit(rows.frame(), rows.y, y_pred=rows.y_pred, time=given)
+        bounds.append(model.predict_interval(rows.frame()[:1], y_pred=rows.y_pred[:1])[1])
+    theirs = WidthwiseRegressor.load(tmp_path / "program")
+    bounds.append(theirs.predict_interval(rows.frame()[:1], y_pred=rows.y_pred[:1])[1])
+    latest = np.argsort(order)[600:]
+    scores = np.sort(np.abs(rows.y - rows.y_pred)[latest])
+    width = 2 * scores[int(np.ceil(0.9 * 201)) - 1]
+    for found in bounds:
+        assert found[0, 1, 0] - found[0, 0, 0] == pytest.approx(width)

@@ -12,6 +12,7 @@
 
 #include <widthwise/labels.hpp>
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/moment.hpp>
 #include <widthwise/unknown_categories.hpp>
 
 namespace widthwise {
@@ -45,8 +46,9 @@ struct ColumnInfo {
 struct SelectedColumn {
   std::string name;  ///< of the column in the table
 
-  /// Read dates, times and durations of a Parquet file as well, in seconds; dates since 1970.
-  bool times = false;
+  /// Append the moments of the cells, also of dates, times and durations of a Parquet file, without rounding; that of a
+  /// missing cell is NaN. Borrowed while the reader reads.
+  std::vector<Moment>* times = nullptr;
 
   /// Read labels: those of other tables, such as the categories of a model. An unknown label is NaN. Borrowed while the
   /// reader reads.

@@ -78,8 +78,9 @@ struct FitTable {
   /// separates them, and the calibration takes account of them (SortedScores).
   std::span<const std::int64_t> clusters = {};
   std::string cluster = {};  ///< name of the column of cluster labels
-  /// n finite times in any unit, or empty. The latest rows calibrate, the latest of the others are the hold-out, and
-  /// folds are blocks of time. No split separates rows of the same time. Not with several workers.
+  /// n finite times in any unit, or empty; only their order counts, so ranks_of (moment.hpp) makes them of dates. The
+  /// latest rows calibrate, the latest of the others are the hold-out, and folds are blocks of time. No split separates
+  /// rows of the same time. Not with several workers.
   std::span<const double> times = {};
   std::string time = {};  ///< name of the column of times
   /// m x features: rows of the population to predict, without outcomes, to learn likelihood ratios from; none: m = 0

@@ -72,10 +72,10 @@ CellKind kind_of_format(std::string_view format) {
 TimeUnit time_unit_of_format(std::string_view format) {
   if (format == "tdD") return {.kind = CellKind::kInt32, .seconds = 86400};
   constexpr std::string_view kLetters = "smun";
-  constexpr std::array kSeconds = {1.0, 1e-3, 1e-6, 1e-9};
+  constexpr std::array<std::int64_t, 4> kPerSecond = {1, 1'000, 1'000'000, 1'000'000'000};
   const std::size_t unit = format.size() > 2 ? kLetters.find(format[2]) : 0;
   return {.kind = format == "tts" || format == "ttm" ? CellKind::kInt32 : CellKind::kInt64,
-          .seconds = unit < kSeconds.size() ? kSeconds[unit] : 1};
+          .per_second = unit < kPerSecond.size() ? kPerSecond[unit] : 1};
 }
 
 bool is_integer(CellKind kind) { return kind >= CellKind::kInt8 && kind <= CellKind::kUInt64; }

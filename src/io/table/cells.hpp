@@ -44,7 +44,8 @@ enum class CellKind {
 /// How the cells of kind kTime are stored.
 struct TimeUnit {
   CellKind kind = CellKind::kInt64;
-  double seconds = 1;  ///< per unit
+  std::int64_t seconds = 1;     ///< per unit
+  std::int64_t per_second = 1;  ///< units per second, if they are shorter
 };
 
 /// The unit of a type of the Arrow C data interface of kind kTime, such as "tsu:".

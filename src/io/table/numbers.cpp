@@ -1,9 +1,11 @@
 #include "io/table/numbers.hpp"
 
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
 #include "io/table/cell.hpp"
+#include "text.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -28,6 +30,35 @@ std::optional<std::int64_t> fill_from_text(const Cells& column, std::int64_t beg
     *out = *number;
   }
   return std::nullopt;
+}
+
+/// The moment of a cell of kind kTime that is not missing.
+Moment moment_of_time(const Cells& column, std::int64_t row) {
+  constexpr std::int64_t kAtto = 1'000'000'000'000'000'000;
+  const std::int64_t units = with_number_type(
+      column.time.kind, [&]<class Number>() { return static_cast<std::int64_t>(column.number<Number>(row)); });
+  const std::int64_t per_second = column.time.per_second;
+  std::int64_t whole = units / per_second;
+  std::int64_t after = units % per_second;
+  if (after < 0) {
+    --whole;
+    after += per_second;
+  }
+  return Moment::of(whole * column.time.seconds, after * (kAtto / per_second));
+}
+
+/// The moment of a cell that is not missing, whose number is rounded.
+Moment moment_of_cell(const Cells& column, std::int64_t row, double number) {
+  if (column.kind == CellKind::kTime) return moment_of_time(column, row);
+  if (column.kind == CellKind::kInt64) return Moment::of(column.number<std::int64_t>(row));
+  if (column.kind == CellKind::kUInt64) return Moment::of(column.number<std::uint64_t>(row));
+  if (is_text(column.kind)) {
+    const std::string_view text = trimmed(column.text_at(row));
+    if (const auto integer = key_in_cell(text)) {
+      return text.starts_with('-') ? Moment::of(static_cast<std::int64_t>(*integer)) : Moment::of(*integer);
+    }
+  }
+  return {.number = number};
 }
 
 std::optional<std::int64_t> keys_from_text(const Cells& column, std::span<std::uint64_t> out) {
@@ -56,10 +87,7 @@ std::optional<std::int64_t> fill_numbers(const Cells& column, std::int64_t begin
   } else if (column.kind == CellKind::kHalf) {
     fill(column, begin, end, out, stride, [&](std::int64_t i) { return half_number(column.number<std::uint16_t>(i)); });
   } else if (column.kind == CellKind::kTime) {
-    with_number_type(column.time.kind, [&]<class Number>() {
-      fill(column, begin, end, out, stride,
-           [&](std::int64_t i) { return static_cast<double>(column.number<Number>(i)) * column.time.seconds; });
-    });
+    fill(column, begin, end, out, stride, [&](std::int64_t i) { return moment_of_time(column, i).number; });
   } else {
     with_number_type(column.kind, [&]<class Number>() {
       fill(column, begin, end, out, stride,
@@ -67,6 +95,14 @@ std::optional<std::int64_t> fill_numbers(const Cells& column, std::int64_t begin
     });
   }
   return std::nullopt;
+}
+
+void append_moments(const Cells& column, std::int64_t begin, std::int64_t end, std::vector<Moment>& out) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    double number = kNaN;
+    (void)fill_numbers(column, i, i + 1, &number, 1);
+    out.push_back(std::isnan(number) ? Moment{.number = number} : moment_of_cell(column, i, number));
+  }
 }
 
 std::optional<std::int64_t> fill_keys(const Cells& column, std::span<std::uint64_t> out) {

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
+
+#include <widthwise/moment.hpp>
 
 #include "io/table/cells.hpp"
 
@@ -16,6 +19,9 @@ namespace widthwise::internal {
 /// numeric kind other than decimals, or text (cells of a CSV file). Return the first row that is not a number, if any.
 [[nodiscard]] std::optional<std::int64_t> fill_numbers(const Cells& column, std::int64_t begin, std::int64_t end,
                                                        double* out, std::size_t stride);
+
+/// Append the moments of rows [begin, end) of a column that fill_numbers accepts.
+void append_moments(const Cells& column, std::int64_t begin, std::int64_t end, std::vector<Moment>& out);
 
 /// Write a column of 64-bit integers; negative ones as two's complement. The column has integers, or text as above.
 /// Return the first row that is missing or not a 64-bit integer, if any.

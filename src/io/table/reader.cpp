@@ -125,7 +125,7 @@ void FileTableReader::select_columns(std::vector<SelectedColumn> columns, std::v
     const std::size_t column = index_of(selected.name);
     if (holds_labels(selected)) {
       check_as_labels(column);
-    } else if (!selected.times || columns_[column].kind != ColumnKind::kTime) {
+    } else if (selected.times == nullptr || columns_[column].kind != ColumnKind::kTime) {
       check_as_numbers(column);
     }
     number_columns.push_back(place_of(column));
@@ -190,6 +190,7 @@ void FileTableReader::fill_column(TableBatch::State& batch, std::size_t j, const
   const std::optional<std::int64_t> bad =
       labels ? fill_labels(column, begin, end, selected, of_numbers, out, batch.columns)
              : fill_numbers(column, begin, end, out, batch.columns);
+  if (selected.times != nullptr && !bad) append_moments(column, begin, end, *selected.times);
   for (std::int64_t i = 0; i < end - begin && selected.unknown != nullptr; ++i) {
     if (!std::isnan(out[static_cast<std::size_t>(i) * batch.columns])) ++selected.unknown->values;
   }
