@@ -845,7 +845,12 @@ TEST(ModelFile, NothingInCategoriesIsTrusted) {
   refused("occurs twice", [](P& p) { p.text("categories.2") = R"(["a","b","a"])"; });
   refused("expected 1 to 1000 categories, found 0", [](P& p) { p.text("categories.2") = "[]"; });
   refused("JSON", [](P& p) { p.text("categories.2") = R"(["a","b",3])"; });
-  refused("expected 1 to 1000 categories, found 1000001", [](P& p) {
+  refused("expected 1 to 1000 categories, found 1001", [](P& p) {
+    std::string text = "[\"0\"";
+    for (int i = 1; i <= 1000; ++i) text += ",\"" + std::to_string(i) + "\"";
+    p.text("categories.1") = text + "]";
+  });
+  refused("categories.1: expected at most 1,000,000 names", [](P& p) {
     std::string text = "[\"0\"";
     for (int i = 1; i <= 1'000'000; ++i) text += ",\"" + std::to_string(i) + "\"";
     p.text("categories.1") = text + "]";

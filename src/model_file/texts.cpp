@@ -72,7 +72,11 @@ std::string text_of_names(std::span<const std::string> names) {
 
 std::vector<std::string> names_of(std::string_view text, const std::string& what) {
   std::vector<std::string> names;
-  if (!NamesSax(names).accepts(text)) refuse(what, "a JSON array of strings", text);
+  const bool accepted = NamesSax(names).accepts(text);
+  if (names.size() > kMaxNames) {
+    throw make_error(ErrorCode::kBadData, "{}: expected at most {} names, found more", what, count(kMaxNames));
+  }
+  if (!accepted) refuse(what, "a JSON array of strings", text);
   return names;
 }
 
