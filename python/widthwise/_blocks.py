@@ -137,6 +137,7 @@ def times_of(time: Any, rows: int) -> Floats:
 
 def _array_of_times(time: Any) -> NDArray[Any]:
     """Times as an array of numbers, of ``datetime64`` in any unit, or of objects."""
+    time = _tables.validated(time, "time")
     if getattr(getattr(time, "dt", None), "tz", None) is not None:
         time = time.dt.tz_convert(None)
     if type(time).__module__.partition(".")[0] == "pyarrow" and hasattr(time, "type"):

@@ -147,7 +147,7 @@ def test_columns_given_by_themselves_are_validated():
     X = table(pa.array(cities(CITIES)))
     for make in (lambda: text_of(pa.string(), 9, FAR), lambda: dictionary_of(4, 100)):
         for column in (damaged(make, lambda bad: bad), damaged(make, lambda bad: pa.chunked_array([bad]))):
-            for argument in ("groups", "clusters"):
+            for argument in ("groups", "clusters", "time"):
                 with pytest.raises(ValueError, match=f"{argument}: invalid Arrow data"):
                     WidthwiseRegressor(DummyRegressor(), n_jobs=1).fit(X, numbers(2), **{argument: column})
 
