@@ -976,13 +976,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         now = self._as_it_is()
         predictor = now._fitted_predictor()
-        predict = None
-        if predictor.needs_predictions and now._has_estimator():
-
-            def predict(values: Any) -> Any:
-                return now._inputs(values, None)[1]
-
-        return RowFunction(predictor, confidence_level, predict)
+        if not predictor.needs_predictions or not now._has_estimator():
+            return RowFunction(predictor, confidence_level)
+        return RowFunction(predictor, confidence_level, lambda values: now._inputs(values, None)[1])
 
     # ---- files
 
