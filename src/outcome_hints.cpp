@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMinOutcomes = 20;
 constexpr double kMinShare = 0.005;  // of bounds that a range would move
-constexpr double kMinGain = 0.01;    // of the mean width that a step would save
+constexpr double kMinGain = 0.001;   // of the mean width that a step would save
 
 }  // namespace
 

@@ -178,7 +178,7 @@ TEST(OutcomeHints, NameTheRangeAndTheStepThatOutcomesSuggest) {
   EXPECT_NE(counts.find("--outcome-range 0,"), std::string::npos) << counts;
   EXPECT_NE(counts.find("All outcomes are whole numbers: --outcome-step 1"), std::string::npos) << counts;
   EXPECT_EQ(kinds({.low = 0, .step = 1}, 1, 0, 10.5), "");
-  EXPECT_EQ(kinds({}, 1, -1, 200), "");         // negative ones, and a small gain
+  EXPECT_EQ(kinds({}, 1, -1, 2000), "");        // negative ones, and a small gain
   EXPECT_EQ(kinds({}, 1.2345, 0.1, 0.05), "");  // no negative bound
   EXPECT_NE(kinds({}, 0.00987, 0, 0.1).find("outcome_range=(0, 1)"), std::string::npos);
   EXPECT_NE(kinds({.low = 0}, 0.1, 0, 0.3).find("--outcome-step 0.1"), std::string::npos);
