@@ -5,6 +5,9 @@
 //   {"id": 7, "row": {"size": 120, "town": "Bonn"}}   the prediction and its bounds (null: unbounded)
 //   {"id": 7, "outcome": 310}                         the coverage so far; outcomes may arrive any time later
 //
+// An id is a text or a whole number below 2^64. A line has at most a megabyte and few levels. At most 100,000 rows wait
+// for their outcomes; then the oldest is dropped.
+//
 // Columns are found by name, and null is a missing value. A new model file is loaded when it replaces the old one;
 // "model" in the answers counts the files. The model has neither groups nor weights.
 
@@ -13,6 +16,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -24,6 +28,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -35,6 +40,22 @@
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMaxLine = 1 << 20;
+constexpr int kMaxDepth = 8;
+
+/// Parse a line; what nests deeper than any request is not read to its end.
+Json parse(const std::string& line) {
+  if (line.size() > kMaxLine)
+    throw std::invalid_argument("the line is longer than " + std::to_string(kMaxLine) + " bytes");
+  const auto check = [](int depth, Json::parse_event_t, const Json&) {
+    if (depth <= kMaxDepth) return true;
+    throw std::invalid_argument("the line has more than " + std::to_string(kMaxDepth) + " levels");
+  };
+  const Json request = Json::parse(line, check, false);
+  if (!request.is_object()) throw std::invalid_argument("the line is not a JSON object");
+  return request;
+}
 
 /// The number in a column: that of its category if the column has categories; NaN if it is missing or a new category.
 double number_of(const Json& row, const std::string& column, const widthwise::Labels& categories = {}) {
@@ -63,6 +84,7 @@ struct Answered {
   std::vector<double> predictions = {};  // empty if the model has a base model
   widthwise::PredictedInterval interval = {};
   std::uint64_t batch = 0;
+  std::uint64_t age = 0;  // its key in Service::ages_
 };
 
 class Service {
@@ -103,19 +125,27 @@ class Service {
     served_ = std::make_shared<Served>(Served{++loads_, model, online});
   }
 
+  /// Read a line; of a line that is too long, keep enough to see that.
   bool next(std::string& line) {
     const std::lock_guard lock(input_);
-    return static_cast<bool>(std::getline(std::cin, line));
+    line.clear();
+    int letter = std::cin.get();
+    if (letter == EOF) return false;
+    for (; letter != EOF && letter != '\n'; letter = std::cin.get()) {
+      if (line.size() <= kMaxLine) line += static_cast<char>(letter);
+    }
+    return true;
   }
 
   /// No line stops the service: what is wrong with it is the answer.
   Json answer(const std::string& line) {
     Json id;
     try {
-      const Json request = Json::parse(line, nullptr, false);
-      if (!request.is_object()) throw std::invalid_argument("the line is not a JSON object");
+      const Json request = parse(line);
       id = request.value("id", Json());
-      if (!id.is_number_integer()) throw std::invalid_argument("expected a whole number \"id\"");
+      if (!id.is_number_integer() && !id.is_string()) {
+        throw std::invalid_argument("expected an \"id\": a text or a whole number below 2^64");
+      }
       if (request.contains("outcome")) return observe(id, number_of(request, "outcome"));
       if (request.contains("row") && request["row"].is_object()) return predict(id, request["row"]);
       throw std::invalid_argument("expected an object \"row\" or a number \"outcome\"");
@@ -124,7 +154,7 @@ class Service {
     }
   }
 
-  Json predict(std::int64_t id, const Json& row) {
+  Json predict(const Json& id, const Json& row) {
     Answered answered{served_};  // the same model to the end, also if another one is loaded now
     const widthwise::Model& model = answered.served->model;
     for (const std::string& column : model.parts().features) {
@@ -139,20 +169,27 @@ class Service {
     const std::uint64_t number = answered.served->number;
 
     const std::lock_guard lock(monitor_);
-    if (waiting_.contains(id)) throw std::invalid_argument("another row with this id waits for its outcome");
+    const std::string key = id.dump();
+    if (waiting_.contains(key)) throw std::invalid_argument("another row with this id waits for its outcome");
     answered.batch = answered.served->online.issue(1);
-    waiting_.emplace(id, std::move(answered));
-    if (waiting_.size() > widthwise::OnlineCalibration::kMaxPendingBatches) waiting_.erase(waiting_.begin());
+    answered.age = ++rows_;
+    ages_.emplace(answered.age, key);
+    waiting_.emplace(key, std::move(answered));
+    if (waiting_.size() > widthwise::OnlineCalibration::kMaxPendingBatches) {
+      waiting_.erase(ages_.begin()->second);
+      ages_.erase(ages_.begin());
+    }
     return {{"id", id}, {"prediction", prediction}, {"lower", lower}, {"upper", upper}, {"model", number}};
   }
 
-  Json observe(std::int64_t id, double outcome) {
+  Json observe(const Json& id, double outcome) {
     if (std::isnan(outcome)) throw std::invalid_argument("'outcome' is null; expected a number");
     std::unique_lock lock(monitor_);
-    const auto row = waiting_.extract(id);
-    lock.unlock();
+    const auto row = waiting_.extract(id.dump());
     if (row.empty()) throw std::invalid_argument("no row with this id waits for its outcome");
-    const auto& [served, x, predictions, interval, batch] = row.mapped();
+    ages_.erase(row.mapped().age);
+    lock.unlock();
+    const auto& [served, x, predictions, interval, batch, age] = row.mapped();
     double score = 0;
     served->model.scores({.x = {x.data(), 1, x.size()}, .predictions = predictions}, {&outcome, 1}, {&score, 1});
     const std::uint8_t covered = interval.lower <= outcome && outcome <= interval.upper ? 1 : 0;
@@ -175,8 +212,10 @@ class Service {
   std::atomic<std::shared_ptr<Served>> served_;  // workers never wait while a model is loaded
   std::mutex input_;
   std::mutex output_;
-  std::mutex monitor_;  // guards waiting_ and Served::online
-  std::map<std::int64_t, Answered> waiting_;
+  std::mutex monitor_;  // guards the members below and Served::online
+  std::uint64_t rows_ = 0;
+  std::map<std::uint64_t, std::string> ages_;          // the keys of waiting_, the oldest first
+  std::unordered_map<std::string, Answered> waiting_;  // by the text of the id
 };
 
 }  // namespace

@@ -160,10 +160,13 @@ INVALID = [
     (b"", "not a JSON object"),
     (b"size=3", "not a JSON object"),
     (b"[1, 2]", "not a JSON object"),
-    (b"[" * 100_000, "not a JSON object"),
+    (b"[" * 200_000, "the line has more than 8 levels"),
+    (b'{"id": 1, "row": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001, "the line has more than 8 levels"),
+    (b'{"id": 1, "row": {"size": 1, "town": "' + b"B" * (1 << 20) + b'"}}', "the line is longer than 1048576 bytes"),
     (b'{"id": 1, "row": {"size": "\xff", "town": "Bonn"}}', "not a JSON object"),
-    (b'{"row": {"size": 100, "town": "Bonn"}}', 'expected a whole number "id"'),
-    (b'{"id": "a", "row": {"size": 100, "town": "Bonn"}}', 'expected a whole number "id"'),
+    (b'{"row": {"size": 100, "town": "Bonn"}}', 'expected an "id": a text or a whole number below 2^64'),
+    (b'{"id": 18446744073709551616, "row": {"size": 100, "town": "Bonn"}}', 'expected an "id": a text'),
+    (b'{"id": [1], "row": {"size": 100, "town": "Bonn"}}', 'expected an "id": a text'),
     (b'{"id": 1}', 'expected an object "row" or a number "outcome"'),
     (b'{"id": 1, "row": [100]}', 'expected an object "row" or a number "outcome"'),
     (b'{"id": 1, "row": {"size": 100}}', "the row has no column 'town'"),
@@ -185,6 +188,24 @@ def test_an_invalid_line_is_answered_and_the_next_line_is_served(models, serve):
     for (line, words), answer in zip(INVALID, answers[1:-1], strict=True):
         assert set(answer) == {"id", "error"}, line
         assert words in answer["error"]
+
+
+IDS = [-(2**63), -1, 2**63 - 1, 2**63, 2**64 - 1, "7", "", "Köln \u2028"]
+
+
+def test_every_id_is_echoed_exactly_and_the_oldest_row_is_dropped(models, serve):
+    """Of 100,000 rows that wait for their outcomes, a new one replaces the oldest, whatever their ids."""
+    row = {"size": 100, "town": "Bonn"}
+    asked = [{"id": i, "row": row} for i in (7, *IDS)] + [{"id": i, "outcome": 400} for i in (7, *IDS)]
+    waiting = [5, 4, *range(6, 100_004)]  # 5 is the oldest, 4 the smallest
+    asked += [{"id": i, "row": row} for i in (*waiting, 0)]
+    asked += [{"id": i, "outcome": 400} for i in (5, 4, 0)]
+    lines = "".join(json.dumps(line) + "\n" for line in asked)
+    done = subprocess.run([serve, models[0][0], "0.9", "1"], input=lines, capture_output=True, text=True, check=True)
+    answers = list(map(json.loads, done.stdout.rstrip("\n").split("\n")))
+    assert [(type(a["id"]), a["id"]) for a in answers] == [(type(a["id"]), a["id"]) for a in asked]
+    assert not any("error" in answer for answer in answers[:-3])
+    assert ["error" in answer for answer in answers[-3:]] == [True, False, False]
 
 
 def test_a_model_file_that_cannot_be_read_is_an_error(serve, tmp_path):
