@@ -69,6 +69,22 @@ def test_nothing_in_the_current_folder_is_run(tables, tmp_path, variable):
     program.ok("predict", "x.safetensors", "train.csv", "-o", "intervals.csv")
 
 
+@pytest.mark.parametrize("entry", ["", ".", "bin"])
+def test_no_python_of_the_current_folder_is_run(tables, tmp_path, entry):
+    """An empty entry of the PATH means the current folder."""
+    marker = tmp_path / "marker"
+    folder = tmp_path / "downloads"
+    for place in (folder, folder / "bin"):
+        python = fake_python(place, "") / "python3"
+        python.write_text(f"#!/bin/sh\necho asked > '{marker}'\n")
+    shutil.copy(tables / "train.csv", folder)
+    path = os.pathsep.join([entry, str(tmp_path / "none")])
+    environment = {"PATH": path, "VIRTUAL_ENV": "bin/..", "WIDTHWISE_XGBOOST": ""}
+    outcome = Program(folder)(*FIT, "-o", "x.safetensors", environment=environment)
+    assert not marker.exists()
+    assert (outcome.code, outcome.out) == (2, "") and "XGBoost not found" in outcome.err
+
+
 def test_python_is_asked_only_when_xgboost_is_needed(homes, tmp_path):
     marker = tmp_path / "marker"
     python = fake_python(tmp_path / "bin", "") / "python3"

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -47,6 +48,13 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
+/// A text as one word of the shell.
+std::string shell_word(std::string_view text) {
+  std::string quoted;
+  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return fmt::format("'{}'", quoted);
+}
+
 /// PYTHONPATH without its empty entries, as an assignment for the shell; empty if it has none. Empty entries mean the
 /// current folder and result from `PYTHONPATH=$PYTHONPATH:/folder` if the variable was not set.
 std::string python_path_without_current_folder() {
@@ -58,19 +66,30 @@ std::string python_path_without_current_folder() {
     if (!part.empty()) kept += (kept.empty() ? "" : ":") + part;
   }
   if (kept == variable) return {};
-  std::string quoted;
-  for (const char letter : kept) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return fmt::format("PYTHONPATH='{}' ", quoted);
+  return fmt::format("PYTHONPATH={} ", shell_word(kept));
 }
 
-/// The library in the `xgboost` package of a python3, given as a word of the shell. The package is located without
+/// python3 in the first absolute folder of the PATH that has one; empty if there is none. Empty and relative entries
+/// mean the current folder or one below it, whose programs must not be run.
+std::filesystem::path python_on_path() {
+  const char* variable = std::getenv("PATH");
+  std::istringstream folders(variable == nullptr ? "" : variable);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::filesystem::path program = std::filesystem::path(folder) / "python3";
+    if (program.is_absolute() && access(program.c_str(), X_OK) == 0) return program;
+  }
+  return {};
+}
+
+/// The library in the `xgboost` package of a python3. The package is located without
 /// importing it. `-c` puts the current folder at the front of sys.path; it is removed before anything else is imported
 /// (sys is built in), so that nothing in the folder is run.
-std::filesystem::path python_library(const std::string& python) {
+std::filesystem::path python_library(const std::filesystem::path& python) {
+  if (!python.is_absolute()) return {};
   const std::string output = output_of(
       fmt::format("{}{} -c \"import sys; sys.path[:] = [p for p in sys.path if p]; import importlib.util as u; s = "
                   "u.find_spec('xgboost'); print(s.submodule_search_locations[0] if s else '')\" 2>/dev/null",
-                  python_path_without_current_folder(), python));
+                  python_path_without_current_folder(), shell_word(python.string())));
   if (output.empty()) return {};
   const auto library = std::filesystem::path(output) / "lib" / "libxgboost.so";
   std::error_code ignored;
@@ -80,10 +99,11 @@ std::filesystem::path python_library(const std::string& python) {
 /// The library of the user's python3: that of the active virtual environment, else the one on the PATH. A shim at the
 /// front of the PATH, such as pyenv's, may start another Python.
 std::filesystem::path python_library() {
-  if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr && *environment != '\0') {
-    if (auto found = python_library("\"$VIRTUAL_ENV/bin/python3\""); !found.empty()) return found;
+  if (const char* environment = std::getenv("VIRTUAL_ENV"); environment != nullptr) {
+    const std::filesystem::path folder(environment);
+    if (auto found = python_library(folder / "bin" / "python3"); !found.empty()) return found;
   }
-  return python_library("python3");
+  return python_library(python_on_path());
 }
 
 std::filesystem::path find_library(const std::filesystem::path& path) {
