@@ -333,7 +333,7 @@ void ConformalRule::calibrate(Calibration& calibration, const PredictionRows& ro
       throw internal::make_error(ErrorCode::kNotFinite,
                                  "calibrate: row {} has no score: outcome {}, prediction {}; drop such rows from the "
                                  "calibration and test sets, or impute them",
-                                 numbers[i], outcomes[i], rows.predictions[i]);
+                                 i + 1, outcomes[i], rows.predictions[i]);
     }
     above[i] = outcomes[i] > rows.predictions[i];
   }

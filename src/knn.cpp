@@ -30,7 +30,7 @@ constexpr std::size_t kMaxInputs = std::size_t{1} << 24U;
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, "Knn: " + what); }
 
-std::string of_column(const char* what, std::size_t column) { return fmt::format("{} of column {}", what, column); }
+std::string of_column(const char* what, std::size_t column) { return fmt::format("{} of column {}", what, column + 1); }
 
 void check(const KnnArrays& arrays) {
   const std::size_t inputs = arrays.centre.size();
@@ -54,12 +54,13 @@ void check(const KnnArrays& arrays) {
     }
   }
   for (std::size_t i = 0; i < rows; ++i) {
-    if (!std::isfinite(arrays.values[i])) refuse(fmt::format("row {}: the value is not finite", i));
+    if (!std::isfinite(arrays.values[i])) refuse(fmt::format("row {}: the value is not finite", i + 1));
     for (std::size_t j = 0; j < inputs; ++j) {
       const double size = std::abs(arrays.points[i * inputs + j]);
       const bool good = size == 0 || (size >= kNearest && size <= kFarthest);
       if (!good) {
-        refuse(fmt::format("row {}: column {} is out of range; expected 0 or a magnitude of 1e-30 to 1e6", i, j));
+        refuse(
+            fmt::format("row {}: column {} is out of range; expected 0 or a magnitude of 1e-30 to 1e6", i + 1, j + 1));
       }
     }
   }

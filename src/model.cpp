@@ -488,7 +488,7 @@ void Model::check(const ModelRows& rows) const {
   const auto bad = std::ranges::find_if_not(rows.weights, [](double weight) { return weight > 0; });
   if (bad != rows.weights.end()) {
     throw internal::make_error(ErrorCode::kBadData, "Model: the weight of row {} is {}; expected a positive number",
-                               bad - rows.weights.begin(), *bad);
+                               bad - rows.weights.begin() + 1, *bad);
   }
 }
 
@@ -502,7 +502,7 @@ void Model::check_cluster_sizes(std::span<const double> sizes) const {
   if (bad == sizes.end()) return;
   throw internal::make_error(ErrorCode::kBadData,
                              "Model: the size of the cluster of row {} is {}; expected its number of rows, at least 1",
-                             bad - sizes.begin(), *bad);
+                             bad - sizes.begin() + 1, *bad);
 }
 
 void Model::require_weights(const ModelRows& rows) const {
@@ -717,7 +717,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   const std::size_t k = online.levels().size();
   const std::size_t columns = parts_.rule.parameter_count();
   internal::require_no_infinite(outcomes, "Model::observe");
-  check_outcomes(outcomes);
+  check_outcomes(outcomes, 1);
   expect_count("outcomes, one per row", outcomes.size(), n);
   // Scores and intervals use the same predictions and parameters, so the base model and the localizer run once.
   std::vector<double> predictions(n);
@@ -919,7 +919,7 @@ void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, 
                        internal::printable(parts_.cluster)));
   }
   check_new_clusters(rows.clusters);
-  check_outcomes(outcomes, numbers);
+  check_outcomes(outcomes, 1);
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
@@ -935,7 +935,7 @@ void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, 
     throw internal::make_error(ErrorCode::kNotFinite,
                                "calibrate: row {} has no score: outcome {}, prediction {}; drop such rows from the "
                                "calibration and test sets, or impute them",
-                               numbers[block.first + i], outcomes[block.first + i], block.predictions[i]);
+                               block.first + i + 1, outcomes[block.first + i], block.predictions[i]);
   });
 }
 

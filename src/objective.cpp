@@ -138,7 +138,7 @@ void check_shapes(std::size_t parameter_count, const ResidualRows& rows, MatrixV
 
 void explain_bad_input(const ResidualRows& rows, MatrixView parameters) {
   for (std::size_t i = 0; i < rows.residuals.size(); ++i) {
-    const std::string row = fmt::format("objective: row {}: ", i);
+    const std::string row = fmt::format("objective: row {}: ", i + 1);
     if (!std::isfinite(rows.residuals[i])) {
       throw make_error(ErrorCode::kNotFinite, "{}the residual is {}", row, rows.residuals[i]);
     }

@@ -20,7 +20,7 @@ inline void require_no_infinite(std::span<const double> outcomes, const char* wh
     if (!std::isinf(outcomes[i])) continue;
     throw make_error(ErrorCode::kNotFinite,
                      "{}: the outcome of row {} is infinite; expected a finite number, or NaN if it is unknown", where,
-                     i);
+                     i + 1);
   }
 }
 

@@ -180,17 +180,17 @@ TEST(IntervalRows, EveryDiagnosticRefusesRowsThatAreNoIntervals) {
     };
     EXPECT_NO_THROW(run(Intervals{{0, -kInfinity}, {1, kInfinity}, {0, 0}}.rows())) << name;
     expect({{0, kNaN}, {1, 1}, {0, 0}}, ErrorCode::kNotFinite,
-           "row 1: expected a lower bound below +infinity, found nan");
+           "row 2: expected a lower bound below +infinity, found nan");
     expect({{0, kInfinity}, {1, kInfinity}, {0, 0}}, ErrorCode::kNotFinite,
-           "row 1: expected a lower bound below +infinity, found inf");
+           "row 2: expected a lower bound below +infinity, found inf");
     expect({{0, 0}, {kNaN, 1}, {0, 0}}, ErrorCode::kNotFinite,
-           "row 0: expected an upper bound above -infinity, found nan");
+           "row 1: expected an upper bound above -infinity, found nan");
     expect({{0, -kInfinity}, {1, -kInfinity}, {0, 0}}, ErrorCode::kNotFinite,
-           "row 1: expected an upper bound above -infinity, found -inf");
-    expect({{0, 0}, {1, 1}, {0, kNaN}}, ErrorCode::kNotFinite, "row 1: expected a finite outcome, found nan");
-    expect({{0, 0}, {1, 1}, {kInfinity, 0}}, ErrorCode::kNotFinite, "row 0: expected a finite outcome, found inf");
+           "row 2: expected an upper bound above -infinity, found -inf");
+    expect({{0, 0}, {1, 1}, {0, kNaN}}, ErrorCode::kNotFinite, "row 2: expected a finite outcome, found nan");
+    expect({{0, 0}, {1, 1}, {kInfinity, 0}}, ErrorCode::kNotFinite, "row 1: expected a finite outcome, found inf");
     expect({{0, 1.5}, {1, 1}, {0, 0}}, ErrorCode::kInvalidArgument,
-           "row 1: the lower bound 1.5 is above the upper bound 1");
+           "row 2: the lower bound 1.5 is above the upper bound 1");
     expect({{0}, {1, 1}, {0, 0}}, ErrorCode::kShapeMismatch, "1 lower bounds but 2 outcomes");
     expect({{0, 0}, {1, 1, 1}, {0, 0}}, ErrorCode::kShapeMismatch, "3 upper bounds but 2 outcomes");
     expect({}, ErrorCode::kInvalidArgument, "expected rows, found none");
@@ -903,9 +903,9 @@ TEST(WorstSlab, ImpossibleArgumentsAreErrors) {
   expect(ErrorCode::kInvalidArgument, "expected at least 1 column of features, found 0",
          MatrixView(features.data(), 2, 0), {});
   features[3] = -kInfinity;
-  expect(ErrorCode::kNotFinite, "row 1, column 1: expected a feature of at most 1e30, found -inf", view, {});
+  expect(ErrorCode::kNotFinite, "row 2, column 2: expected a feature of at most 1e30, found -inf", view, {});
   features[3] = 1e31;
-  expect(ErrorCode::kInvalidArgument, "row 1, column 1: expected a feature of at most 1e30, found 1e+31", view, {});
+  expect(ErrorCode::kInvalidArgument, "row 2, column 2: expected a feature of at most 1e30, found 1e+31", view, {});
 }
 
 TEST(WorstSlab, TheGreatestFeaturesAllowedStillHaveAnOrder) {

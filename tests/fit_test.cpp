@@ -378,12 +378,12 @@ TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
                        {.score_transform = "identity", .outcome_space = range});
            },
            ErrorCode::kBadData),
-       "3");
+       "4");
   Calibration calibration;
   const ModelRows rows{.x = {table.x.data(), 400, 2}, .predictions = table.predictions};
-  says(message_of([&] { model.calibrate(calibration, rows, table.y, 100); }, ErrorCode::kBadData), "103");
+  says(message_of([&] { model.calibrate(calibration, rows, table.y, 100); }, ErrorCode::kBadData), "4");
   EXPECT_EQ(calibration.rows_seen(), 0U);
-  says(message_of([&] { model.check_outcomes(table.y); }, ErrorCode::kBadData), "3");
+  says(message_of([&] { model.check_outcomes(table.y, 1); }, ErrorCode::kBadData), "4");
   table.y[3] = range.high;
   table.y[50] = std::nan("");
   EXPECT_NO_THROW(model.check_outcomes(table.y));
@@ -403,10 +403,10 @@ TEST(Fit, RefusesWhatCannotBe) {
             std::string::npos);
   NoisyTable bad = table;
   bad.y[17] = std::nan("");
-  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 17 of 'y'"), std::string::npos);
+  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 18 of 'y'"), std::string::npos);
   bad = table;
   bad.x[3] = kInfinity;
-  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 1 of '"), std::string::npos);
+  EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kNotFinite).find("row 2 of '"), std::string::npos);
   bad = table;
   bad.predictions = bad.y;
   EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kBadData).find("that was not trained on these rows"),

@@ -156,15 +156,15 @@ TEST(Knn, RefuseArraysThatDoNotFit) {
       {[](auto& a) { a.scale.pop_back(); }, "as many scales as centres, 2, found 1"},
       {[](auto& a) { a.points.pop_back(); }, "points of 4 x 2 numbers, found 7"},
       {[](auto& a) { a.values.pop_back(); }, "points of 3 x 2 numbers, found 8"},
-      {[](auto& a) { a.centre[1] = kNaN; }, "the centre of column 1 is not finite"},
-      {[](auto& a) { a.scale[1] = 0; }, "the scale of column 1 is not positive"},
-      {[](auto& a) { a.scale[0] = -1; }, "the scale of column 0"},
-      {[](auto& a) { a.scale[0] = kInfinity; }, "the scale of column 0"},
-      {[](auto& a) { a.scale[0] = kNaN; }, "the scale of column 0"},
-      {[](auto& a) { a.values[2] = kInfinity; }, "row 2: the value is not finite"},
-      {[](auto& a) { a.points[5] = kNaN; }, "row 2: column 1"},
-      {[](auto& a) { a.points[5] = 2e6; }, "row 2: column 1"},
-      {[](auto& a) { a.points[4] = -1e-31; }, "row 2: column 0"},
+      {[](auto& a) { a.centre[1] = kNaN; }, "the centre of column 2 is not finite"},
+      {[](auto& a) { a.scale[1] = 0; }, "the scale of column 2 is not positive"},
+      {[](auto& a) { a.scale[0] = -1; }, "the scale of column 1"},
+      {[](auto& a) { a.scale[0] = kInfinity; }, "the scale of column 1"},
+      {[](auto& a) { a.scale[0] = kNaN; }, "the scale of column 1"},
+      {[](auto& a) { a.values[2] = kInfinity; }, "row 3: the value is not finite"},
+      {[](auto& a) { a.points[5] = kNaN; }, "row 3: column 2"},
+      {[](auto& a) { a.points[5] = 2e6; }, "row 3: column 2"},
+      {[](auto& a) { a.points[4] = -1e-31; }, "row 3: column 1"},
   };
   for (const Case& spoilt : cases) {
     KnnArrays arrays = good;
@@ -324,7 +324,7 @@ TEST(KnnTrainer, RefusesBadOptionsAndRows) {
   expect_error(ErrorCode::kShapeMismatch, "3 rows of x but 2 of y", [&] { train(3, {1, 2}); });
   expect_error(ErrorCode::kTooFewRows, "at least 2 rows, found 1", [&] { train(1, {1}); });
   expect_error(ErrorCode::kTooFewRows, "found 0", [&] { train(0, {}); });
-  expect_error(ErrorCode::kNotFinite, "y of row 1 is nan", [&] { train(3, {1, kNaN, 2}); });
+  expect_error(ErrorCode::kNotFinite, "y of row 2 is nan", [&] { train(3, {1, kNaN, 2}); });
 }
 
 }  // namespace

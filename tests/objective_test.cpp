@@ -241,15 +241,15 @@ TEST_P(AnyObjective, BadInputIsAnErrorThatNamesTheRow) {
   for (const double bad : {kNaN, kInfinity}) {
     Problem problem = good;
     problem.residuals[3] = bad;
-    expect_error(problem, "row 3: the residual is");
+    expect_error(problem, "row 4: the residual is");
     problem = good;
     problem.parameters[4 * problem.columns] = bad;
-    expect_error(problem, "row 4: parameter 0 is");
+    expect_error(problem, "row 5: parameter 0 is");
   }
   for (const double bad : {-1.0, kInfinity, kNaN}) {
     Problem problem = good;
     problem.weights[2] = bad;
-    expect_error(problem, "row 2: the weight is");
+    expect_error(problem, "row 3: the weight is");
   }
   Problem problem = good;
   problem.weights.pop_back();

@@ -1089,11 +1089,11 @@ TEST(Tracker, InfiniteOutcomesAreRefusedWithTheirRow) {
   std::vector<double> lower(5);
   std::vector<double> upper(5);
   const auto track = [&] { Tracker(model, online, {}).track(rows, y, f, {lower.data(), 5, 1}, {upper.data(), 5, 1}); };
-  EXPECT_NE(message_of(track, ErrorCode::kNotFinite).find("the outcome of row 2 is infinite"), std::string::npos);
+  EXPECT_NE(message_of(track, ErrorCode::kNotFinite).find("the outcome of row 3 is infinite"), std::string::npos);
   EXPECT_EQ(online, before);
   const std::uint64_t batch = online.issue(5);
   const auto observe = [&] { model.observe(online, batch, rows, y); };
-  EXPECT_NE(message_of(observe, ErrorCode::kNotFinite).find("the outcome of row 2 is infinite"), std::string::npos);
+  EXPECT_NE(message_of(observe, ErrorCode::kNotFinite).find("the outcome of row 3 is infinite"), std::string::npos);
   EXPECT_EQ(online.rows(), 0U);
 }
 

@@ -58,7 +58,7 @@ TEST(ExcessRisk, InvalidArgumentsAreErrors) {
   const std::vector<double> one = {0.5};
   const std::vector<double> nan = {0.5, std::nan("")};
   expect_error(ErrorCode::kShapeMismatch, "1 probabilities", [&] { (void)excess_risk(covered, one, 0.9); });
-  expect_error(ErrorCode::kInvalidArgument, "at row 1", [&] { (void)excess_risk(covered, nan, 0.9); });
+  expect_error(ErrorCode::kInvalidArgument, "at row 2", [&] { (void)excess_risk(covered, nan, 0.9); });
   expect_error(ErrorCode::kTooFewRows, "found 1 rows",
                [&] { (void)excess_risk(std::span(covered).first(1), one, 0.9); });
 }
@@ -146,7 +146,7 @@ TEST(Crps, InvalidArgumentsAreErrors) {
   expect_error(ErrorCode::kInvalidArgument, "0.5 follows 0.5", [] { (void)crps({1, 2}, {0.5, 0.5}, 0); });
   expect_error(ErrorCode::kShapeMismatch, "1 columns of quantiles, 2 probabilities",
                [] { (void)crps({1}, {0.25, 0.75}, 0); });
-  expect_error(ErrorCode::kNotFinite, "row 0", [] { (void)crps({1}, {0.5}, std::nan("")); });
+  expect_error(ErrorCode::kNotFinite, "row 1", [] { (void)crps({1}, {0.5}, std::nan("")); });
 }
 
 }  // namespace

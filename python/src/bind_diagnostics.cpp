@@ -91,7 +91,8 @@ std::vector<std::size_t> row_numbers(const Integers& searched, std::size_t n) {
   std::vector<std::size_t> rows;
   for (const std::int64_t row : span_of(searched)) {
     rows.push_back(static_cast<std::size_t>(row));
-    if (rows.back() >= n) throw internal::make_error(ErrorCode::kInvalidArgument, "evaluate: there is no row {}", row);
+    if (rows.back() >= n)
+      throw internal::make_error(ErrorCode::kInvalidArgument, "evaluate: there is no row {}", row + 1);
   }
   return rows;
 }
@@ -126,7 +127,7 @@ EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch,
   if (exchangeability != nullptr) report.exchangeability = *exchangeability;
   if (model != nullptr) {
     report.model = EvaluatedModel::of(*model);
-    report.missed_by_range = MissedByRange::of(*model, span_of(outcomes));
+    report.missed_by_range = MissedByRange::of(*model, span_of(outcomes), 1);
     if (!levels.empty() && intervals.shape(0) == outcomes.size()) {
       const LevelBounds first(intervals, 0);
       report.outcome_advice = OutcomeAdvice::of(*model, span_of(outcomes), first.lower, first.upper);

@@ -187,7 +187,7 @@ void check_outcomes(const Doubles& outcomes, const OptionValues& options) {
   const OutcomeSpace space = fit_options(options).outcome_space;
   space.check("fit");
   internal::OutcomesOutside outside(space);
-  outside.add(span_of(outcomes), 0);
+  outside.add(span_of(outcomes), 1);
   outside.require_none("fit");
 }
 

@@ -207,7 +207,7 @@ void calibrate(const Model& model, SharedCalibration& shared, const Table& table
   const RowNumbers numbers = numbers_of(first_row, keys);
   numbers.check(table.rows(), "calibrate");
   // Check all outcomes first, so that the message can name all rows, by key or position.
-  model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(0));
+  model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(1));
   model.check_new_clusters(span_of(clusters));
   // If one row is rejected, none is added.
   const std::size_t n = table.rows();

@@ -134,7 +134,7 @@ Matrix take(const Table& table, const Integers& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<std::size_t>(rows.data()[i]);
     if (row >= table.rows())
-      throw internal::make_error(ErrorCode::kInvalidArgument, "table: row {} is out of range", row);
+      throw internal::make_error(ErrorCode::kInvalidArgument, "table: row {} is out of range", row + 1);
     table.copy(row, {numbers.get() + i * table.columns(), 1, table.columns()});
   }
   return give<Matrix>(std::move(numbers), {rows.size(), table.columns()});

@@ -46,7 +46,7 @@ constexpr std::array<internal::Named<ClusterForm>, 2> kClusterForms{
     {{ClusterForm::kRows, "rows"}, {ClusterForm::kClusters, "clusters"}}};
 
 [[noreturn]] void refuse_row(std::uint64_t row_number, const CalibrationRow& row) {
-  const std::string where = fmt::format("Calibration::add: row {}", row_number);
+  const std::string where = fmt::format("Calibration::add: row number {}", row_number);
   if (std::isnan(row.score)) throw Error(ErrorCode::kNotFinite, where + ": the score is NaN");
   throw Error(std::isfinite(row.weight) ? ErrorCode::kInvalidArgument : ErrorCode::kNotFinite,
               fmt::format("{}: expected a positive, finite weight, found {}", where, row.weight));
@@ -121,7 +121,7 @@ void refuse_reserved(std::span<const std::int64_t> keys, const RowNumbers& numbe
   const auto found = std::ranges::find_if(keys, is_reserved_group);
   if (found == keys.end()) return;
   throw internal::make_error(ErrorCode::kInvalidArgument,
-                             "Calibration::add: row {} has no {}; drop rows without a label, or give them one",
+                             "Calibration::add: row number {} has no {}; drop rows without a label, or give them one",
                              numbers[static_cast<std::size_t>(found - keys.begin())], what);
 }
 

@@ -44,7 +44,7 @@ void Crps::add(MatrixView quantiles, std::span<const double> outcomes) {
     for (std::size_t j = 0; j < cells_.size(); ++j) {
       const double above = outcomes[i] - quantiles(i, j);
       if (std::isnan(above)) {
-        throw internal::make_error(ErrorCode::kNotFinite, "crps: invalid NaN at row {}; expected a number", rows_);
+        throw internal::make_error(ErrorCode::kNotFinite, "crps: invalid NaN at row {}; expected a number", rows_ + 1);
       }
       const double weight = above < 0 ? probabilities_[j].value() - 1 : probabilities_[j].value();
       score += 2 * cells_[j] * weight * above;

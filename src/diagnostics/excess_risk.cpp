@@ -72,7 +72,7 @@ Ert excess_risk(std::span<const std::uint8_t> covered, std::span<const double> p
     if (probabilities[i] >= 0 && probabilities[i] <= 1) continue;
     throw internal::make_error(ErrorCode::kInvalidArgument,
                                "excess_risk: invalid probability {} at row {}; expected a number from 0 to 1",
-                               probabilities[i], i);
+                               probabilities[i], i + 1);
   }
   const double target = level.value();
   return {.rows = covered.size(),

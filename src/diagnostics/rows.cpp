@@ -10,7 +10,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void throw_at(std::size_t row, ErrorCode code, std::string_view where, const std::string& what) {
-  throw make_error(code, "{}: row {}: {}", where, row, what);
+  throw make_error(code, "{}: row {}: {}", where, row + 1, what);
 }
 
 }  // namespace

@@ -42,8 +42,9 @@ void check_features(MatrixView features, std::size_t n) {
     for (std::size_t j = 0; j < features.columns(); ++j) {
       const double x = features(i, j);
       if (std::isnan(x) || std::abs(x) <= kGreatestFeature) continue;
-      throw Error(std::isinf(x) ? ErrorCode::kNotFinite : ErrorCode::kInvalidArgument,
-                  fmt::format("worst_slab: row {}, column {}: expected a feature of at most 1e30, found {}", i, j, x));
+      throw Error(
+          std::isinf(x) ? ErrorCode::kNotFinite : ErrorCode::kInvalidArgument,
+          fmt::format("worst_slab: row {}, column {}: expected a feature of at most 1e30, found {}", i + 1, j + 1, x));
     }
   }
 }

@@ -328,7 +328,7 @@ TEST(CalibrationClusters, AreNotMixedWithOtherRows) {
                [&] { clustered.add(1, {.score = 1, .weight = 2, .cluster = 1}); });
   expect_error(ErrorCode::kInvalidArgument, "neither groups nor weights",
                [&] { clustered.add(1, {.score = 1, .group = 2, .cluster = 1}); });
-  expect_error(ErrorCode::kInvalidArgument, "row 1 has no cluster",
+  expect_error(ErrorCode::kInvalidArgument, "row number 1 has no cluster",
                [&] { clustered.add(1, {.score = 1, .cluster = kNoGroup}); });
   Calibration plain;
   plain.add(0, {.score = 1});

@@ -75,7 +75,7 @@ TEST(CalibrationGroups, OfDifferentLabelsAreNeverMixed) {
 TEST(CalibrationGroups, NeedALabel) {
   Calibration calibration;
   for (const std::int64_t group : {kNoGroup, kUnseenGroup, kRestGroup}) {
-    expect_error(ErrorCode::kInvalidArgument, "row 3 has no group",
+    expect_error(ErrorCode::kInvalidArgument, "row number 3 has no group",
                  [&] { calibration.add(3, {.score = 1, .group = group}); });
   }
   EXPECT_EQ(calibration.rows_seen(), 0U);

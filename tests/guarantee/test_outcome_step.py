@@ -89,5 +89,5 @@ def test_cross_calibration_and_streams():
     y = np.random.default_rng(6).poisson(f).astype(float)
     compare(*(stream.track(X, y, f, batch_size=50)[1] for stream in streams), y)
     assert str(streams[0].coverage) == str(streams[1].coverage)
-    with pytest.raises(ValueError, match="row 3 is 2.5; bounds are rounded to multiples"):
+    with pytest.raises(ValueError, match="row 4 is 2.5; bounds are rounded to multiples"):
         streams[1].track(X[:10], np.r_[y[:3], 2.5, y[4:10]], f[:10])

@@ -129,9 +129,9 @@ def test_masked_features_are_missing():
 
 @pytest.mark.parametrize("missing", [masked(Y), np.where(AT_3, np.nan, Y), pd.Series(Y, dtype="Float64").where(~AT_3)])
 def test_missing_outcomes_and_predictions_are_refused_with_their_row(learnt, predictor, missing):
-    with pytest.raises(ValueError, match="row 3 of 'y' is nan"):
+    with pytest.raises(ValueError, match="row 4 of 'y' is nan"):
         localizer().fit(X, missing, F)
-    with pytest.raises(ValueError, match="row 3 of 'y_pred' is nan"):
+    with pytest.raises(ValueError, match="row 4 of 'y_pred' is nan"):
         localizer().fit(X, Y, missing)
     with pytest.raises(ValueError, match=r"y\[3\] is nan"):
         learnt.calibrate(X + 1, missing, F)
@@ -141,9 +141,9 @@ def test_missing_outcomes_and_predictions_are_refused_with_their_row(learnt, pre
         predictor.evaluate(X + 1, missing, F)
     with pytest.raises(ValueError, match=r"y\[3\] is nan"):
         regressor().fit(X, missing)
-    with pytest.raises(ValueError, match="row 3 of 'y_pred' is nan"):
+    with pytest.raises(ValueError, match="row 4 of 'y_pred' is nan"):
         WidthwiseRegressor(score_transform="identity").fit(X, Y, y_pred=missing)
-    with pytest.raises(ValueError, match="row 3"):
+    with pytest.raises(ValueError, match="row 4"):
         evaluate_intervals(np.tile([-1.0, 1.0], (N, 1)), missing, confidence_level=0.9, calibration_rows=99)
 
 

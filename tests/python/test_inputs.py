@@ -168,9 +168,9 @@ def test_a_weighted_calibration_needs_test_weights_whatever_their_scale():
 def test_outcomes_outside_the_range_are_counted_and_named(rows, fresh):
     message = r"of 3,000 outcomes lie outside the outcome range \(0 to 1\): row {} is {}, row"
     bad = np.flatnonzero((rows.y < 0) | (rows.y > 1))
-    with pytest.raises(ValueError, match=f"{len(bad):,} " + message.format(bad[0], repr(float(rows.y[bad[0]])))):
+    with pytest.raises(ValueError, match=f"{len(bad):,} " + message.format(bad[0] + 1, repr(float(rows.y[bad[0]])))):
         Localizer(outcome_range=(0, 1)).fit(rows.X, rows.y, rows.y_pred)
-    with pytest.raises(ValueError, match=f"{len(bad):,} " + message.format(bad[0], repr(float(rows.y[bad[0]])))):
+    with pytest.raises(ValueError, match=f"{len(bad):,} " + message.format(bad[0] + 1, repr(float(rows.y[bad[0]])))):
         WidthwiseRegressor(LinearRegression(), outcome_range=(0, 1)).fit(np.nan_to_num(rows.X), rows.y)
 
     # Bounds and outcomes are in the user's units; here the unit of the residuals is far from 1.
@@ -180,7 +180,7 @@ def test_outcomes_outside_the_range_are_counted_and_named(rows, fresh):
     model.fit(rows.X, y, y_pred=y_pred)
     new_y = np.minimum(1e6 * fresh.y, top)
     new_y[[7, 1200]] = top + 1, top + 2
-    expected = rf"2 of 2,000 outcomes lie outside the outcome range \(at most {top!r}\): row 7 is "
+    expected = rf"2 of 2,000 outcomes lie outside the outcome range \(at most {top!r}\): row 8 is "
     with pytest.raises(ValueError, match=expected) as refused:
         model.conformalize(fresh.X, new_y, y_pred=1e6 * fresh.y_pred)
     assert "or without a range. Keep these rows" in str(refused.value) and "remove" not in str(refused.value)
@@ -213,7 +213,7 @@ def test_outcomes_between_the_steps_are_counted_and_named():
     new = counts(400, 9)[0]
     off = y.copy()
     off[[7, 100]] += 0.5
-    expected = rf"2 of 400 outcomes are not multiples of the outcome step 1: row 7 is {off[7]}, row 100 is"
+    expected = rf"2 of 400 outcomes are not multiples of the outcome step 1: row 8 is {off[7]}, row 101 is"
     for refused in (
         lambda: model.conformalize(new, off, y_pred=f),
         lambda: WidthwiseRegressor(outcome_step=1).fit(X, off, y_pred=f),

@@ -75,7 +75,7 @@ def test_weights_count_rows_several_times(fitted):
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (lambda: interval_score([[1.0, 0.0]], [1.0], 0.9), "the interval of row 0 has a lower bound above its upper"),
+        (lambda: interval_score([[1.0, 0.0]], [1.0], 0.9), "the interval of row 1 has a lower bound above its upper"),
         (lambda: interval_score([[0.0, 1.0]], [1.0], [0.8, 0.9]), "intervals has 1 levels, confidence_level has 2"),
         (lambda: interval_score([[0.0, 1.0]], [1.0], 1.0), "confidence_level: expected a number strictly between"),
         (lambda: interval_score([[0.0, 1.0]], [np.nan]), r"y\[0\] is nan"),

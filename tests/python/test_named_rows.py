@@ -81,7 +81,7 @@ def test_dicts_fit_evaluate_and_calibrate(model):
     ("given", "why"),
     [
         ({"size": 1.0, "room": 2, "town": "Bonn", "garden": True}, "no column 'rooms', .*did you mean 'room'"),
-        ([{"size": 1.0}, {"sice": 1.0}], "row 0 of X has no column 'sice', which other rows have; did you mean 'size'"),
+        ([{"size": 1.0}, {"sice": 1.0}], "row 1 of X has no column 'sice', which other rows have; did you mean 'size'"),
         ({"size": 1.0, "rooms": [1, 2]}, "X has one value of 'size' and a list of 'rooms'"),
         ({"size": [1.0], "rooms": [1, 2]}, r"the column 'rooms' has shape \(2,\); expected 1 values"),
         ({"size": "large", "rooms": 1, "town": "Bonn", "garden": True}, "'size' is not numeric|size holds 'large'"),

@@ -143,7 +143,8 @@ class KnnTrainer final : public BaseTrainer {
     }
     for (std::size_t i = 0; i < y.size(); ++i) {
       if (!std::isfinite(y[i])) {
-        throw internal::make_error(ErrorCode::kNotFinite, "knn: y of row {} is {}; expected a finite number", i, y[i]);
+        throw internal::make_error(ErrorCode::kNotFinite, "knn: y of row {} is {}; expected a finite number", i + 1,
+                                   y[i]);
       }
     }
   }

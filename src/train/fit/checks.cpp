@@ -27,7 +27,8 @@ struct NamedValues {
   std::span<const double> values;
   std::vector<std::string> names;
 
-  [[nodiscard]] std::size_t row(std::size_t i) const { return i / names.size(); }
+  /// From 1, as in all messages.
+  [[nodiscard]] std::size_t row(std::size_t i) const { return i / names.size() + 1; }
   [[nodiscard]] const std::string& name(std::size_t i) const { return names[i % names.size()]; }
 };
 
@@ -83,7 +84,7 @@ void check_features(const FitTable& table) {
     for (std::size_t j = 0; j < table.x.columns(); ++j) {
       if (std::isnan(table.x(i, j)) || std::abs(table.x(i, j)) <= kMaxSize) continue;
       throw make_error(ErrorCode::kNotFinite,
-                       "fit: row {} of '{}' is {}; expected at most 3.4e38, or a missing value (NaN)", i,
+                       "fit: row {} of '{}' is {}; expected at most 3.4e38, or a missing value (NaN)", i + 1,
                        table.features[j], table.x(i, j));
     }
   }
@@ -126,8 +127,8 @@ void check_numbers_of_categories(const FitTable& table) {
     for (std::size_t i = 0; i < table.x.rows(); ++i) {
       const double x = table.x(i, j);
       if (std::isnan(x) || (x >= 0 && x < count && x == std::trunc(x))) continue;
-      throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected the number of one of {} categories", i,
-                       printable(table.features[j]), x, count);
+      throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected the number of one of {} categories",
+                       i + 1, printable(table.features[j]), x, count);
     }
   }
 }
@@ -160,7 +161,7 @@ void check_groups(const FitTable& table, const FitOptions& options) {
   const auto missing = std::ranges::find_if(table.groups, is_reserved_group);
   if (missing != table.groups.end()) {
     throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' has no label; drop such rows, or give them a label",
-                     missing - table.groups.begin(), printable(table.group));
+                     missing - table.groups.begin() + 1, printable(table.group));
   }
   if (options.pool_groups != 0 && !options.guarantee.is_marginal()) {
     throw make_error(ErrorCode::kInvalidArgument,
@@ -196,7 +197,7 @@ void check_weights(const FitTable& table, const FitOptions& options) {
     throw make_error(ErrorCode::kBadData,
                      "fit: row {} of '{}' is {}; expected a positive, finite likelihood ratio; drop rows of ratio 0, "
                      "which do not occur in the population to predict",
-                     bad - table.weights.begin(), printable(table.weight), *bad);
+                     bad - table.weights.begin() + 1, printable(table.weight), *bad);
   }
   refuse_with_weights(options);
 }
@@ -222,7 +223,7 @@ void check_clusters(const FitTable& table, const FitOptions& options) {
   const auto missing = std::ranges::find_if(table.clusters, is_reserved_group);
   if (missing != table.clusters.end()) {
     throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' has no label; drop such rows, or give them a label",
-                     missing - table.clusters.begin(), printable(table.cluster));
+                     missing - table.clusters.begin() + 1, printable(table.cluster));
   }
   if (!table.group.empty()) {
     throw make_error(ErrorCode::kInvalidArgument,
@@ -392,7 +393,7 @@ void check_values(const FitTable& table, const OutcomeSpace& space, bool trains)
     check_sizes(predicted);
   }
   OutcomesOutside outside(space);
-  outside.add(table.y, 0);
+  outside.add(table.y, 1);
   outside.require_none("fit");
 }
 
