@@ -1,7 +1,9 @@
 """Helpers to run the programs under test."""
 
+import functools
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -22,6 +24,23 @@ def run_program(*arguments):
     done = subprocess.run(words, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}"
     return json.loads(done.stdout) if "--json" in arguments else done.stdout
+
+
+# A user without processes, who keeps the right to read all files.
+OTHER_USER = ["setpriv", "--reuid=54321", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"]
+
+
+@functools.cache
+def _can_become_other_user():
+    tools = all(shutil.which(tool) for tool in ("setpriv", "prlimit"))
+    return tools and subprocess.run([*OTHER_USER, "true"], capture_output=True, check=False).returncode == 0
+
+
+def with_processes(limit):
+    """The words before a command that let it have this many processes and threads."""
+    if not _can_become_other_user():
+        pytest.skip("only root can limit the processes of another user, with setpriv and prlimit")
+    return [*OTHER_USER, "prlimit", f"--nproc={limit}"]
 
 
 POISONED = "xgboost importlib/__init__ importlib/util types contextlib warnings sys abc sitecustomize usercustomize"

@@ -6,6 +6,7 @@ here exists in pyarrow 17.
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +15,11 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv
 
+from ._core import can_start_threads
+
+# Arrow waits indefinitely if it cannot start a thread. These numbers are fixed before Arrow starts any: a CSV file is
+# read by one thread, which waits for the disk, and decoded by another.
+CSV_THREADS = 2
 COLUMN_BYTES = 1 << 18  # of each column of a Parquet file to read ahead, independent of the size of a row group
 
 
@@ -110,6 +116,22 @@ def imported(array: int, schema: int) -> Any:
     return pa.Array._import_from_c(array, schema)
 
 
+# ---- threads
+
+
+@functools.cache
+def start_csv_threads() -> None:
+    """Let Arrow start the threads that read CSV files, once; they exist until the process ends."""
+    if not can_start_threads(CSV_THREADS):
+        raise RuntimeError(
+            f"cannot start the {CSV_THREADS} threads that read CSV files; raise the limit of processes (ulimit -u, or that "
+            "of the container) or of memory, or read a Parquet file"
+        )
+    pa.set_cpu_count(1)
+    pa.set_io_thread_count(1)
+    csv.open_csv(io.BytesIO(b"a\n"), csv.ReadOptions(use_threads=False)).close()
+
+
 # ---- CSV
 
 
@@ -138,6 +160,7 @@ class CsvBlocks:
             ragged.append((row.number or 0, row.expected_columns, row.actual_columns))
             return "error"
 
+        start_csv_threads()
         reading = csv.ReadOptions(use_threads=False, block_size=block_bytes)
         first = b""
         if not columns:
@@ -166,8 +189,15 @@ class CsvBlocks:
     def next(self) -> Any:
         """The next block, None at the end. The one after it is parsed while the caller processes this one."""
         block = self._next.result() if self._next else self._read()
-        self._next = self._pool.submit(self._read) if self._pool and block is not None else None
+        self._next = self._start() if self._pool and block is not None else None
         return block
+
+    def _start(self) -> Future[Any] | None:
+        try:
+            return self._pool.submit(self._read) if self._pool else None
+        except RuntimeError:  # the system allows no further thread
+            self._pool = None
+            return None
 
 
 # ---- Parquet
@@ -195,7 +225,10 @@ class ParquetFile:
         self._file = pq.ParquetFile(
             pa.OSFile(file, "rb"), buffer_size=COLUMN_BYTES, pre_buffer=False, page_checksum_verification=True
         )
-        self._options = {"batch_size": min(batch_rows, 2**31 - 1), "use_threads": threads}
+        self._options = {
+            "batch_size": min(batch_rows, 2**31 - 1),
+            "use_threads": threads and can_start_threads(pa.cpu_count()),
+        }
         metadata = self._file.metadata
         self.schema = self._file.schema_arrow
         self.rows = metadata.num_rows

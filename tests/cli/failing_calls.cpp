@@ -1,8 +1,9 @@
 // Preloaded (LD_PRELOAD) library that makes system calls fail: the FAIL_AT-th call of the function FAIL_CALL, and all
 // later ones, counted after a file whose name ends with FAIL_AFTER was opened, which skips the start of the program.
-// Creates the file FAIL_MARK when a call has failed.
+// Creates the file FAIL_MARK when a call has failed. With FAIL_HOW=wait, such a call never returns instead.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -42,6 +43,7 @@ bool fails(const char* function) {
   const char* const mark = std::getenv("FAIL_MARK");
   const long file = mark == nullptr ? -1 : syscall(SYS_openat, AT_FDCWD, mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   if (file >= 0) syscall(SYS_close, file);
+  while (is_set("FAIL_HOW", "wait")) pause();
   return true;
 }
 
@@ -74,6 +76,13 @@ FILE* fopen64(const char* path, const char* mode) {
   using Function = FILE* (*)(const char*, const char*);
   static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "fopen64"));
   return next(path, mode);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
+  if (fails("pthread_create")) return EAGAIN;
+  using Function = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto next = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "pthread_create"));
+  return next(thread, attributes, start, argument);
 }
 
 ssize_t write(int file, const void* bytes, size_t count) {

@@ -4,10 +4,12 @@ same table gives the same bytes."""
 import gzip
 import os
 import subprocess
+import sys
 from decimal import Decimal
 
 import numpy as np
 import pytest
+from programs import with_processes
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -114,3 +116,20 @@ def test_errors_are_the_same(native, program, tmp_path):
         theirs = native(*words, folder=tmp_path)
         assert (ours.returncode, ours.stderr) == (theirs.returncode, theirs.stderr), name
         assert ours.returncode == 1 and ours.stderr.startswith(f"widthwise fit: {name}: "), ours.stderr
+
+
+@pytest.mark.parametrize(
+    ("limit", "table", "code"),
+    [(1, "rows.parquet", 0), (4, "rows.csv", None), (5, "rows.csv", None), (64, "rows.csv", 0)],
+)
+def test_a_limit_of_processes_is_no_endless_wait(limit, table, code, folder, program):
+    """Arrow waits indefinitely if it cannot start a thread. Reading CSV files needs two."""
+    features = ["--features", "double,byte"]
+    fitted = program("fit", "rows.csv", *FIT, *features, "-o", "limit.safetensors", cwd=folder)
+    assert fitted.returncode == 0, fitted.stderr
+    command = [*with_processes(limit), sys.executable, "-m", "widthwise._command"]
+    words = ["predict", "limit.safetensors", table, "-o", f"limit-{limit}.csv"]
+    done = subprocess.run([*command, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode in ((0, 1) if code is None else (code,)), done.stderr
+    if done.returncode == 1:
+        assert "rows.csv: cannot start the 2 threads that read CSV files; raise the limit of processes" in done.stderr

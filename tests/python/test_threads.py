@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from programs import with_processes
 
 from widthwise import _core
 from widthwise._engine import threads_of
@@ -134,3 +135,26 @@ def test_other_runtimes_are_told_in_their_own_way(run_python, tmp_path):
     assert done.stdout.split() == ["0", "200", "200"], done.stderr
     done = run_python(script, library, env={**bench.environment(), "KMP_BLOCKTIME": "50"})
     assert done.stdout.split() == ["-1", "-1", "200"], "the user's own setting is kept: " + done.stderr
+
+
+FIT_WITH_TWO_THREADS = """
+import numpy as np
+from widthwise import Localizer
+random = np.random.default_rng(0)
+X = random.normal(size=(500, 3))
+y = X[:, 0] + random.normal(size=500)
+fitted = Localizer(n_jobs=2, compare=False, localizer_options={"max_rounds": 5}).fit(X, y, X[:, 0])
+print(hash(fitted._model.to_bytes()))
+"""
+
+
+def test_a_limit_of_processes_leaves_one_thread():
+    """libgomp ends the process if it cannot start a thread."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    printed = []
+    for words in ([], with_processes(1)):
+        command = [*words, sys.executable, "-c", FIT_WITH_TWO_THREADS]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout)
+    assert printed[0] == printed[1]

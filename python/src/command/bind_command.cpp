@@ -1,6 +1,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <widthwise/train/threads.hpp>
+
 #include "bindings.hpp"
 #include "program.hpp"
 
@@ -21,6 +23,9 @@ namespace {
 
 }  // namespace
 
-void bind_command(nb::module_& module) { module.def("run_command", &run_command, nb::arg("arguments")); }
+void bind_command(nb::module_& module) {
+  module.def("run_command", &run_command, nb::arg("arguments"));
+  module.def("can_start_threads", &can_start_threads, nb::arg("count"));
+}
 
 }  // namespace widthwise::python

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <latch>
 #include <memory>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "text.hpp"
 #include "train/engines/threads/fork.hpp"
@@ -37,11 +40,28 @@ std::size_t available_processors() {
   return std::max<std::size_t>(1, std::min(limit, processors_of_affinity()));
 }
 
+bool can_start_threads(std::size_t count) {
+  if (count == 0) return true;
+  std::latch done(1);
+  std::vector<std::thread> threads;
+  bool started = true;
+  try {
+    threads.reserve(count);
+    while (threads.size() < count) threads.emplace_back([&] { done.wait(); });
+  } catch (const std::system_error&) {
+    started = false;
+  }
+  done.count_down();
+  for (std::thread& thread : threads) thread.join();
+  return started;
+}
+
 std::size_t training_threads(std::size_t requested, std::size_t rows, std::size_t columns) {
   if (internal::threads_lost_in_fork()) return 1;
-  if (requested != 0) return requested;
-  const std::size_t useful = rows * columns / kCellsPerThread;
-  return useful <= 1 ? 1 : std::min(useful, available_processors());
+  const std::size_t useful = std::max<std::size_t>(1, rows * columns / kCellsPerThread);
+  const std::size_t wanted = requested != 0 ? requested : std::min(useful, available_processors());
+  // Besides the team, there are as many idle threads as processors, without which the team waits badly (waiting.hpp).
+  return wanted == 1 || can_start_threads(wanted + available_processors()) ? wanted : 1;
 }
 
 }  // namespace widthwise

@@ -6,6 +6,7 @@
 #include <arrow/type_traits.h>
 #include <arrow/util/byte_size.h>
 #include <arrow/util/compression.h>
+#include <arrow/util/thread_pool.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/arrow/writer.h>
@@ -17,6 +18,7 @@
 #include <numeric>
 #include <utility>
 #include <widthwise/error.hpp>
+#include <widthwise/train/threads.hpp>
 
 #include "io/table/libarrow/files.hpp"
 #include "io/table/libarrow/rows.hpp"
@@ -27,6 +29,11 @@ namespace {
 
 /// Bytes of each column to read ahead, independent of the size of a row group.
 constexpr std::int64_t kColumnBytes = 1 << 18;
+
+/// Whether to use the threads of Arrow, which waits indefinitely if it cannot start one.
+bool use_threads(bool wanted) {
+  return wanted && can_start_threads(static_cast<std::size_t>(arrow::GetCpuThreadPoolCapacity()));
+}
 
 /// The columns of the file that form a column of the table: several for a struct.
 void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
@@ -61,7 +68,7 @@ class ArrowParquetFile final : public ParquetFile {
     reading.enable_buffered_stream();
     reading.set_buffer_size(kColumnBytes);
     reading.set_page_checksum_verification(true);
-    parquet::ArrowReaderProperties decoding(options.threads);
+    parquet::ArrowReaderProperties decoding(use_threads(options.threads));
     decoding.set_pre_buffer(false);
     decoding.set_batch_size(static_cast<std::int64_t>(
         std::min<std::uint64_t>(options.batch_rows, std::numeric_limits<std::int32_t>::max())));
@@ -139,7 +146,7 @@ class ArrowParquetOutput final : public ParquetOutput {
       if (arrow::is_floating(field->type()->id())) properties.disable_dictionary(field->name());
     }
     const auto arrow_properties =
-        parquet::ArrowWriterProperties::Builder().store_schema()->set_use_threads(layout.threads)->build();
+        parquet::ArrowWriterProperties::Builder().store_schema()->set_use_threads(use_threads(layout.threads))->build();
     writer_ = value_of(parquet::arrow::FileWriter::Open(*schema_, arrow::default_memory_pool(),
                                                         std::make_shared<SinkStream>(std::move(sink)),
                                                         properties.build(), arrow_properties));

@@ -8,8 +8,9 @@
 #include <latch>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
+
+#include <widthwise/train/threads.hpp>
 
 namespace widthwise::internal {
 namespace {
@@ -45,22 +46,6 @@ std::vector<std::string> openmp_runtimes() {
 template <class Function>
 Function function_of(void* library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library, name));
-}
-
-/// Whether the system allows this many more threads. libgomp aborts the process if it cannot start one.
-bool can_start(std::size_t count) {
-  std::latch done(1);
-  std::vector<std::thread> threads;
-  bool started = true;
-  try {
-    threads.reserve(count);
-    while (threads.size() < count) threads.emplace_back([&] { done.wait(); });
-  } catch (const std::system_error&) {
-    started = false;
-  }
-  done.count_down();
-  for (std::thread& thread : threads) thread.join();
-  return started;
 }
 
 }  // namespace
@@ -112,7 +97,9 @@ PassiveWaiting::PassiveWaiting(std::size_t threads) {
       // libgomp counts the training team and the idle one, but not the thread that owns the idle one.
       const auto limit = static_cast<std::size_t>(std::max(1, processors()));
       const std::size_t idle = threads > limit ? 0 : limit - threads + 2;
-      if (idle > 0 && can_start(idle)) idle_.push_back(std::make_unique<IdleTeam>(parallel, idle));
+      // libgomp ends the process if it cannot start one of the threads of both.
+      if (idle > 0 && can_start_threads(idle + threads - 1))
+        idle_.push_back(std::make_unique<IdleTeam>(parallel, idle));
     }
     dlclose(library);
   }
