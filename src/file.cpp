@@ -7,11 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -142,6 +147,68 @@ FileVersion version_in(const struct stat& status) {
           .changed = status.st_mtim.tv_sec * kNanoseconds + status.st_mtim.tv_nsec};
 }
 
+/// The names of temporary files, in memory that a signal handler can read at any time.
+class TemporaryNames {
+ public:
+  /// The place of the name; kNone if it is too long or there is no place left.
+  std::size_t add(const fs::path& path) noexcept {
+    const std::string& name = path.native();
+    if (name.size() >= kMaxLength) return kNone;
+    for (std::size_t place = 0; place < kPlaces; ++place) {
+      State free = State::kFree;
+      if (!states_[place].compare_exchange_strong(free, State::kReserved)) continue;
+      std::memcpy(names_[place].data(), name.c_str(), name.size() + 1);
+      states_[place] = State::kNamed;
+      return place;
+    }
+    return kNone;
+  }
+
+  void remove(std::size_t place) noexcept {
+    if (place != kNone) states_[place] = State::kFree;
+  }
+
+  void delete_files() const noexcept {
+    for (std::size_t place = 0; place < kPlaces; ++place) {
+      if (states_[place] == State::kNamed) ::unlink(names_[place].data());
+    }
+  }
+
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+ private:
+  enum class State { kFree, kReserved, kNamed };
+  static constexpr std::size_t kPlaces = 8;  // a command writes one or two files at a time
+  static constexpr std::size_t kMaxLength = 4096;
+
+  std::array<std::atomic<State>, kPlaces> states_ = {};
+  std::array<std::array<char, kMaxLength>, kPlaces> names_ = {};
+};
+
+constinit TemporaryNames g_temporary_names;
+constinit std::atomic<bool> g_committed = false;
+
+/// " by process 17" for the process that locks a file; empty if the system does not tell.
+std::string holder_of(const struct stat& status) {
+  std::ifstream locks("/proc/locks");
+  const std::string ending = fmt::format(":{}", status.st_ino);
+  for (std::string line; std::getline(locks, line);) {
+    // 1: FLOCK  ADVISORY  WRITE 17 08:01:4711 0 EOF
+    std::istringstream words(line);
+    std::string number, kind, advisory, access, process, file;
+    if (!(words >> number >> kind >> advisory >> access >> process >> file)) continue;
+    const bool held = kind == "FLOCK" && file.ends_with(ending);
+    if (held && process.find_first_not_of("0123456789") == std::string::npos && process != "0") {
+      return " by process " + process;
+    }
+  }
+  return {};
+}
+
+std::string text_of_wait(std::chrono::milliseconds wait) {
+  return wait < std::chrono::seconds(1) ? fmt::format("{} ms", wait.count()) : fmt::format("{} s", wait.count() / 1000);
+}
+
 /// Flush the directory, so that a rename survives a power cut.
 void flush_directory(const fs::path& of, const fs::path& named) {
   const fs::path parent = of.parent_path();
@@ -169,6 +236,7 @@ class AtomicFile::Temporary {
       if (descriptor_.is_open()) {
         // If files cannot be locked, leftovers cannot be recognised and are not deleted.
         (void)::flock(descriptor_.number(), LOCK_EX | LOCK_NB);
+        place_ = g_temporary_names.add(path_);
         return;
       }
       if (errno != EEXIST) break;
@@ -179,6 +247,7 @@ class AtomicFile::Temporary {
   Temporary& operator=(const Temporary&) = delete;
   ~Temporary() {
     if (!path_.empty()) ::unlink(path_.c_str());
+    g_temporary_names.remove(place_);
   }
 
   [[nodiscard]] int descriptor() const { return descriptor_.number(); }
@@ -193,6 +262,7 @@ class AtomicFile::Temporary {
  private:
   fs::path path_;
   Descriptor descriptor_;
+  std::size_t place_ = TemporaryNames::kNone;
 };
 
 AtomicFile::AtomicFile(fs::path file) : file_(std::move(file)) {
@@ -205,6 +275,8 @@ AtomicFile::AtomicFile(fs::path file) : file_(std::move(file)) {
     if (!S_ISREG(old.st_mode)) refuse(file_, "cannot be written", kNotRegular);
     if (::faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0) refuse_write(file_, errno);
     permissions_ = old.st_mode & kPermissions;
+    owner_ = old.st_uid;
+    group_ = old.st_gid;
   }
   sweep(target_);
   temporary_ = std::make_unique<Temporary>(target_, replaces_ ? 0600 : 0666, file_);
@@ -220,13 +292,29 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-FileVersion AtomicFile::commit() {
-  if (replaces_ && ::fchmod(temporary_->descriptor(), permissions_) != 0) refuse_write(file_, errno);
+void AtomicFile::keep_owner() {
+  struct stat own{};
+  if (::fstat(temporary_->descriptor(), &own) != 0) refuse_write(file_, errno);
+  if (own.st_uid == owner_ && own.st_gid == group_) return;
+  if (::fchown(temporary_->descriptor(), owner_, group_) == 0) return;
+  // Only root may give a file away; a member of the group may keep the group. Otherwise the file belongs to the writer.
+  constexpr auto kSameOwner = static_cast<uid_t>(-1);
+  (void)!::fchown(temporary_->descriptor(), kSameOwner, group_);
+}
+
+void AtomicFile::flush() {
   if (retry([&] { return ::fsync(temporary_->descriptor()); }) != 0) refuse_write(file_, errno);
+}
+
+FileVersion AtomicFile::commit() {
+  if (replaces_) keep_owner();  // before the permissions, of which the system may remove some with the owner
+  if (replaces_ && ::fchmod(temporary_->descriptor(), permissions_) != 0) refuse_write(file_, errno);
+  flush();
   // Read the version before others can replace the file.
   struct stat written{};
   if (::fstat(temporary_->descriptor(), &written) != 0) refuse_write(file_, errno);
   if (temporary_->rename_to(target_) != 0) refuse_write(file_, errno);
+  g_committed = true;
   flush_directory(target_, file_);
   return version_in(written);
 }
@@ -280,7 +368,12 @@ std::optional<FileVersion> version_of(const fs::path& file) {
   return version_in(status);
 }
 
-FileLock::FileLock(const fs::path& file, const std::function<void()>& waiting) {
+void delete_temporary_files() noexcept { g_temporary_names.delete_files(); }
+
+bool has_committed_files() noexcept { return g_committed; }
+
+FileLock::FileLock(const fs::path& file, const std::function<void()>& waiting, std::chrono::milliseconds max_wait) {
+  const auto deadline = std::chrono::steady_clock::now() + max_wait;
   while (true) {
     // Open for writing, because network file systems lock only such files; fall back to reading.
     Descriptor held(file, O_RDWR | O_NONBLOCK);
@@ -296,6 +389,11 @@ FileLock::FileLock(const fs::path& file, const std::function<void()>& waiting) {
     }
     if (errno != EWOULDBLOCK && errno != EINTR) {
       refuse(file, "cannot be locked for an update", std::generic_category().message(errno));
+    }
+    if (std::chrono::steady_clock::now() >= deadline) {
+      refuse(file, "cannot be locked for an update",
+             fmt::format("locked{} for {}; end that process, or write to another file", holder_of(own),
+                         text_of_wait(max_wait)));
     }
     if (waiting) waiting();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -50,8 +51,9 @@ struct FileVersion {
 
 /// Writes a file atomically: the name always refers to the complete old or the complete new file. The bytes go to
 /// ".<name>.<16 digits>.tmp" in the same directory, which commit() flushes to disk and renames. An existing file keeps
-/// its permissions. Write-protected files, and anything but regular files, are not replaced. If the name is a symbolic
-/// link, its target is replaced. Temporary files of the same name that a killed process left are deleted.
+/// its permissions and, where the system permits, its owner and group. Write-protected files, and anything but regular
+/// files, are not replaced. If the name is a symbolic link, its target is replaced. Temporary files of the same name
+/// that a killed process left are deleted.
 ///
 /// All functions throw kFile with the file name and the system's reason.
 /// Invariant: before commit(), an existing file is untouched; destruction without commit() leaves no file.
@@ -67,18 +69,31 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
 
+  /// Flush the bytes to disk, so that little can go wrong in commit().
+  void flush();
+
   /// Call once, after the last write. On return, the bytes are on disk and the file has its name. Returns its version.
   FileVersion commit();
 
  private:
   class Temporary;
 
+  void keep_owner();
+
   std::filesystem::path file_;
   std::filesystem::path target_;  // with links resolved
   unsigned permissions_ = 0;      // of the old file, if there is one
+  unsigned owner_ = 0;            // likewise
+  unsigned group_ = 0;            // likewise
   bool replaces_ = false;
   std::unique_ptr<Temporary> temporary_;
 };
+
+/// Delete the temporary files of this process, for a process that ends at once. Async-signal-safe.
+void delete_temporary_files() noexcept;
+
+/// Whether this process has committed an AtomicFile.
+[[nodiscard]] bool has_committed_files() noexcept;
 
 /// Write these bytes to `file` with an AtomicFile; return its version.
 FileVersion write_file_atomically(const std::filesystem::path& file, std::span<const std::byte> bytes);
@@ -88,8 +103,13 @@ FileVersion write_file_atomically(const std::filesystem::path& file, std::span<c
 /// the name at first; after that file is replaced, the next waiting lock takes the new file.
 class FileLock {
  public:
-  /// `waiting` is called every 20 ms while waiting, and may throw. Throws kFile if the file cannot be locked.
-  explicit FileLock(const std::filesystem::path& file, const std::function<void()>& waiting = {});
+  /// Any program can lock a file it may read, so the wait ends.
+  static constexpr std::chrono::milliseconds kMaxWait = std::chrono::minutes(5);
+
+  /// `waiting` is called every 20 ms while waiting, and may throw. Throws kFile if the file cannot be locked, or if
+  /// other processes hold the lock for `max_wait`.
+  explicit FileLock(const std::filesystem::path& file, const std::function<void()>& waiting = {},
+                    std::chrono::milliseconds max_wait = kMaxWait);
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
   ~FileLock();

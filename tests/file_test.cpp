@@ -221,6 +221,9 @@ TEST_F(File, ALockOfADeadProcessBlocksNobodyAndOneWhoWaitsCanGiveUp) {
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   EXPECT_EQ(refusal_of([&] { const FileLock lock(at("a"), [] { throw Error(ErrorCode::kFile, "enough"); }); }),
             "enough");
+  const std::string refusal = refusal_of([&] { const FileLock lock(at("a"), {}, std::chrono::milliseconds(50)); });
+  EXPECT_TRUE(refusal.starts_with(at("a").string() + ": cannot be locked for an update: locked")) << refusal;
+  EXPECT_TRUE(refusal.ends_with(" for 50 ms; end that process, or write to another file")) << refusal;
   ASSERT_EQ(::kill(holder, SIGKILL), 0);
   ASSERT_EQ(::waitpid(holder, nullptr, 0), holder);
   const FileLock lock(at("a"), [] { throw Error(ErrorCode::kFile, "held"); });
@@ -228,6 +231,30 @@ TEST_F(File, ALockOfADeadProcessBlocksNobodyAndOneWhoWaitsCanGiveUp) {
   ::close(ready[1]);
   EXPECT_EQ(refusal_of([&] { const FileLock none(at("none")); }),
             at("none").string() + ": cannot be read: No such file or directory");
+}
+
+TEST_F(File, AFileKeepsItsOwnerIfRootReplacesIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may give files away";
+  write_file_atomically(at("a"), bytes_of("x"));
+  ASSERT_EQ(::chown(at("a").c_str(), 54321, 54322), 0);
+  ASSERT_EQ(::chmod(at("a").c_str(), 0640), 0);
+  write_file_atomically(at("a"), bytes_of("y"));
+  struct stat found{};
+  ASSERT_EQ(::stat(at("a").c_str(), &found), 0);
+  EXPECT_EQ(found.st_uid, 54321U);
+  EXPECT_EQ(found.st_gid, 54322U);
+  EXPECT_EQ(found.st_mode & 07777U, 0640U);
+}
+
+TEST_F(File, TemporaryFilesCanBeDeletedAtOnce) {
+  AtomicFile first(at("a"));
+  first.write(bytes_of("x"));
+  {
+    const AtomicFile second(at("b"));
+  }
+  EXPECT_EQ(entries(), 1U);
+  internal::delete_temporary_files();
+  EXPECT_EQ(entries(), 0U);
 }
 
 TEST_F(File, AVersionTellsWhetherAFileWasReplaced) {

@@ -40,7 +40,7 @@ void save(const Model& model, const std::filesystem::path& file);
 class ModelFileLock {
  public:
   /// `waiting` is called repeatedly while another process holds the lock, and may throw. Throws kFile if the file does
-  /// not exist or cannot be locked.
+  /// not exist or cannot be locked, or if other processes hold the lock for 5 minutes.
   explicit ModelFileLock(const std::filesystem::path& file, const std::function<void()>& waiting = {});
   ModelFileLock(ModelFileLock&& other) noexcept;             ///< the other no longer holds a lock
   ModelFileLock& operator=(ModelFileLock&& other) noexcept;  ///< releases the own lock first

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +136,7 @@ def named(X: Any) -> Any:
         names = list(dict.fromkeys(name for row in X for name in row))
         for i, row in enumerate(X):
             for name in names if len(row) < len(names) else ():
-                present(name, list(row), f"row {i} of X", "which other rows have")
+                present(name, list(row), f"row {i + 1} of X", "which other rows have")
         return Columns({name: [row[name] for row in X] for name in names}, len(X))
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.Series) and len(X) and _has_names(X.index):
@@ -610,12 +610,25 @@ def _factorized(column: Any) -> tuple[NDArray[Any], list[str | None] | None]:
             codes, unique = sys.modules["pandas"].factorize(column)
         except TypeError:  # values that cannot be compared, such as lists
             return np.empty(0), None
+        except UnicodeEncodeError:
+            codes, unique = np.arange(len(column)), column  # the label is found below
         values, is_category = list(unique), False
+    for k, value in enumerate(values):
+        if isinstance(value, str) and not is_utf8(value):
+            _refuse_label(value, f"column {column.name!r}", int(np.argmax(np.asarray(codes) == k)))
     texts = [_text_of_label(value) for value in values]
     # A column of objects that are all numbers, such as Decimal, is not a column of labels.
     if None in texts or not (is_category or not values or any(isinstance(value, (str, bool)) for value in values)):
         return np.empty(0), None
     return np.ascontiguousarray(codes), texts
+
+
+def _refuse_label(value: str, where: str, row: int) -> NoReturn:
+    """Reject text that no file holds as UTF-8: the same label, read correctly, would be another category."""
+    raise ValueError(
+        f"{where}, row {row + 1}: the label {value!r} is not valid UTF-8; read the text in its encoding, for example with "
+        "encoding='latin-1'"
+    )
 
 
 def _text_of_label(value: Any) -> str | None:
@@ -654,6 +667,8 @@ def _codes_of(objects: NDArray[Any], name: str) -> tuple[NDArray[np.int64], list
     for i, value in enumerate(objects):
         if value is None or value is np.ma.masked or type(value).__name__ == "NAType" or value != value:
             continue
+        if isinstance(value, str) and not is_utf8(value):
+            _refuse_label(value, name, i)
         text = _text_of_label(value)
         if text is None:
             raise ValueError(f"{name}[{i}] is {value!r}; expected text, booleans or integers")

@@ -118,6 +118,22 @@ def test_integers_and_booleans_are_categories_by_name(flights):
     assert err.endswith("train.csv: --categorical 'gate' is not a feature")
 
 
+@pytest.mark.parametrize("command", ["predict", "calibrate", "evaluate", "track", "fit"])
+def test_labels_in_another_encoding_are_refused(flights, command):
+    """In silence, each would be an unseen category."""
+    text = (flights.folder / "test.csv").read_text("utf-8")
+    (flights.folder / "latin.csv").write_bytes(text.encode("latin-1"))
+    row = next(i for i, line in enumerate(text.splitlines()) if "Ünïted" in line)
+    words = {"fit": fit("latin.csv"), "evaluate": ["evaluate", "model.safetensors", "latin.csv"]}
+    out = [] if command == "evaluate" else ["-o", "latin.out.csv" if command != "fit" else "latin.safetensors"]
+    arguments = [*words.get(command, [command, "model.safetensors", "latin.csv"]), *out]
+    err = flights.fails(1, *arguments)
+    assert f"latin.csv: column 'carrier', row {row}: the label '" in err
+    assert err.endswith(
+        "is not UTF-8; convert the table to UTF-8, a CSV file for example with iconv -f LATIN1 -t UTF-8"
+    )
+
+
 def test_trainers_without_categories_leave_text_out(flights):
     knn = ["fit", "train.csv", "--target", "delay", "--base", "knn", "--score-transform", "identity"]
     done = flights(*knn, "-o", "knn.safetensors")

@@ -154,5 +154,23 @@ TEST_F(LabelColumns, RefuseOtherValues) {
                [&] { (void)read(dates, {.name = "a"}); });
 }
 
+TEST_F(LabelColumns, TextThatIsNotUtf8IsRefusedWithItsRow) {
+  const std::string latin = "K\xF6ln";
+  const Labels known(std::vector<std::string>{"Bonn"});
+  const auto bytes = [&](const std::shared_ptr<arrow::DataType>& type) {
+    arrow::BinaryBuilder builder(type, arrow::default_memory_pool());
+    EXPECT_TRUE(builder.AppendValues({"Bonn", latin}).ok());
+    return builder.Finish().ValueOrDie();
+  };
+  for (const path& file : {csv("a,b\nBonn,1\n" + latin + ",2\n"), parquet(bytes(arrow::binary()))}) {
+    Labels collected;
+    for (const SelectedColumn& column :
+         {SelectedColumn{.name = "a", .known = &known}, SelectedColumn{.name = "a", .collected = &collected}}) {
+      expect_error(ErrorCode::kBadData, "column 'a', row 2: the label 'K", [&] { (void)read(file, column); });
+      expect_error(ErrorCode::kBadData, "is not UTF-8; convert the table to UTF-8", [&] { (void)read(file, column); });
+    }
+  }
+}
+
 }  // namespace
 }  // namespace widthwise

@@ -959,6 +959,41 @@ TEST(QuoteScanner, GivesTheSameInPiecesOfAnySize) {
     }
     EXPECT_EQ(whole.open(), pieces.open()) << text;
     EXPECT_EQ(whole.broken(), pieces.broken()) << text;
+    ASSERT_EQ(whole.long_cell().has_value(), pieces.long_cell().has_value()) << text;
+    if (!whole.long_cell()) continue;
+    EXPECT_EQ(whole.long_cell()->opened, pieces.long_cell()->opened) << text;
+    EXPECT_EQ(whole.long_cell()->breaks, pieces.long_cell()->breaks) << text;
+  }
+}
+
+/// The warnings about a file, read by its column x.
+std::vector<std::string> warnings_about(const path& file, bool threads) {
+  std::vector<std::string> warnings;
+  ReadOptions options;
+  options.threads = threads;
+  options.warn = [&](const std::string& text) { warnings.push_back(text); };
+  (void)numbers_in(file, {"x"}, options);
+  return warnings;
+}
+
+TEST_F(Table, ACellThatMayHaveSwallowedRowsIsAWarning) {
+  for (const bool threads : {false, true}) {
+    for (const std::string end : {"\n", "\r\n"}) {
+      std::string csv = "x,city" + end + "0,6\" pipe" + end;
+      for (int i = 1; i <= 200; ++i) {
+        csv += std::to_string(i) + (i == 21 ? ",\"Oslo" : i == 61 ? ",Oslo\"" : ",Oslo") + end;
+      }
+      for (const std::string& padding : {std::string(), std::string(100, 'p'), std::string(1000, 'q')}) {
+        const std::vector<std::string> found =
+            warnings_about(with_bytes("a.csv", csv + "300," + padding + end), threads);
+        ASSERT_EQ(found.size(), 1U);
+        EXPECT_EQ(found.front(), at("a.csv").string() +
+                                     ": row 22, column 'city': the quoted cell contains 40 line breaks; if rows are "
+                                     "missing, correct the quote in line 23");
+      }
+    }
+    const std::string text = "\"" + std::string(9, '\n') + "\"";
+    EXPECT_TRUE(warnings_about(with_bytes("a.csv", rows_with_text(text)), threads).empty());
   }
 }
 

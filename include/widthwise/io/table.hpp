@@ -107,7 +107,7 @@ enum class TableFormat {
 /// Options of TableReader::open.
 struct ReadOptions {
   std::size_t batch_rows = 65'536;  ///< maximum number of rows per batch
-  bool threads = true;              ///< decode in parallel, on Arrow's thread pool, which the whole process shares
+  bool threads = true;              ///< decode in parallel: Parquet on Arrow's thread pool, CSV ahead on one thread
   std::optional<RowGroups> row_groups = std::nullopt;  ///< of a Parquet file; empty for all
   std::optional<TableFormat> format = std::nullopt;    ///< by default that of the file extension
   std::string name = {};                               ///< of the table in messages; by default that of the file
@@ -116,6 +116,9 @@ struct ReadOptions {
   /// Cells that count as missing in selected columns, in addition to those of CSV files (see below): with this text, or
   /// if it is a number with this value, in any format. Carried columns keep them.
   std::vector<std::string> missing = {};
+
+  /// Called after the last row with warnings about the content of the table.
+  std::function<void(const std::string&)> warn = {};
 };
 
 /// Takes the bytes of a written table, in order.
@@ -208,7 +211,12 @@ class TableWriter {
   /// Write a batch with `added`: rows of the batch x columns named at opening, including infinities and NaN.
   virtual void write(const TableBatch& batch, MatrixView added) = 0;
   /// Call once, after the last rows. Throws kFile if the file cannot be written; an existing file is then unchanged.
-  virtual void close() = 0;
+  void close() {
+    close_after([] {});
+  }
+  /// Run `action` when all bytes are on disk, then give the file its name. If the action throws, the file is not
+  /// written.
+  virtual void close_after(const std::function<void()>& action) = 0;
 };
 
 /// Whole columns: rows x columns, row-major.

@@ -59,6 +59,9 @@ class QuoteChecked {
     return place == kNone ? std::nullopt : std::optional(place);
   }
 
+  /// Call when nothing is read.
+  [[nodiscard]] const std::optional<QuoteScanner::LongCell>& long_cell() const { return quotes_.long_cell(); }
+
   std::size_t read(std::span<std::byte> out) {
     const std::size_t count = text_(out);
     check_quotes({reinterpret_cast<const char*>(out.data()), count});
@@ -127,24 +130,56 @@ std::optional<char> separator_in(const CsvFile& file) {
   return guess_separator(text);
 }
 
-/// The line number of a byte, from 1, as shown by an editor.
-std::uint64_t line_of(const CsvFile& file, std::uint64_t place) {
+/// A place in a CSV file.
+struct CellPlace {
+  std::uint64_t line = 1;  ///< from 1, as shown by an editor
+  std::uint64_t row = 0;   ///< from 1 after the header
+  std::size_t column = 0;  ///< from 0
+};
+
+/// Finds the line, row and column of a byte. Thread safety: none.
+class PlaceCounter {
+ public:
+  explicit PlaceCounter(char separator) : separator_(separator) {}
+
+  [[nodiscard]] const CellPlace& place() const { return place_; }
+
+  void add(char letter) {
+    const bool ends_line = letter == '\r' || (letter == '\n' && last_ != '\r');
+    const bool blank = last_ == '\0' || last_ == '\n' || last_ == '\r';
+    if (ends_line) ++place_.line;
+    // Quotes open at the start of a cell; "" inside is a quote.
+    const bool may_open = blank || last_ == separator_ || last_ == '"';
+    if (letter == '"' && (is_open_ || may_open)) is_open_ = !is_open_;
+    if (!is_open_ && letter == separator_) ++place_.column;
+    if (!is_open_ && ends_line && !blank) ++place_.row;  // blank lines are no rows
+    if (!is_open_ && ends_line) place_.column = 0;
+    last_ = letter;
+  }
+
+ private:
+  char separator_;
+  CellPlace place_;
+  bool is_open_ = false;
+  char last_ = '\0';
+};
+
+/// The place of a byte.
+CellPlace place_of(const CsvFile& file, std::uint64_t byte) {
   const OpenedText opened = open_text(file);
   std::vector<std::byte> bytes(kBlockBytes);
-  std::uint64_t line = 1;
-  char last = 0;
+  PlaceCounter counter(file.separator);
   std::uint64_t at = 0;
-  while (at < place) {
+  while (at < byte) {
     const std::size_t count = with_errors_of(file.name, ErrorCode::kFile, [&] { return opened.text(bytes); });
     if (count == 0) break;
     for (const char letter :
-         std::string_view(reinterpret_cast<const char*>(bytes.data()), count).substr(0, place - at)) {
-      if (letter == '\r' || (letter == '\n' && last != '\r')) ++line;
-      last = letter;
+         std::string_view(reinterpret_cast<const char*>(bytes.data()), count).substr(0, byte - at)) {
+      counter.add(letter);
     }
     at += count;
   }
-  return line;
+  return counter.place();
 }
 
 /// One pass over a file, with all cells as bytes. With `ahead`, the next block is parsed while the caller processes the
@@ -164,6 +199,8 @@ class TextBlocks {
 
   [[nodiscard]] std::shared_ptr<const TableSchema> schema() const { return blocks_->schema(); }
   [[nodiscard]] std::uint64_t bytes_read() const { return opened_.counted->bytes_read(); }
+  /// Call after the last block.
+  [[nodiscard]] const std::optional<QuoteScanner::LongCell>& long_cell() const { return checked_->long_cell(); }
 
   /// Null at the end.
   std::shared_ptr<const DecodedRows> next() {
@@ -206,7 +243,7 @@ class TextBlocks {
   [[noreturn]] void refuse_quote() const {
     refuse(ErrorCode::kBadData, file_.name,
            fmt::format("the quote opened in line {} is not closed; close it or remove it",
-                       line_of(file_, checked_->unclosed().value_or(0))));
+                       place_of(file_, checked_->unclosed().value_or(0)).line));
   }
 
   CsvFile file_;
@@ -305,7 +342,11 @@ class CsvReader final : public FileTableReader {
     return blocks_->schema();
   }
 
-  std::shared_ptr<const DecodedRows> read_block() override { return blocks_->next(); }
+  std::shared_ptr<const DecodedRows> read_block() override {
+    std::shared_ptr<const DecodedRows> block = blocks_->next();
+    if (!block && options().warn && blocks_->long_cell()) warn_of(*blocks_->long_cell());
+    return block;
+  }
 
   void check_as_numbers(std::size_t column) const override {
     const ColumnInfo& info = columns()[column];
@@ -320,6 +361,15 @@ class CsvReader final : public FileTableReader {
   }
 
  private:
+  void warn_of(const QuoteScanner::LongCell& cell) const {
+    const CellPlace place = place_of(csv_, cell.opened);
+    const std::string column =
+        place.column < columns().size() ? fmt::format(", column {}", in_quotes(columns()[place.column].name)) : "";
+    options().warn(fmt::format(
+        "{}: row {}{}: the quoted cell contains {} line breaks; if rows are missing, correct the quote in line {}",
+        file().string(), place.row, column, cell.breaks, place.line));
+  }
+
   void check_header(const std::vector<std::string>& header, bool clear_separator) const {
     bool all_numbers = true;
     bool all_integers = true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/table/cell.hpp"
+#include "printable.hpp"
 #include "text.hpp"
 
 namespace widthwise::internal {
@@ -26,7 +27,8 @@ double number_of(std::string_view label, const SelectedColumn& selected) {
   return static_cast<double>(labels.add(label));
 }
 
-/// Empty for a number that is not an integer, if labels are collected.
+/// Empty for a number that is not an integer, if labels are collected. That of text is also empty if it is not UTF-8:
+/// the same label in another encoding would be another category.
 std::optional<double> number_of(double value, const SelectedColumn& selected) {
   if (std::isnan(value)) return kMissingLabel;
   if (const std::optional<std::string> label = label_of(value)) return number_of(*label, selected);
@@ -37,6 +39,7 @@ std::optional<double> number_of(double value, const SelectedColumn& selected) {
 std::optional<double> number_of_text(std::string_view text, const SelectedColumn& selected, bool of_numbers) {
   const std::optional<std::string_view> label = label_of_text(text);
   if (!label) return kMissingLabel;
+  if (!is_utf8(*label)) return std::nullopt;
   if (of_numbers && selected.collected != nullptr && type_of_cell(*label) == CellType::kReal) return std::nullopt;
   return number_of(*label, selected);
 }
@@ -80,6 +83,12 @@ std::optional<std::int64_t> fill_from_dictionary(const Cells& column, std::int64
 }
 
 }  // namespace
+
+std::optional<std::string_view> label_not_utf8(const Cells& column, std::int64_t row) {
+  if (column.dictionary) return label_not_utf8(*column.dictionary, column.index(row));
+  if (!is_text(column.kind) || is_utf8(column.text_at(row))) return std::nullopt;
+  return column.text_at(row);
+}
 
 bool is_label_kind(CellKind kind) {
   return is_integer(kind) || is_text(kind) || kind == CellKind::kBool || kind == CellKind::kFloat ||

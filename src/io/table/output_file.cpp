@@ -53,6 +53,11 @@ void OutputFile::throw_if_failed() const {
   if (stream_->failure()) std::rethrow_exception(stream_->failure());
 }
 
+void OutputFile::flush() {
+  throw_if_failed();
+  if (std::optional<AtomicFile>& output = stream_->output()) output->flush();
+}
+
 void OutputFile::commit() {
   throw_if_failed();
   if (std::optional<AtomicFile>& output = stream_->output()) output->commit();

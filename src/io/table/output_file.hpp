@@ -30,6 +30,9 @@ class OutputFile {
   /// Throw the error of the write that failed, if one did: Arrow passes on no more than its words.
   void throw_if_failed() const;
 
+  /// The bytes are on the disk when this returns.
+  void flush();
+
   /// The bytes are on the disk and the file has its name when this returns.
   void commit();
 

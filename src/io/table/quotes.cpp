@@ -62,7 +62,9 @@ void QuoteScanner::scan(std::string_view bytes) {
     }
     if (state_ == State::kCellStart || state_ == State::kInCell) place = look_for_open(bytes, place);
     if (state_ == State::kInQuotes && place < bytes.size()) {
-      place = next_quote(bytes, place) + 1;
+      const std::size_t quote = next_quote(bytes, place);
+      add_breaks(static_cast<std::uint64_t>(std::ranges::count(bytes.substr(place, quote - place), '\n')));
+      place = quote + 1;
       if (place <= bytes.size()) state_ = State::kAfterQuote;
     }
     if (state_ == State::kAfterQuote && place < bytes.size()) after_quote(bytes, place++);
@@ -77,7 +79,8 @@ bool QuoteScanner::scan_block(std::string_view bytes, std::size_t place) {
   const char* const block = bytes.data() + place;
   const std::uint64_t quotes = places_of(block, kQuote);
   if (quotes == 0) return false;  // the faster search continues
-  const std::uint64_t ends = places_of(block, separator_) | places_of(block, '\n') | places_of(block, '\r');
+  const std::uint64_t newlines = places_of(block, '\n');
+  const std::uint64_t ends = places_of(block, separator_) | newlines | places_of(block, '\r');
   // "" inside a cell closes and reopens it, which has the same result.
   const bool was_open = state_ == State::kInQuotes;
   const std::uint64_t open = running_parity(quotes) ^ (was_open ? ~std::uint64_t{0} : 0);
@@ -87,10 +90,11 @@ bool QuoteScanner::scan_block(std::string_view bytes, std::size_t place) {
   const std::uint64_t opening = quotes & open;
   if ((opening & ~(starts | after_closing)) != 0 || (after_closing & ~(ends | quotes)) != 0) return false;
 
-  if (const std::uint64_t first = opening & ~after_closing; first != 0) {
-    opened_ = piece_start_ + place + static_cast<std::uint64_t>(std::bit_width(first)) - 1;
-    newline_before_ = false;
-  }
+  const std::uint64_t first = opening & ~after_closing;
+  const std::uint64_t breaks = newlines & open;
+  if (first != 0 && breaks != 0) return false;  // of which cell?
+  if (first != 0) open_at(piece_start_ + place + static_cast<std::uint64_t>(std::bit_width(first)) - 1);
+  add_breaks(static_cast<std::uint64_t>(std::popcount(breaks)));
   const auto is_last = [](std::uint64_t places) { return places >> (kBlock - 1) != 0; };
   if (is_last(open)) {
     state_ = State::kInQuotes;
@@ -111,11 +115,20 @@ std::size_t QuoteScanner::look_for_open(std::string_view bytes, std::size_t plac
   }
   const bool opens = here || (quote > place && ends_cell(bytes[quote - 1]));
   state_ = opens ? State::kInQuotes : State::kInCell;
-  if (opens) {
-    opened_ = piece_start_ + quote;
-    newline_before_ = false;
-  }
+  if (opens) open_at(piece_start_ + quote);
   return quote + 1;
+}
+
+void QuoteScanner::open_at(std::uint64_t place) {
+  opened_ = place;
+  newline_before_ = false;
+  breaks_ = 0;
+}
+
+void QuoteScanner::add_breaks(std::uint64_t count) {
+  breaks_ += count;
+  if (count == 0 || breaks_ < kManyBreaks) return;
+  if (!long_cell_ || long_cell_->opened == opened_) long_cell_ = {opened_, breaks_};
 }
 
 void QuoteScanner::after_quote(std::string_view bytes, std::size_t place) {

@@ -27,7 +27,19 @@ class QuoteScanner {
   /// quote is actually the opening quote of another cell.
   [[nodiscard]] std::optional<std::uint64_t> broken() const { return broken_; }
 
+  /// A quoted cell with line breaks.
+  struct LongCell {
+    std::uint64_t opened = 0;  ///< position of its opening quote
+    std::uint64_t breaks = 0;  ///< number of line breaks
+  };
+
+  /// The first cell with kManyBreaks line breaks or more. A quote that was opened by mistake and is closed by that of a
+  /// later cell makes such a cell of all rows between.
+  [[nodiscard]] const std::optional<LongCell>& long_cell() const { return long_cell_; }
+
  private:
+  static constexpr std::uint64_t kManyBreaks = 10;
+
   enum class State { kCellStart, kInCell, kInQuotes, kAfterQuote };
 
   [[nodiscard]] bool ends_cell(char letter) const { return letter == separator_ || letter == '\n' || letter == '\r'; }
@@ -36,6 +48,10 @@ class QuoteScanner {
   /// Both start at a position in the piece; the first returns the position to continue at.
   std::size_t look_for_open(std::string_view bytes, std::size_t place);
   void after_quote(std::string_view bytes, std::size_t place);
+  /// Start a quoted cell.
+  void open_at(std::uint64_t place);
+  /// Count line breaks of the open cell.
+  void add_breaks(std::uint64_t count);
   /// The part of the last quoted cell in this piece, up to `end`.
   [[nodiscard]] std::string_view cell_in(std::string_view bytes, std::size_t end) const;
 
@@ -44,7 +60,9 @@ class QuoteScanner {
   std::uint64_t piece_start_ = 0;  // in the file
   std::uint64_t opened_ = 0;       // likewise
   bool newline_before_ = false;    // in the quoted cell, in pieces before this one
+  std::uint64_t breaks_ = 0;       // in the quoted cell
   std::optional<std::uint64_t> broken_;
+  std::optional<LongCell> long_cell_;
 };
 
 }  // namespace widthwise::internal

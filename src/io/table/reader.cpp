@@ -15,6 +15,7 @@
 #include "io/table/label_cells.hpp"
 #include "io/table/numbers.hpp"
 #include "message.hpp"
+#include "printable.hpp"
 #include "text.hpp"
 
 namespace widthwise::internal {
@@ -197,6 +198,12 @@ void FileTableReader::fill_column(TableBatch::State& batch, std::size_t j, const
   if (!bad) return;
   const std::uint64_t row = batch.first_row + static_cast<std::uint64_t>(*bad);
   if (labels) {
+    if (const std::optional<std::string_view> text = label_not_utf8(column, *bad)) {
+      refuse(ErrorCode::kBadData, file_,
+             fmt::format("column {}, row {}: the label '{}' is not UTF-8; convert the table to UTF-8, a CSV file for "
+                         "example with iconv -f LATIN1 -t UTF-8",
+                         in_quotes(selected.name), row + 1, printable(*text)));
+    }
     refuse(ErrorCode::kBadData, file_,
            fmt::format("column {}, row {}: the number is not an integer; expected text, booleans or integers",
                        in_quotes(selected.name), row + 1));

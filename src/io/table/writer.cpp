@@ -57,13 +57,15 @@ void FileTableWriter::write(const TableBatch& batch, MatrixView added) {
   guarded([&] { append(*state.carried, added); });
 }
 
-void FileTableWriter::close() {
+void FileTableWriter::close_after(const std::function<void()>& action) {
   if (!open_) refuse(ErrorCode::kInvalidArgument, file(), "TableWriter::close was called twice");
   open_ = false;
   guarded([&] {
     finish();
-    output_.commit();
+    output_.flush();
   });
+  action();
+  guarded([&] { output_.commit(); });
 }
 
 }  // namespace widthwise::internal

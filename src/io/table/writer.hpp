@@ -19,7 +19,7 @@ class FileTableWriter : public TableWriter {
   FileTableWriter(const WriteTarget& target, const FileTableReader& from, std::vector<std::string> added);
 
   void write(const TableBatch& batch, MatrixView added) final;
-  void close() final;
+  void close_after(const std::function<void()>& action) final;
 
  protected:
   [[nodiscard]] const std::filesystem::path& file() const { return output_.file(); }
