@@ -1,9 +1,14 @@
 #include "interrupt.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
+#include <string_view>
 
 #include <widthwise/error.hpp>
+
+#include "file.hpp"
 
 namespace widthwise::cli {
 namespace {
@@ -11,7 +16,21 @@ namespace {
 std::atomic<int> signal_seen = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler must not wait");
 
-extern "C" void note_signal(int signal) { signal_seen = signal; }
+/// Time to end in order after a signal.
+constexpr unsigned kGraceSeconds = 3;
+
+extern "C" void note_signal(int signal) {
+  signal_seen = signal;
+  alarm(kGraceSeconds);
+}
+
+/// The program did not end in time: it waits inside a library.
+extern "C" void end_now(int /*signal*/) {
+  constexpr std::string_view kMessage = "widthwise: interrupted\n";
+  (void)!write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  internal::delete_temporary_files();
+  _exit(128 + signal_seen);
+}
 
 }  // namespace
 
@@ -22,6 +41,8 @@ void catch_interrupts() {
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = end_now;
+  sigaction(SIGALRM, &action, nullptr);
   // Writing to a closed pipe is an error instead, so that the program ends normally.
   action.sa_handler = SIG_IGN;
   action.sa_flags = 0;
@@ -29,6 +50,8 @@ void catch_interrupts() {
 }
 
 int interrupt() { return signal_seen; }
+
+void extend_grace(unsigned seconds) { alarm(seconds); }
 
 void throw_if_interrupted() {
   if (interrupt() != 0) throw Error(ErrorCode::kCancelled, "interrupted");

@@ -9,6 +9,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/version.hpp>
 
+#include "file.hpp"
 #include "help.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
@@ -20,6 +21,8 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kBadData = 1;
 constexpr int kBadUsage = 2;
+constexpr const char* kMoreThreads =
+    "; raise the limit of processes (ulimit -u, or that of the container) or of memory";
 
 constexpr const char* kFooter =
     "Run 'widthwise help COMMAND' for the options of a command.\n"
@@ -125,11 +128,20 @@ int run_program(int argc, const char* const* argv) {
     const int code = ended ? *ended : program.run();
     const int error = output_error();
     if (error == 0) return code;
+    if (code == kDone && internal::has_committed_files()) {
+      // The command did its work, and calibrating with the same rows again would be an error.
+      warn("standard output: the report cannot be written: " + std::system_category().message(error) +
+           "; the output files are complete");
+      return kDone;
+    }
     // The reader closed the pipe, as in 'widthwise inspect m.safetensors | head -1'.
     if (error == EPIPE) return kClosedPipeExit;
     complain("standard output: cannot be written: " + std::system_category().message(error));
   } catch (const std::bad_alloc&) {
     complain("out of memory");
+  } catch (const std::system_error& error) {
+    const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+    complain(no_thread ? std::string("cannot start a thread: ") + error.what() + kMoreThreads : error.what());
   } catch (const std::exception& error) {
     complain(error.what());
   }

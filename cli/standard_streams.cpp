@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 #include <widthwise/error.hpp>
@@ -50,10 +51,22 @@ void write_all(int file, std::span<const std::byte> bytes, const std::string& na
   }
 }
 
+/// A temporary file without a name, which is deleted when the process ends. `stream` is named in an error.
+int open_unnamed(const char* stream) {
+  const char* folder = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): no thread sets variables
+  std::string name = fmt::format("{}/widthwise-XXXXXX", folder == nullptr || *folder == '\0' ? "/tmp" : folder);
+  const int file = mkostemp(name.data(), O_CLOEXEC);
+  if (file < 0) refuse(stream, fmt::format("cannot be copied to {}: {}", name, reason(errno)));
+  (void)unlink(name.c_str());
+  return file;
+}
+
+std::string copy_of(const char* stream) { return fmt::format("the temporary copy of {}", stream); }
+
 /// A copy of standard input in a file that is deleted when the process ends.
 class SpooledInput {
  public:
-  SpooledInput() : file_(open_unnamed()) { copy(); }
+  SpooledInput() : file_(open_unnamed(kStandardInput)) { copy(); }
   SpooledInput(const SpooledInput&) = delete;
   SpooledInput& operator=(const SpooledInput&) = delete;
   ~SpooledInput() { close(file_); }
@@ -70,15 +83,6 @@ class SpooledInput {
   }
 
  private:
-  static int open_unnamed() {
-    const char* folder = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): no thread sets variables
-    std::string name = fmt::format("{}/widthwise-XXXXXX", folder == nullptr || *folder == '\0' ? "/tmp" : folder);
-    const int file = mkostemp(name.data(), O_CLOEXEC);
-    if (file < 0) refuse(kStandardInput, fmt::format("cannot be copied to {}: {}", name, reason(errno)));
-    (void)unlink(name.c_str());
-    return file;
-  }
-
   void copy() const {
     ProgressBar bar("bytes");
     std::vector<std::byte> bytes(kPieceBytes);
@@ -92,8 +96,7 @@ class SpooledInput {
       if (found < 0) refuse(kStandardInput, "cannot be read: " + reason(errno));
       if (found == 0) return;
       done += static_cast<std::uint64_t>(found);
-      write_all(file_, std::span(bytes).first(static_cast<std::size_t>(found)),
-                fmt::format("the temporary copy of {}", kStandardInput));
+      write_all(file_, std::span(bytes).first(static_cast<std::size_t>(found)), copy_of(kStandardInput));
     }
   }
 
@@ -115,11 +118,39 @@ void reserve_standard_streams() {
 }
 
 std::unique_ptr<TableReader> open_table(const std::string& table, ReadOptions options) {
+  options.warn = [](const std::string& text) {
+    static std::unordered_set<std::string> said;  // commands may read a table more than once
+    if (said.insert(text).second) warn(text);
+  };
   if (table != kStandardInput) return TableReader::open(table, options);
   static const SpooledInput kInput;
   options.name = kStandardInput;
   options.format = kInput.format();
   return TableReader::open(kInput.path(), options);
+}
+
+HeldRows::HeldRows() : file_(open_unnamed(kStandardOutput)) {}
+
+HeldRows::~HeldRows() { close(file_); }
+
+void HeldRows::write(std::span<const std::byte> bytes) { write_all(file_, bytes, copy_of(kStandardOutput)); }
+
+void HeldRows::release() {
+  std::vector<std::byte> bytes(kPieceBytes);
+  off_t done = 0;
+  while (true) {
+    const ssize_t found = pread(file_, bytes.data(), bytes.size(), done);
+    if (found < 0) refuse(copy_of(kStandardOutput), "cannot be read: " + reason(errno));
+    if (found == 0) return;
+    write_all(STDOUT_FILENO, std::span(bytes).first(static_cast<std::size_t>(found)), kStandardOutput);
+    done += found;
+  }
+}
+
+std::unique_ptr<TableWriter> create_table(HeldRows& held, const TableReader& from, std::vector<std::string> added) {
+  print_to_stderr();
+  return TableWriter::open([&held](std::span<const std::byte> bytes) { held.write(bytes); }, kStandardOutput, from,
+                           std::move(added));
 }
 
 std::unique_ptr<TableWriter> create_table(const std::string& table, const TableReader& from,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,26 @@ void reserve_standard_streams();
 /// Open a table. Standard input is copied to an unnamed temporary file, once per process, because commands read tables
 /// more than once. Its first bytes determine the format.
 [[nodiscard]] std::unique_ptr<TableReader> open_table(const std::string& table, ReadOptions options = {});
+
+/// Rows for standard output that wait in an unnamed temporary file, until what must be saved before them is saved.
+class HeldRows {
+ public:
+  HeldRows();
+  HeldRows(const HeldRows&) = delete;
+  HeldRows& operator=(const HeldRows&) = delete;
+  ~HeldRows();
+
+  void write(std::span<const std::byte> bytes);
+  /// Copy all rows to standard output.
+  void release();
+
+ private:
+  int file_;
+};
+
+/// Open the table to write as CSV to `held`; results of the command go to stderr. `held` outlives the writer.
+[[nodiscard]] std::unique_ptr<TableWriter> create_table(HeldRows& held, const TableReader& from,
+                                                        std::vector<std::string> added);
 
 /// Open the table to write. Rows for standard output are written as CSV; results of the command then go to stderr.
 [[nodiscard]] std::unique_ptr<TableWriter> create_table(const std::string& table, const TableReader& from,

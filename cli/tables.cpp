@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <unordered_set>
 
 #include <widthwise/joined_labels.hpp>
@@ -177,8 +179,15 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
 
 std::optional<ModelFileLock> lock_for_update(const std::string& model, const std::string& written) {
   if (written.empty() || !is_same_file(model, written)) return std::nullopt;
+  constexpr auto kSilence = std::chrono::seconds(1);
   ProgressBar bar("rows");
-  return ModelFileLock(model, [&] { bar.show("waiting for another update of " + model, 0, 0); });
+  std::optional<std::chrono::steady_clock::time_point> warn_at = std::chrono::steady_clock::now() + kSilence;
+  return ModelFileLock(model, [&] {
+    bar.show("waiting for another update of " + model, 0, 0);
+    if (!warn_at || std::chrono::steady_clock::now() < *warn_at) return;
+    warn_at.reset();
+    warn(fmt::format("{}: waiting for another process that has locked the file, for at most 5 minutes", model));
+  });
 }
 
 void require_other_file(const std::string& option, const std::filesystem::path& output,

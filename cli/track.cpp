@@ -314,14 +314,20 @@ void run_track(const TrackArguments& arguments, const Model& model) {
     numbers.push_back(arguments.batch_by);
   }
   ModelTable table(model, arguments.table, std::move(reader), numbers, carried, RowUse::kStream);
-  const auto writer = create_table(arguments.output, table.reader(), added.names());
+  // Rows are handed out after the state that recorded them is saved: otherwise another run could issue the same batch.
+  std::optional<HeldRows> held;
+  if (!arguments.save.empty() && arguments.output == kStandardOutput) held.emplace();
+  const auto writer = held ? create_table(*held, table.reader(), added.names())
+                           : create_table(arguments.output, table.reader(), added.names());
   if (teaches) {
     track_outcomes(arguments, model, online, table, added, *writer);
   } else {
     issue_rows(model, online, table, added, *writer);
   }
-  writer->close();
-  save_state(arguments, model, online, online.rows() > before.rows() ? std::optional(fingerprint) : std::nullopt);
+  writer->close_after([&] {
+    save_state(arguments, model, online, online.rows() > before.rows() ? std::optional(fingerprint) : std::nullopt);
+  });
+  if (held) held->release();
   print_report(arguments.json, TrackReport{.before = before,
                                            .after = online,
                                            .table = arguments.table,

@@ -274,13 +274,15 @@ void run_workers(const WorkerChoice& choice, bool threads_given) {
   using Clock = std::chrono::steady_clock;
   std::optional<Clock::time_point> deadline;  // of the other workers after one has failed
   bool told = false;
+  constexpr unsigned kLastWordsSeconds = 5;
   while (!workers.all_ended()) {
-    constexpr auto kLastWords = std::chrono::seconds(5);
-    if (workers.look() && !deadline) deadline = Clock::now() + kLastWords;
+    if (workers.look() && !deadline) deadline = Clock::now() + std::chrono::seconds(kLastWordsSeconds);
     if (deadline && Clock::now() > *deadline) workers.signal_all(SIGKILL);
     // Ctrl-C reaches all processes of a terminal; other signals reach only this one.
     if (interrupt() != 0 && !told) {
+      extend_grace(kLastWordsSeconds * 2);
       workers.signal_all(SIGTERM);
+      deadline = Clock::now() + std::chrono::seconds(kLastWordsSeconds);
       told = true;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import io
 import os
 import resource
 import shutil
@@ -12,6 +13,7 @@ import time
 
 import pytest
 from conftest import Program, make_table, read, write
+from pyarrow import csv
 
 DATA = 1
 
@@ -27,6 +29,18 @@ def test_a_table_keeps_its_permissions(homes, name):
     file.chmod(0o600)
     homes.ok("predict", "knn.safetensors", "test.csv", "-o", name)
     assert mode(file) == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize("command", ["predict knn.safetensors test.csv -o", "calibrate knn.safetensors fresh.csv -o"])
+def test_root_leaves_a_file_to_its_owner(homes, command):
+    file = homes.folder / ("owned.csv" if "predict" in command else "owned.safetensors")
+    file.write_text("old")
+    file.chmod(0o640)
+    os.chown(file, 54321, 54322)
+    homes.ok(*command.split(), file.name)
+    found = file.stat()
+    assert (found.st_uid, found.st_gid, mode(file)) == (54321, 54322, 0o640)
 
 
 def test_a_link_stays_and_its_target_is_replaced(homes):
@@ -205,3 +219,61 @@ def test_an_update_that_waits_can_be_interrupted(shared):
                 waiting.kill()  # it would wait for the lock that is held here
     assert model.read_bytes() == before
     shared.ok("calibrate", "shared.safetensors", "0.csv")
+
+
+def test_an_update_that_waits_says_so(shared):
+    """A reader that locks the file blocks an update; it continues when the lock ends."""
+    model = shared.folder / "shared.safetensors"
+    with model.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        arguments = [shared.path, "calibrate", "shared.safetensors", "0.csv"]
+        with subprocess.Popen(
+            arguments, cwd=shared.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as waiting:
+            line = waiting.stderr.readline()
+            fcntl.flock(held, fcntl.LOCK_UN)
+            assert waiting.wait(timeout=60) == 0
+    assert line == (
+        "widthwise calibrate: warning: shared.safetensors: waiting for another process that has locked the file, for at "
+        "most 5 minutes\n"
+    )
+
+
+# ---- updates that cannot be reported
+
+
+@pytest.mark.parametrize("end", [">&-", "> /dev/full", "| true"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "calibrate shared.safetensors 0.csv",
+        "merge shared.safetensors 1.shard",
+        "track shared.safetensors 2.csv -o out.csv --save shared.safetensors",
+    ],
+)
+def test_an_update_is_done_even_if_its_report_cannot_be_written(shared, command, end):
+    """Otherwise a retry would be refused, because its rows are in the model."""
+    shared.ok("calibrate", "shared.safetensors", "1.csv", "--emit", "1.shard")
+    before = (shared.folder / "shared.safetensors").read_bytes()
+    words = ["bash", "-c", f'set -o pipefail; "$0" {command} {end}', shared.path]
+    done = subprocess.run(words, cwd=shared.folder, capture_output=True, text=True, check=False)
+    name = command.split()[0]
+    warning = f"widthwise {name}: warning: standard output: the report cannot be written: "
+    assert done.returncode == 0
+    if "true" not in end or done.stderr:  # the pipe may take the report before its reader ends
+        assert done.stderr.startswith(warning) and done.stderr.endswith("; the output files are complete\n")
+    assert (shared.folder / "shared.safetensors").read_bytes() != before
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out.parquet", "-"])
+def test_a_batch_is_not_handed_out_unless_its_number_is_saved(shared, output):
+    write(make_table(ROWS, 7).drop_columns("price"), shared.folder / "new.csv")
+    track = ["track", "shared.safetensors", "new.csv", "-o", output, "--save"]
+    failed = shared(*track, "nowhere/shared.safetensors")
+    assert (failed.code, failed.out) == (DATA, "")
+    assert "nowhere/shared.safetensors: cannot be written" in failed.err
+    assert not list(shared.folder.glob("out.*"))
+    done = shared(*track, "shared.safetensors")
+    assert done.code == 0, done
+    out = read(shared.folder / output) if output != "-" else csv.read_csv(io.BytesIO(done.out.encode()))
+    assert out["batch"].to_pylist() == [0] * ROWS

@@ -155,3 +155,17 @@ def test_a_quantile_that_needs_more_rows_is_a_warning_that_says_how_many(homes):
 def test_a_quantile_is_a_probability(homes):
     message = homes.fails(USAGE, "predict", "homes.safetensors", "test.csv", "--quantile", "95", "-o", "x.csv")
     assert message.endswith("--quantile: '95' is not a number between 0 and 1, such as 0.9; did you mean 0.95?")
+
+
+def test_a_quote_that_swallows_rows_is_a_warning(homes):
+    """It is closed 40 rows later, so that the file is valid."""
+    rows = [f"0.1,0.5,2,Oslo,0.3,{i % 7}" for i in range(100)]
+    rows[10] = '0.1,0.5,2,"Oslo,0.3,3'
+    rows[50] = '0.1,0.5,2,Oslo",0.3,3'
+    (homes.folder / "swallowed.csv").write_text("\n".join(["a,b,rooms,city,forecast,price", *rows]) + "\n")
+    words = "row 11, column 'city': the quoted cell contains 40 line breaks; if rows are missing, correct the quote in "
+    for command in (["predict"], ["evaluate"], ["calibrate"]):
+        out = [] if command == ["evaluate"] else ["-o", "out.safetensors" if command == ["calibrate"] else "out.csv"]
+        done = homes(*command, "homes.safetensors", "swallowed.csv", *out)
+        assert done.code == 0, done
+        assert done.err.count(f"warning: swallowed.csv: {words}line 12\n") == 1
