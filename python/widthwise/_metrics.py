@@ -48,7 +48,9 @@ def interval_score(intervals: Any, y: Any, confidence_level: Levels = 0.9, *, sa
     lower, upper = bounds[:, 0, :], bounds[:, 1, :]
     if (lower > upper).any():
         row = int(np.flatnonzero((lower > upper).any(axis=1))[0])
-        raise ValueError(f"the interval of row {row + 1} has a lower bound above its upper bound; expected them in order")
+        raise ValueError(
+            f"the interval of row {row + 1} has a lower bound above its upper bound; expected them in order"
+        )
     of_row = outcomes[:, np.newaxis]
     outside = np.maximum(np.maximum(lower - of_row, of_row - upper), 0)
     return _mean((upper - lower) + 2 / (1 - np.array(levels)) * outside, sample_weight)
