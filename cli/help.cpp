@@ -1,17 +1,18 @@
 #include "help.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "command.hpp"
 #include "message.hpp"
 #include "options.hpp"
 #include "output.hpp"
+#include "text_width.hpp"
 
 namespace widthwise::cli {
 namespace {
 
 constexpr std::size_t kNameColumn = 28;
-constexpr std::size_t kWidth = 100;
 
 // A name with its description on the same line, or below if the name is long.
 std::string entry(const std::string& name, const std::string& description) {
@@ -19,7 +20,51 @@ std::string entry(const std::string& name, const std::string& description) {
   if (text.size() + 2 > kNameColumn) text += "\n";
   const std::size_t line_start = text.find('\n') == std::string::npos ? 0 : text.size();
   text += std::string(kNameColumn - (text.size() - line_start), ' ');
-  return fmt::format("{}{}\n", text, wrapped(description, kWidth, kNameColumn));
+  return fmt::format("{}{}\n", text, wrapped(description, internal::text_width(), kNameColumn));
+}
+
+/// A command line on several lines, broken before options.
+std::string broken_command(const std::string& line, std::size_t width) {
+  constexpr std::string_view kNextLine = " \\\n      ";
+  std::string text;
+  std::size_t column = 0;
+  for (std::size_t begin = 0; begin < line.size();) {
+    const std::size_t end = std::min(line.find(" -", begin + 1), line.size());
+    if (column > 0 && column + (end - begin) + 2 > width) {
+      text += kNextLine;
+      column = kNextLine.size() - 3;
+      ++begin;  // the blank
+    }
+    text += line.substr(begin, end - begin);
+    column += end - begin;
+    begin = end;
+  }
+  return text;
+}
+
+/// The help with long lines broken: in the section of examples between options, elsewhere between words.
+std::string within_width(const std::string& help) {
+  const std::size_t width = internal::text_width();
+  std::string text;
+  bool is_example = false;
+  for (std::size_t begin = 0; begin < help.size();) {
+    const std::size_t end = std::min(help.find('\n', begin), help.size());
+    const std::string line = help.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.starts_with(' ')) is_example = line == "Example:";
+    if (line.size() <= width) {
+      text += line;
+    } else if (is_example) {
+      text += broken_command(line, width);
+    } else {
+      // Lines of a list, as that of exit codes, continue below its second column.
+      std::size_t indent = line.find_first_not_of(' ');
+      if (line.find("  ", indent) != std::string::npos) indent = line.find_first_not_of(' ', line.find("  ", indent));
+      text += line.substr(0, indent) + wrapped(line.substr(indent), width, indent);
+    }
+    text += '\n';
+  }
+  return text;
 }
 
 class HelpFormatter final : public CLI::Formatter {
@@ -28,7 +73,7 @@ class HelpFormatter final : public CLI::Formatter {
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
     for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) text.erase(at, 1);
-    return text;
+    return within_width(text);
   }
 
   std::string make_usage(const CLI::App* app, std::string name) const override {

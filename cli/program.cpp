@@ -1,5 +1,7 @@
 #include "program.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <exception>
@@ -14,6 +16,9 @@
 #include "interrupt.hpp"
 #include "output.hpp"
 #include "standard_streams.hpp"
+#include "terminal.hpp"
+#include "text_width.hpp"
+#include "user_message.hpp"
 
 namespace widthwise::cli {
 namespace {
@@ -28,10 +33,10 @@ constexpr const char* kFooter =
     "Run 'widthwise help COMMAND' for the options of a command.\n"
     "\n"
     "Guarantee:\n"
-    "  If new rows are exchangeable with the calibration rows, a 90% interval contains the outcome with\n"
-    "  probability at least 90%, on average over calibration sets and new rows (marginal coverage).\n"
-    "  This holds for any model and any data distribution, at any sample size. It does not say that\n"
-    "  coverage is 90% for every kind of row; 'evaluate' and the report measure that.\n"
+    "  If new rows are exchangeable with the calibration rows, a 90% interval contains the outcome with "
+    "probability at least 90%, on average over calibration sets and new rows (marginal coverage). "
+    "This holds for any model and any data distribution, at any sample size. It does not say that "
+    "coverage is 90% for every kind of row; 'evaluate' and the report measure that.\n"
     "\n"
     "Exit codes:\n"
     "  0    done\n"
@@ -60,9 +65,9 @@ int exit_code(const Error& error) {
   }
 }
 
-// The message without the prefix "fit: " if the library function has the name of the command.
+// The message without names of C++ functions, and without the prefix "fit: " if the command has this name.
 std::string message_of(const std::exception& error, const std::string& command) {
-  const std::string message = error.what();
+  const std::string message = internal::without_functions(error.what());
   const std::string twice = command + ": ";
   return message.starts_with(twice) ? message.substr(twice.size()) : message;
 }
@@ -123,6 +128,7 @@ int run_program(int argc, const char* const* argv) {
   try {
     reserve_standard_streams();
     catch_interrupts();
+    if (const auto columns = terminal_columns(STDOUT_FILENO)) internal::set_text_width(*columns);
     Program program;
     const auto ended = program.parse(argc, argv);
     const int code = ended ? *ended : program.run();
@@ -143,7 +149,7 @@ int run_program(int argc, const char* const* argv) {
     const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
     complain(no_thread ? std::string("cannot start a thread: ") + error.what() + kMoreThreads : error.what());
   } catch (const std::exception& error) {
-    complain(error.what());
+    complain(internal::without_functions(error.what()));
   }
   return kBadData;
 }

@@ -21,6 +21,7 @@ struct ReportArguments {
 
 void run(const ReportArguments& arguments) {
   require_other_file("--output", arguments.output, {arguments.evaluation.model, arguments.evaluation.table});
+  require_html_name(arguments.output);
   const EvaluatedTable table(arguments.evaluation, EvaluatedLevels::kAll);
   std::vector<IntervalRows> rows;
   for (std::size_t j = 0; j < table.report().levels.size(); ++j) rows.push_back(table.rows(j));
@@ -40,7 +41,9 @@ void run(const ReportArguments& arguments) {
 
 void declare(CLI::App& command, ReportArguments& arguments) {
   add_evaluation_arguments(command, arguments.evaluation);
-  command.add_option("-o,--output", arguments.output, "HTML file to write")->required()->type_name("FILE");
+  command.add_option("-o,--output", arguments.output, "HTML file to write, .html or .htm")
+      ->required()
+      ->type_name("FILE");
   command.add_option("--title", arguments.title, "title of the page (default: with the name of the outcome)")
       ->type_name("TITLE");
 }

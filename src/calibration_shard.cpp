@@ -8,6 +8,7 @@
 #include <widthwise/version.hpp>
 
 #include "file.hpp"
+#include "file_contents.hpp"
 #include "message.hpp"
 #include "model_file/texts.hpp"
 #include "safetensors.hpp"
@@ -31,12 +32,13 @@ constexpr const char* kShardAdvice = "; create the shard again";
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
 
 std::uint64_t format_of(std::span<const std::byte> bytes) {
+  internal::require_safetensors(bytes, "a calibration shard");
   // Check this first, because everything else may differ in a later format.
   const auto texts = SafetensorsReader::texts_of(bytes);
   const auto format = texts.find(kFormatText);
   if (format == texts.end()) {
-    refuse(texts.contains("widthwise") ? "a model, not a calibration shard"
-                                       : "a safetensors file, but not a calibration shard");
+    refuse(std::string("not a calibration shard: found a ") +
+           (texts.contains("widthwise") ? "model" : "safetensors file of another program"));
   }
   const std::uint64_t number = internal::count_of(format->second, kFormatText);
   if (number > kShardFormat) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "printable.hpp"
+#include "text_width.hpp"
 
 namespace widthwise::internal {
 
@@ -35,6 +36,7 @@ std::string TextTable::to_string() const {
 }
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  width = std::min(width, text_width());
   std::string out;
   std::size_t column = 0;
   while (!text.empty()) {

@@ -12,6 +12,7 @@
 #include <widthwise/version.hpp>
 
 #include "file.hpp"
+#include "file_contents.hpp"
 #include "hash.hpp"
 #include "message.hpp"
 #include "model_file/row_functions.hpp"
@@ -137,10 +138,16 @@ void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
 }
 
 int format_of(std::span<const std::byte> bytes) {
+  internal::require_safetensors(bytes, "a model file");
   // Check this first, because everything else may differ in a later format.
   const auto texts = SafetensorsReader::texts_of(bytes);
   const auto format = texts.find("format");
-  if (format == texts.end() || !texts.contains("widthwise")) refuse("a safetensors file, but not a widthwise model");
+  if (texts.contains("calibration_part")) {
+    refuse("not a model file: found a calibration shard; pass the model, and add shards with 'merge'");
+  }
+  if (format == texts.end() || !texts.contains("widthwise")) {
+    refuse("not a model file: found a safetensors file of another program");
+  }
   const std::uint64_t number = count_of(format->second, "format");
   if (number > kModelFormat) {
     refuse(fmt::format("format {} is newer than this program ({}); update widthwise", format->second, kModelFormat));

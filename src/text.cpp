@@ -95,18 +95,24 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
 std::string significant(double x, int digits) {
   if (std::isnan(x)) return "-";
   if (std::isinf(x)) return x > 0 ? "infinite" : "-infinite";
+  const std::size_t sign = x < 0 ? 1 : 0;
   const double min_integer = std::pow(10.0, digits);  // from this size on, all digits before the point are shown
-  if (std::abs(x) >= min_integer && std::abs(x) < 1e15) return with_commas(fixed(x, 0), x < 0 ? 1 : 0);
+  if (std::abs(x) >= min_integer && std::abs(x) < 1e15) return with_commas(fixed(x, 0), sign);
   std::array<char, 64> buffer{};
   const auto result =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), x, std::chars_format::general, digits);
-  return {buffer.data(), result.ptr};
+  std::string text(buffer.data(), result.ptr);
+  if (text.find('e') != std::string::npos) return text;
+  const std::size_t point = std::min(text.find('.'), text.size());
+  return with_commas(text.substr(0, point), sign) + text.substr(point);
 }
 
 std::string count(std::uint64_t n) { return with_commas(std::to_string(n), 0); }
 
 std::string count_of(std::uint64_t n, std::string_view thing) {
-  return count(n) + " " + std::string(thing) + (n == 1 ? "" : "s");
+  if (n == 1) return "1 " + std::string(thing);
+  const bool ies = thing.ends_with('y');  // "category"; no thing that is counted is a "day"
+  return count(n) + " " + std::string(thing.substr(0, thing.size() - (ies ? 1 : 0))) + (ies ? "ies" : "s");
 }
 
 std::string percent(double share, int decimals) { return std::isnan(share) ? "-" : fixed(100 * share, decimals) + "%"; }

@@ -43,14 +43,14 @@ template <class Number>
 
 // ---- formatted numbers, independent of the locale
 
-/// "0.9134", "12.5", "48,120": rounded to this many significant digits, but integer digits are always shown;
+/// "0.9134", "12.5", "4,058", "48,120": rounded to this many significant digits, but integer digits are always shown;
 /// "infinite"; "-" for NaN.
 [[nodiscard]] std::string significant(double x, int digits = 4);
 
 /// "12,384".
 [[nodiscard]] std::string count(std::uint64_t n);
 
-/// "1 row", "12,384 rows".
+/// "1 row", "12,384 rows", "2 categories".
 [[nodiscard]] std::string count_of(std::uint64_t n, std::string_view thing);
 
 /// A share as "90.3%"; "-" for NaN.

@@ -120,7 +120,7 @@ TEST(CalibrationShard, TheGoldenFilesAreReadIndefinitely) {
 
 TEST(CalibrationShard, ModelsAndPartsAreToldApart) {
   const Model model = model_of(1);
-  expect_refusal([&] { (void)deserialise_shard(serialise(model)); }, "a model, not a calibration shard");
+  expect_refusal([&] { (void)deserialise_shard(serialise(model)); }, "not a calibration shard: found a model");
   expect_refusal([&] { (void)deserialise(serialise_shard(CalibrationShard::of(model))); }, "not a widthwise model");
 }
 

@@ -471,7 +471,7 @@ TEST(FitReport, SaysInWordsWhatTheGoalGives) {
             "100.0% of the intervals are infinite. The goal narrow would make them 100% narrower.");
   report.fixed.infinite = 1;
   report.holdout_rows = 15;
-  EXPECT_EQ(report.summary(), "The 15 rows of the hold-out are too few to measure widths at this level.");
+  EXPECT_EQ(report.summary(), "The hold-out has 15 rows, too few to measure widths at this level.");
   report.chosen.goal = "fixed";
   EXPECT_EQ(report.summary(), "All intervals have one width: no localizer was trained.");
 }

@@ -133,9 +133,9 @@ std::vector<HostileCase> cases() {
        "row 1"},
       {"summary of NaN", [] { (void)summarise(interval_rows({kNaN}, kOne, kOne), 0.9); }, kFinite, "row 1"},
       {"0 bins", [] { (void)coverage_by_width(interval_rows(kOne, kOne, kOne), 0); }, kInvalid, "at least 1 bin"},
-      {"model of no bytes", [] { (void)deserialise({}); }, kData, "expected at least 8 bytes"},
-      {"model of zeros", [] { (void)deserialise(bytes(800, 0)); }, kData, "not a safetensors file"},
-      {"model of ones", [] { (void)deserialise(bytes(800, 0xFF)); }, kData, "not a safetensors file"},
+      {"model of no bytes", [] { (void)deserialise({}); }, kData, "not a model file: found an empty file"},
+      {"model of zeros", [] { (void)deserialise(bytes(800, 0)); }, kData, "not a model file: found other data"},
+      {"model of ones", [] { (void)deserialise(bytes(800, 0xFF)); }, kData, "not a model file: found other data"},
       {"model that is missing", [] { (void)load("/nowhere/model.safetensors"); }, ErrorCode::kFile, "/nowhere/model"},
       {"model that is a folder", [] { (void)load("/"); }, ErrorCode::kFile, "Is a directory"},
   };

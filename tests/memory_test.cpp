@@ -60,7 +60,7 @@ TEST(FitMemory, WarnsBeforeSwappingAndRefusesToBeStopped) {
   const std::string text = fit_memory_warning(kRows, kFeatures, {kNone, 300'000'000});
   EXPECT_EQ(
       text,
-      "fit: 1000000 rows of 10 features need about 500 MB of memory in addition to the table, and 300 MB are free; "
+      "fit: 1,000,000 rows of 10 features need about 500 MB of memory in addition to the table, and 300 MB are free; "
       "fit to a sample of the rows, or on a larger machine");
   EXPECT_NE(fit_memory_warning(kRows, kFeatures, {needed * 4 / 5, needed * 4 / 5}), "") << "the estimate is rough";
   expect_error(ErrorCode::kTooLittleMemory, "need about 500 MB",

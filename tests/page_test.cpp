@@ -74,6 +74,13 @@ TEST(Page, LevelsAreDistinctAndAscending) {
   EXPECT_EQ(std::ranges::count(levels, Level(0.9)), 1);
 }
 
+TEST(Page, IsWrittenToHtmlFilesOnly) {
+  for (const char* name : {"r.html", "a.b/r.HTM", "r.pdf.html"}) EXPECT_NO_THROW(require_html_name(name)) << name;
+  for (const char* name : {"r.pdf", "r", "", "r.html.gz", "html", ".html"}) {
+    EXPECT_THROW(require_html_name(name), Error) << name;
+  }
+}
+
 TEST(Page, NeedsAModel) { EXPECT_THROW((void)headline(EvaluationReport{}), Error); }
 
 }  // namespace

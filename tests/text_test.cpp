@@ -8,6 +8,8 @@
 #include <vector>
 #include <widthwise/random.hpp>
 
+#include "user_message.hpp"
+
 namespace widthwise {
 namespace {
 
@@ -62,6 +64,39 @@ TEST(NearestName, FindsANameAfterAnyOneSlip) {
         std::swap(wrong[at], wrong[at + 1]);
     }
     EXPECT_EQ(nearest_name(wrong, names), name) << wrong;
+  }
+}
+
+TEST(Numbers, HaveOneFormatWhetherCountedOrMeasured) {
+  using internal::significant;
+  EXPECT_EQ(internal::count(3995), "3,995");
+  EXPECT_EQ(significant(4058.2), "4,058");
+  EXPECT_EQ(significant(-4058.2), "-4,058");
+  EXPECT_EQ(significant(4058.25, 6), "4,058.25");
+  EXPECT_EQ(significant(999.96), "1,000");
+  EXPECT_EQ(significant(48120.3), "48,120");
+  EXPECT_EQ(significant(-123456.7), "-123,457");
+  EXPECT_EQ(significant(12.5), "12.5");
+  EXPECT_EQ(significant(1e-9), "1e-09");
+}
+
+TEST(Numbers, CountThingsInSingularAndPlural) {
+  using internal::count_of;
+  EXPECT_EQ(count_of(1, "feature"), "1 feature");
+  EXPECT_EQ(count_of(0, "row"), "0 rows");
+  EXPECT_EQ(count_of(12384, "row"), "12,384 rows");
+  EXPECT_EQ(count_of(1, "category"), "1 category");
+  EXPECT_EQ(count_of(2, "category"), "2 categories");
+}
+
+TEST(Messages, NameNoFunctionsOfCppForOtherUsers) {
+  using internal::without_functions;
+  EXPECT_EQ(without_functions("Calibration::add: row 7 has no group"), "row 7 has no group");
+  EXPECT_EQ(without_functions("m.safetensors: Calibration::deserialise: damaged"), "m.safetensors: damaged");
+  EXPECT_EQ(without_functions("A::b: C::d_e: x"), "x");
+  for (const std::string kept :
+       {"", "fit: found 3 rows", "column 'a::b' is text: C::d", "a: b: c", "::x: y", "A::: z"}) {
+    EXPECT_EQ(without_functions(kept), kept);
   }
 }
 

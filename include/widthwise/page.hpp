@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +46,9 @@ struct EvaluationPage {
 /// The page as one self-contained HTML file without scripts: the verdict with advice, numbers and pictures. Throws
 /// kInvalidArgument for a report without a model.
 [[nodiscard]] std::string to_html(const EvaluationPage& page);
+
+/// Throw kInvalidArgument unless the name of a file for a page ends in .html or .htm. Call it before the evaluation.
+void require_html_name(const std::filesystem::path& file);
 
 /// The first sentence of the page: whether intervals are valid, and where coverage is low. Throws likewise.
 [[nodiscard]] std::string headline(const EvaluationReport& report);

@@ -362,6 +362,7 @@ void bind_plans(nb::module_& module) {
       },
       nb::arg("level"), nb::arg("tolerance").none(), nb::arg("rows").none(), nb::arg("confidence"),
       nb::arg("guarantee"));
+  module.def("count_of", &internal::count_of, nb::arg("n"), nb::arg("thing"));
   module.def("percent", &internal::percent, nb::arg("share"), nb::arg("decimals") = 1);
   module.def("significant", &internal::significant, nb::arg("x"), nb::arg("digits") = 4);
   module.def("level_text", [](double level) { return Level(level).to_string(); }, nb::arg("level"));
@@ -389,6 +390,8 @@ void bind_page(nb::module_& module) {
         return found;
       },
       nb::arg("levels"));
+  module.def(
+      "require_html_name", [](const nb::bytes& file) { require_html_name(file_name_of(file)); }, nb::arg("file"));
   module.def("goal_summary", &goal_summary, nb::arg("model"));
   module.def("page", &page_of, nb::arg("report"), nb::arg("model"), nb::arg("intervals"), nb::arg("outcomes"),
              nb::arg("predictions"), nb::arg("groups").none(), nb::arg("search_rows"), nb::arg("search_features"),

@@ -1,7 +1,6 @@
 // The module widthwise._core: passes arrays to and from the C++ library. The public package is python/widthwise.
 
 #include <string>
-#include <string_view>
 
 #include <widthwise/calibration.hpp>
 #include <widthwise/version.hpp>
@@ -9,6 +8,7 @@
 #include "bindings.hpp"
 #include "file.hpp"
 #include "printable.hpp"
+#include "user_message.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -33,8 +33,8 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
     // File and column names in a message may be invalid UTF-8.
-    const std::string_view what = error.what();
-    const std::string text = internal::is_utf8(what) ? internal::printable(what) : std::string(what);
+    const std::string what = internal::without_functions(error.what());
+    const std::string text = internal::is_utf8(what) ? internal::printable(what) : what;
     const auto message = nb::steal<nb::object>(
         PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
     if (!message.is_valid()) return;

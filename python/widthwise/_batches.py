@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from ._model import features_of, not_fitted
 from ._options import Levels
 from ._predictor import Predictor
 from ._tables import Floats
+from ._warn import warn
 from ._weights import checked
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ class Calibrating:
         model.require_new_rows(scored.rows, rows, "replace=True")
         rows.merge(scored.rows)
         if warning := model.in_sample_warning(scored.residuals.scores()):
-            warnings.warn(warning, UserWarning, stacklevel=3)
+            warn(warning)
         return Predictor._of(model.with_calibration(scores, rows), predictor._origin)
 
     def _add(self, model: _core.Model, scored: _Scored, batch: Any) -> None:

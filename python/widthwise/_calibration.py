@@ -286,7 +286,7 @@ class Calibration:
         )
 
     def __repr__(self) -> str:
-        return f"Calibration of {len(self):,} rows"
+        return f"Calibration of {_core.count_of(len(self), 'row')}"
 
 
 @contextmanager

@@ -84,7 +84,7 @@ class Evaluation(PrintedReport):
         note = "<p>Worst slab: the tenth or more of the rows where coverage is lowest.</p>" if with_slab else ""
         return (
             f'<div style="max-width: 48em; overflow-x: auto">{headline}{html_table(rows, heads)}{note}<details><summary>'
-            f"{self['rows']:,} rows: all results</summary><pre>{html.escape(str(self))}</pre></details></div>"
+            f"{_core.count_of(self['rows'], 'row')}: all results</summary><pre>{html.escape(str(self))}</pre></details></div>"
         )
 
     @property
@@ -157,7 +157,7 @@ def evaluate_intervals(
     if bounds.shape != (len(outcomes), 2, len(levels)):
         raise ValueError(
             f"intervals are of shape {np.shape(intervals)}; expected ({len(outcomes)}, 2, {len(levels)}) for "
-            f"{len(outcomes)} outcomes and {len(levels)} levels"
+            f"{_core.count_of(len(outcomes), 'outcome')} and {_core.count_of(len(levels), 'level')}"
         )
     text = guarantee_text(guarantee)
     if calibration_rows is None and text != "marginal":
@@ -168,7 +168,7 @@ def evaluate_intervals(
     features = None if X is None else _tables.read_features(X)
     table = None if features is None else features.table
     if table is not None and table.rows != len(outcomes):
-        raise ValueError(f"X has {table.rows} rows, y has {len(outcomes)}")
+        raise ValueError(f"X has {_core.count_of(table.rows, 'row')}, y has {len(outcomes)}")
     report, _ = _evaluate(
         bounds,
         outcomes,

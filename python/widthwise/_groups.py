@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core, _tables
+from ._warn import warn
 
 _MISSING = -1
 
@@ -46,10 +46,8 @@ def for_calibration(groups: Any, rows: int, name: str = "groups") -> Groups | No
     return Groups(np.array(labels.add(found.labels), dtype=np.int64)[found.codes], labels)
 
 
-def for_prediction(
-    model: _core.Model, groups: Any, rows: int, stacklevel: int | None = None
-) -> NDArray[np.int64] | None:
-    """Groups of rows to predict. With a `stacklevel`, warn of rows whose group was not calibrated."""
+def for_prediction(model: _core.Model, groups: Any, rows: int, *, warns: bool = False) -> NDArray[np.int64] | None:
+    """Groups of rows to predict. If it `warns`, then of rows whose group was not calibrated."""
     if groups is None:
         if model.group:
             raise ValueError(
@@ -63,8 +61,8 @@ def for_prediction(
         array = np.array(numbers, dtype=np.int64)[found.codes + 1]
     else:
         array, warning = model.find_integers(found)
-    if warning and stacklevel is not None:
-        warnings.warn(warning, UserWarning, stacklevel=stacklevel + 1)
+    if warning and warns:
+        warn(warning)
     return array
 
 
@@ -77,12 +75,12 @@ def label_of(value: Any) -> str:
 def _read(groups: Any, rows: int, name: str = "groups") -> NDArray[np.int64] | _Texts:
     """Integers of 64 bits as they are, other labels as text."""
     if isinstance(groups, np.ndarray) and groups.ndim != 1:
-        raise ValueError(f"X has {rows} rows, {name} has shape {groups.shape}")
+        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has shape {groups.shape}")
     dtype = getattr(groups, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "iu" and not np.ma.is_masked(groups):
         array = np.asarray(groups)
         if array.shape != (rows,):
-            raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
+            raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has shape {array.shape}")
         # The smallest and largest integers are labels like texts: 64 bits hold no others, or mean something else.
         if dtype.itemsize < 8 or not len(array) or (array.min() > -(2**63) + 2 and array.max() < 2**63):
             return np.ascontiguousarray(array, dtype=np.int64)

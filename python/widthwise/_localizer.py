@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +32,7 @@ from ._options import (
 from ._predictions import Predictions
 from ._printed import FitReport
 from ._tables import Floats
+from ._warn import warn
 
 MIN_ROWS_TO_TRAIN = 20
 
@@ -215,7 +215,7 @@ class Localizer(HasModel):
         """
         given = one_prediction(y_pred, y_pred_cv)
         features = _tables.read_features(X, self._categorical_features)
-        features.warn(stacklevel=2)
+        features.warn()
         table = features.table
         self._fit(
             features,
@@ -266,14 +266,14 @@ class Localizer(HasModel):
         apart = calibration_size if calibration == "split" else 1 / (len(y) if folds == "all" else int(folds))
         if self._has_one_width(len(y) * (1 - apart)) and options["score_transform"] == "auto":
             text = f"{len(y)} rows are too few to learn how errors depend on the row: all intervals have one width"
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warn(text)
             options["score_transform"] = "identity"
         localizes = options["score_transform"] != "identity"
         trains_trees = (
             base in ("trees", "quantiles") or (localizes and self._localizer == "trees") or shift_to is not None
         )
         if text := _core.fit_memory_warning(table.rows, len(table.names)):
-            warnings.warn(text, UserWarning, stacklevel=3)
+            warn(text)
         callback: ProgressCallback | None
         with progress(self._verbose) as callback:
             self._model, report, text = _core.fit(
@@ -309,7 +309,7 @@ class Localizer(HasModel):
         if copies is not None and copies.warning:
             self.fit_report_["warnings"].append(copies.warning)
         for warning in self.fit_report_["warnings"]:
-            warnings.warn(warning, UserWarning, stacklevel=3)
+            warn(warning)
         logger.info("%s", self.fit_report_["summary"])
 
     def _trainers(self, base: str, base_options: dict[str, str], xgboost: str) -> dict[str, str]:

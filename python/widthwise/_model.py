@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +11,7 @@ from . import _core, _groups, _predictions, _tables, _weights
 from ._blocks import cluster_numbers
 from ._options import file_of
 from ._tables import Floats
+from ._warn import warn
 
 if TYPE_CHECKING:
     from ._calibration import Calibration
@@ -157,7 +157,7 @@ def add_rows(
         calibration._rows.merge(rows)
     residuals = outcomes - model.predictions(table, y_pred)
     if warning := model.in_sample_warning(residuals):
-        warnings.warn(warning, UserWarning, stacklevel=4)
+        warn(warning)
 
 
 def first_row_of(table: _core.Table, y: Floats) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _tables
@@ -12,6 +11,7 @@ from ._model import HasModel, Origin, inputs_of, load_model, not_fitted
 from ._options import Levels, levels_of, real, whole, word
 from ._predictor import Predictor
 from ._tables import Floats
+from ._warn import warn
 
 if TYPE_CHECKING:
     from ._regressor import WidthwiseRegressor
@@ -314,7 +314,7 @@ class OnlinePredictor(HasModel):
         outcomes = _tables.not_infinite(_tables.numbers(y, "y", table.rows), "y")
         f, intervals, warning = self._online.track(self._model, table, predictions, outcomes, batch_size, delay)
         if warning:
-            warnings.warn(warning, UserWarning, stacklevel=2)
+            warn(warning)
         return f, intervals
 
     @property
@@ -368,4 +368,4 @@ class OnlinePredictor(HasModel):
 
     def __repr__(self) -> str:
         levels = ", ".join(f"{level:g}" for level in self.confidence_levels)
-        return f"OnlinePredictor({self.method}, level {levels}, {self.rows_observed:,} rows observed)"
+        return f"OnlinePredictor({self.method}, level {levels}, {_core.count_of(self.rows_observed, 'row')} observed)"

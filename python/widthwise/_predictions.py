@@ -70,7 +70,9 @@ def _columns_of(given: Any, argument: str) -> list[_Column]:
     if not hasattr(given, "__array__") and hasattr(given, "__arrow_c_stream__"):
         table = _core.Table.from_stream(given.__arrow_c_stream__())
         if len(table.names) > 2:
-            raise ValueError(f"{argument} has {len(table.names)} columns, expected one, or two of quantiles")
+            raise ValueError(
+                f"{argument} has {_core.count_of(len(table.names), 'column')}, expected one, or two of quantiles"
+            )
         matrix = table.select(list(range(len(table.names)))).to_matrix()
         names = table.names if len(table.names) == 2 else [_tables.name_of(given, "")]
         return [_Column(matrix[:, j], name) for j, name in enumerate(names)]

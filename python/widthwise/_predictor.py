@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ._options import Guarantee, Levels, guarantee_of, guarantee_text, is_level,
 from ._printed import html_table
 from ._row_function import RowFunction
 from ._tables import Floats
+from ._warn import warn
 
 if TYPE_CHECKING:
     from ._localizer import Localizer
@@ -169,7 +169,7 @@ class Predictor(HasModel):
             usual = self._model.plain_intervals(X, y_pred, confidence_level)
             if usual is not None:
                 return usual
-        levels = self._checked_levels(confidence_level, warn=cluster_sizes is None)
+        levels = self._checked_levels(confidence_level, warns=cluster_sizes is None)
         X = _tables.named(X)
         table, predictions = self._inputs(X, y_pred)
         numbers = self._groups(X, groups, table.rows)
@@ -201,7 +201,7 @@ class Predictor(HasModel):
         """Return the conformal p-values of outcomes y; small for unusual outcomes."""
         table, predictions = self._inputs(X, y_pred)
         outcomes = _tables.numbers(y, "y", table.rows)
-        self._warn_if_uncalibrated(stacklevel=3)
+        self._warn_if_uncalibrated()
         ratios = self._weights(X, weights, table.rows)
         sizes = sizes_of(cluster_sizes, table.rows)
         return self._model.p_values(table, predictions, self._groups(X, groups, table.rows), outcomes, ratios, sizes)
@@ -223,7 +223,7 @@ class Predictor(HasModel):
         prediction: the quantile 0.5 is a median also if most predictions are too high.
         """
         table, predictions = self._inputs(X, y_pred)
-        self._warn_if_uncalibrated(stacklevel=3)
+        self._warn_if_uncalibrated()
         numbers = self._groups(X, groups, table.rows)
         ratios = self._weights(X, weights, table.rows)
         sizes = sizes_of(cluster_sizes, table.rows)
@@ -282,7 +282,7 @@ class Predictor(HasModel):
             self._model, table, predictions, numbers, outcomes, levels, ratios, blocks, rate, tested, conditional
         )
         if seen := evaluation["seen"]:
-            warnings.warn(seen["text"], UserWarning, stacklevel=2)
+            warn(seen["text"])
         return evaluation
 
     def calibrated(
@@ -331,14 +331,14 @@ class Predictor(HasModel):
         add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, weights=ratios, clusters=blocks)
         return Predictor._of(model.with_calibration(calibration._core, calibration._rows), self._origin)
 
-    def _checked_levels(self, confidence_level: Levels | None, *, warn: bool = True) -> list[float]:
-        """The levels to predict; `warn` of those whose intervals are infinite."""
+    def _checked_levels(self, confidence_level: Levels | None, *, warns: bool = True) -> list[float]:
+        """The levels to predict. If it `warns`, then of those whose intervals are infinite."""
         levels = levels_of(confidence_level, self._model.levels)
-        if self._warn_if_uncalibrated(stacklevel=5) or not warn:
+        if self._warn_if_uncalibrated() or not warns:
             return levels
         for level in levels:
             if warning := self._model.infinite_warning(level):
-                warnings.warn(f"{warning}; add calibration rows", UserWarning, stacklevel=4)
+                warn(f"{warning}; add calibration rows")
         return levels
 
     def _labelled(self) -> list[str]:
@@ -348,21 +348,21 @@ class Predictor(HasModel):
 
     def _groups(self, X: Any, groups: Any, rows: int) -> NDArray[np.int64] | None:
         """Groups of rows to predict; warn of those without a calibrated group."""
-        return for_prediction(self._model, column_of(self._model, X, groups), rows, stacklevel=3)
+        return for_prediction(self._model, column_of(self._model, X, groups), rows, warns=True)
 
     def _weights(self, X: Any, weights: Any, rows: int) -> Floats | None:
         """Weights of rows, if the model needs them."""
         return _weights.for_model(self._model, _weights.column_of(self._model, X, weights), rows)
 
-    def _warn_if_uncalibrated(self, stacklevel: int) -> bool:
+    def _warn_if_uncalibrated(self) -> bool:
         why = self._model.uncalibrated()
         if why:
-            warnings.warn(f"{why}: {HOW_TO_CALIBRATE}", UserWarning, stacklevel=stacklevel)
+            warn(f"{why}: {HOW_TO_CALIBRATE}")
         return bool(why)
 
     def __repr__(self) -> str:
         rows = self._model.calibration_rows
-        return f"Predictor({self.score_transform}, {len(self.features)} features, {rows:,} calibration rows)"
+        return f"Predictor({self.score_transform}, {_core.count_of(len(self.features), 'feature')}, {_core.count_of(rows, 'calibration row')})"
 
     def _repr_html_(self) -> str:
         """A short form for notebooks."""

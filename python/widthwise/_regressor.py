@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -45,6 +44,7 @@ from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_
 from ._predictor import Predictor
 from ._row_function import RowFunction
 from ._tables import Floats
+from ._warn import warn
 
 # One lock per model that is fitted or calibrated. An attribute would be copied, cloned and pickled.
 _LOCKS: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
@@ -389,7 +389,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             fit_params = fit_params | _weights.arguments(self.estimator, samples)
         seed = self._seed()
         features = _tables.read_features(X, self.categorical_features)
-        features.warn(stacklevel=3)
+        features.warn()
         localizer = self._new_localizer(seed)
         blocks = Blocks.of(clusters, time, n, features.table.names)
         share = 0.0 if cross else self._calibration_share(n)
@@ -601,7 +601,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         calibrated = model.with_calibration(core, model.sketch(held_table, y[held]))
         localizer.fit_report_["effective_rows"] = calibrated.effective_rows
         if warning := calibrated.weights_warning():
-            warnings.warn(warning, UserWarning, stacklevel=5)
+            warn(warning)
         return calibrated
 
     def _fit_folds(
@@ -1202,7 +1202,7 @@ def _warn_of_infinite(model: _core.Model, remedy: str) -> None:
     """Warn of the levels with too few calibration rows or clusters."""
     for level in model.levels if model.calibration_rows else []:
         if warning := model.infinite_warning(level):
-            warnings.warn(f"{warning}; {remedy}", UserWarning, stacklevel=4)
+            warn(f"{warning}; {remedy}")
 
 
 def _split(n: int, share: float, seed: int, blocks: Blocks) -> tuple[Any, Any]:

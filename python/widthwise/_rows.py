@@ -54,7 +54,7 @@ class ModelRows:
             numbers = core.quantile_groups(numbers)
         outcomes = _tables.outcomes(y, table.rows)
         if by is not None and len(by.values) != table.rows:
-            raise ValueError(f"X has {table.rows} rows, by has {len(by.values)}")
+            raise ValueError(f"X has {_core.count_of(table.rows, 'row')}, by has {len(by.values)}")
         return cls(core, table, given, numbers, outcomes, by)
 
     def level(self, confidence_level: float | None) -> float:
@@ -116,7 +116,9 @@ def bounds_of(intervals: Any, rows: int) -> tuple[Floats, Floats]:
     """The bounds of one level, from an array of shape (n, 2), or (n, 2, 1) as returned by `predict_interval`."""
     array = all_bounds_of(intervals, rows)
     if array.shape[2] != 1:
-        raise ValueError(f"intervals has {array.shape[2]} levels; pass one of them: intervals[:, :, j]")
+        raise ValueError(
+            f"intervals has {_core.count_of(array.shape[2], 'level')}; pass one of them: intervals[:, :, j]"
+        )
     return np.ascontiguousarray(array[:, 0, 0]), np.ascontiguousarray(array[:, 1, 0])
 
 

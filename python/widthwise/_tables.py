@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import sys
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
+from ._warn import warn
 
 Floats = NDArray[np.float64]
 
@@ -180,10 +180,10 @@ class Features:
     categories: list[list[str]]  # of each column, ascending; none of numbers
     left_out: dict[str, str]  # why a column is no feature, by its name
 
-    def warn(self, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Warn of the columns that are left out."""
         for name, why in self.left_out.items():
-            warnings.warn(f"left out the column {name!r}, which {why}", UserWarning, stacklevel=stacklevel + 1)
+            warn(f"left out the column {name!r}, which {why}")
 
 
 def read_features(X: Any, categorical: Sequence[str | int] | None = None) -> Features:
@@ -244,7 +244,7 @@ def select_names(
     if not named:
         if len(table.names) != len(features):
             raise ValueError(
-                f"X has {len(table.names)} features, but {len(features)} were seen in fit: {', '.join(features)}"
+                f"X has {_core.count_of(len(table.names), 'feature')}, but {len(features)} were seen in fit: {', '.join(features)}"
             )
         return table.select(list(range(len(features))), list(categories))
     place = {name: j for j, name in enumerate(table.names)}
@@ -264,15 +264,7 @@ def check_labels(found: Iterable[_core.UnknownLabels], *, all_rows: bool = True)
         if labels.none_known and all_rows:
             raise ValueError(labels.to_string())
         if labels.unknown:
-            warnings.warn(labels.to_string(), UserWarning, stacklevel=_caller_level())
-
-
-def _caller_level() -> int:
-    """The `stacklevel` of the first caller outside this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
-        level, frame = level + 1, frame.f_back
-    return level
+            warn(labels.to_string())
 
 
 def like(features: Features, X: Any) -> _core.Table:
@@ -293,11 +285,11 @@ def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.
     if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
-            raise ValueError(f"{name} has {len(table.names)} columns, expected one")
+            raise ValueError(f"{name} has {_core.count_of(len(table.names), 'column')}, expected one")
     else:
         table = _label_column(values, name)
     if rows is not None and table.rows != rows:
-        raise ValueError(f"X has {rows} rows, {name} has {table.rows}")
+        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has {table.rows}")
     found = table.labels(0, table.rows)
     if not found:
         return np.full(table.rows, -1), []
@@ -312,7 +304,7 @@ def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
     if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
-            raise ValueError(f"{name} has {len(table.names)} columns, expected one")
+            raise ValueError(f"{name} has {_core.count_of(len(table.names), 'column')}, expected one")
         out = table.select([0]).to_matrix()[:, 0]
     else:
         out = floats(values, name)
@@ -322,7 +314,7 @@ def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
             raise ValueError(f"{name} has {out.ndim} dimensions, expected a column of numbers")
     array = np.ascontiguousarray(out)
     if rows is not None and len(array) != rows:
-        raise ValueError(f"X has {rows} rows, {name} has {len(array)}")
+        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has {len(array)}")
     return array
 
 
@@ -369,7 +361,7 @@ def integers(values: Any, name: str, rows: int) -> NDArray[np.int64]:
             f"{name} must be integers, one per row; encode other labels first, for example with numpy.unique"
         )
     if array.shape != (rows,):
-        raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
+        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has shape {array.shape}")
     if array.dtype.kind == "u":
         large = np.flatnonzero(array > np.uint64(2**63 - 1))
         if len(large):
@@ -386,7 +378,7 @@ def keys(values: Any, rows: int, name: str = "key") -> NDArray[np.uint64]:
     if array.dtype.kind not in "ui":
         raise ValueError(f"{name} must be unique 64-bit integers, one per row and none missing; found {array.dtype}")
     if array.shape != (rows,):
-        raise ValueError(f"X has {rows} rows, {name} has shape {array.shape}")
+        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has shape {array.shape}")
     wide = np.ascontiguousarray(array, dtype=np.uint64 if array.dtype.kind == "u" else np.int64)
     return wide.view(np.uint64)
 
@@ -399,7 +391,9 @@ def booleans(values: Any, name: str, rows: int) -> NDArray[np.bool_]:
     if array.dtype.kind != "b":
         raise ValueError(f"{name} must be booleans, one per row; found {array.dtype}")
     if array.shape != (rows,):
-        raise ValueError(f"{name} has shape {array.shape}; expected one value per row, for {rows} rows")
+        raise ValueError(
+            f"{name} has shape {array.shape}; expected one value per row, for {_core.count_of(rows, 'row')}"
+        )
     return np.ascontiguousarray(array)
 
 

@@ -249,7 +249,7 @@ def _array(values: Any) -> Floats:
 def _column(values: Any, name: str, rows: int) -> Floats:
     column = _tables.numbers(_array(values), name)
     if len(column) != rows:
-        raise ValueError(f"parameters have {rows} rows, {name} have {len(column)}")
+        raise ValueError(f"parameters have {_core.count_of(rows, 'row')}, {name} have {len(column)}")
     return column
 
 

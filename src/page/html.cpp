@@ -10,6 +10,7 @@
 #include <widthwise/version.hpp>
 
 #include "layout.hpp"
+#include "message.hpp"
 #include "page/pictures.hpp"
 #include "page/style.hpp"
 #include "page/svg.hpp"
@@ -386,8 +387,7 @@ std::string features_text(const Model& model) {
   std::vector<std::string> found;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::size_t labels = model.categories_of(i).size();
-    found.push_back(names[i] +
-                    (labels == 0 ? "" : " (" + count(labels) + (labels == 1 ? " category)" : " categories)")));
+    found.push_back(names[i] + (labels == 0 ? "" : " (" + count_of(labels, "category") + ")"));
   }
   return count(found.size()) + ": " + internal::joined(found, ", ");
 }
@@ -490,6 +490,14 @@ std::string goal_summary(const Model& model) {
   if (goal == "narrow") return "narrow: the smallest mean width";
   const bool is_default = goal == Goal::by_default().to_string();
   return (is_default ? "balanced (default): " : "") + goal + ", where 0 is narrow and 1 is even";
+}
+
+void require_html_name(const std::filesystem::path& file) {
+  const std::string extension = file.extension().string();
+  if (internal::is_word(extension, ".html") || internal::is_word(extension, ".htm")) return;
+  throw internal::make_error(ErrorCode::kInvalidArgument,
+                             "{}: the report is an HTML page; expected a file name that ends in .html or .htm",
+                             file.string());
 }
 
 std::string headline(const EvaluationReport& report) { return verdict_of(report).headline; }

@@ -40,8 +40,8 @@ h1, h3, p, li, dd, figcaption { overflow-wrap: anywhere; }
 .word { color: var(--tone); font-weight: 650; margin: 0; }
 .verdict h2 { font-size: 1rem; margin: 1.1rem 0 .25rem; }
 
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem; margin: 2rem 0 0; }
-.tiles div { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .7rem .9rem; }
+.tiles { display: flex; flex-wrap: wrap; gap: .75rem; margin: 2rem 0 0; }
+.tiles div { flex: 1 1 8.5rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .7rem .9rem; }
 .tiles dt { color: var(--soft); font-size: .82rem; }
 .tiles dd { margin: .1rem 0 0; font-size: 1.25rem; font-weight: 600; font-variant-numeric: tabular-nums; line-height: 1.3; }
 .tiles dd small { display: block; color: var(--soft); font-size: .78rem; font-weight: 400; }
@@ -64,7 +64,8 @@ td.text small { min-width: 0; }
 
 .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem; }
 figure { margin: 0; min-width: 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; }
-figure svg { display: block; width: 100%; height: auto; color: var(--ink); }
+.pictures figure:last-child:nth-child(odd) { grid-column: 1 / -1; }
+figure svg { display: block; width: 100%; max-width: 34rem; height: auto; margin: 0 auto; color: var(--ink); }
 .legend { display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: 0 0 .4rem; padding: 0; list-style: none; }
 .legend li { display: flex; align-items: center; gap: .4rem; margin: 0; font-size: .8rem; }
 .mark { flex: none; width: 1.1rem; height: .6rem; color: var(--ink); }
@@ -101,7 +102,8 @@ footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: .75re
 @media (max-width: 32rem) {
   main { padding: 1.25rem .9rem 2rem; }
   figure { padding: .75rem .6rem; }
-  .tiles { grid-template-columns: 1fr 1fr; gap: .5rem; }
+  .tiles { gap: .5rem; }
+  .tiles div { flex-basis: 7.5rem; }
   .facts { grid-template-columns: 1fr; gap: 0; }
   .facts dd { margin-bottom: .5rem; }
 }

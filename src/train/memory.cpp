@@ -13,6 +13,7 @@
 #include <widthwise/error.hpp>
 
 #include "message.hpp"
+#include "text.hpp"
 #include "train/cgroups.hpp"
 #include "train/memory/free_memory.hpp"
 
@@ -94,9 +95,11 @@ std::string fit_memory_warning(std::size_t rows, std::size_t features, const Fre
   const std::uint64_t needed = fit_memory(rows, features);
   if (needed <= free.without_swapping) return "";
   const std::string found = fmt::format(
-      "fit: {} rows of {} features need about {} of memory in addition to the table, and "
-      "{} are free; fit to a sample of the rows, or on a larger machine",
-      rows, features, megabytes(needed), megabytes(free.without_swapping));
+      "fit: {} of {} need about {} of memory in addition to the table, and {} are free; fit to a sample of the rows, "
+      "or "
+      "on a larger machine",
+      internal::count_of(rows, "row"), internal::count_of(features, "feature"), megabytes(needed),
+      megabytes(free.without_swapping));
   if (needed / 4 * 3 > free.within_limits) throw Error(ErrorCode::kTooLittleMemory, found);
   return found;
 }

@@ -8,7 +8,7 @@ from conftest import COMMANDS
 
 def examples(text):
     """The command lines in the Example section of a help text."""
-    lines = text.split("Example:\n")[1].splitlines()
+    lines = text.split("Example:\n")[1].replace(" \\\n", "").splitlines()
     return [shlex.split(line) for line in lines if line.startswith("  widthwise ")]
 
 
@@ -27,6 +27,7 @@ def test_version(widthwise):
 
 def test_help_lists_every_command_and_the_exit_codes(widthwise):
     text = widthwise.ok("--help").out
+    assert max(map(len, text.splitlines())) <= 80
     for command in COMMANDS:
         assert f"\n  {command} " in text
     for code in ["0 ", "1 ", "2 ", "3 ", "130 ", "141 ", "143 "]:
@@ -36,9 +37,14 @@ def test_help_lists_every_command_and_the_exit_codes(widthwise):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_begins_with_its_purpose_and_fits_a_terminal(widthwise, command):
     text = widthwise.ok(command, "--help").out
-    assert text.splitlines()[0].endswith(".")
+    assert text.split("\n\n")[0].endswith(".")
     assert f"Usage: widthwise {command}" in text
-    assert max(map(len, text.splitlines())) <= 100
+    assert max(map(len, text.splitlines())) <= 80
+    for columns in (60, 100):
+        other = widthwise("help", command, environment={"COLUMNS": str(columns)}).out
+        assert other.replace("\\", "").split() == text.replace("\\", "").split()  # the same words
+        prose = other.split("\nExample:")[0]
+        assert [line for line in prose.splitlines() if len(line) > columns and len(line.split()) > 2] == []
     assert "TEXT" not in text and "\n\n\n" not in text
 
 

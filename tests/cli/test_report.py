@@ -125,6 +125,12 @@ def test_inputs_of_every_kind(shops):
     shops.ok("report", "homes.safetensors", "one.csv", "-o", "one.html")
     shops.fails(USAGE, "report", "homes.safetensors", "new.csv")
     assert "same file" in shops.fails(USAGE, "report", "homes.safetensors", "new.csv", "-o", "new.csv")
+    for name in ("r.pdf", "r"):  # refused before the model is read
+        message = shops.fails(USAGE, "report", "none.safetensors", "new.csv", "-o", name)
+        assert message == (
+            f"widthwise report: {name}: the report is an HTML page; expected a file name that ends in .html or .htm"
+        )
+        assert not (shops.folder / name).exists()
     shops.fails(DATA, "report", "homes.safetensors", "test.csv", "-o", "x.html")
     assert not (shops.folder / "x.html").exists()
 

@@ -138,8 +138,12 @@ def test_a_damaged_part_is_bad_data(folder):
     for size in (0, 7, 100, len(content) // 2, len(content) - 1):
         (folder.folder / "cut.shard").write_bytes(content[:size])
         assert "cut.shard" in folder.fails(DATA, "merge", "homes.safetensors", "cut.shard")
-    assert "a model, not a calibration shard" in folder.fails(DATA, "merge", "homes.safetensors", "homes.safetensors")
-    assert "not a widthwise model" in folder.fails(DATA, "inspect", "0.shard")
+    assert "not a calibration shard: found a model" in folder.fails(
+        DATA, "merge", "homes.safetensors", "homes.safetensors"
+    )
+    for command in (["inspect"], ["predict", "shard0.parquet", "-o", "x.csv"]):
+        message = folder.fails(DATA, command[0], "0.shard", *command[1:])
+        assert "0.shard: not a model file: found a calibration shard" in message
     assert "nosuch.shard" in folder.fails(DATA, "merge", "homes.safetensors", "nosuch.shard")
     assert bytes_of(folder, "homes.safetensors") == before
 

@@ -71,7 +71,7 @@ def test_few_cells_that_are_not_numbers_are_named(homes, unreadable):
     message = homes.fails(DATA, "predict", "homes.safetensors", "unreadable.csv", "-o", "x.csv")
     assert message == (
         "widthwise predict: unreadable.csv: column 'b', row 17: '?' is not a number; correct it, or count it as missing "
-        "with --missing '?' (ReadOptions::missing)"
+        "with the option missing (--missing '?')"
     )
     assert homes("fit", *unreadable, "--exclude", "b", "-o", "without_b.safetensors").code == 0
 

@@ -455,7 +455,7 @@ def test_rows_of_far_dates_calibrate_in_their_order():
         ({"clusters": np.arange(5)}, "clusters has shape"),
         ({"clusters": np.full(200, np.nan)}, r"clusters\[0\] is missing"),
         ({"clusters": [1.5] * 200}, "expected text, booleans or integers"),
-        ({"clusters": [True] * 100 + [False] * 100}, "5 folds for the 1 clusters"),
+        ({"clusters": [True] * 100 + [False] * 100}, "5 folds for the 1 cluster of"),
         ({"clusters": np.full(200, -(2**63))}, "found rows of one cluster"),
         ({"time": np.arange(5)}, "X has 200 rows, time has 5"),
         ({"time": np.zeros((200, 2))}, "time has 2 dimensions"),

@@ -153,7 +153,7 @@ def test_keys_are_whole_numbers_each_once(predictors, table):
     y = np.array(table["y"])
     with pytest.raises(ValueError, match="key must be unique 64-bit integers.*found float64"):
         predictor.calibrated(table, y, key=np.arange(len(y), dtype=float))
-    with pytest.raises(ValueError, match="2000 rows, key has shape"):
+    with pytest.raises(ValueError, match="2,000 rows, key has shape"):
         predictor.calibrated(table, y, key=np.arange(3))
     with pytest.raises(ValueError, match="added twice"):
         predictor.calibrated(table, y, key=np.zeros(len(y), dtype=int))

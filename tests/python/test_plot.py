@@ -158,7 +158,7 @@ def test_errors_name_the_thing_and_the_remedy(model, predictor, localizer, fresh
         IntervalDisplay.from_predictions(fresh.y, np.stack([bounds, bounds], axis=2), y_pred=fresh.y)
     with pytest.raises(ValueError, match="NaN"):
         WidthDisplay.from_predictions(None, [[math.nan, 1.0]])
-    with pytest.raises(ValueError, match="intervals has 1 levels, confidence_level has 2"):
+    with pytest.raises(ValueError, match="intervals has 1 level, confidence_level has 2"):
         CoverageDisplay.from_predictions(fresh.y, bounds, [0.8, 0.9])
     raw = Predictor.__new__(Predictor)
     raw._model = localizer._model

@@ -142,7 +142,7 @@ def test_columns_that_do_not_fit_are_named(predictor, rows):
         predictor.predict_interval(rows.X[:, :2], rows.y_pred)
     with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
         predictor.predict_interval(rows.X[0], [1.0])
-    with pytest.raises(ValueError, match="X has 3000 rows, y_pred has 7"):
+    with pytest.raises(ValueError, match="X has 3,000 rows, y_pred has 7"):
         predictor.predict_interval(rows.X, rows.y_pred[:7])
     with pytest.raises(ValueError, match="X has no column of numbers or categories"):
         Localizer().fit(rows.frame()[["age"]].astype(str), rows.y, rows.y_pred)

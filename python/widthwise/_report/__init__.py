@@ -45,7 +45,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file atomically."""
-        _core.write_file(file_of(path), self.html.encode())
+        _core.write_file(page_file_of(path), self.html.encode())
 
     def __repr__(self) -> str:
         return f"Report: {self.verdict}"
@@ -56,6 +56,13 @@ class Report:
             f'<iframe title="{escape(self.verdict)}" srcdoc="{escape(self.html)}" sandbox'
             ' style="width: 100%; height: 48rem; border: 0"></iframe>'
         )
+
+
+def page_file_of(path: str | os.PathLike[str]) -> bytes:
+    """The name of a file for a page, which ends in .html or .htm."""
+    file = file_of(path)
+    _core.require_html_name(file)
+    return file
 
 
 def report(
@@ -82,7 +89,7 @@ def report(
     X, y
         Rows with outcomes that the model was not fitted or calibrated on.
     path : path-like, optional
-        File to write the page to.
+        File to write the page to, .html or .htm.
     y_pred : array-like of shape (n,), optional
         Predictions, if the model has no base model.
     confidence_level : float or list of floats, optional
@@ -114,6 +121,8 @@ def report(
     >>> report(model, X[3000:], y[3000:]).verdict
     'The intervals are valid; no place was found where coverage is weak.'
     """
+    if path is not None:
+        page_file_of(path)  # before the evaluation
     rows = ModelRows.of(model, X, y, y_pred, groups, by)
     levels = levels_of(confidence_level, rows.model.levels)
     tested = rows.column(by)

@@ -180,7 +180,9 @@ class CoverageDisplay(Display):
         array = all_bounds_of(intervals, len(outcomes))
         levels = levels_of(confidence_level, [])
         if len(levels) != array.shape[2]:
-            raise ValueError(f"intervals has {array.shape[2]} levels, confidence_level has {len(levels)}")
+            raise ValueError(
+                f"intervals has {_core.count_of(array.shape[2], 'level')}, confidence_level has {len(levels)}"
+            )
         covered = count_covered(outcomes, array)
         display = cls(
             levels=levels,
@@ -245,22 +247,22 @@ class CoverageDisplay(Display):
         if self.calibration_rows is None:
             worst = int(np.argmin(gap))
             return (
-                f"Coverage on {self.rows:,} rows is lowest compared with the level at "
+                f"Coverage on {_core.count_of(self.rows, 'row')} is lowest compared with the level at "
                 f"{level_text(self.levels[worst])}, where"
                 f" it is {percent(self.coverage[worst])}."
             )
-        band = f"the band for {self.calibration_rows:,} calibration rows and {self.rows:,} test rows"
+        band = f"the band for {_core.count_of(self.calibration_rows, 'calibration row')} and {_core.count_of(self.rows, 'test row')}"
         if below.any():
             worst = int(np.argmin(np.where(below, gap, np.inf)))
             return (
-                f"Coverage is too low, compared with {band}, at {int(below.sum())} of {k} levels; most at the level"
+                f"Coverage is too low, compared with {band}, at {int(below.sum())} of {_core.count_of(k, 'level')}; most at the level"
                 f" {level_text(self.levels[worst])}, where it is {percent(self.coverage[worst])}."
             )
         assert self.expected_high is not None
         above = self.coverage > self.expected_high
         if above.any():
             return (
-                f"Coverage is never below {band}; at {int(above.sum())} of {k} levels it is above: these rows are"
+                f"Coverage is never below {band}; at {int(above.sum())} of {_core.count_of(k, 'level')} it is above: these rows are"
                 " easier than the calibration rows, or scores are tied."
             )
         return f"Coverage stays inside {band} at all {k} levels."

@@ -385,8 +385,8 @@ class CsvReader final : public FileTableReader {
     const std::string& first = header.front();
     if (header.size() == 1 && !clear_separator && first.find_first_of(";\t|") != std::string::npos) {
       refuse(ErrorCode::kBadData, file(),
-             fmt::format("the header is {}, and the separator of the rows is not clear; give it with --separator "
-                         "(ReadOptions::separator)",
+             fmt::format("the header is {}, and the separator of the rows is not clear; give it with the option "
+                         "separator (--separator)",
                          in_quotes(first)));
     }
   }

@@ -41,7 +41,7 @@ void refuse_cell(const std::filesystem::path& file, std::string_view column, std
     advice = "; decimal commas are not supported, write numbers with a decimal point";
   } else if (numeric_column) {
     advice =
-        fmt::format("; correct it, or count it as missing with --missing {} (ReadOptions::missing)", in_quotes(cell));
+        fmt::format("; correct it, or count it as missing with the option missing (--missing {})", in_quotes(cell));
   }
   refuse(ErrorCode::kBadData, file,
          fmt::format("column {}, row {}: {} is not a number{}", in_quotes(column), row + 1, in_quotes(cell), advice));

@@ -8,6 +8,7 @@
 #include <widthwise/random.hpp>
 
 #include "message.hpp"
+#include "text.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -118,9 +119,8 @@ Folds RowBlocks::folds(std::size_t count, std::uint64_t seed) const {
   const std::size_t n = blocks.block_of.size();
   if (count < 2 || count > blocks.rows.size()) {
     throw make_error(count < 2 ? ErrorCode::kInvalidArgument : ErrorCode::kTooFewRows,
-                     "fit: {} folds for the {} {} of the fitting rows; expected at least 2 folds, and at least one {} "
-                     "per fold",
-                     count, blocks.rows.size(), clusters_.empty() ? "times" : "clusters",
+                     "fit: {} for the {} of the fitting rows; expected at least 2 folds, and at least one {} per fold",
+                     count_of(count, "fold"), count_of(blocks.rows.size(), clusters_.empty() ? "time" : "cluster"),
                      clusters_.empty() ? "time" : "cluster");
   }
   Folds folds{.count = count, .order = std::vector<std::size_t>(n), .fold_of = {}};

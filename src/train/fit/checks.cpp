@@ -100,22 +100,24 @@ void check_shapes(const FitTable& table) {
   }
   const std::size_t columns = prediction_columns(table);
   if (table.y.size() != n || (!predictions.empty() && predictions.size() != n * columns)) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x, {} of y, {} of predictions", n, table.y.size(),
-                     predictions.size() / columns);
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x, {} of y, {} of predictions", count_of(n, "row"),
+                     table.y.size(), predictions.size() / columns);
   }
   if (columns == 2 && predictions.empty() && n > 0) {
     throw make_error(ErrorCode::kInvalidArgument, "fit: found a column of upper quantiles, '{}', but no predictions",
                      printable(table.upper_prediction));
   }
   if (!table.row_numbers.empty() && table.row_numbers.size() != n) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} row numbers", n, table.row_numbers.size());
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {}", count_of(n, "row"),
+                     count_of(table.row_numbers.size(), "row number"));
   }
   if (!table.copies.empty() && table.copies.size() != n) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} numbers of copies", n, table.copies.size());
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but copies has {}", count_of(n, "row"),
+                     table.copies.size());
   }
   if (table.features.size() != table.x.columns()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} columns of x but {} names", table.x.columns(),
-                     table.features.size());
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {}", count_of(table.x.columns(), "column"),
+                     count_of(table.features.size(), "name"));
   }
 }
 
@@ -127,8 +129,8 @@ void check_numbers_of_categories(const FitTable& table) {
     for (std::size_t i = 0; i < table.x.rows(); ++i) {
       const double x = table.x(i, j);
       if (std::isnan(x) || (x >= 0 && x < count && x == std::trunc(x))) continue;
-      throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected the number of one of {} categories",
-                       i + 1, printable(table.features[j]), x, count);
+      throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected the number of one of {}", i + 1,
+                       printable(table.features[j]), x, count_of(static_cast<std::uint64_t>(count), "category"));
     }
   }
 }
@@ -136,8 +138,8 @@ void check_numbers_of_categories(const FitTable& table) {
 void check_categories(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer) {
   if (table.categories.empty()) return;
   if (table.categories.size() != table.features.size()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} features but categories of {}", table.features.size(),
-                     table.categories.size());
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} but categories of {}",
+                     count_of(table.features.size(), "feature"), table.categories.size());
   }
   if (std::ranges::all_of(table.categories, [](const Labels& labels) { return labels.size() == 0; })) return;
   const auto require = [](const auto* trainer, const char* kind) {
@@ -155,8 +157,8 @@ void check_groups(const FitTable& table, const FitOptions& options) {
   const std::size_t n = table.x.rows();
   const bool grouped = !table.groups.empty() || !table.group.empty();
   if (grouped && (table.groups.size() != n || table.group.empty())) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} groups in the column '{}'", n,
-                     table.groups.size(), printable(table.group));
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {} in the column '{}'", count_of(n, "row"),
+                     count_of(table.groups.size(), "group"), printable(table.group));
   }
   const auto missing = std::ranges::find_if(table.groups, is_reserved_group);
   if (missing != table.groups.end()) {
@@ -189,8 +191,8 @@ void check_weights(const FitTable& table, const FitOptions& options) {
   if (table.weights.empty() && table.weight.empty()) return;
   const std::size_t n = table.x.rows();
   if (table.weights.size() != n || table.weight.empty()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} weights in the column '{}'", n,
-                     table.weights.size(), printable(table.weight));
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {} in the column '{}'", count_of(n, "row"),
+                     count_of(table.weights.size(), "weight"), printable(table.weight));
   }
   const auto bad = std::ranges::find_if_not(table.weights, valid_weight);
   if (bad != table.weights.end()) {
@@ -217,8 +219,8 @@ void check_clusters(const FitTable& table, const FitOptions& options) {
                      options.max_cluster_size ? "max_cluster_size" : "cluster_coverage");
   }
   if (table.clusters.size() != n || table.cluster.empty()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} clusters in the column '{}'", n,
-                     table.clusters.size(), printable(table.cluster));
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {} in the column '{}'", count_of(n, "row"),
+                     count_of(table.clusters.size(), "cluster"), printable(table.cluster));
   }
   const auto missing = std::ranges::find_if(table.clusters, is_reserved_group);
   if (missing != table.clusters.end()) {
@@ -249,8 +251,8 @@ void check_times(const FitTable& table, const FitOptions& options, const Workers
   const std::size_t n = table.x.rows();
   if (table.times.empty() && table.time.empty()) return;
   if (table.times.size() != n || table.time.empty()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} times in the column '{}'", n,
-                     table.times.size(), printable(table.time));
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {} in the column '{}'", count_of(n, "row"),
+                     count_of(table.times.size(), "time"), printable(table.time));
   }
   check_finite({table.times, {table.time}});
   if (!table.cluster.empty()) {
@@ -276,8 +278,8 @@ void check_times(const FitTable& table, const FitOptions& options, const Workers
 void check_shift(const FitTable& table, const FitOptions& options) {
   if (table.shift_to.rows() == 0) return;
   if (table.shift_to.columns() != table.x.columns()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} features, but shift_to has {} columns", table.x.columns(),
-                     table.shift_to.columns());
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {}, but shift_to has {}", count_of(table.x.columns(), "feature"),
+                     count_of(table.shift_to.columns(), "column"));
   }
   if (!table.weights.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "fit: found both weights and shift_to; pass one of them");
@@ -298,8 +300,8 @@ void check_shift(const FitTable& table, const FitOptions& options) {
 void check_sample_weights(const FitTable& table, const BaseTrainer* base, const Workers& workers) {
   const std::span<const double> weights = table.sample_weights;
   if (!weights.empty() && weights.size() != table.x.rows()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} rows of x but {} sample weights", table.x.rows(),
-                     weights.size());
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {}", count_of(table.x.rows(), "row"),
+                     count_of(weights.size(), "sample weight"));
   }
   const auto bad = std::ranges::find_if(weights, [](double weight) { return !(weight >= 0 && weight <= kMaxSize); });
   if (bad != weights.end()) {
@@ -420,7 +422,8 @@ std::string columns_of(const FitTable& table) {
 void check_rows(double rows, bool trains) {
   const double min_rows = trains ? 20 : 2;
   if (rows >= min_rows) return;
-  throw make_error(ErrorCode::kTooFewRows, "fit: found {} rows; expected at least {}{}", rows, min_rows,
+  throw make_error(ErrorCode::kTooFewRows, "fit: found {}; expected at least {}{}",
+                   count_of(static_cast<std::uint64_t>(rows), "row"), min_rows,
                    trains ? ", or 2 with the transform identity" : "");
 }
 

@@ -8,6 +8,7 @@
 #include <widthwise/random.hpp>
 
 #include "message.hpp"
+#include "text.hpp"
 #include "train/fit/classifier.hpp"
 #include "train/fit/streams.hpp"
 
@@ -54,10 +55,10 @@ LearntShift learn_shift(const FitTable& table, const FittingRows& rows, const Lo
                         std::uint64_t seed, const ProgressCallback& progress, std::vector<std::string>& warnings) {
   const MatrixView source = rows.x.features();
   const MatrixView target = table.shift_to;
-  for (const auto& [count, what] : {std::pair(source.rows(), "fitting rows"), {target.rows(), "rows of shift_to"}}) {
+  for (const auto& [count, what] : {std::pair(source.rows(), "fitting row"), {target.rows(), "row"}}) {
     if (count >= kMinRows) continue;
-    throw make_error(ErrorCode::kTooFewRows, "fit: found {} {}; learning weights needs at least {}", count, what,
-                     kMinRows);
+    throw make_error(ErrorCode::kTooFewRows, "fit: found {}{}; learning weights needs at least {}",
+                     count_of(count, what), what == std::string_view("row") ? " of shift_to" : "", kMinRows);
   }
   Random random(stream_seed(seed, Stream::kShift));
   ClassifierRows labelled;

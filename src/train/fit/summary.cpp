@@ -10,6 +10,7 @@
 namespace widthwise {
 namespace {
 
+using internal::count_of;
 using internal::percent;
 using internal::percent_range;
 
@@ -39,7 +40,8 @@ std::string goals_comparison(const FitReport& report) {
   const GoalReport& fixed = report.fixed;
   if (chosen.goal == "fixed") return "All intervals have one width: no localizer was trained.";
   if (!report.widths_measured()) {
-    return fmt::format("The {} rows of the hold-out are too few to measure widths at this level.", report.holdout_rows);
+    return fmt::format("The hold-out has {}, too few to measure widths at this level.",
+                       count_of(report.holdout_rows, "row"));
   }
   const auto worst = [](const GoalReport& goal) {
     const Proportion& slab = *goal.worst_slab;
