@@ -13,6 +13,7 @@
 #include "output.hpp"
 #include "row_sample.hpp"
 #include "standard_streams.hpp"
+#include "train/progress_steps.hpp"
 
 namespace widthwise::cli {
 
@@ -186,8 +187,11 @@ std::vector<CoverageSpread> EvaluatedTable::expected() const {
 
 void EvaluatedTable::estimate_erts(const LocalizerTrainer& trainer, const SearchRows& search) {
   ProgressBar bar("rounds");
+  const ProgressCallback progress = bar.callback();
+  internal::ProgressSteps steps(progress);
+  steps.plan("level", 1, internal::ProgressSteps::Length::kKnown, levels_.size());
   for (std::size_t j = 0; j < levels_.size(); ++j) {
-    report_.levels[j].ert = estimate_ert(trainer, rows(j), search, levels_[j], {}, bar.callback());
+    report_.levels[j].ert = estimate_ert(trainer, rows(j), search, levels_[j], {}, steps.next());
   }
 }
 

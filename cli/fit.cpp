@@ -26,6 +26,7 @@
 #include "shift_table.hpp"
 #include "standard_streams.hpp"
 #include "tables.hpp"
+#include "terminal.hpp"
 #include "workers.hpp"
 
 namespace widthwise::cli {
@@ -200,11 +201,21 @@ FitTable table_of(const FitArguments& arguments, const FitColumns& columns, cons
           .sample_weights = data.sample_weights};
 }
 
+/// The part of the bar of a fit that reading fills. Tables are read much faster than they are fitted.
+constexpr double kReadingShare = 0.05;
+
+/// Read the rows of this process.
+FitData read_with_progress(const FitArguments& arguments, const FitColumns& columns, const RowShare& share) {
+  const BarPart part(0, kReadingShare);
+  return read_rows(arguments.columns, columns, share);
+}
+
 FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
                             const Communicator* communicator = nullptr, const LocalizerTrainer* shift = nullptr) {
   if (const std::string text = fit_memory_warning(table.y.size(), table.x.columns(), free_memory()); !text.empty()) {
     warn(text);
   }
+  const BarPart part(kReadingShare, 1);
   ProgressBar bar("rounds");
   return fit(table, trainers.base.get(), trainers.localizer.get(), options, bar.callback(), communicator, shift);
 }
@@ -222,8 +233,8 @@ void run_as_worker(const FitArguments& arguments) {
   all_or_none(*communicator, [&] {
     columns = choose_columns(arguments.columns);
     const RowShare all;
-    data = read_rows(arguments.columns, columns,
-                     arguments.workers.own_tables ? all : RowShare{meeting.rank, meeting.workers});
+    data = read_with_progress(arguments, columns,
+                              arguments.workers.own_tables ? all : RowShare{meeting.rank, meeting.workers});
   });
   agree_on_categories(columns, data, arguments.tables(), communicator.get());
   const std::string origin = origin_of(data, *communicator);
@@ -256,10 +267,11 @@ void run(const FitArguments& arguments) {
   const FitOptions& options = arguments.options;
   FitColumns columns = choose_columns(arguments.columns);
   const Trainers trainers = make_trainers(arguments.trainers, options.seed, options.needs_localizer());
-  FitData data = read_rows(arguments.columns, columns, {});
+  FitData data = read_with_progress(arguments, columns, {});
   agree_on_categories(columns, data, arguments.tables(), nullptr);
   std::unique_ptr<const LocalizerTrainer> shift;
   if (!arguments.shift_to.empty()) {
+    const BarPart part(kReadingShare, kReadingShare);
     data.shift_to = read_shift_rows(arguments.shift_to, arguments.columns.reading, columns, data);
     if (data.shift_to.empty()) throw Error(ErrorCode::kBadData, arguments.shift_to + ": no rows");
     shift = make_classifier_trainer(arguments.trainers, options.seed);

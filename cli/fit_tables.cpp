@@ -18,6 +18,7 @@
 #include "progress_bar.hpp"
 #include "standard_streams.hpp"
 #include "tables.hpp"
+#include "terminal.hpp"
 #include "time_column.hpp"
 
 namespace widthwise::cli {
@@ -413,7 +414,11 @@ FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, cons
   FitData data;
   data.categories.resize(columns.features.size());
   ProgressBar bar("rows");
-  for (const Piece& piece : pieces_of(choice.tables, share)) {
+  const std::vector<Piece> pieces = pieces_of(choice.tables, share);
+  for (const Piece& piece : pieces) {
+    const double place = static_cast<double>(&piece - pieces.data());
+    const auto count = static_cast<double>(pieces.size());
+    const BarPart part(place / count, (place + 1) / count);
     read_piece(choice, columns, piece, bar, data);
     const auto last = std::prev(data.fingerprints.end());
     if (share.workers == 1 && std::find(data.fingerprints.begin(), last, *last) != last) {

@@ -31,7 +31,7 @@ std::vector<double> read_shift_rows(const std::string& table, const TableOptions
     const MatrixView numbers = batch.numbers();
     for (std::size_t i = 0; i < numbers.rows(); ++i) x.insert(x.end(), numbers.row(i).begin(), numbers.row(i).end());
     rows += numbers.rows();
-    bar.show("reading", rows, reader->progress());
+    bar.show("reading the rows of shift_to", rows, reader->progress());
   }
   for (const UnknownLabels& labels : unknown) {
     if (labels.none_known()) throw Error(ErrorCode::kBadData, table + ": " + labels.to_string());

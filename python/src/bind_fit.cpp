@@ -10,9 +10,11 @@
 
 #include "bindings.hpp"
 #include "outcomes_outside.hpp"
+#include "progress_line.hpp"
 #include "table.hpp"
 #include "train/fit/blocks.hpp"
 #include "train/fit/copies.hpp"
+#include "train/progress_steps.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -23,10 +25,37 @@ ProgressCallback progress_of(const nb::object& callback) {
     const nb::gil_scoped_acquire acquire;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!callback.is_none()) {
-      callback(nb::str(progress.stage.data(), progress.stage.size()), progress.done, progress.total, progress.loss);
+      const double share =
+          progress.total == 0 ? 0 : static_cast<double>(progress.done) / static_cast<double>(progress.total);
+      callback(nb::str(progress.stage.data(), progress.stage.size()), share);
     }
     return true;
   };
+}
+
+const ProgressCallback kNoCallback;
+
+/// Bind the steps of a fit around which Python trains something itself. Methods hold the GIL.
+void bind_progress(nb::module_& module) {
+  using internal::ProgressSteps;
+  nb::class_<ProgressSteps>(module, "ProgressSteps")
+      .def("__init__", [](ProgressSteps* self) { new (self) ProgressSteps(kNoCallback); })
+      .def(
+          "plan",
+          [](ProgressSteps& steps, const std::string& kind, double seconds, std::size_t count) {
+            steps.plan(kind, seconds, ProgressSteps::Length::kKnown, count);
+          },
+          nb::arg("kind"), nb::arg("seconds"), nb::arg("count") = 1)
+      .def("begin", &ProgressSteps::begin)
+      .def("share", &ProgressSteps::share, nb::arg("part"));
+  module.def(
+      "progress_line",
+      [](const std::string& stage, double share, double seconds, std::size_t columns) {
+        const double left = internal::seconds_left(seconds, share);
+        return to_string(internal::ProgressLine{.stage = stage, .share = share, .seconds_left = left}, columns);
+      },
+      nb::arg("stage"), nb::arg("share"), nb::arg("seconds"), nb::arg("columns"));
+  module.def("clock_text", &internal::clock_text, nb::arg("seconds"));
 }
 
 /// The column names and row numbers of a fit.
@@ -196,6 +225,7 @@ void check_outcomes(const Doubles& outcomes, const OptionValues& options) {
 void bind_fit(nb::module_& module) {
   register_xgboost();
   register_python_nets();
+  bind_progress(module);
   nb::class_<FitColumns>(module, "FitColumns")
       .def(nb::init<std::string, std::string, std::string, std::uint64_t, std::uint64_t,
                     std::vector<std::vector<std::string>>, std::string, std::string, std::string, std::string>(),

@@ -13,7 +13,7 @@ from . import _core, _predictions, _tables, _weights
 from ._blocks import NO_BLOCKS, Blocks, cluster_column_of, unused
 from ._calibration import Calibration
 from ._copies import Copies
-from ._engine import ProgressCallback, logger, progress, threads_of, xgboost_library
+from ._engine import logger, threads_of, xgboost_library
 from ._groups import Groups, column_of
 from ._model import HasModel, add_rows, first_row_of, inputs_of, load_model
 from ._options import (
@@ -31,6 +31,7 @@ from ._options import (
 )
 from ._predictions import Predictions
 from ._printed import FitReport
+from ._progress import ProgressCallback, shown
 from ._tables import Floats
 from ._warn import warn
 
@@ -82,7 +83,7 @@ class Localizer(HasModel):
         Training threads. By default, and for -1, as many as the size of the table is worth and this process may use:
         CPU affinity, the cgroup's CPU quota and ``OMP_NUM_THREADS`` are limits.
     verbose : int, default=0
-        1 shows progress.
+        1 shows the progress of `fit` with the time left, on standard error: one line that a terminal or notebook redraws.
     compare : bool, default=True
         Also train the opposite goal, for the fit report; fitting is faster without it.
     guarantee : "marginal" or float, default="marginal"
@@ -250,6 +251,7 @@ class Localizer(HasModel):
         shift_to: Any = None,
         sample_weights: Floats | None = None,
         copies: Copies | None = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         table = features.table
         options = {
@@ -265,7 +267,7 @@ class Localizer(HasModel):
         upper = predicted.upper and unused(predicted.upper, [target, prediction, *table.names])
         apart = calibration_size if calibration == "split" else 1 / (len(y) if folds == "all" else int(folds))
         if self._has_one_width(len(y) * (1 - apart)) and options["score_transform"] == "auto":
-            text = f"{len(y)} rows are too few to learn how errors depend on the row: all intervals have one width"
+            text = f"{_core.count_of(len(y), 'row')} are too few to learn how errors depend on the row: all intervals have one width"
             warn(text)
             options["score_transform"] = "identity"
         localizes = options["score_transform"] != "identity"
@@ -274,8 +276,7 @@ class Localizer(HasModel):
         )
         if text := _core.fit_memory_warning(table.rows, len(table.names)):
             warn(text)
-        callback: ProgressCallback | None
-        with progress(self._verbose) as callback:
+        with shown(self._verbose if progress is None else 0) as own:
             self._model, report, text = _core.fit(
                 table=table,
                 y=y,
@@ -303,7 +304,7 @@ class Localizer(HasModel):
                 ),
                 options=options,
                 trainers=self._trainers(base, base_options or {}, xgboost_library() if trains_trees else ""),
-                progress=callback,
+                progress=own if progress is None else progress,
             )
         self.fit_report_ = FitReport(report, text)
         if copies is not None and copies.warning:
@@ -462,7 +463,9 @@ class Localizer(HasModel):
         table, predictions = inputs_of(model, X, y_pred)
         q = _tables.floats(scores, "scores")
         if q.ndim not in (1, 2) or (q.ndim == 2 and len(q) != table.rows):
-            raise ValueError(f"scores are of shape {q.shape}; expected (m,) or ({table.rows}, m) for {table.rows} rows")
+            raise ValueError(
+                f"scores are of shape {q.shape}; expected (m,) or ({table.rows}, m) for {_core.count_of(table.rows, 'row')}"
+            )
         q = np.ascontiguousarray(np.broadcast_to(q, (table.rows, q.shape[-1])))
         return model.half_widths(table, predictions, q)
 
@@ -544,5 +547,9 @@ class Localizer(HasModel):
         return calibration
 
     def __repr__(self) -> str:
-        state = f"{self.score_transform}, {len(self.features)} features" if hasattr(self, "_model") else "not fitted"
+        state = (
+            f"{self.score_transform}, {_core.count_of(len(self.features), 'feature')}"
+            if hasattr(self, "_model")
+            else "not fitted"
+        )
         return f"Localizer({state})"

@@ -42,6 +42,7 @@ from ._localizer import Localizer, one_prediction
 from ._model import features_of, first_row_of, not_fitted
 from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, step_of, whole, word
 from ._predictor import Predictor
+from ._progress import NO_STEPS, Steps, shown
 from ._row_function import RowFunction
 from ._tables import Floats
 from ._warn import warn
@@ -96,7 +97,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Number of processes for cross-fitting and of training threads for the localizer, as in `Localizer`. None and -1
         choose it by the size of the table.
     verbose : int, default=0
-        1 shows progress.
+        1 shows the progress of `fit` with the time left, on standard error: one line that a terminal or notebook redraws.
     prefit : bool, default=False
         Whether the estimator is already fitted, on other rows than those passed to `fit`. ``FrozenEstimator`` has the
         same effect.
@@ -408,7 +409,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         elif self.estimator is None:
             model = self._fit_base(features, y, share, localizer, options | of_rows)
         else:
-            model = self._fit_estimator(X, features, y, seed, localizer, options, columns, fit_params)
+            with shown(self.verbose) as show:
+                steps = NO_STEPS if show is None else Steps(show)
+                model = self._fit_estimator(X, features, y, seed, localizer, options, columns, fit_params, steps)
         if model.needs_predictions and hasattr(self, "n_features_in_"):
             model = model.with_notes({ESTIMATOR_COLUMNS: self._columns_text()})
         self.predictor_ = Predictor._of(model)
@@ -526,6 +529,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         options: dict[str, Any],
         columns: RowColumns,
         fit_params: dict[str, Any],
+        steps: Steps,
     ) -> _core.Model:
         """Fit estimator and intervals, without copies of rows on both sides of a split."""
         copies = Copies.of(features, y, columns, localizer._options)
@@ -534,8 +538,8 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             fit_params = _check_method_params(X, fit_params, kept)
             X, y, columns, copies = _rows_of(X, kept), y[kept], columns.take(kept), NO_COPIES
         if self._is_cross():
-            return self._fit_folds(X, y, seed, localizer, options, columns.blocks, copies, fit_params)
-        return self._fit_split(X, y, seed, localizer, options, columns, copies, fit_params)
+            return self._fit_folds(X, y, seed, localizer, options, columns.blocks, copies, fit_params, steps)
+        return self._fit_split(X, y, seed, localizer, options, columns, copies, fit_params, steps)
 
     def _fit_split(
         self,
@@ -547,6 +551,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         columns: RowColumns,
         copies: Copies,
         fit_params: dict[str, Any],
+        steps: Steps,
     ) -> _core.Model:
         """Cross-fit the estimator, train on its out-of-sample errors and calibrate with the remaining rows."""
         together = columns.blocks or copies.blocks()
@@ -559,10 +564,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             folds = self._folds(len(rows))
             cv = together.take(rows).folds(folds, seed) if together else KFold(folds, shuffle=True, random_state=seed)
         logger.info("cross-fitting the estimator on %d rows", len(rows))
-        predicted, predictions = self._cross_fit(fit_X, fit_y, cv, fit_columns.blocks, fit_copies, fit_params)
+        splits = self._splits(fit_X, fit_y, cv, fit_columns.blocks)
+        steps.plan("estimator", len(splits) + 1)
+        steps.plan("localizer")
+        predicted, predictions = self._cross_fit(fit_X, fit_y, splits, fit_copies, fit_params, steps)
+        steps.begin("estimator")
         self.estimator_, categories = self._fitted_estimator(fit_X, fit_y, fit_params)
         self.estimator_categories_ = [categories]
 
+        steps.begin()
         localizer._fit(
             _tables.read_features(_rows_of(fit_X, predicted), self.categorical_features),
             fit_y[predicted],
@@ -571,6 +581,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             cross_validated=True,
             calibrated_later=len(held),
             copies=fit_copies.take(predicted),
+            progress=steps.callback(),
             **fit_columns.take(predicted)._asdict(),
             **options,
         )
@@ -614,6 +625,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         blocks: Blocks,
         copies: Copies,
         fit_params: dict[str, Any],
+        steps: Steps,
     ) -> _core.Model:
         """Fit estimator and localizer without the rows of each fold, and calibrate them with these rows."""
         if "group" in options:
@@ -638,9 +650,15 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         models: list[_core.Model] = []
         self.estimators_ = []
         self.estimator_categories_ = []
-        for train, test in folds:
+        for train, _ in folds:
+            one_width = localizer._has_one_width(len(train))
+            steps.plan("estimator", 1 if one_width else 1 + min(_core.FOLDS, len(train)))
+            steps.plan("localizer")
+        for fold, (train, test) in enumerate(folds):
+            of_fold = f"fold {fold + 1} of {len(folds)}: "
             fold_X, fold_y = _rows_of(X, train), y[train]
             params = _check_method_params(X, fit_params, train)
+            steps.begin(of_fold + "estimator")
             estimator, categories = self._fitted_estimator(fold_X, fold_y, params)
             self.estimators_.append(estimator)
             self.estimator_categories_.append(categories)
@@ -650,7 +668,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             else:
                 inner = KFold(min(_core.FOLDS, len(train)), shuffle=True, random_state=seed)
                 inner_copies = copies.take(train)
-                predicted, predictions = self._cross_fit(fold_X, fold_y, inner, Blocks(), inner_copies, params)
+                splits = self._splits(fold_X, fold_y, inner, Blocks())
+                predicted, predictions = self._cross_fit(fold_X, fold_y, splits, inner_copies, params, steps, of_fold)
+            steps.begin()
             localizer._fit(
                 _tables.read_features(_rows_of(fold_X, predicted), self.categorical_features),
                 fold_y[predicted],
@@ -658,6 +678,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 may_be_exact=True,
                 cross_validated=True,
                 copies=copies.take(train[predicted])._replace(warning="" if models else copies.warning),
+                progress=steps.callback(of_fold),
                 **options,
             )
             if predictions.ndim == 2:
@@ -688,7 +709,14 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return copies.blocks().folds(self._folds(len(np.unique(copies.first))), seed)
 
     def _cross_fit(
-        self, X: Any, y: Floats, cv: Any, blocks: Blocks, copies: Copies, fit_params: dict[str, Any]
+        self,
+        X: Any,
+        y: Floats,
+        splits: list[tuple[Any, Any]],
+        copies: Copies,
+        fit_params: dict[str, Any],
+        steps: Steps,
+        prefix: str = "",
     ) -> tuple[Any, Floats]:
         """The rows in a test fold, ascending, and their predictions by an estimator that was not fitted on them.
 
@@ -701,8 +729,21 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             estimator, categories = self._fitted_estimator(_rows_of(X, train), y[train], params)
             return self._predictions(estimator, with_categories(_rows_of(X, test), categories))
 
-        folds = [(copies.without(train, test), test) for train, test in self._splits(X, y, cv, blocks)]
-        made = Parallel(n_jobs=self.n_jobs)(delayed(fold)(train, test) for train, test in folds)
+        folds = [(copies.without(train, test), test) for train, test in splits]
+
+        class Reporting(Parallel):  # type: ignore[misc]
+            """Reports each fold that is finished."""
+
+            begun = 0
+
+            def print_progress(self) -> None:
+                while self.begun <= min(getattr(self, "n_completed_tasks", 0), len(folds) - 1):
+                    self.begun += 1
+                    steps.begin(f"{prefix}estimator, fold {self.begun} of {len(folds)}")
+
+        run = Reporting(n_jobs=self.n_jobs)
+        run.print_progress()
+        made = run(delayed(fold)(train, test) for train, test in folds)
         predictions = np.full((len(y), *made[0].shape[1:]), np.nan)
         predicted = np.zeros(len(y), dtype=bool)
         for (_, test), values in zip(folds, made, strict=True):
@@ -1238,7 +1279,7 @@ def _check_partition(folds: list[tuple[Any, Any]], rows: int) -> None:
     tested = np.bincount(np.concatenate([test for _, test in folds]), minlength=rows)
     if (tested != 1).any():
         raise ValueError(
-            f"calibration='cross' needs every row in exactly one test fold; found {(tested == 0).sum()} rows in none "
+            f"calibration='cross' needs every row in exactly one test fold; found {_core.count_of(int((tested == 0).sum()), 'row')} in none "
             f"and {(tested > 1).sum()} in several; pass cv as a number, KFold or LeaveOneOut"
         )
     for number, (train, test) in enumerate(folds, 1):

@@ -34,6 +34,7 @@ using internal::FittingRows;
 using internal::Goals;
 using internal::Holdout;
 using internal::PartOfTable;
+using internal::ProgressSteps;
 using internal::Splits;
 using internal::text_of;
 using internal::Workers;
@@ -139,8 +140,7 @@ std::uint64_t largest_count(const RowSketch& clusters) {
 /// ModelParts::shift; null if the table has no rows to learn weights from.
 std::shared_ptr<const RowFunction> learnt_weights(const FitTable& table, const FittingRows& rows,
                                                   const LocalizerTrainer* trainer, const FitOptions& options,
-                                                  const Workers& workers, const ProgressCallback& progress,
-                                                  FitReport& report) {
+                                                  const Workers& workers, ProgressSteps& steps, FitReport& report) {
   if (table.shift_to.rows() == 0) return nullptr;
   if (!workers.alone()) {
     throw Error(ErrorCode::kInvalidArgument, "fit: weights are learnt in one process; fit without workers");
@@ -148,7 +148,8 @@ std::shared_ptr<const RowFunction> learnt_weights(const FitTable& table, const F
   if (trainer == nullptr) {
     throw Error(ErrorCode::kInvalidArgument, "fit: learning weights from shift_to needs a trainer");
   }
-  internal::LearntShift shift = internal::learn_shift(table, rows, *trainer, options.seed, progress, report.warnings);
+  internal::LearntShift shift =
+      internal::learn_shift(table, rows, *trainer, options.seed, steps.next(), report.warnings);
   report.shift = shift.report;
   return shift.function;
 }
@@ -180,6 +181,29 @@ std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitT
   return notes;
 }
 
+/// Plan the steps of a fit by split calibration, in their order. The guesses of their times are proportional to the
+/// rows and columns, and the factors are those of the trainers of trees.
+void plan_steps(const FitTable& table, const Splits& splits, const FitOptions& options, const Goals& goals,
+                ProgressSteps& steps) {
+  using Length = ProgressSteps::Length;
+  constexpr double kBase = 2e-6;       // seconds per value of the table to train the base model
+  constexpr double kLocalizer = 2e-6;  // to train a localizer until it stops
+  const auto values = static_cast<double>(splits.fitting().rows.size() * (table.x.columns() + 1));
+  if (internal::given_predictions(table).empty()) {
+    steps.plan("base", kBase * values * static_cast<double>(options.folds - 1));
+    steps.plan("base", kBase * values);
+  }
+  if (table.shift_to.rows() > 0) steps.plan("weights", kLocalizer * values);
+  const auto train = [&](const ResolvedGoal& goal) {
+    if (goal.objective != nullptr) steps.plan("localizer", kLocalizer * values, Length::kAtMost);
+  };
+  train(goals.chosen);
+  if (goals.two_sided) train(*goals.two_sided);
+  if (goals.distribution) train(*goals.distribution);
+  if (goals.other) train(*goals.other);
+  if (goals.chosen.objective != nullptr) steps.plan("localizer on all rows", kLocalizer * values);
+}
+
 /// A fit by split calibration of a table that is checked and names its copies.
 FitResult fit_split(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                     const FitOptions& options, Goals goals, const std::string& settings,
@@ -187,7 +211,9 @@ FitResult fit_split(const FitTable& table, const BaseTrainer* base, const Locali
   const Splits splits(table, options, workers);
   const FittingCategories categories(table, splits, workers);
   const FitTable& encoded = categories.table();
-  const FittingRows rows = internal::fit_base_model(encoded, splits, base, progress);
+  ProgressSteps steps(progress);
+  plan_steps(table, splits, options, goals, steps);
+  const FittingRows rows = internal::fit_base_model(encoded, splits, base, steps);
   FitReport report = report_of(splits);
   report.advise_cross(options, table.group.empty() && table.clusters.empty() && table.times.empty() &&
                                    table.weights.empty() && workers.alone());
@@ -196,9 +222,9 @@ FitResult fit_split(const FitTable& table, const BaseTrainer* base, const Locali
     accept_exact_predictions(rows, table, options.may_be_exact, workers, goals, report);
   }
   const double unit = unit_near(report.base_error);
-  const auto weigher = learnt_weights(encoded, rows, shift, options, workers, progress, report);
+  const auto weigher = learnt_weights(encoded, rows, shift, options, workers, steps, report);
 
-  const Holdout holdout(rows, unit, splits, workers, options, localizer, progress);
+  const Holdout holdout(rows, unit, splits, workers, options, localizer, steps);
   const Candidate chosen = choose(goals, holdout, splits.holdout_rows());
   compare(chosen, goals, holdout, report);
   report.outcome_hints = hints_of(table, options.outcome_space, chosen, unit, workers);

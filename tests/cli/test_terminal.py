@@ -1,19 +1,24 @@
 """Output on a terminal compared with a pipe, and the files left after Ctrl-C."""
 
 import contextlib
+import fcntl
 import os
 import pty
+import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
 from conftest import FIT, make_table, write
 
 
-def run_on_terminal(program, arguments, interrupt_at=None):
+def run_on_terminal(program, arguments, interrupt_at=None, columns=80):
     """Run with stderr on a pseudo-terminal; return the exit code and the terminal output."""
     leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(
         [program.path, *map(str, arguments)],
         cwd=program.folder,
@@ -50,6 +55,33 @@ def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(homes):
     assert drawn.endswith("\r\x1b[K")
     lines = [line.removeprefix("\x1b[K") for line in drawn.split("\r")]
     assert max(map(len, lines)) < 80
+
+
+BARS = {
+    "split": (["--base", "trees"], ["reading", "base model, fold 1 of 5", "training trees"]),
+    "cross": (
+        ["--base", "knn", "--calibration", "cross", "--folds", "4"],
+        ["fold 1 of 4: base model", "fold 4 of 4: "],
+    ),
+    "given": (["--prediction", "forecast"], ["training trees"]),
+}
+
+
+@pytest.mark.parametrize("way, columns", [("split", 80), ("split", 60), ("cross", 80), ("given", 80)])
+def test_a_fit_has_one_bar_over_all_its_steps(homes, way, columns):
+    """The share of the whole never falls, and no line is cut at the end."""
+    options, stages = BARS[way]
+    fit = ["fit", "train.csv", "--target", "price", *options, "--exclude", "city", "-o", "one.safetensors"]
+    code, drawn = run_on_terminal(homes, fit, columns=columns)
+    assert code == 0
+    lines = [line.removeprefix("\x1b[K") for line in drawn.split("\r") if "%" in line]
+    assert max(map(len, lines)) < columns
+    assert all(re.fullmatch(r".+  \[#*\.*\] \d+%(  [\d,.]+ rows/s)?(  [\d:]+ left)?", line) for line in lines), lines
+    shares = [int(re.search(r"(\d+)%", line)[1]) for line in lines]
+    assert shares == sorted(shares)
+    if columns == 80:
+        found = "\n".join(lines)
+        assert [stage for stage in stages if stage not in found] == []
 
 
 def test_rows_on_a_terminal_get_no_bar(homes):

@@ -171,8 +171,7 @@ def test_errors_say_what_to_do(localizer, rows):
         Localizer(n_jobs=0).fit(rows.X, rows.y, rows.y_pred)
 
 
-def test_training_reports_to_the_log_and_to_a_bar(rows, caplog, capsys):
-    pytest.importorskip("tqdm")
+def test_training_reports_to_the_log_and_to_standard_error(rows, caplog, capsys):
     with caplog.at_level("INFO", logger="widthwise"):
         Localizer(n_jobs=N_JOBS, verbose=1).fit(rows.X[:500], rows.y[:500], rows.y_pred[:500])
     assert any("training trees" in message for message in caplog.messages)

@@ -11,8 +11,7 @@ std::size_t predicted_numbers(const FitTable& table, const BaseTrainer* base) {
   return given_predictions(table).empty() && base != nullptr ? base->outputs() : prediction_columns(table);
 }
 
-FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base,
-                           const ProgressCallback& progress) {
+FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base, ProgressSteps& steps) {
   const std::vector<std::size_t>& positions = splits.fitting().rows;
   const std::span<const double> given = given_predictions(table);
   const std::size_t outputs = predicted_numbers(table, base);
@@ -27,8 +26,8 @@ FittingRows fit_base_model(const FitTable& table, const Splits& splits, const Ba
     rows.categorical[j] = table.categories[j].size() > 0 ? 1 : 0;
   std::vector<double> predictions(rows.y.size() * outputs);
   if (given.empty()) {
-    cross_fit(*base, rows.inputs(), rows.y, splits.folds(), predictions, progress);
-    rows.base = base->train(rows.inputs(), rows.y, "base model", progress);
+    cross_fit(*base, rows.inputs(), rows.y, splits.folds(), predictions, steps.next());
+    rows.base = base->train(rows.inputs(), rows.y, "base model", steps.next());
   } else {
     predictions = taken(given, positions, outputs);
   }

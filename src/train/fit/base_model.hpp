@@ -7,6 +7,7 @@
 
 #include "train/fit/rows.hpp"
 #include "train/fit/splits.hpp"
+#include "train/progress_steps.hpp"
 
 namespace widthwise::internal {
 
@@ -30,7 +31,7 @@ struct FittingRows {
 
 /// Cross-fit the base model, or use the predictions of the table.
 [[nodiscard]] FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base,
-                                         const ProgressCallback& progress);
+                                         ProgressSteps& steps);
 
 /// The mean |y - f(x)| over all workers.
 [[nodiscard]] double mean_error(const FittingRows& rows, const Splits& splits, const Workers& workers);

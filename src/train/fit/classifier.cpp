@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "train/progress_steps.hpp"
+
 namespace widthwise::internal {
 namespace {
 
@@ -53,12 +55,14 @@ TrainedClassifier train_classifier(const LocalizerTrainer& trainer, const Classi
                                    std::span<const std::uint8_t> categorical, double offset,
                                    const ProgressCallback& progress) {
   const LogisticLoss loss(offset);
+  ProgressSteps steps(progress);
+  steps.plan("training", 1, ProgressSteps::Length::kAtMost);
+  steps.plan("training on all rows", 1);
   const Trained chosen = trainer.train(training_rows(rows.training, columns, categorical),
-                                       training_rows(rows.holdout, columns, categorical), loss, progress);
-  return {
-      .chosen = chosen.function,
-      .final =
-          trainer.retrain(training_rows(rows.all, columns, categorical), loss, chosen.iterations, progress).function};
+                                       training_rows(rows.holdout, columns, categorical), loss, steps.next());
+  return {.chosen = chosen.function,
+          .final = trainer.retrain(training_rows(rows.all, columns, categorical), loss, chosen.iterations, steps.next())
+                       .function};
 }
 
 void margins_of(const RowFunction& function, MatrixView x, std::span<double> out) {

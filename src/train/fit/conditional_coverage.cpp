@@ -8,8 +8,10 @@
 
 #include "diagnostics/rows.hpp"
 #include "message.hpp"
+#include "text.hpp"
 #include "train/fit/classifier.hpp"
 #include "train/fit/folds.hpp"
+#include "train/progress_steps.hpp"
 
 namespace widthwise {
 namespace {
@@ -17,6 +19,7 @@ namespace {
 using internal::ClassifierRows;
 using internal::Folds;
 using internal::LabelledRows;
+using internal::ProgressSteps;
 
 /// Rows of one fold, and the other rows by whether they are covered.
 struct FoldRows {
@@ -32,9 +35,13 @@ struct FoldRows {
 };
 
 /// Progress with the stage "conditional coverage, fold 2 of 5".
-ProgressCallback in_stage(const ProgressCallback& progress, const std::string& stage) {
+ProgressCallback in_stage(const ProgressCallback& progress, std::string stage) {
   if (!progress) return {};
-  return [&progress, stage](const Progress& at) { return progress({stage, at.done, at.total, at.loss}); };
+  return [progress, stage = std::move(stage)](const Progress& at) {
+    Progress named = at;
+    named.stage = stage;
+    return progress(named);
+  };
 }
 
 /// The inputs of the classifier: features and, if known, predictions.
@@ -66,12 +73,15 @@ void cross_fit_coverage(const LocalizerTrainer& trainer, const InputRows& rows, 
   const std::size_t n = rows.x.rows();
   const std::size_t columns = rows.x.columns();
   if (covered.size() != n || out.size() != n) {
-    throw internal::make_error(ErrorCode::kShapeMismatch,
-                               "cross_fit_coverage: {} rows of x, {} of covered, {} probabilities to write", n,
-                               covered.size(), out.size());
+    throw internal::make_error(ErrorCode::kShapeMismatch, "cross_fit_coverage: {} of x, {} of covered, {} to write",
+                               internal::count_of(n, "row"), covered.size(),
+                               internal::count_of(out.size(), "probability"));
   }
   const Folds folds = internal::random_folds(n, options.folds, options.seed);
+  ProgressSteps steps(progress);
+  steps.plan("fold", 1, ProgressSteps::Length::kKnown, folds.count);
   for (std::size_t fold = 0; fold < folds.count; ++fold) {
+    const ProgressCallback of_fold = steps.next();
     const FoldRows split(folds, fold, covered);
     // The counts are increased by a half, so that odds are finite.
     const double offset =
@@ -85,7 +95,7 @@ void cross_fit_coverage(const LocalizerTrainer& trainer, const InputRows& rows, 
       for (LabelledRows* part : {&labelled.training, &labelled.holdout, &labelled.all}) part->count_once();
       const std::string stage = fmt::format("conditional coverage, fold {} of {}", fold + 1, folds.count);
       const auto classifier =
-          internal::train_classifier(trainer, labelled, columns, rows.categorical, offset, in_stage(progress, stage));
+          internal::train_classifier(trainer, labelled, columns, rows.categorical, offset, in_stage(of_fold, stage));
       LabelledRows held;
       held.add(rows.x, split.held, 0);
       internal::margins_of(*classifier.final, held.view(columns), margins);

@@ -9,12 +9,14 @@
 #include <widthwise/random.hpp>
 
 #include "message.hpp"
+#include "text.hpp"
 #include "train/fit/base_model.hpp"
 #include "train/fit/blocks.hpp"
 #include "train/fit/copies.hpp"
 #include "train/fit/folds.hpp"
 #include "train/fit/part_of_table.hpp"
 #include "train/fit/streams.hpp"
+#include "train/progress_steps.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -68,6 +70,17 @@ Model calibrated_with(const Model& fitted, PartOfTable& fold, std::uint64_t seed
   return Model(std::move(parts));
 }
 
+/// The progress of a fold, with its number in the stage: "fold 2 of 5: training trees".
+ProgressCallback in_fold(ProgressCallback progress, std::size_t fold, std::size_t folds) {
+  if (!progress) return {};
+  return [progress = std::move(progress), fold, folds](const Progress& at) {
+    const std::string stage = fmt::format("fold {} of {}: {}", fold + 1, folds, at.stage);
+    Progress named = at;
+    named.stage = stage;
+    return progress(named);
+  };
+}
+
 }  // namespace
 
 void check_cross_calibration(const FitTable& table, const FitOptions& options, const Workers& workers) {
@@ -96,7 +109,8 @@ void check_cross_calibration(const FitTable& table, const FitOptions& options, c
         "predictions of the deployed model");
   }
   if (options.folds > table.x.rows()) {
-    refuse(fmt::format("with {} folds needs as many rows; found {} rows", options.folds, table.x.rows()));
+    refuse(fmt::format("with {} needs as many rows; found {}", count_of(options.folds, "fold"),
+                       count_of(table.x.rows(), "row")));
   }
 }
 
@@ -115,9 +129,12 @@ FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const Locali
   std::map<std::string, std::string> notes;
   double errors = 0;
   std::size_t calibrated = 0;
+  ProgressSteps steps(progress);
+  steps.plan("fold", 1, ProgressSteps::Length::kKnown, folds.count);
   for (std::size_t k = 0; k < folds.count; ++k) {
     const PartOfTable others(table, rows_of(folds, k, false));
-    FitResult fitted = fit(others.table(), base, localizer, fold_options(options, k), progress);
+    FitResult fitted =
+        fit(others.table(), base, localizer, fold_options(options, k), in_fold(steps.next(), k, folds.count));
     if (k == 0) {
       report = fitted.report;
       notes = fitted.model.parts().notes;

@@ -9,7 +9,9 @@
 #include <widthwise/random.hpp>
 
 #include "message.hpp"
+#include "text.hpp"
 #include "train/fit/folds.hpp"
+#include "train/progress_steps.hpp"
 
 namespace widthwise {
 
@@ -17,8 +19,9 @@ void cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<cons
                std::uint64_t seed, std::span<double> out, const ProgressCallback& progress) {
   const std::size_t n = rows.x.rows();
   if (y.size() != n || out.size() != n * trainer.outputs()) {
-    throw internal::make_error(ErrorCode::kShapeMismatch, "cross_fit: {} rows of x, {} of y, {} output predictions", n,
-                               y.size(), out.size());
+    throw internal::make_error(ErrorCode::kShapeMismatch, "cross_fit: {} of x, {} of y, {}",
+                               internal::count_of(n, "row"), y.size(),
+                               internal::count_of(out.size(), "output prediction"));
   }
   internal::cross_fit(trainer, rows, y, internal::random_folds(n, folds, seed), out, progress);
 }
@@ -26,8 +29,8 @@ void cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<cons
 internal::Folds internal::random_folds(std::size_t rows, std::size_t count, std::uint64_t seed) {
   if (count < 2 || count > rows) {
     throw Error(count < 2 ? ErrorCode::kInvalidArgument : ErrorCode::kTooFewRows,
-                fmt::format("cross_fit: {} folds for {} rows; expected at least 2 folds and at least one row per fold",
-                            count, rows));
+                fmt::format("cross_fit: {} for {}; expected at least 2 folds and at least one row per fold",
+                            count_of(count, "fold"), count_of(rows, "row")));
   }
   Folds folds{.count = count, .order = std::vector<std::size_t>(rows), .fold_of = std::vector<std::size_t>(rows)};
   std::iota(folds.order.begin(), folds.order.end(), std::size_t{0});
@@ -46,6 +49,8 @@ void internal::cross_fit(const BaseTrainer& trainer, const InputRows& rows, std:
   std::vector<double> fold_weights;
   std::vector<std::size_t> held;
   const auto append_row = [&](std::size_t row) { fold_x.insert(fold_x.end(), x.row(row).begin(), x.row(row).end()); };
+  ProgressSteps steps(progress);
+  steps.plan("fold", 1, ProgressSteps::Length::kKnown, folds.count);
   for (std::size_t fold = 0; fold < folds.count; ++fold) {
     fold_x.clear();
     fold_y.clear();
@@ -62,7 +67,7 @@ void internal::cross_fit(const BaseTrainer& trainer, const InputRows& rows, std:
     }
     const std::string stage = fmt::format("base model, fold {} of {}", fold + 1, folds.count);
     const InputRows fitting({fold_x.data(), fold_y.size(), columns}, rows.categorical, fold_weights);
-    const auto model = trainer.train(fitting, fold_y, stage, progress);
+    const auto model = trainer.train(fitting, fold_y, stage, steps.next());
     fold_x.clear();
     for (const std::size_t row : held) append_row(row);
     std::vector<double> predictions(held.size() * outputs);

@@ -15,9 +15,9 @@
 namespace widthwise::internal {
 
 Holdout::Holdout(const FittingRows& rows, double unit, const Splits& splits, const Workers& workers,
-                 const FitOptions& options, const LocalizerTrainer* trainer, const ProgressCallback& progress)
+                 const FitOptions& options, const LocalizerTrainer* trainer, ProgressSteps& steps)
     : trainer_(trainer),
-      progress_(progress),
+      steps_(steps),
       level_(options.levels.front()),
       space_(options.outcome_space.in_units(unit)),
       unit_(unit),
@@ -93,7 +93,7 @@ Candidate Holdout::try_out(const ResolvedGoal& goal) const {
   const MutableMatrixView parameters(values.data(), n, goal.rule.parameter_count());
   Trained trained;
   if (goal.objective != nullptr) {
-    trained = trainer_->train(rows_of(training_), rows_of(holdout_), *goal.objective, progress_);
+    trained = trainer_->train(rows_of(training_), rows_of(holdout_), *goal.objective, steps_.next());
     trained.function->evaluate({report_rows_.data(), n, columns, columns + 1}, parameters);
   }
   Candidate candidate{goal, {}, {}, std::move(trained)};
@@ -191,7 +191,7 @@ std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) 
   if (objective == nullptr) return nullptr;
   return trainer_
       ->retrain({all_x_, {all_residuals_, all_weights_}, categorical_}, *objective, candidate.trained.iterations,
-                progress_)
+                steps_.next())
       .function;
 }
 

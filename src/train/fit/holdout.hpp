@@ -9,6 +9,7 @@
 
 #include "train/fit/base_model.hpp"
 #include "train/fit/splits.hpp"
+#include "train/progress_steps.hpp"
 
 namespace widthwise::internal {
 
@@ -27,10 +28,10 @@ struct Candidate {
 /// typical error. Reports are the same on all workers.
 class Holdout {
  public:
-  /// The rows, options, trainer and progress callback must outlive this object. `trainer` may be null if no goal
+  /// The rows, options, trainer and steps must outlive this object. `trainer` may be null if no goal
   /// trains.
   Holdout(const FittingRows& rows, double unit, const Splits& splits, const Workers& workers, const FitOptions& options,
-          const LocalizerTrainer* trainer, const ProgressCallback& progress);
+          const LocalizerTrainer* trainer, ProgressSteps& steps);
 
   /// Train for a goal without the hold-out, and measure the result on the hold-out.
   [[nodiscard]] Candidate try_out(const ResolvedGoal& goal) const;
@@ -56,9 +57,9 @@ class Holdout {
   [[nodiscard]] std::vector<Interval> intervals(const ConformalRule& rule, MatrixView parameters) const;
 
   const LocalizerTrainer* trainer_;
-  const ProgressCallback& progress_;
-  Level level_;         // level of reports
-  OutcomeSpace space_;  // in units
+  ProgressSteps& steps_;  // one per goal that trains, and one for retrain
+  Level level_;           // level of reports
+  OutcomeSpace space_;    // in units
   double unit_;
   std::uint64_t seed_;  // seed of reports
   MatrixView all_x_;
