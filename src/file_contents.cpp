@@ -26,12 +26,15 @@ std::string_view contents_of(std::string_view bytes) {
   for (const Kind& kind : kKinds) {
     if (bytes.starts_with(kind.beginning)) return kind.name;
   }
-  constexpr std::size_t kLooked = 64;
   constexpr std::string_view kBlanks = "\t\n\r";
+  const std::string_view looked = bytes.substr(0, 64);
   const auto is_text = [&](char letter) {
     return static_cast<unsigned char>(letter) >= ' ' || kBlanks.find(letter) != std::string_view::npos;
   };
-  return std::ranges::all_of(bytes.substr(0, kLooked), is_text) ? "text, such as a CSV table" : "other data";
+  const auto ascii =
+      std::ranges::count_if(looked, [](char letter) { return static_cast<unsigned char>(letter) < 0x80; });
+  const bool is_mostly_ascii = 2 * static_cast<std::size_t>(ascii) >= looked.size();
+  return is_mostly_ascii && std::ranges::all_of(looked, is_text) ? "text, such as a CSV table" : "other data";
 }
 
 }  // namespace

@@ -121,7 +121,8 @@ TEST(CalibrationShard, TheGoldenFilesAreReadIndefinitely) {
 TEST(CalibrationShard, ModelsAndPartsAreToldApart) {
   const Model model = model_of(1);
   expect_refusal([&] { (void)deserialise_shard(serialise(model)); }, "not a calibration shard: found a model");
-  expect_refusal([&] { (void)deserialise(serialise_shard(CalibrationShard::of(model))); }, "not a widthwise model");
+  expect_refusal([&] { (void)deserialise(serialise_shard(CalibrationShard::of(model))); },
+                 "not a model file: found a calibration shard");
 }
 
 TEST(ScoreFingerprint, ChangesWithWhatScoresDependOnAndWithNothingElse) {

@@ -49,12 +49,12 @@ class Operation {
     EXPECT_LE(seen_.back().share, 1);
   }
 
-  /// The largest factor between the time that was left and the estimate, in either direction, up to the last second.
+  /// The largest factor between the time that was left and the estimate, in either direction, up to the last seconds.
   [[nodiscard]] double largest_error(double from) const {
     double largest = 1;
     for (const Seen& seen : seen_) {
       const double left = now_ - seen.time;
-      if (seen.time < from || left < 1) continue;
+      if (seen.time < from || left < 4) continue;
       EXPECT_FALSE(std::isnan(seen.left)) << seen.time;
       largest = std::max({largest, seen.left / left, left / std::max(seen.left, 1e-9)});
     }

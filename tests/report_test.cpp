@@ -114,7 +114,7 @@ TEST(EvaluationReport, EscapesNamesThatATerminalWouldObey) {
 TEST(EvaluationReport, HasAVerdictOnAllLevelsOnlyForAModel) {
   EvaluationReport report = report_of({0.8, 0.9});
   EXPECT_TRUE(
-      has(to_text(report), "\nThe intervals of 80% and 90% are valid; no place was found where coverage is weak.\n"));
+      has(to_text(report), "\nThe intervals of 80% and 90% are valid; no place was found where coverage is\nweak.\n"));
   EXPECT_TRUE(has(to_text(report), "\nWhat to do:\n  - Nothing.\n"));
   EXPECT_TRUE(has(to_json(report), "\"code\": \"valid\""));
   report.model.reset();

@@ -8,7 +8,7 @@
 namespace widthwise::internal {
 namespace {
 
-constexpr double kShortestRest = 0.2;           // of a step that takes longer than expected, as a share of its time
+constexpr double kShortestRest = 0.5;           // of a step that takes longer than expected, as a share of its time
 constexpr std::size_t kShareParts = 1'000'000;  // that reports count
 
 double steady_seconds() {

@@ -41,7 +41,7 @@ class Program:
         done = subprocess.run(
             [self.path, *map(str, arguments)],
             cwd=self.folder,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, "COLUMNS": "100", **(environment or {})},  # the widest text
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

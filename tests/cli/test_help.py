@@ -26,7 +26,7 @@ def test_version(widthwise):
 
 
 def test_help_lists_every_command_and_the_exit_codes(widthwise):
-    text = widthwise.ok("--help").out
+    text = widthwise("--help", environment={"COLUMNS": ""}).out
     assert max(map(len, text.splitlines())) <= 80
     for command in COMMANDS:
         assert f"\n  {command} " in text
@@ -36,7 +36,7 @@ def test_help_lists_every_command_and_the_exit_codes(widthwise):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_begins_with_its_purpose_and_fits_a_terminal(widthwise, command):
-    text = widthwise.ok(command, "--help").out
+    text = widthwise(command, "--help", environment={"COLUMNS": ""}).out
     assert text.split("\n\n")[0].endswith(".")
     assert f"Usage: widthwise {command}" in text
     assert max(map(len, text.splitlines())) <= 80
