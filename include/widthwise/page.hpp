@@ -47,7 +47,8 @@ struct EvaluationPage {
 /// kInvalidArgument for a report without a model.
 [[nodiscard]] std::string to_html(const EvaluationPage& page);
 
-/// Throw kInvalidArgument unless the name of a file for a page ends in .html or .htm. Call it before the evaluation.
+/// Throw kInvalidArgument unless the name of a file for a page ends in .html or .htm, or is a pipe or device. Call it
+/// before the evaluation.
 void require_html_name(const std::filesystem::path& file);
 
 /// The first sentence of the page: whether intervals are valid, and where coverage is low. Throws likewise.

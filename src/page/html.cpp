@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <widthwise/error.hpp>
@@ -495,6 +496,9 @@ std::string goal_summary(const Model& model) {
 void require_html_name(const std::filesystem::path& file) {
   const std::string extension = file.extension().string();
   if (internal::is_word(extension, ".html") || internal::is_word(extension, ".htm")) return;
+  std::error_code ignored;
+  const auto type = std::filesystem::status(file, ignored).type();
+  if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::character) return;
   throw internal::make_error(ErrorCode::kInvalidArgument,
                              "{}: the report is an HTML page; expected a file name that ends in .html or .htm",
                              file.string());

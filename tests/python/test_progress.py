@@ -117,6 +117,34 @@ def test_ctrl_c_in_an_estimator_erases_the_line(data, monkeypatch):
     assert re.search(r"\r +\r$", stream.getvalue())
 
 
+def test_a_report_is_html_or_an_error_before_any_work(tmp_path):
+    for name in ("r.pdf", "r"):
+        with pytest.raises(ValueError, match="the report is an HTML page; expected a file name that ends in .html"):
+            widthwise.report(None, None, None, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_thing_is_not_several(data):
+    X, y = data
+    localizer = Localizer(n_jobs=1, compare=False).fit(X[:, :1], y, X[:, 0])
+    calibration = Calibration()
+    calibration.add([1.0])
+    assert repr(localizer) == "Localizer(exp, 1 feature)"
+    assert repr(Predictor(localizer, Calibration())) == "Predictor(exp, 1 feature, 0 calibration rows)"
+    assert repr(calibration) == "Calibration of 1 row"
+    with pytest.raises(ValueError, match="X has 1 row, y has 2"):
+        localizer.fit(X[:1], y[:2], X[:1, 0])
+    with pytest.raises(ValueError, match="fit: found 1 row; expected at least"):
+        Localizer(n_jobs=1, score_transform="exp").fit(X[:1], y[:1], X[:1, 0])
+
+
+def test_messages_of_the_library_name_no_function_of_cpp(data):
+    X, y = data
+    with pytest.raises(ValueError) as refused:
+        Calibration().add([1.0, 2.0], groups=[1, 2], weights=[1.0])
+    assert "::" not in str(refused.value)
+
+
 # ---- warnings
 
 
