@@ -4,14 +4,17 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
+#include "file.hpp"
 #include "message.hpp"
+#include "safetensors.hpp"
 
 namespace widthwise::internal {
 namespace {
 
-constexpr std::size_t kLengthBytes = 8;                // before the header, which is a JSON object
-constexpr std::uint64_t kLongestHeader = 100'000'000;  // as in safetensors.cpp
+constexpr std::size_t kLengthBytes = 8;  // before the header, which is a JSON object
+constexpr std::size_t kLookedBytes = 64;
 
 /// What a file holds that begins with these bytes, in the words of a user.
 std::string_view contents_of(std::string_view bytes) {
@@ -27,7 +30,7 @@ std::string_view contents_of(std::string_view bytes) {
     if (bytes.starts_with(kind.beginning)) return kind.name;
   }
   constexpr std::string_view kBlanks = "\t\n\r";
-  const std::string_view looked = bytes.substr(0, 64);
+  const std::string_view looked = bytes.substr(0, kLookedBytes);
   const auto is_text = [&](char letter) {
     return static_cast<unsigned char>(letter) >= ' ' || kBlanks.find(letter) != std::string_view::npos;
   };
@@ -44,10 +47,16 @@ void require_safetensors(std::span<const std::byte> bytes, std::string_view kind
   if (bytes.size() > kLengthBytes && bytes[kLengthBytes] == std::byte{'{'}) {
     std::uint64_t length = 0;
     std::memcpy(&length, bytes.data(), kLengthBytes);
-    if (length <= kLongestHeader) return;
+    if (length <= kMaxHeaderBytes) return;
   }
   throw make_error(ErrorCode::kBadData, "not {}: found {}; expected a safetensors file that widthwise wrote", kind,
                    contents_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+}
+
+void require_safetensors_file(const std::filesystem::path& file, std::string_view kind) {
+  std::vector<std::byte> bytes;
+  (void)InputFile(file).read(kLookedBytes, bytes);
+  require_safetensors(bytes, kind);
 }
 
 }  // namespace widthwise::internal

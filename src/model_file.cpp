@@ -156,6 +156,11 @@ int format_of(std::span<const std::byte> bytes) {
   return static_cast<int>(number);
 }
 
+std::vector<std::byte> read_model_file(const std::filesystem::path& file) {
+  internal::require_safetensors_file(file, "a model file");
+  return internal::read_safetensors(file, kAdvice);
+}
+
 std::string fold_name(std::size_t fold) { return fmt::format("fold.{}", fold); }
 
 void put_folds(SafetensorsWriter& writer, const ModelParts& parts) {
@@ -368,11 +373,11 @@ ModelFileLock& ModelFileLock::operator=(ModelFileLock&& other) noexcept = defaul
 ModelFileLock::~ModelFileLock() = default;
 
 Model load(const std::filesystem::path& file) {
-  return checked(file.string(), [&] { return read_model(internal::read_safetensors(file, kAdvice)); });
+  return checked(file.string(), [&] { return read_model(read_model_file(file)); });
 }
 
 int model_file_format(const std::filesystem::path& file) {
-  return checked(file.string(), [&] { return format_of(internal::read_safetensors(file, kAdvice)); });
+  return checked(file.string(), [&] { return format_of(read_model_file(file)); });
 }
 
 }  // namespace widthwise

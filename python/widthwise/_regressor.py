@@ -650,10 +650,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         models: list[_core.Model] = []
         self.estimators_ = []
         self.estimator_categories_ = []
-        for train, _ in folds:
-            one_width = localizer._has_one_width(len(train))
-            steps.plan("estimator", 1 if one_width else 1 + min(_core.FOLDS, len(train)))
-            steps.plan("localizer")
+        _plan_folds(folds, localizer, steps)
         for fold, (train, test) in enumerate(folds):
             of_fold = f"fold {fold + 1} of {len(folds)}: "
             fold_X, fold_y = _rows_of(X, train), y[train]
@@ -1244,6 +1241,13 @@ def _warn_of_infinite(model: _core.Model, remedy: str) -> None:
     for level in model.levels if model.calibration_rows else []:
         if warning := model.infinite_warning(level):
             warn(f"{warning}; {remedy}")
+
+
+def _plan_folds(folds: list[tuple[Any, Any]], localizer: Localizer, steps: Steps) -> None:
+    """Plan the steps of cross-calibration: the estimator of each fold, those of cross-fitting, and the localizer."""
+    for train, _ in folds:
+        steps.plan("estimator", 1 if localizer._has_one_width(len(train)) else 1 + min(_core.FOLDS, len(train)))
+        steps.plan("localizer")
 
 
 def _split(n: int, share: float, seed: int, blocks: Blocks) -> tuple[Any, Any]:
