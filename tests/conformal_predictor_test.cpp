@@ -398,8 +398,8 @@ TEST(ConformalPredictor, TheSameRowsCalibratedTwiceAreRefused) {
   const std::vector<double> predictions{1, 2, 3};
   const std::vector<double> outcomes{2, 2, 2};
   rule.calibrate(calibration, {predictions, {}}, outcomes, 0);
-  rule.calibrate(calibration, {predictions, {}}, outcomes, 2);
-  EXPECT_THROW(ConformalPredictor(rule, calibration), Error);
+  EXPECT_THROW(rule.calibrate(calibration, {predictions, {}}, outcomes, 2), DuplicateRowError);
+  EXPECT_EQ(calibration.rows_seen(), 3U);
 }
 
 TEST(ConformalPredictor, ShapesThatDoNotFitAreErrors) {

@@ -252,9 +252,18 @@ class Calibration {
   };
   struct Reader;
 
-  /// A hash table of the priorities of the entries, made when rows are added. Copies and moved objects start without
-  /// one, so that a calibration that is only read has no memory for it. It may keep priorities of rows that are not
-  /// stored any more.
+  /// A range that contains the numbers of all stored rows: rows with other numbers need no search.
+  struct NumberRange {
+    std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t last = 0;
+
+    [[nodiscard]] bool overlaps(const NumberRange& other) const { return first <= other.last && other.first <= last; }
+    void include(const NumberRange& other);
+  };
+
+  /// A hash table of the priorities of the entries, made when rows are added whose numbers may be there. Copies and
+  /// moved objects start without one, so that a calibration that is only read has no memory for it. It may keep
+  /// priorities of rows that are not stored any more.
   class Stored {
    public:
     Stored() = default;
@@ -266,6 +275,7 @@ class Calibration {
 
     void swap(Stored& other) noexcept;
     void clear() noexcept;
+    [[nodiscard]] bool is_made() const { return !slots_.empty(); }
     /// Whether the table is made and has room for this many more priorities.
     [[nodiscard]] bool has_room(std::uint64_t more) const;
     /// Start again, with room for this many priorities.
@@ -293,7 +303,8 @@ class Calibration {
   template <class AddRow>
   void add_samples(std::span<const std::int64_t> keys, const AddRow& add_row);
   void check_merge(const Calibration& other) const;
-  void add_batch(Calibration&& added);
+  void add_batch(Calibration&& added, RowNumbers numbers, std::size_t rows);
+  [[nodiscard]] bool may_have(const NumberRange& numbers) const;
   [[nodiscard]] std::uint64_t entries() const;
   void index_rows(std::uint64_t more);
   void insert_rows(const Calibration& added);
@@ -309,6 +320,7 @@ class Calibration {
   Options options_;
   std::map<std::int64_t, Sample> samples_;  // by group or cluster; one sample with key 0 for rows without
   Parts parts_ = Parts::kNone;
+  NumberRange numbers_;
   Stored stored_;
 };
 

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <widthwise/calibration.hpp>
@@ -214,6 +216,7 @@ Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
   }
   if (labelled) reader.read_labels(calibration);
   if (words.words_left() != 0) words.refuse("unexpected bytes after the last group");
+  calibration.numbers_ = {.first = 0, .last = std::numeric_limits<std::uint64_t>::max()};
   if (reader.groups > 1) {
     try {
       calibration.index_rows(0);

@@ -159,15 +159,19 @@ void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   Sample& sample = found == samples_.end() ? fresh : found->second;
   const std::uint64_t priority = mix_bits(row_number ^ key());
   const bool kept = priority <= sample.limit;
-  if (kept) {
+  const bool is_searched = kept && may_have({row_number, row_number});
+  if (is_searched) {
     index_rows(1);
     if (stored_.contains(priority)) refuse_duplicate(priority, {group});
+  }
+  if (kept) {
     append(sample, {priority, internal::without_negative_zero(row.score), row.weight, row.above});
   }
   ++sample.seen;
   sample.weighted = sample.weighted || row.weight != 1;
   if (found == samples_.end()) samples_.emplace(group, std::move(fresh));
-  if (kept) (void)stored_.insert(priority);
+  if (is_searched) (void)stored_.insert(priority);
+  numbers_.include({row_number, row_number});
 }
 
 namespace {
@@ -215,7 +219,7 @@ void Calibration::add_parts(Parts parts, RowNumbers numbers, std::span<const dou
     }
     if (!weights.empty() && weights[i] != 1) sample.weighted = true;
   });
-  add_batch(std::move(added));
+  add_batch(std::move(added), numbers, scores.size());
 }
 
 void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
@@ -258,7 +262,7 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   }
   sample.seen = n;
   sample.weighted = std::ranges::any_of(weights, [](double weight) { return weight != 1; });
-  add_batch(std::move(added));
+  add_batch(std::move(added), numbers, scores.size());
 }
 
 /// Add each row to the sample of its key with add_row(sample, i).
@@ -405,15 +409,26 @@ void Calibration::merge(Calibration&& other) {
   if (other.samples_.empty()) return;
   samples_ = std::move(other.samples_);
   parts_ = other.parts_;
+  numbers_ = other.numbers_;
   stored_.swap(other.stored_);
   other.samples_.clear();
   other.stored_.clear();
 }
 
 /// Merge the rows of a batch, which may have a row twice.
-void Calibration::add_batch(Calibration&& added) {
-  if (samples_.empty()) added.index_rows(0);
+void Calibration::add_batch(Calibration&& added, RowNumbers numbers, std::size_t rows) {
+  if (numbers.given()) {
+    for (std::size_t i = 0; i < rows; ++i) added.numbers_.include({numbers[i], numbers[i]});
+    if (!may_have(added.numbers_)) added.index_rows(0);
+  } else {
+    added.numbers_ = {numbers[0], numbers[rows - 1]};
+  }
   merge(std::move(added));
+}
+
+/// Whether a row with one of these numbers may be stored. Once there is a table, it is kept complete.
+bool Calibration::may_have(const NumberRange& numbers) const {
+  return stored_.is_made() || (!samples_.empty() && numbers_.overlaps(numbers));
 }
 
 void Calibration::merge(const Calibration& other) {
@@ -433,8 +448,10 @@ void Calibration::merge(const Calibration& other) {
       make_room(ours->second, theirs.entries.size());
     }
   }
-  index_rows(other.entries());
-  insert_rows(other);
+  if (may_have(other.numbers_)) {
+    index_rows(other.entries());
+    insert_rows(other);
+  }
   // No allocation from here on: either all rows are added or none.
   for (const auto& [group, theirs] : other.samples_) {
     const auto found = samples_.find(group);
@@ -448,6 +465,7 @@ void Calibration::merge(const Calibration& other) {
     }
   }
   samples_.merge(fresh);
+  numbers_.include(other.numbers_);
 }
 
 void Calibration::name_groups(const GroupLabels& labels) {

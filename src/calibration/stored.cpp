@@ -13,6 +13,11 @@ constexpr std::uint64_t room_of(std::uint64_t slots) { return slots / 4 * 3; }
 
 }  // namespace
 
+void Calibration::NumberRange::include(const NumberRange& other) {
+  first = std::min(first, other.first);
+  last = std::max(last, other.last);
+}
+
 Calibration::Stored& Calibration::Stored::operator=(const Stored& other) noexcept {
   if (this != &other) clear();
   return *this;

@@ -8,7 +8,9 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +26,50 @@
 
 namespace widthwise {
 namespace {
+
+/// Numbers of a batch of n rows that begins near `first`: consecutive, or given with gaps, descending, or with a copy.
+std::vector<std::uint64_t> batch_numbers(std::uint64_t first, std::size_t n, Random& random) {
+  std::vector<std::uint64_t> numbers(n);
+  for (std::size_t i = 0; i < n; ++i) numbers[i] = first + 3 * i;
+  if (random.below(2) == 0) std::ranges::reverse(numbers);
+  if (random.below(4) == 0) numbers[random.below(n)] = numbers[random.below(n)];
+  return numbers;
+}
+
+TEST(Calibration, FindsEveryCopyHoweverRowsAreNumbered) {
+  Random random(29);
+  for (int repetition = 0; repetition < 200; ++repetition) {
+    Calibration calibration(Calibration::Options{.capacity = 10'000, .seed = random.bits()});
+    std::set<std::uint64_t> known;
+    for (int batch = 0; batch < 8; ++batch) {
+      const std::size_t n = 1 + random.below(6);
+      const std::uint64_t first = random.below(60);
+      const std::uint64_t form = random.below(4);
+      std::vector<std::uint64_t> numbers = batch_numbers(first, form == 0 ? 1 : n, random);
+      if (form == 1) std::iota(numbers.begin(), numbers.end(), first);
+      std::set<std::uint64_t> joined = known;
+      joined.insert(numbers.begin(), numbers.end());
+      const std::vector<double> scores(numbers.size(), 1.0);
+      const auto add = [&] {
+        Calibration other(calibration.options());
+        if (form == 0) return calibration.add(numbers[0], {.score = 1});
+        if (form == 1) return calibration.add(first, scores);
+        if (form == 2) return calibration.add(numbers, scores);
+        other.add(numbers, scores);
+        calibration.merge(batch % 2 == 0 ? Calibration::deserialise(other.serialise()) : other);
+      };
+      if (joined.size() == known.size() + numbers.size()) {
+        add();
+        known = joined;
+      } else {
+        EXPECT_THROW(add(), DuplicateRowError);
+      }
+      ASSERT_EQ(calibration.rows_seen(), known.size());
+      ASSERT_EQ(calibration.serialise(), Calibration::deserialise(calibration.serialise()).serialise());
+      if (random.below(5) == 0) calibration = Calibration(calibration);  // without a table
+    }
+  }
+}
 
 TEST(Calibration, IsTheSameWhateverTheOrderAndTheSplit) {
   Random random(2);
@@ -194,7 +240,7 @@ TEST(Calibration, RefusesABadBatchWholeEvenWhereItsRowsWouldNotBeKept) {
   for (const std::size_t bad : {0U, 1U, 500U, 998U, 999U}) {
     std::vector<double> with_nan = scores;
     with_nan[bad] = kNaN;
-    const std::string where = "row " + std::to_string(5000 + bad) + ": ";
+    const std::string where = "row number " + std::to_string(5000 + bad) + ": ";
     const std::vector<std::int64_t> new_groups(kRows, 8);
     refused(ErrorCode::kNotFinite, where + "the score is NaN", [&] { calibration.add(5000, with_nan); });
     refused(ErrorCode::kNotFinite, where + "the score is NaN",
