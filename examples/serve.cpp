@@ -184,25 +184,26 @@ class Service {
 
   Json observe(const Json& id, double outcome) {
     if (std::isnan(outcome)) throw std::invalid_argument("'outcome' is null; expected a number");
-    std::unique_lock lock(monitor_);
-    const auto row = waiting_.extract(id.dump());
-    if (row.empty()) throw std::invalid_argument("no row with this id waits for its outcome");
-    ages_.erase(row.mapped().age);
-    lock.unlock();
-    const auto& [served, x, predictions, interval, batch, age] = row.mapped();
+    const std::lock_guard lock(monitor_);
+    const auto row = waiting_.find(id.dump());
+    if (row == waiting_.end()) throw std::invalid_argument("no row with this id waits for its outcome");
+    const auto& [served, x, predictions, interval, batch, age] = row->second;
+    served->model.check_outcomes({&outcome, 1}, 1);
     double score = 0;
     served->model.scores({.x = {x.data(), 1, x.size()}, .predictions = predictions}, {&outcome, 1}, {&score, 1});
     const std::uint8_t covered = interval.lower <= outcome && outcome <= interval.upper ? 1 : 0;
-    lock.lock();
     served->online.observe(batch, {&score, 1}, {&covered, 1});
-    const widthwise::OnlineCoverage all = served->online.coverage(0);
-    const auto& test = served->online.exchangeability();
+    const std::shared_ptr<Served> answered_by = served;
+    ages_.erase(age);  // only now: after an error, the row still waits
+    waiting_.erase(row);
+    const widthwise::OnlineCoverage all = answered_by->online.coverage(0);
+    const auto& test = answered_by->online.exchangeability();
     return {{"id", id},
             {"covered", covered == 1},
             {"coverage", static_cast<double>(all.covered) / static_cast<double>(all.rows)},
             {"outcomes", all.rows},
             {"drift", test.has_value() && test->alarm().has_value()},
-            {"model", served->number}};
+            {"model", answered_by->number}};
   }
 
   const std::filesystem::path file_;

@@ -41,7 +41,8 @@ def models(run, new, tmp_path_factory):
     for seed in (1, 2):
         file = folder / f"{seed}.safetensors"
         pyarrow.parquet.write_table(homes(1200, seed), folder / "fit.parquet")
-        run("fit", folder / "fit.parquet", "--target", "price", "--base", "trees", "--no-compare", "-o", file)
+        options = ["--target", "price", "--base", "trees", "--no-compare", "--outcome-range", "0,"]
+        run("fit", folder / "fit.parquet", *options, "-o", file)
         run("predict", file, folder / "new.parquet", "--level", "0.9", "-o", folder / "out.parquet")
         out = pyarrow.parquet.read_table(folder / "out.parquet")
         columns = (out[name].to_pylist() for name in ("prediction", "lower_0.9", "upper_0.9"))
@@ -175,6 +176,7 @@ INVALID = [
     (b'{"id": 1, "outcome": 300}', "no row with this id waits for its outcome"),
     (b'{"id": 9, "outcome": null}', "'outcome' is null; expected a number"),
     (b'{"id": 9, "outcome": "high"}', "'outcome' is \"high\"; expected a number"),
+    (b'{"id": 9, "outcome": -400}', "outcome range"),
 ]
 
 
