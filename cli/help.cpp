@@ -20,7 +20,7 @@ std::string entry(const std::string& name, const std::string& description) {
   if (text.size() + 2 > kNameColumn) text += "\n";
   const std::size_t line_start = text.find('\n') == std::string::npos ? 0 : text.size();
   text += std::string(kNameColumn - (text.size() - line_start), ' ');
-  return fmt::format("{}{}\n", text, wrapped(description, internal::text_width(), kNameColumn));
+  return fmt::format("{}{}\n", text, wrapped(description, kNameColumn));
 }
 
 /// A command line on several lines, broken before options.
@@ -60,7 +60,7 @@ std::string within_width(const std::string& help) {
       // Lines of a list, as that of exit codes, continue below its second column.
       std::size_t indent = line.find_first_not_of(' ');
       if (line.find("  ", indent) != std::string::npos) indent = line.find_first_not_of(' ', line.find("  ", indent));
-      text += line.substr(0, indent) + wrapped(line.substr(indent), width, indent);
+      text += line.substr(0, indent) + wrapped(line.substr(indent), indent);
     }
     text += '\n';
   }

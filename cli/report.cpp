@@ -6,6 +6,7 @@
 #include "command.hpp"
 #include "evaluated_table.hpp"
 #include "file.hpp"
+#include "layout.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"
@@ -35,7 +36,7 @@ void run(const ReportArguments& arguments) {
                                     .search = table.search(),
                                     .title = arguments.title});
   internal::write_file_atomically(arguments.output, std::as_bytes(std::span(page)));
-  print(headline(table.report()) + "\n");
+  print(internal::wrapped(headline(table.report())) + "\n");
   table.warn();
 }
 

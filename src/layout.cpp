@@ -35,8 +35,8 @@ std::string TextTable::to_string() const {
   return text;
 }
 
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
-  width = std::min(width, text_width());
+std::string wrapped(std::string_view text, std::size_t indent) {
+  const std::size_t width = text_width();
   std::string out;
   std::size_t column = 0;
   while (!text.empty()) {

@@ -8,9 +8,6 @@
 /// Layout of text for people: tables, wrapped lines, lists of names.
 namespace widthwise::internal {
 
-/// Widest line that reports print.
-inline constexpr std::size_t kTextWidth = 100;
-
 /// Rows of cells, indented by two blanks: the first column aligned left, the others right.
 class TextTable {
  public:
@@ -21,9 +18,9 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Break the text between words into lines of at most `width` characters; lines after the first begin with `indent`
-/// blanks.
-[[nodiscard]] std::string wrapped(std::string_view text, std::size_t width = kTextWidth, std::size_t indent = 0);
+/// Break the text between words into lines of at most text_width() characters; it begins in the column `indent`, and
+/// lines after the first begin with as many blanks.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t indent = 0);
 
 /// "a, b and c", each name printable.
 [[nodiscard]] std::string list(const std::vector<std::string>& names);

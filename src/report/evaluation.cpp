@@ -46,11 +46,11 @@ std::string with_clusters(const Proportion& share, const ClusterCoverage& cluste
          count_of(clusters.clusters, "cluster");
 }
 
-/// A line "  name            value".
+/// A line "  name            value", with a long value on several lines.
 std::string line(std::string name, const std::string& value) {
   constexpr std::size_t kNameWidth = 16;
   name.resize(kNameWidth, ' ');
-  return "  " + name + value + "\n";
+  return "  " + name + internal::wrapped(value, 2 + kNameWidth) + "\n";
 }
 
 /// "12 intervals, 3.2%", or nothing for none.
@@ -134,7 +134,7 @@ std::string level_text(const EvaluationReport& report, std::size_t j) {
   text += line("interval score", internal::mean_text(summary.interval_score, summary.finite_interval_score));
   text += share_line("infinite", summary.infinite, summary.coverage.trials);
   text += share_line("empty", summary.empty, summary.coverage.trials);
-  text.append("\n  ").append(internal::wrapped(summary_of(report, level), internal::kTextWidth, 2)).append("\n");
+  text.append("\n  ").append(internal::wrapped(summary_of(report, level), 2)).append("\n");
   // Fewer rows make bins that show nothing but chance.
   if (report.rows >= kMinSearchRows && !level.by_width.empty())
     text.append("\n").append(bins_text("by width", level.by_width));
@@ -338,7 +338,7 @@ std::string to_text(const EvaluationReport& report) {
   if (!verdict) return text;
   text += "\nWhat to do:\n";
   for (const internal::Advice& advice : verdict->advice) {
-    text.append("  - ").append(internal::wrapped(advice.text, internal::kTextWidth, 4)).append("\n");
+    text.append("  - ").append(internal::wrapped(advice.text, 4)).append("\n");
   }
   return text;
 }

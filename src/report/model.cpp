@@ -32,7 +32,7 @@ class Lines {
     constexpr std::size_t kIndent = 20;
     name = printable(name);
     name.resize(std::max(kIndent - 2, name.size() + 1), ' ');
-    text_ += "  " + name + internal::wrapped(value, internal::kTextWidth, kIndent) + "\n";
+    text_ += "  " + name + internal::wrapped(value, kIndent) + "\n";
   }
   void add_blank() { text_ += "\n"; }
 
