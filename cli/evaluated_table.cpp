@@ -87,7 +87,7 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
              .model = EvaluatedModel::of(model_),
              .seen = seen_rows(model_, sketch_, clusters_),
              .unknown_categories = table_->unknown_categories(),
-             .missed_by_range = MissedByRange::of(model_, outcomes_, 1),
+             .missed_by_range = MissedByRange::of(model_, outcomes_),
              .outcome_advice = OutcomeAdvice::of(model_, outcomes_, lower_.front(), upper_.front()),
              .features = model_.parts().features,
              .exchangeability = exchangeability_,

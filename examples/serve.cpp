@@ -188,7 +188,7 @@ class Service {
     const auto row = waiting_.find(id.dump());
     if (row == waiting_.end()) throw std::invalid_argument("no row with this id waits for its outcome");
     const auto& [served, x, predictions, interval, batch, age] = row->second;
-    served->model.check_outcomes({&outcome, 1}, 1);
+    served->model.check_outcomes({&outcome, 1});
     double score = 0;
     served->model.scores({.x = {x.data(), 1, x.size()}, .predictions = predictions}, {&outcome, 1}, {&score, 1});
     const std::uint8_t covered = interval.lower <= outcome && outcome <= interval.upper ? 1 : 0;

@@ -717,7 +717,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   const std::size_t k = online.levels().size();
   const std::size_t columns = parts_.rule.parameter_count();
   internal::require_no_infinite(outcomes, "Model::observe");
-  check_outcomes(outcomes, 1);
+  check_outcomes(outcomes);
   expect_count("outcomes, one per row", outcomes.size(), n);
   // Scores and intervals use the same predictions and parameters, so the base model and the localizer run once.
   std::vector<double> predictions(n);
@@ -919,7 +919,7 @@ void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, 
                        internal::printable(parts_.cluster)));
   }
   check_new_clusters(rows.clusters);
-  check_outcomes(outcomes, 1);
+  check_outcomes(outcomes);
   std::array<double, internal::kBlock> y;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();

@@ -93,7 +93,7 @@ void Tracker::track(const ModelRows& rows, std::span<const double> outcomes, std
                                predictions.size(), lower.rows(), upper.rows());
   }
   internal::require_no_infinite(outcomes, "Tracker");
-  model_.check_outcomes(outcomes, 1);
+  model_.check_outcomes(outcomes);
   std::vector<double> scores(n);
   model_.scores(rows, outcomes, scores);
   std::vector<std::uint64_t> hashes(n);

@@ -383,7 +383,7 @@ TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
   const ModelRows rows{.x = {table.x.data(), 400, 2}, .predictions = table.predictions};
   says(message_of([&] { model.calibrate(calibration, rows, table.y, 100); }, ErrorCode::kBadData), "4");
   EXPECT_EQ(calibration.rows_seen(), 0U);
-  says(message_of([&] { model.check_outcomes(table.y, 1); }, ErrorCode::kBadData), "4");
+  says(message_of([&] { model.check_outcomes(table.y); }, ErrorCode::kBadData), "4");
   table.y[3] = range.high;
   table.y[50] = std::nan("");
   EXPECT_NO_THROW(model.check_outcomes(table.y));

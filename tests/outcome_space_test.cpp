@@ -143,7 +143,7 @@ TEST(OutcomeSpace, EveryWayToPredictRoundsAndCoversTheSameOutcomes) {
   // Outcomes between the multiples are refused, with their row, in calibrations and streams.
   y[7] += 0.25;
   const std::string why = "1 of 300 outcomes is not a multiple of the outcome step 1: row 8 is";
-  expect_error(ErrorCode::kBadData, why, [&] { model.check_outcomes(y, 1); });
+  expect_error(ErrorCode::kBadData, why, [&] { model.check_outcomes(y); });
   expect_error(ErrorCode::kBadData, why, [&] { model.calibrate(calibration, rows, y, 0); });
   OnlineCalibration online(calibration, levels);
   std::vector<double> unused(n);

@@ -220,9 +220,9 @@ class Model {
   /// Number of scores of the quantile of a group.
   [[nodiscard]] std::uint64_t quantile_rows(std::int64_t group) const { return predictor_.sorted().rows(group); }
 
-  /// Throw kBadData, with the number of rows and examples, if outcomes y lie outside the range: no interval contains
-  /// them, so coverage measured with them is meaningless. A missing outcome (NaN) is not an error.
-  void check_outcomes(std::span<const double> outcomes, RowNumbers numbers = 0) const;
+  /// Throw kBadData, with the number of rows and examples, if outcomes y are not in the outcome space: intervals may
+  /// exclude them, so coverage measured with them is meaningless. A missing outcome (NaN) is not an error.
+  void check_outcomes(std::span<const double> outcomes, RowNumbers numbers = 1) const;
 
   /// The same model with another calibration, and the sketch of its rows if known.
   [[nodiscard]] Model with_calibration(Calibration calibration, RowSketch rows = RowSketch()) const;

@@ -67,7 +67,7 @@ struct MissedByRange {
 
   /// Count the outcomes outside the space of the model. Examples are numbered from `first_row`.
   [[nodiscard]] static MissedByRange of(const Model& model, std::span<const double> outcomes,
-                                        std::uint64_t first_row = 0);
+                                        std::uint64_t first_row = 1);
 };
 
 /// Advice on the outcome space of a model that the outcomes and bounds of one level suggest.

@@ -127,7 +127,7 @@ EvaluationReport evaluate_rows(const Model* model, const SharedSketch* sketch,
   if (exchangeability != nullptr) report.exchangeability = *exchangeability;
   if (model != nullptr) {
     report.model = EvaluatedModel::of(*model);
-    report.missed_by_range = MissedByRange::of(*model, span_of(outcomes), 1);
+    report.missed_by_range = MissedByRange::of(*model, span_of(outcomes));
     if (!levels.empty() && intervals.shape(0) == outcomes.size()) {
       const LevelBounds first(intervals, 0);
       report.outcome_advice = OutcomeAdvice::of(*model, span_of(outcomes), first.lower, first.upper);
