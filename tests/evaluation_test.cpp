@@ -655,7 +655,7 @@ TEST(WeakPlaces, LabelsRaiseNoFalseAlarms) {
 }
 
 TEST(LevelEvaluation, SaysRangesInWords) {
-  EXPECT_EQ(summary({.low = 4000, .high = 13540, .reaches_greatest = true}, "sqft"), "sqft is at least 4000");
+  EXPECT_EQ(summary({.low = 4000, .high = 13540, .reaches_greatest = true}, "sqft"), "sqft is at least 4,000");
   EXPECT_EQ(summary({.low = 1, .high = 12384, .reaches_min = true}, "sqft"), "sqft is at most 12,384");
   EXPECT_EQ(summary({.low = 0.25, .high = 0.5}, "x"), "x is 0.25 to 0.5");
   EXPECT_EQ(summary({.low = 3, .high = 3}, "rooms"), "rooms is 3");

@@ -1078,9 +1078,9 @@ TEST_F(LargeModelFile, WithAHoleIsRejectedBeforeItIsRead) {
   }
   expect(internal::read_file(at("kept")), size, checkpoint);
   // A header that fills the hole, one of zeros, and one that is too long.
-  expect(of_length(kHole - 8, "{}"), "the header has 8,589,934,584 bytes; expected at most 33,554,432", model);
-  expect({}, "not a safetensors file", model);
-  expect(of_length(84'000'000, "{"), "the header has 84,000,000 bytes", shard);
+  expect(of_length(kHole - 8, "{}"), "not a model file: found other data", model);
+  expect({}, "not a model file: found other data", model);
+  expect(of_length(84'000'000, "{"), "not a calibration shard: found other data", shard);
   expect(of_length(84'000'000, "{"), "the header has 84,000,000 bytes", checkpoint);
 }
 

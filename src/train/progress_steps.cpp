@@ -52,6 +52,9 @@ double ProgressSteps::share(double part) {
   const double in_proportion = part > 0 ? taken * (1 - part) / part : usual;
   const bool has_rate = part > 0 && step.length == Length::kKnown;
   double left = has_rate ? in_proportion : std::min(usual, in_proportion);
+  // Neither the pace within a step nor the time of earlier ones is reliable alone: folds have slow and fast parts.
+  const bool is_known = finished_.contains(step.kind);
+  if (has_rate && is_known && part < 1) left = (left + std::max(expected(step) - taken, 0.0)) / 2;
   // A step that knows its rate corrects the guesses of those of its kind.
   const double ratio = has_rate && step.guess > 0 ? (taken + left) / step.guess : 0;
   for (std::size_t i = begun_; i < steps_.size(); ++i) {

@@ -716,7 +716,7 @@ TEST_F(TableErrors, FewCellsOfTextInAColumnOfNumbersAreNamed) {
   EXPECT_FALSE(reader->columns()[0].unreadable);
   expect_error(ErrorCode::kBadData,
                "homes.csv: column 'rooms', row 2: '?' is not a number; correct it, or count it as missing with "
-               "--missing '?' (ReadOptions::missing)",
+               "the option missing (--missing '?')",
                [&] { reader->select({"rooms"}, {}); });
 }
 
@@ -853,7 +853,7 @@ TEST_F(TableErrors, AHeaderThatIsNotOneIsRefused) {
   with_bytes("a.csv", "5.1,3.5,1.4\n4.9,3.0,1.4\n");
   expect_error(ErrorCode::kBadData, "expected a header line", open);
   with_bytes("a.csv", "a;b|c\n1;2|3\n");
-  expect_error(ErrorCode::kBadData, "the separator of the rows is not clear; give it with --separator", open);
+  expect_error(ErrorCode::kBadData, "the separator of the rows is not clear; give it with the option separator", open);
   with_bytes("a.csv", "2019,2020\n1,2\n");
   EXPECT_EQ(numbers_in(at("a.csv"), {"2020"}), std::vector<double>{2}) << "years are good names";
 }
