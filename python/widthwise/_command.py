@@ -14,6 +14,8 @@ def main() -> None:
     if spec is not None and spec.submodule_search_locations:
         library = Path(spec.submodule_search_locations[0]) / "lib" / "libxgboost.so"
         os.environ.setdefault("WIDTHWISE_XGBOOST", str(library))
+    # OpenBLAS starts threads when NumPy is imported, and interrupts the process if it cannot. The command needs none.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from widthwise import _core
 
     if not hasattr(_core, "run_command"):
