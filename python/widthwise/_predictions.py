@@ -67,7 +67,7 @@ class _Column(NamedTuple):
 def _columns_of(given: Any, argument: str) -> list[_Column]:
     """One column, or the lower and the upper one. A stream is read once."""
     given = _tables.validated(given, argument)
-    if not hasattr(given, "__array__") and hasattr(given, "__arrow_c_stream__"):
+    if _tables.is_stream(given):
         table = _core.Table.from_stream(given.__arrow_c_stream__())
         if len(table.names) > 2:
             raise ValueError(

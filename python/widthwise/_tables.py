@@ -121,7 +121,7 @@ class Columns:
 def named(X: Any) -> Any:
     """X itself, or the columns of one row as a dict or a pandas Series with an index of names, of several rows as a list
     of dicts, or of a dict of columns."""
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "ndim"):  # a sparse matrix may be a dict of its cells
         single = {name for name, values in X.items() if np.ndim(values) == 0}
         if single and len(single) < len(X):
             many = next(name for name in X if name not in single)
@@ -282,14 +282,14 @@ def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.
     text, booleans or integers."""
     _refuse_one_value(values, name, "label")
     values = validated(values, name)
-    if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
+    if is_stream(values):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
             raise ValueError(f"{name} has {_core.count_of(len(table.names), 'column')}, expected one")
     else:
         table = _label_column(values, name)
     if rows is not None and table.rows != rows:
-        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has {table.rows}")
+        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has {table.rows:,}")
     found = table.labels(0, table.rows)
     if not found:
         return np.full(table.rows, -1), []
@@ -301,7 +301,7 @@ def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
     """Numeric column as a contiguous array of doubles, without a copy if possible."""
     _refuse_one_value(values, name, "number")
     values = validated(values, name)
-    if not hasattr(values, "__array__") and hasattr(values, "__arrow_c_stream__"):
+    if is_stream(values):
         table = _core.Table.from_stream(values.__arrow_c_stream__())
         if len(table.names) != 1:
             raise ValueError(f"{name} has {_core.count_of(len(table.names), 'column')}, expected one")
@@ -314,7 +314,7 @@ def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
             raise ValueError(f"{name} has {out.ndim} dimensions, expected a column of numbers")
     array = np.ascontiguousarray(out)
     if rows is not None and len(array) != rows:
-        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has {len(array)}")
+        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has {len(array):,}")
     return array
 
 
@@ -408,6 +408,14 @@ def floats(values: Any, name: str) -> Floats:
     for place, value in np.ndenumerate(array):
         found[place] = _float(value, name, place)
     return found
+
+
+def is_stream(values: Any) -> bool:
+    """Whether the values are a table to read as a stream of Arrow."""
+    if not hasattr(values, "__arrow_c_stream__"):
+        return False
+    pa = sys.modules.get("pyarrow")
+    return not hasattr(values, "__array__") or (pa is not None and isinstance(values, pa.Table))
 
 
 def validated(values: Any, name: str, text: Collection[str] | None = None) -> Any:

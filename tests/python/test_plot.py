@@ -477,7 +477,7 @@ def test_few_rows_much_wider_than_all_others_share_the_last_bar():
     half = np.append(np.linspace(1, 2, 999), 1000)
     display = WidthDisplay.from_predictions(None, np.stack([-half, half], axis=1))
     assert display.ax_.get_xlim()[1] < 10
-    assert "up to 2000" in texts(display)
+    assert "up to 2,000" in texts(display)
     same = WidthDisplay.from_predictions(None, [[-1.0, 1.0]] * 9 + [[-1.0, 1 + 4e-16]])
     bars = next(patch for patch in same.ax_.patches if isinstance(patch, mpl.patches.StepPatch))
     np.testing.assert_allclose(bars.get_data().edges, [1.9, 2.1])

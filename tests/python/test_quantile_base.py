@@ -111,7 +111,7 @@ def test_one_column_instead_of_two_is_refused(predictor):
     one = Localizer(n_jobs=1, compare=False).fit(X, y, quantiles.mean(axis=1))
     with pytest.raises(ValueError, match="the model was fitted to one prediction per row"):
         one.calibrate(*CALIBRATION)
-    with pytest.raises(ValueError, match="X has 1500 rows, y_pred has 1499"):
+    with pytest.raises(ValueError, match="X has 1,500 rows, y_pred has 1,499"):
         Localizer().fit(X, y, quantiles[1:])
 
 
