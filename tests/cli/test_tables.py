@@ -32,7 +32,10 @@ def test_separators_are_guessed_or_given_and_kept(homes, text, separator, name):
 def test_a_separator_that_is_not_clear_is_asked_for(homes):
     (homes.folder / "unclear.csv").write_text("a;b|c\n1;2|3\n")
     message = homes.fails(DATA, "evaluate", "knn.safetensors", "unclear.csv")
-    assert "the header is 'a;b|c', and the separator of the rows is not clear; give it with --separator" in message
+    assert (
+        "the header is 'a;b|c', and the separator of the rows is not clear; give it with the option separator"
+        in message
+    )
     assert "no columns " in homes.fails(DATA, "evaluate", "knn.safetensors", "unclear.csv", "--separator", "pipe")
     message = homes.fails(USAGE, "evaluate", "knn.safetensors", "unclear.csv", "--separator", "both")
     assert message.endswith("--separator: 'both' is not one character, nor comma, semicolon, tab or pipe")

@@ -106,7 +106,7 @@ TABLES = {
     "comma_decimal.csv": "comma_decimal.csv: row 1: expected 5 cells",
     "semicolons.csv": OK,
     "tabs.csv": OK,
-    "unclear.csv": "the separator of the rows is not clear; give it with --separator",
+    "unclear.csv": "the separator of the rows is not clear; give it with the option separator (--separator)",
     "semicolons_and_decimal_commas.csv": "decimal commas are not supported",
     "no_header.csv": "the first line holds numbers",
     "unclosed.csv": "unclosed.csv: the quote opened in line 22 is not closed",

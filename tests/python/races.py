@@ -132,13 +132,20 @@ def merges_into_each_other():
     a, b = Calibration(), Calibration()
     a.add(np.ones(2000))
     b.add(np.ones(1000), first_row=10_000)
+
+    def merge(into, other):
+        try:
+            into.merge(other)
+        except ValueError as error:
+            assert "was added twice" in str(error)  # noqa: PT017 - the first merge succeeds
+
     run(
-        lambda: [a.merge(b) for _ in range(4)],
-        lambda: [b.merge(a) for _ in range(4)],
-        lambda: a.merge(a),
+        lambda: [merge(a, b) for _ in range(4)],
+        lambda: [merge(b, a) for _ in range(4)],
+        lambda: merge(a, a),
         lambda: [(a.rows_seen, b.rows_seen) for _ in range(50)],
     )
-    assert a.rows_seen % 1000 == b.rows_seen % 1000 == 0
+    assert sorted([a.rows_seen, b.rows_seen]) in ([1000, 3000], [2000, 3000])
 
 
 def merges_into_one():
@@ -258,7 +265,7 @@ def fits_while_predicting():
             try:
                 assert learnt.scores(table, outcomes, f).shape == (len(y),)
             except ValueError as error:
-                assert "features" in str(error), error
+                assert "feature" in str(error), error
 
     while_running(read, write)
 

@@ -214,7 +214,9 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
     OnlineCalibration online = *tracked;
     const std::size_t k = online.levels().size();
     std::vector<double> outcomes(std::begin(kValues), std::end(kValues));
-    outcomes.back() = 1;  // an infinite outcome is an error
+    outcomes.back() = 1;  // an infinite outcome is an error, and so is one that the model excludes
+    const OutcomeSpace& space = model.parts().outcome_space;
+    for (double& y : outcomes) y = space.inside({y, y}).lower;
     std::vector<double> predictions(kRows);
     std::vector<double> lower(kRows * k);
     std::vector<double> upper(kRows * k);
