@@ -31,12 +31,13 @@ std::int64_t GroupColumn::number_of(std::span<const std::uint32_t> row) {
     place = places.try_emplace((std::uint64_t{place} << kLabelBits) | row[k], places.size()).first->second;
   }
   if (place >= numbers_.size()) numbers_.resize(place + 1);
-  if (!numbers_[place]) {
+  std::optional<std::int64_t>& number = numbers_[place];
+  if (!number) {
     std::vector<std::string> labels;
     for (std::size_t k = 0; k < row.size(); ++k) labels.push_back(labels_[k][row[k]]);
-    numbers_[place] = number_of_(join_labels(labels));
+    number = number_of_(join_labels(labels));
   }
-  return *numbers_[place];
+  return *number;
 }
 
 std::size_t GroupColumn::append(MatrixView numbers, std::size_t end, std::vector<std::int64_t>& groups) {

@@ -133,9 +133,9 @@ HeldRows::HeldRows() : file_(open_unnamed(kStandardOutput)) {}
 
 HeldRows::~HeldRows() { close(file_); }
 
-void HeldRows::write(std::span<const std::byte> bytes) { write_all(file_, bytes, copy_of(kStandardOutput)); }
+void HeldRows::write(std::span<const std::byte> bytes) const { write_all(file_, bytes, copy_of(kStandardOutput)); }
 
-void HeldRows::release() {
+void HeldRows::release() const {
   std::vector<std::byte> bytes(kPieceBytes);
   off_t done = 0;
   while (true) {

@@ -39,9 +39,9 @@ class HeldRows {
   HeldRows& operator=(const HeldRows&) = delete;
   ~HeldRows();
 
-  void write(std::span<const std::byte> bytes);
+  void write(std::span<const std::byte> bytes) const;  ///< append rows to the file
   /// Copy all rows to standard output.
-  void release();
+  void release() const;
 
  private:
   int file_;
