@@ -34,8 +34,7 @@ double seconds_left(double elapsed, double share) {
 std::string clock_text(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::ceil(std::clamp(seconds, 0.0, 1e9)));
   const auto two_digits = [](std::uint64_t n) { return std::to_string(n / 10) + std::to_string(n % 10); };
-  const std::string minutes_seconds = std::to_string(whole / 60 % 60) + ":" + two_digits(whole % 60);
-  if (whole < 3600) return minutes_seconds;
+  if (whole < 3600) return std::to_string(whole / 60) + ":" + two_digits(whole % 60);
   return std::to_string(whole / 3600) + ":" + two_digits(whole / 60 % 60) + ":" + two_digits(whole % 60);
 }
 

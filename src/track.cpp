@@ -127,7 +127,7 @@ void Tracker::close_batch() {
   internal::ObservedRows rows = std::exchange(batches_->open, {});
   if (rows.scores.empty()) return;
   const std::uint64_t number = online_.issue(rows.scores.size());
-  batches_->observed = online_.rows() > before_->rows();
+  batches_->observed = before_ && online_.rows() > before_->rows();
   ++batches_->count;
   batches_->issued.push_back({number, std::move(rows)});
   observe_until(options_.delay);
