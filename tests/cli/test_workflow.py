@@ -71,8 +71,8 @@ def test_inspect_says_what_is_in_the_file(homes):
 
 def test_inspect_says_whether_a_file_has_a_checksum(homes):
     inside = homes.ok("inspect", "homes.safetensors", "--json").json
-    assert (inside["format"], inside["checksum"]) == (8, True)
-    assert "format 8, checksum verified" in homes.ok("inspect", "homes.safetensors").out
+    assert (inside["format"], inside["checksum"]) == (9, True)
+    assert "format 9, checksum verified" in homes.ok("inspect", "homes.safetensors").out
     golden = Path(__file__).parents[1] / "golden"
     for number in (1, 2, 3):
         old = golden / f"model-{number}.safetensors"

@@ -344,7 +344,9 @@ class CsvReader final : public FileTableReader {
 
   std::shared_ptr<const DecodedRows> read_block() override {
     std::shared_ptr<const DecodedRows> block = blocks_->next();
-    if (!block && options().warn && blocks_->long_cell()) warn_of(*blocks_->long_cell());
+    if (!block && options().warn) {
+      if (const auto& cell = blocks_->long_cell(); cell) warn_of(*cell);
+    }
     return block;
   }
 
