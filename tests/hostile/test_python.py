@@ -70,7 +70,7 @@ CASES = [
     (lambda w: w.Localizer().fit(w.X, w.y, w.p, y_pred_cv=w.p), ValueError, "both y_pred and y_pred_cv"),
     (lambda w: w.Localizer().fit(w.X, w.y, w.y), ValueError, "every prediction equals the outcome"),
     (lambda w: w.Localizer().fit(w.X[:0], w.y[:0], w.p[:0]), ValueError, "0 rows"),
-    (lambda w: w.Localizer().fit(w.X[:1], w.y[:1], w.p[:1]), ValueError, "rows"),
+    (lambda w: w.Localizer().fit(w.X[:1], w.y[:1], w.p[:1]), ValueError, "found 1 row; expected at least 2"),
     (lambda w: w.Localizer().fit(w.X[0], w.y, w.p), ValueError, "2D"),
     (lambda w: w.Localizer().fit(w.X[None], w.y, w.p), ValueError, "2D"),
     (lambda w: w.Localizer().fit(w.X, w.X, w.p), ValueError, "y has 2"),
@@ -128,7 +128,7 @@ CASES = [
     (lambda w: w.Regressor().fit(w.X, None), ValueError, "y"),
     # predicting
     (lambda w: w.predictor.predict_interval(w.X), ValueError, "pass predictions as y_pred"),
-    (lambda w: w.predictor.predict_interval(w.X[:, :1], w.p), ValueError, "features"),
+    (lambda w: w.predictor.predict_interval(w.X[:, :1], w.p), ValueError, "X has 1 feature"),
     (lambda w: w.predictor.predict_interval(w.X, w.p[:5]), ValueError, "200 rows"),
     (lambda w: w.predictor.predict_interval(w.X[:0], w.p[:0]), OK, ""),
     (lambda w: w.predictor.predict_interval(changed(w.X, inf), w.p), OK, ""),
