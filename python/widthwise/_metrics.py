@@ -37,8 +37,8 @@ def interval_score(intervals: Any, y: Any, confidence_level: Levels = 0.9, *, sa
     Examples
     --------
     >>> from widthwise import interval_score
-    >>> interval_score([[0.0, 2.0], [1.0, 2.0]], [1.0, 2.5], confidence_level=0.9)      # 2, and 1 + 20 * 0.5
-    6.5
+    >>> interval_score([[0.0, 2.0], [1.0, 2.0]], [1.0, 2.5], confidence_level=0.75)     # 2, and 1 + 8 * 0.5
+    3.5
     """
     outcomes = _tables.outcomes(y)
     levels = levels_of(confidence_level, [])
