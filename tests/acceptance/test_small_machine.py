@@ -86,6 +86,7 @@ def test_too_little_memory_is_one_error_before_work_begins(program, big, tmp_pat
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.splitlines()
     needed = ROWS * 500 // 1_000_000
-    assert line.startswith(f"widthwise fit: {ROWS} rows of 10 features need about {needed} MB of memory in addition to")
+    need = f"{ROWS:,} rows of 10 features need about {needed:,} MB of memory in addition to"
+    assert line.startswith(f"widthwise fit: {need}")
     assert "fit to a sample of the rows, or on a larger machine" in line
     assert not (tmp_path / "model.safetensors").exists()
