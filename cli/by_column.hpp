@@ -15,9 +15,8 @@
 
 namespace widthwise::cli {
 
-/// The column of `--by`: labels if it holds text or booleans or the model reads it as labels, else numbers. Several
-/// columns are one of labels (join_labels).
-/// Thread safety: none. Not movable: a reader borrows the labels.
+/// The column of `--by`: labels if it holds text or booleans or the model reads it as labels, else numbers. The labels
+/// of several columns are joined (join_labels). Thread safety: none. Not movable: a reader borrows the labels.
 class ByColumn {
  public:
   /// No name is no column. Throws kInvalidArgument if the table has no column of a name.

@@ -22,7 +22,7 @@ struct FitColumnChoice {
   std::string prediction;
   std::string cv_prediction;
   std::string upper_prediction;    ///< of upper quantiles; the other column is then of lower ones
-  std::vector<std::string> group;  ///< one column, or several whose labels are one together
+  std::vector<std::string> group;  ///< one column, or several whose labels are joined
   std::string weight;
   std::string cluster;
   std::string time;

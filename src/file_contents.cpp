@@ -4,17 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
-#include "file.hpp"
 #include "message.hpp"
-#include "safetensors.hpp"
 
 namespace widthwise::internal {
 namespace {
 
 constexpr std::size_t kLengthBytes = 8;  // before the header, which is a JSON object
-constexpr std::size_t kLookedBytes = 64;
 
 /// What a file holds that begins with these bytes, in the words of a user.
 std::string_view contents_of(std::string_view bytes) {
@@ -51,12 +47,6 @@ void require_safetensors(std::span<const std::byte> bytes, std::string_view kind
   }
   throw make_error(ErrorCode::kBadData, "not {}: found {}; expected a safetensors file that widthwise wrote", kind,
                    contents_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
-}
-
-void require_safetensors_file(const std::filesystem::path& file, std::string_view kind) {
-  std::vector<std::byte> bytes;
-  (void)InputFile(file).read(kLookedBytes, bytes);
-  require_safetensors(bytes, kind);
 }
 
 }  // namespace widthwise::internal

@@ -157,8 +157,7 @@ int format_of(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> read_model_file(const std::filesystem::path& file) {
-  internal::require_safetensors_file(file, "a model file");
-  return internal::read_safetensors(file, kAdvice);
+  return internal::read_safetensors(file, "a model file", kAdvice);
 }
 
 std::string fold_name(std::size_t fold) { return fmt::format("fold.{}", fold); }

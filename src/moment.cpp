@@ -129,14 +129,13 @@ std::optional<Moment> moment_of_date(std::string_view text) {
 
 std::vector<double> ranks_of(std::span<const Moment> moments) {
   std::vector<Moment> distinct(moments.begin(), moments.end());
-  std::ranges::sort(distinct, [](const Moment& a, const Moment& b) { return a < b; });
+  std::ranges::sort(distinct);
   const auto repeated = std::ranges::unique(distinct);
   distinct.erase(repeated.begin(), repeated.end());
   std::vector<double> ranks;
   ranks.reserve(moments.size());
   for (const Moment& moment : moments) {
-    const auto place =
-        std::ranges::lower_bound(distinct, moment, [](const Moment& a, const Moment& b) { return a < b; });
+    const auto place = std::ranges::lower_bound(distinct, moment);
     ranks.push_back(static_cast<double>(place - distinct.begin()));
   }
   return ranks;

@@ -22,7 +22,8 @@ void OutcomeHints::add_outcomes(std::span<const double> outcomes) {
     if (y < 0) counts_[kNegative] += 1;
     if (y > 1) counts_[kAboveOne] += 1;
     for (std::size_t k = 0; k < kSteps.size(); ++k) {
-      if (!OutcomeSpace{.step = kSteps[k]}.is_multiple(y)) counts_[kFirstStep + k] += 1;
+      double& excluded = counts_[kFirstStep + k];  // one outcome suffices
+      if (excluded == 0 && !OutcomeSpace{.step = kSteps[k]}.is_multiple(y)) excluded = 1;
     }
   }
 }

@@ -26,7 +26,8 @@ class OutcomeHints {
   /// Finite intervals of equally many rows, in the unit of the outcomes divided by `unit`.
   void add_bounds(std::span<const double> lower, std::span<const double> upper, double unit = 1);
 
-  /// The number of outcomes, then how many of them exclude each suggestion. Several workers add these numbers.
+  /// The number of outcomes, then for each suggestion a positive number if some of them exclude it. Several workers add
+  /// these numbers.
   [[nodiscard]] std::span<double> counts() { return counts_; }
 
   /// At most one hint per option; none if bounds would hardly change.

@@ -12,6 +12,7 @@
 
 #include "checksum.hpp"
 #include "file.hpp"
+#include "file_contents.hpp"
 #include "message.hpp"
 #include "safetensors_sax.hpp"
 #include "text.hpp"
@@ -356,15 +357,16 @@ bool seal(std::span<std::byte> file) {
 // --- SafetensorsReader
 // ----------------------------------------------------------------------------------------------------
 
-std::vector<std::byte> read_safetensors(const std::filesystem::path& file, const std::string& advice) {
+std::vector<std::byte> read_safetensors(const std::filesystem::path& file, std::string_view kind,
+                                        const std::string& advice) {
   InputFile input(file);
   std::vector<std::byte> bytes;
-  (void)input.read(kLengthBytes, bytes);
-  const std::uint64_t length = header_length(bytes, input.size());
-  (void)input.read(length, bytes);
-  const std::uint64_t left = input.size() - kLengthBytes - length;
-  expect_size(read_header(bytes), left, advice);
-  (void)input.read(left, bytes);
+  (void)input.read(kLookedBytes, bytes);
+  if (!kind.empty()) require_safetensors(bytes, kind);
+  const std::uint64_t header_end = kLengthBytes + header_length(bytes, input.size());
+  if (header_end > bytes.size()) (void)input.read(header_end - bytes.size(), bytes);
+  expect_size(read_header(bytes), input.size() - header_end, advice);
+  (void)input.read(input.size() - bytes.size(), bytes);
   return bytes;
 }
 

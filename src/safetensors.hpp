@@ -79,15 +79,15 @@ class SafetensorsWriter {
 /// after they change bytes.
 bool seal(std::span<std::byte> file);
 
-/// Maximum size of the header in bytes, and maximum numbers of its texts and of its arrays. The header of a model holds
-/// its column names, categories and notes: 1,000 features take some 20 kB.
-inline constexpr std::uint64_t kMaxHeaderBytes = std::uint64_t{1} << 25U;
+/// Maximum numbers of texts and of arrays of a header; kMaxHeaderBytes is that of its bytes.
 inline constexpr std::size_t kMaxHeaderEntries = 100'000;
 
 /// Read a file, the header first: a file whose size does not match its header, or whose header exceeds the limits, is
-/// rejected before its arrays are read, whatever its size. `advice` ends the message about a damaged file. Throws kFile
-/// if the file cannot be read, else kBadData.
-[[nodiscard]] std::vector<std::byte> read_safetensors(const std::filesystem::path& file, const std::string& advice);
+/// rejected before its arrays are read, whatever its size. `kind` is what the file should be, for the message about a
+/// file of another kind (require_safetensors); empty without such a message. `advice` ends the message about a damaged
+/// file. Throws kFile if the file cannot be read, else kBadData.
+[[nodiscard]] std::vector<std::byte> read_safetensors(const std::filesystem::path& file, std::string_view kind,
+                                                      const std::string& advice);
 
 /// Reads a file in memory. Header, types, shapes and offsets are validated before use. Entries are removed when they
 /// are taken, so that unknown entries can be detected. Errors are kBadData with the problem found.

@@ -1056,6 +1056,19 @@ class LargeModelFile : public FolderTest {
   }
 };
 
+/// The error of writing the golden model after a change; empty if it is written.
+std::string refusal_to_write(const std::function<void(ModelParts&)>& spoil) {
+  ModelParts parts = golden_model().parts();
+  spoil(parts);
+  try {
+    (void)serialise(Model(parts));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return {};
+}
+
 TEST_F(LargeModelFile, WithAHoleIsRejectedBeforeItIsRead) {
   const auto expect = [&](std::span<const std::byte> bytes, const std::string& words, const auto& read) {
     const fs::path file = with_hole(bytes);
@@ -1098,17 +1111,6 @@ TEST_F(LargeModelFile, WithTooManyNotesOrFoldsIsNeitherReadNorWritten) {
   EXPECT_EQ(refusal([&] { (void)deserialise(of_length(header.size(), header)); }),
             "deserialise: the header has more than 100,000 arrays");
 
-  const auto refusal_to_write = [](const std::function<void(ModelParts&)>& spoil) {
-    ModelParts parts = golden_model().parts();
-    spoil(parts);
-    try {
-      (void)serialise(Model(parts));
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-      return std::string(error.what());
-    }
-    return std::string();
-  };
   const std::string words = "names and texts are too long to store: ";
   EXPECT_NE(refusal_to_write([](ModelParts& parts) {
               for (int i = 0; i < 100'000; ++i) parts.notes[std::to_string(i)] = "";
@@ -1128,26 +1130,15 @@ TEST_F(LargeModelFile, WithTooManyNotesOrFoldsIsNeitherReadNorWritten) {
 }
 
 TEST(ModelFile, WhatAFileCannotHoldIsNotWritten) {
-  const auto refusal = [](const std::function<void(ModelParts&)>& spoil) {
-    ModelParts parts = golden_model().parts();
-    spoil(parts);
-    try {
-      (void)serialise(Model(parts));
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
-      return std::string(error.what());
-    }
-    return std::string();
-  };
   struct Other final : RowFunction {
     [[nodiscard]] std::size_t inputs() const override { return 3; }
     [[nodiscard]] std::size_t outputs() const override { return 1; }
     void evaluate(MatrixView /*x*/, MutableMatrixView /*out*/) const override {}
   };
-  EXPECT_NE(refusal([](ModelParts& parts) { parts.base = std::make_shared<Other>(); }), "");
-  EXPECT_NE(refusal([](ModelParts& parts) { parts.features[0] = "\xff"; }), "");
-  EXPECT_NE(refusal([](ModelParts& parts) { parts.target = "\xff"; }), "");
-  EXPECT_NE(refusal([](ModelParts& parts) { parts.notes["\xff"] = ""; }), "");
+  EXPECT_NE(refusal_to_write([](ModelParts& parts) { parts.base = std::make_shared<Other>(); }), "");
+  EXPECT_NE(refusal_to_write([](ModelParts& parts) { parts.features[0] = "\xff"; }), "");
+  EXPECT_NE(refusal_to_write([](ModelParts& parts) { parts.target = "\xff"; }), "");
+  EXPECT_NE(refusal_to_write([](ModelParts& parts) { parts.notes["\xff"] = ""; }), "");
   // Another transform of a known name: the file would mean the known one.
   class Impostor final : public Transform {
    public:
@@ -1162,7 +1153,8 @@ TEST(ModelFile, WhatAFileCannotHoldIsNotWritten) {
     std::string_view name_;
   };
   for (const char* name : {"affine", "mine"}) {
-    EXPECT_NE(refusal([&](ModelParts& parts) { parts.rule = ConformalRule(std::make_shared<Impostor>(name)); }), "");
+    EXPECT_NE(
+        refusal_to_write([&](ModelParts& parts) { parts.rule = ConformalRule(std::make_shared<Impostor>(name)); }), "");
   }
 }
 

@@ -13,9 +13,10 @@ Use `WidthwiseRegressor` with a scikit-learn estimator, and `Localizer`, `Calibr
 of any other model. `OnlinePredictor` handles rows that arrive in time order and drift. `report` writes a page on the
 coverage and width of intervals, `evaluate_intervals` measures intervals of any origin, and `plan` computes how many
 calibration rows a tolerance on coverage needs. `interval_score`, `pinball_loss` and `crps` score intervals and
-quantiles; `widthwise.metrics` has scorers for model selection with scikit-learn. `widthwise.xgboost`, `widthwise.torch`, `widthwise.mapie`,
-`widthwise.crepes` and `widthwise.onnx` connect to those packages; `widthwise.spark`, `widthwise.dask`, `widthwise.ray`
-and `widthwise.duckdb` predict and calibrate on those engines; `widthwise.plot` draws intervals and coverage.
+quantiles; `widthwise.metrics` has scorers for model selection with scikit-learn. `widthwise.xgboost`,
+`widthwise.torch`, `widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` connect to those packages;
+`widthwise.spark`, `widthwise.dask`, `widthwise.ray` and `widthwise.duckdb` predict and calibrate on those engines;
+`widthwise.plot` draws intervals and coverage.
 """
 
 from __future__ import annotations

@@ -398,8 +398,8 @@ class Cluster(ABC):
         confidence_level : float or list of floats, optional
             By default the levels of the model.
         groups : str or list of str, optional
-            Column with the labels of groups, if the model has groups, or several columns whose labels are one together.
-            By default those of the fit.
+            Column with the labels of groups, if the model has groups, or several columns whose labels are joined. By
+            default those of the fit.
 
         Returns
         -------
@@ -436,11 +436,11 @@ class Cluster(ABC):
         target : str, optional
             Column of outcomes. By default the target of the model.
         groups : str or list of str, optional
-            Column of labels, or several columns whose labels are one together. Each group is calibrated separately (Mondrian calibration). By default the column of the
-            fit, if the model was fitted with groups.
-        clusters : str, optional
-            Column with the labels of clusters, which must be new to the model. By default the column of the fit, if the
-            model was fitted with clusters.
+            Column of labels, or several columns whose labels are joined. Each group is calibrated separately (Mondrian
+            calibration). By default the column of the fit, if the model was fitted with groups.
+        clusters : str or list of str, optional
+            Column with the labels of clusters, or several columns whose labels are joined. The clusters must be new to
+            the model. By default the column of the fit, if the model was fitted with clusters.
         replace : bool, default=False
             Discard the existing calibration set.
         population : {"source", "target"}, optional

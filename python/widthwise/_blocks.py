@@ -108,8 +108,7 @@ def times_of(time: Any, rows: int) -> Floats:
     array = _array_of_times(time)
     if array.ndim != 1:
         raise ValueError(f"time has {array.ndim} dimensions, expected a column of numbers or dates")
-    if len(array) != rows:
-        raise ValueError(f"X has {rows} rows, time has {len(array)}")
+    _tables.expect_rows(rows, len(array), "time")
     if array.dtype.kind in "OUS":
         values = [_comparable(value, i) for i, value in enumerate(array)]
         kinds = {isinstance(value, tuple) for value in values}

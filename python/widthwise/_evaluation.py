@@ -33,8 +33,8 @@ class Evaluation(PrintedReport):
       ``gaps``, ``uneven``, ``ert``, ``by_width``, ``by_group``, ``by_feature`` and, if requested, ``by``
     - ``verdict``: the decision from all levels and tests: a dict with ``code`` ("valid", "uneven", "weak_place",
       "too_high", "too_low", "infinite", "not_judged" or "not_new"), ``headline``, ``evidence`` and ``advice``
-    - ``crps``: continuous ranked probability score of the model's quantiles, see `widthwise.crps`; None without a model and for
-      cross-calibrated models
+    - ``crps``: continuous ranked probability score of the model's quantiles, see `widthwise.crps`; None without a model
+      and for cross-calibrated models
     - ``exchangeability``: with ``in_order=True``, a dict with ``false_alarm_rate``, ``rows``, ``alarm`` (None, or a dict
       with ``row``, counted from 1, and ``errors``, "larger" or "smaller"), ``log_martingale``,
       ``highest_log_martingale`` and ``text``
@@ -167,8 +167,8 @@ def evaluate_intervals(
         )
     features = None if X is None else _tables.read_features(X)
     table = None if features is None else features.table
-    if table is not None and table.rows != len(outcomes):
-        raise ValueError(f"X has {_core.count_of(table.rows, 'row')}, y has {len(outcomes)}")
+    if table is not None:
+        _tables.expect_rows(table.rows, len(outcomes), "y")
     report, _ = _evaluate(
         bounds,
         outcomes,

@@ -53,8 +53,8 @@ class ModelRows:
         if numbers is not None:  # pooled groups are one
             numbers = core.quantile_groups(numbers)
         outcomes = _tables.outcomes(y, table.rows)
-        if by is not None and len(by.values) != table.rows:
-            raise ValueError(f"X has {_core.count_of(table.rows, 'row')}, by has {len(by.values)}")
+        if by is not None:
+            _tables.expect_rows(table.rows, len(by.values), "by")
         return cls(core, table, given, numbers, outcomes, by)
 
     def level(self, confidence_level: float | None) -> float:

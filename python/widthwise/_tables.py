@@ -288,8 +288,7 @@ def labels(values: Any, name: str, rows: int | None = None) -> tuple[NDArray[np.
             raise ValueError(f"{name} has {_core.count_of(len(table.names), 'column')}, expected one")
     else:
         table = _label_column(values, name)
-    if rows is not None and table.rows != rows:
-        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has {table.rows:,}")
+    expect_rows(rows, table.rows, name)
     found = table.labels(0, table.rows)
     if not found:
         return np.full(table.rows, -1), []
@@ -313,8 +312,7 @@ def numbers(values: Any, name: str, rows: int | None = None) -> Floats:
         if out.ndim != 1:
             raise ValueError(f"{name} has {out.ndim} dimensions, expected a column of numbers")
     array = np.ascontiguousarray(out)
-    if rows is not None and len(array) != rows:
-        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has {len(array):,}")
+    expect_rows(rows, len(array), name)
     return array
 
 
@@ -326,13 +324,19 @@ def outcomes(values: Any, rows: int | None = None) -> Floats:
     return array
 
 
+def expect_rows(rows: int | None, found: int, name: str) -> None:
+    """Raise if an argument has not one value per row of X; X may be unknown."""
+    if rows is not None and found != rows:
+        raise ValueError(f"X has {_core.count_of(rows, 'row')}, {name} has {found:,}")
+
+
 def outcomes_of_fit(values: Any, X: Any) -> Floats:
     """Outcomes as given, of any number of dimensions, which scikit-learn checks; raise if one is not finite."""
     _refuse_one_value(values, "y", "number")
     array = finite(floats(values, "y"), "y")
     shape = np.shape(X) if isinstance(X, (list, tuple)) else getattr(X, "shape", ())
-    if array.ndim and shape and shape[0] != len(array):
-        raise ValueError(f"X has {shape[0]} rows, y has {len(array)}")
+    if array.ndim and shape:
+        expect_rows(shape[0], len(array), "y")
     return array
 
 
@@ -714,7 +718,7 @@ def given_column(X: Any, given: Any, argument: str) -> Column:
 
 def given_labels(X: Any, given: Any, argument: str) -> Column:
     """Labels of the rows of X: an array, the name of a column of X, or several names or a frame of several columns,
-    whose labels are one together."""
+    whose labels are joined."""
     if names := _names_in(X, given):
         columns = [column(X, name, argument) for name in names]
     else:

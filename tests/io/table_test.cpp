@@ -1086,8 +1086,9 @@ TEST_F(SlowTable, StreamingNeedsTheSameMemoryForAnyNumberOfRows) {
   constexpr std::size_t kColumns = 10;
   constexpr std::size_t kFewRows = 500'000;
   constexpr std::size_t kAllRows = 2'000'000;
-  // The difference between the tables is 120 MB; what allocators keep varies by a few.
-  constexpr double kMaxBytes = 40e6;
+  // A table held in memory would need 120 MB more. What allocators keep varies from run to run, here by up to 56 MB; it
+  // does not grow with the rows (17 to 23 MB for 6,000,000).
+  constexpr double kMaxBytes = 80e6;
   std::vector<std::string> names;
   for (std::size_t j = 0; j < kColumns; ++j) names.push_back("x" + std::to_string(j));
 

@@ -67,7 +67,7 @@ Checkpoint::Checkpoint(std::filesystem::path file, std::uint64_t fit, const Comm
   const auto read = [&] {
     if (!writes_ || !std::filesystem::exists(file_)) return;
     try {
-      states_ = states_in(internal::read_safetensors(file_, ""), fit);
+      states_ = states_in(internal::read_safetensors(file_, "", ""), fit);
     } catch (const Error& error) {
       if (error.code() == ErrorCode::kFile) throw;  // names the file
       refuse(error.what());
