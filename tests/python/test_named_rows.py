@@ -226,5 +226,5 @@ def test_frames_of_one_row_agree_whatever_their_types(model):
         fitted.predictor_.predict_interval(twice[:1])
 
 
-def test_the_page_on_services_runs():
-    assert markdown.differences(ROOT / "docs/tutorials/python-service.md") == []
+def test_the_page_on_production_runs():
+    assert markdown.differences(ROOT / "docs/production.md") == []

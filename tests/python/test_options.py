@@ -1,6 +1,6 @@
 """Options and capabilities of the C++ library, the command line and Python agree with each other and with the docs.
 
-WIDTHWISE_UPDATE=1 writes the generated parts of docs/options.md and docs/capabilities.md instead of comparing them.
+WIDTHWISE_UPDATE=1 writes the generated part of docs/options.md instead of comparing it.
 """
 
 import importlib
@@ -69,7 +69,7 @@ def option_table(options, first_columns):
 
 def reference():
     """The generated part of docs/options.md."""
-    faces = [
+    interfaces = [
         ("C++", lambda option: f"`{FIELDS.get(option['name'], option['name'])}`"),
         ("command line", lambda option: ", ".join(f"`{flag}`" for flag in command_flags(option))),
         ("Python", lambda option: f"`{python_name(option)}`"),
@@ -77,9 +77,9 @@ def reference():
     text = "## Fit\n\n`FitOptions` in C++.\n"
     for group in dict.fromkeys(option["group"] for option in FIT_OPTIONS):
         members = [option for option in FIT_OPTIONS if option["group"] == group]
-        text += f"\n### {group}\n\n{option_table(members, faces)}\n"
+        text += f"\n### {group}\n\n{option_table(members, interfaces)}\n"
     text += "\n## Choice of trainers\n\n`TrainerOptions` in C++.\n\n"
-    text += option_table(TRAINER_OPTIONS, faces[:2]) + "\n"
+    text += option_table(TRAINER_OPTIONS, interfaces[:2]) + "\n"
     for trainer in TRAINERS:
         text += f"\n## Options of the {trainer['kind']} `{trainer['name']}`\n\n"
         text += f"{trainer['help'][0].upper()}{trainer['help'][1:]}. "
@@ -88,49 +88,30 @@ def reference():
     return text
 
 
-def compare_with(page, text):
-    file = ROOT / "docs" / page
+def test_the_reference_is_up_to_date():
+    file = ROOT / "docs/options.md"
     before, start, rest = file.read_text().partition("<!-- generated -->\n")
     generated, end, after = rest.partition("<!-- end -->")
-    assert start and end, f"{page} has no generated part"
+    assert start and end, "docs/options.md has no generated part"
     if os.environ.get("WIDTHWISE_UPDATE"):
-        file.write_text(f"{before}{start}\n{text}\n{end}{after}")
+        file.write_text(f"{before}{start}\n{reference()}\n{end}{after}")
     else:
-        assert generated.strip() == text.strip(), f"docs/{page} is stale: run the test with WIDTHWISE_UPDATE=1"
-
-
-def test_the_reference_is_up_to_date():
-    compare_with("options.md", reference())
+        assert generated.strip() == reference().strip(), "stale: run the test with WIDTHWISE_UPDATE=1"
 
 
 # ---- capabilities
 
 
-def capability_table():
-    lines = ["| option | C++ | command line | Python |", "|---|---|---|---|"]
-    for option in FIT_OPTIONS:
-        cells = [
-            option["name"],
-            f"`FitOptions::{FIELDS.get(option['name'], option['name'])}`",
-            ", ".join(f"`{flag}`" for flag in command_flags(option)),
-            f"`{python_name(option)}`",
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def test_the_capability_table_is_up_to_date():
-    compare_with("capabilities.md", capability_table())
-
-
-def rows_of(page):
-    for line in (ROOT / "docs" / page).read_text().splitlines():
-        if line.startswith("| ") and not line.startswith("| option"):
-            yield [part.strip() for part in re.split(r"(?<!\\)\|", line)[1:-1]]
+def capabilities():
+    """The rows of the table of capabilities, each with its cells."""
+    _, heading, section = (ROOT / "docs/options.md").read_text().partition("\n## What each interface can do\n")
+    assert heading
+    rows = [line for line in section.splitlines() if line.startswith("| ")]
+    return [[part.strip() for part in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
 
 
 def python_names():
-    for cells in rows_of("capabilities.md"):
+    for cells in capabilities():
         yield from re.findall(r"`(widthwise[\w.]*|\w+\.\w+)\(?\)?`", cells[3])
 
 
@@ -149,7 +130,7 @@ def test_python_has_what_the_capability_table_says():
 
 def test_the_command_line_has_what_the_capability_table_says(program):
     help_of = {}
-    for cells in rows_of("capabilities.md"):
+    for cells in capabilities():
         for command in re.findall(r"`widthwise (\w+)", cells[2]):
             help_of.setdefault(command, program(command, "--help"))
             assert help_of[command].returncode == 0, command
@@ -157,15 +138,16 @@ def test_the_command_line_has_what_the_capability_table_says(program):
             assert flag in help_of[command].stdout, f"{command} {flag}"
 
 
-def test_cpp_has_what_the_capability_table_says():
+def test_cpp_has_what_the_page_says():
     headers = "\n".join(file.read_text() for file in sorted((ROOT / "include" / "widthwise").rglob("*.hpp")))
-    for cells in rows_of("capabilities.md"):
-        for name in re.findall(r"`([\w:]+)\(?\)?`", cells[1]):
-            for part in name.split("::"):
-                assert re.search(rf"\b{part}\b", headers), name
+    names = [name for cells in capabilities() for name in re.findall(r"`([\w:]+)\(?\)?`", cells[1])]
+    fields = [FIELDS.get(option["name"], option["name"]) for option in FIT_OPTIONS]
+    for name in names + fields:
+        for part in re.split(r"::|\.", name):
+            assert re.search(rf"\b{part}\b", headers), name
 
 
-# ---- the faces of a fit
+# ---- the interfaces of a fit
 
 
 def test_the_command_line_has_every_option_with_its_default(program):

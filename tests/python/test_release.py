@@ -16,7 +16,6 @@ STATED = [
     "include/widthwise/version.hpp",
     "CITATION.cff",
     "docs/cpp.md",
-    "docs/start/cpp.md",
     "packaging/vcpkg/widthwise/vcpkg.json",
     "CHANGELOG.md",
 ]
@@ -52,9 +51,9 @@ def stated_versions(root):
         "CITATION.cff": re.search(r"^version: (.*)$", (root / "CITATION.cff").read_text(), re.MULTILINE)[1],
         "vcpkg.json": json.loads((root / "packaging/vcpkg/widthwise/vcpkg.json").read_text())["version"],
         "docs/cpp.md": f"{minor}.",
-        "docs/start/cpp.md": re.search(
-            r"^widthwise ([\d.]+): ", (root / "docs/start/cpp.md").read_text(), re.MULTILINE
-        )[1],
+        "output in docs/cpp.md": re.search(r"^widthwise ([\d.]+): ", (root / "docs/cpp.md").read_text(), re.MULTILINE)[
+            1
+        ],
     }
 
 

@@ -1,5 +1,5 @@
 """Coverage of later rows on real data, after a random split and after a split by time: the figures of
-docs/clusters.md."""
+docs/groups.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from widthwise import WidthwiseRegressor
 
 DATA = Path(os.environ.get("WIDTHWISE_DATA", "/nonexistent"))
-DOCUMENT = Path(__file__).parents[2] / "docs" / "clusters.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "groups.md"
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="WIDTHWISE_DATA names no folder")
 
