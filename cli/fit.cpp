@@ -308,19 +308,18 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
   add("--weight", columns.weight,
       "column of likelihood ratios, for rows to predict from another population (covariate shift): how much more often "
       "a row like this occurs there, up to a factor; calibration rows count by it, and tables to predict have the "
-      "column as well. Not a feature, unless named with --features");
+      "column as well. Not used as a feature unless listed in --features");
   add("--cluster", columns.cluster,
       "column of cluster labels, such as patients: rows of one cluster are dependent. No split separates them, and the "
-      "calibration takes account of them, so coverage holds for rows of new clusters (--cluster-coverage). The column "
-      "is no feature, unless named");
+      "calibration takes account of them, so coverage holds for rows of new clusters (--cluster-coverage). Not "
+      "used as a feature unless listed in --features");
   add("--time", columns.time,
       "column of times, numbers or dates such as 2024-01-31: the latest rows calibrate, the latest of the others are "
-      "the "
-      "hold-out, and folds are blocks of time. The column is no feature, unless named")
+      "the hold-out, and folds are blocks of time. Not used as a feature unless listed in --features")
       ->excludes("--cluster");
   add("--sample-weight", columns.sample_weight,
       "column of weights for training, at least 0: base model and localizer count a row by its weight, the calibration "
-      "does not. Not a feature, unless named with --features");
+      "does not. Not used as a feature unless listed in --features");
   CLI::Option* features = add_list(command, "--features", columns.features, "A,B,...",
                                    "columns of x; default: all columns of numbers, and of text as categories")
                               ->group("Data");

@@ -259,7 +259,7 @@ FitColumns named_columns(const FitColumnChoice& choice, const TableReader& reade
   return chosen;
 }
 
-/// Why a column that the user did not name is no feature; empty if it is one.
+/// Why a column that the user did not name is not a feature; empty if it is one.
 std::string why_left_out(ColumnKind kind, const FitColumnChoice& choice) {
   if (kind == ColumnKind::kTime) return fmt::format("holds dates; {}", kDeriveFromDates);
   if (kind == ColumnKind::kOther) return "holds neither numbers nor text";

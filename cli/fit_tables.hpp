@@ -55,7 +55,7 @@ struct FitFeature {
   bool named = false;        ///< by the user, so it may not be left out
 };
 
-/// A column that is no feature although the user did not exclude it.
+/// A column that is left out although the user did not exclude it.
 struct LeftOut {
   std::string column;
   std::string why;  ///< after "the column": "holds dates; ..."

@@ -37,7 +37,7 @@ constexpr std::size_t kBlockNumbers = std::size_t{1} << 15U;
 /// How many quantiles of rows with groups are stored at a time.
 constexpr std::size_t kPartNumbers = std::size_t{1} << 16U;
 
-constexpr const char* kNoWeightedStreams = "a stream has no weights, but this model has; track a model without weights";
+constexpr const char* kNoWeightedStreams = "online calibration does not support weights; track a model without weights";
 
 [[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "Model: " + what); }
 

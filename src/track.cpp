@@ -61,7 +61,7 @@ Tracker::Tracker(const Model& model, OnlineCalibration& online, const TrackOptio
     : model_(model), online_(online), options_(options), batches_(std::make_unique<Batches>()), before_(online) {
   if (model.weighted()) {
     throw Error(ErrorCode::kInvalidArgument,
-                "Tracker: a stream has no weights, but this model has; track a model without weights");
+                "Tracker: online calibration does not support weights; track a model without weights");
   }
   if (options.batch_size >= 1) return;
   throw Error(ErrorCode::kInvalidArgument, "Tracker: expected a batch_size of at least 1, found 0");

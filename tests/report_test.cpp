@@ -52,7 +52,7 @@ TEST(EvaluationReport, ShowsTheMeansOfFiniteIntervalsBesideTheShareOfInfiniteOne
   EXPECT_TRUE(has(text, "  interval score  3.5, without infinite intervals\n"));
   EXPECT_TRUE(has(text, "  infinite        8 intervals, 0.8%\n"));
   EXPECT_TRUE(has(text, "  CRPS            0.25, without infinite intervals\n"));
-  EXPECT_FALSE(has(text, "Nothing.")) << "beside the advice about infinite intervals";
+  EXPECT_FALSE(has(text, "No action")) << "beside the advice about infinite intervals";
   const std::string json = to_json(report);
   EXPECT_TRUE(has(json, "\"finite_mean_width\": 2.5") && has(json, "\"finite_interval_score\": 3.5"));
   EXPECT_TRUE(has(json, "\"finite_crps\": 0.25") && has(json, "\"crps_infinite\": 8"));
@@ -79,7 +79,7 @@ TEST(EvaluationReport, CallsCoverageUnevenInOneDecisionWithAdvice) {
   EXPECT_TRUE(has(text, "The intervals are valid, but uneven: coverage is 98.0%"));
   EXPECT_TRUE(has(text, "  - Fit again with the goal even"));
   EXPECT_TRUE(has(text, "  - Or keep the model if coverage matters on average only: the goal narrow"));
-  EXPECT_FALSE(has(text, "Nothing") || has(text, "no place was found"));
+  EXPECT_FALSE(has(text, "No action") || has(text, "no place was found"));
   // The advice follows the model.
   report.model->goal = "even";
   EXPECT_TRUE(has(to_text(report), "  - Fit again with more rows, or with features"));
@@ -115,7 +115,7 @@ TEST(EvaluationReport, HasAVerdictOnAllLevelsOnlyForAModel) {
   EvaluationReport report = report_of({0.8, 0.9});
   EXPECT_TRUE(
       has(to_text(report), "\nThe intervals of 80% and 90% are valid; no place was found where coverage is\nweak.\n"));
-  EXPECT_TRUE(has(to_text(report), "\nWhat to do:\n  - Nothing.\n"));
+  EXPECT_TRUE(has(to_text(report), "\nWhat to do:\n  - No action needed. Evaluate again when the data change.\n"));
   EXPECT_TRUE(has(to_json(report), "\"code\": \"valid\""));
   report.model.reset();
   EXPECT_FALSE(has(to_text(report), "are valid"));

@@ -23,7 +23,7 @@ struct TransformOptions {
 };
 
 /// The inverse of one row at k levels: the scores (k), phi' there (k), and the derivatives of phi in p there (k x P).
-/// The last two are empty if nobody asks for them.
+/// The last two are empty if not requested.
 struct RowInverses {
   std::span<double> scores;        ///< phi^-1 at each level
   std::span<double> d_scores;      ///< phi' at each of these scores

@@ -111,7 +111,7 @@ class Calibration:
         Returns
         -------
         Calibration
-            This calibration.
+            The calibration itself.
         """
         values = _tables.numbers(scores, "scores")
         n = len(values)

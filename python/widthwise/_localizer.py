@@ -212,7 +212,7 @@ class Localizer(HasModel):
         Returns
         -------
         Localizer
-            This one.
+            The fitted localizer itself.
         """
         given = one_prediction(y_pred, y_pred_cv)
         features = _tables.read_features(X, self._categorical_features)

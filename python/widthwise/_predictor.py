@@ -367,7 +367,7 @@ class Predictor(HasModel):
     def _repr_html_(self) -> str:
         """A short form for notebooks."""
         core = self._model
-        sides = ", lower and upper side apart" if core.two_sided else ""
+        sides = ", separate lower and upper sides" if core.two_sided else ""
         shown = ", ".join(self.features[:_FEATURES_SHOWN]) + (", …" if len(self.features) > _FEATURES_SHOWN else "")
         rows = [
             ("Outcome", core.target),

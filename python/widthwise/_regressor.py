@@ -319,7 +319,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         WidthwiseRegressor
-            This one.
+            The fitted estimator itself.
         """
         fitted = self._as_it_is()
         fitted._fit(
@@ -798,7 +798,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         replace : bool, default=False
             Discard the existing calibration set.
         population : {"source", "target"}, optional
-            Population of the rows; required if the model has weights, given or learnt, which cannot tell. "source": that
+            Population of the rows; required if the model has weights, given or learnt. "source": that
             of the fitting rows; they count with their weights. "target": that of the rows to predict; together with
             `replace`, they calibrate alone and exactly, and the model has no weights any more. They cannot be added to
             weighted rows, because that would shift them twice.
@@ -806,7 +806,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         WidthwiseRegressor
-            This one.
+            The fitted estimator itself.
         """
         with self._lock():
             now = self._as_it_is()

@@ -178,7 +178,7 @@ class Features:
 
     table: _core.Table
     categories: list[list[str]]  # of each column, ascending; none of numbers
-    left_out: dict[str, str]  # why a column is no feature, by its name
+    left_out: dict[str, str]  # why a column is left out, by its name
 
     def warn(self) -> None:
         """Warn of the columns that are left out."""
@@ -224,7 +224,7 @@ def similar(name: Any, names: Sequence[str]) -> str:
 
 
 def _categories_of(table: _core.Table, column: int, asked: bool) -> tuple[list[str], str]:
-    """The categories of a column, none of numbers; or why it is no feature."""
+    """The categories of a column, none of numbers; or why it is left out."""
     kind = table.kind(column)
     if kind == "number" and not asked:
         return [], ""

@@ -406,7 +406,7 @@ std::string fitted(const EvaluationPage& page) {
       {"Predictions", predictions_text(page)},
       {"Goal", goal_summary(model)},
       {"Transform", std::string(parts.rule.transform().name()) +
-                        (parts.rule.sides() == Sides::kTwo ? ", lower and upper side apart" : "")},
+                        (parts.rule.sides() == Sides::kTwo ? ", separate lower and upper sides" : "")},
       {"Rows fitted", parts.fit_rows > 0 ? count(parts.fit_rows) : "not known"},
       {"Calibration rows", count(parts.calibration.rows_kept()) + internal::parts_text(parts.calibration)},
       {"Guarantee", guarantee_statement(model).kind},

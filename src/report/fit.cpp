@@ -110,7 +110,8 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   text += "\n";
   if (report.shift) {
     text += "  learnt weights    from " + count_of(report.shift->rows, "row") +
-            " to predict, told from fitting rows with AUC " + significant(report.shift->auc) + "\n";
+            " to predict; a classifier separates them from the fitting rows with AUC " +
+            significant(report.shift->auc) + "\n";
   }
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
           " - prediction| " + internal::kind_of_errors(parts) + "\n\n";

@@ -481,7 +481,8 @@ std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
     verdict.advice.push_back(advice_to_add_rows(report, infinite));
   }
   for (const OutcomeAdvice& advice : report.outcome_advice) verdict.advice.push_back({advice.option, advice.text});
-  if (verdict.advice.empty()) verdict.advice.push_back({"none", "Nothing."});
+  if (verdict.advice.empty())
+    verdict.advice.push_back({"none", "No action needed. Evaluate again when the data change."});
   return verdict;
 }
 

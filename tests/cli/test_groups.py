@@ -79,7 +79,7 @@ def test_evaluation_shows_means_without_infinite_intervals(grouped):
     assert 0 < found["finite_crps"] < 5 and found["crps_infinite"] >= level["infinite"]
     text = grouped("evaluate", "model.safetensors", "new.csv").out
     assert text.count(", without infinite intervals\n") == 3
-    assert "Nothing." not in text and "intervals are infinite: their groups have too few calibration rows" in text
+    assert "No action" not in text and "intervals are infinite: their groups have too few calibration rows" in text
 
 
 def test_inspect_names_the_column(grouped):

@@ -30,8 +30,10 @@ def test_without_calibration_rows_coverage_is_compared_with_the_level(rows):
     assert "within the binomial range of the level for 2,000 test rows" in verdict["text"]
     assert found["verdict"]["code"] == "valid" and found.valid
     assert found["verdict"]["headline"] == "The intervals are valid; no place was found where coverage is weak."
-    assert found["verdict"]["advice"] == [{"kind": "none", "text": "Nothing."}]
-    assert str(found).endswith("What to do:\n  - Nothing.")
+    assert found["verdict"]["advice"] == [
+        {"kind": "none", "text": "No action needed. Evaluate again when the data change."}
+    ]
+    assert str(found).endswith("What to do:\n  - No action needed. Evaluate again when the data change.")
     # A calibration set adds its own randomness.
     few = evaluate_intervals(constant(Z), y, confidence_level=0.9, calibration_rows=100, X=X)
     assert few["levels"][0]["verdict"]["expected_low"] < verdict["expected_low"] - 0.05
@@ -76,7 +78,7 @@ def test_coverage_above_the_level_alone_is_uneven(rows):
     assert level["uneven"]["p_value"] <= 0.01
     assert level["uneven"]["highest"]["coverage"]["share"] > 0.95
     assert "uneven" in found._repr_html_()
-    assert "Nothing" not in str(found) and "no place was found" not in str(found)
+    assert "No action" not in str(found) and "no place was found" not in str(found)
 
 
 def test_means_without_infinite_intervals(rows):
@@ -92,7 +94,7 @@ def test_means_without_infinite_intervals(rows):
     assert (level["infinite"], level["infinite_share"]) == (40, 0.02)
     text = str(found)
     assert "mean width      3.29, without infinite intervals\n" in text and "infinite        40 intervals, 2.0%" in text
-    assert "Find out why 40 of 2,000 intervals are infinite." in text and "Nothing." not in text
+    assert "Find out why 40 of 2,000 intervals are infinite." in text and "No action" not in text
     assert "3.29 (finite)" in found._repr_html_()
 
 

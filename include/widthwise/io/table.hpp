@@ -53,7 +53,7 @@ struct SelectedColumn {
   /// Read labels: those of other tables, such as the categories of a model. An unknown label is NaN. Borrowed while the
   /// reader reads.
   const Labels* known = nullptr;
-  /// Counts of the labels of all rows read, if there are `known` ones and somebody asks. Borrowed likewise.
+  /// Counts of the labels of all rows read, if `known` ones exist and counts are requested. Borrowed likewise.
   UnknownLabels* unknown = nullptr;
 
   /// Read labels and add the new ones, up to one more than `max_labels`; further ones are NaN. Borrowed likewise.

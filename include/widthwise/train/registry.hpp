@@ -43,7 +43,7 @@ struct TrainerEntry {
   std::string engine;  ///< the CMake option that builds its engine, such as WIDTHWISE_XGBOOST; empty: always there
   bool distributed = false;              ///< several workers can train it together
   bool takes_categories = false;         ///< inputs may be categories
-  std::vector<OptionInfo> options = {};  ///< but threads and seed, which are the same for all trainers
+  std::vector<OptionInfo> options = {};  ///< except threads and seed, which are the same for all trainers
   /// All options in text form, with those given; throws kInvalidArgument for invalid ones.
   std::function<std::string(const OptionValues&)> settings = {};
   /// One of the two, by kind; empty if the engine is not built.

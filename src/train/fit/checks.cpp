@@ -229,8 +229,7 @@ void check_clusters(const FitTable& table, const FitOptions& options) {
   }
   if (!table.group.empty()) {
     throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: found clusters in '{}' and groups in '{}'; calibration by groups counts rows, so use one of "
-                     "them",
+                     "fit: found clusters in '{}' and groups in '{}', which cannot be combined; use one of them",
                      printable(table.cluster), printable(table.group));
   }
   if (!table.weight.empty()) {

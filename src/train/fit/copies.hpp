@@ -16,7 +16,7 @@ namespace widthwise::internal {
 struct RowCopies {
   /// The first row of the table with the same content (n); empty if rows are separate observations.
   std::vector<std::int64_t> first = {};
-  std::string warning = {};  ///< if copies were found that nobody mentioned; else empty
+  std::string warning = {};  ///< if copies were found and `duplicates` was not given; else empty
 };
 
 /// Find the copies that FitOptions::duplicates is about. Copies have equal features, outcomes, groups, weights,
