@@ -144,10 +144,7 @@ void check_arguments(const FitArguments& arguments) {
     throw Error(ErrorCode::kInvalidArgument, "--shift-to learns weights and --weight reads them; give one of the two");
   }
   if (!arguments.columns.cluster.empty() && !arguments.columns.group.empty()) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "--cluster and --group: calibration by groups counts independent rows, and rows of clusters are not; give one "
-        "of them");
+    throw Error(ErrorCode::kInvalidArgument, "--cluster and --group cannot be combined");
   }
   if (arguments.workers.any() || arguments.workers.start > 0) {
     if (!arguments.columns.time.empty()) {

@@ -118,14 +118,14 @@ TEST(CalibrationShard, TheGoldenFilesAreReadIndefinitely) {
   }
 }
 
-TEST(CalibrationShard, ModelsAndPartsAreToldApart) {
+TEST(CalibrationShard, ModelsAndShardsAreDistinguished) {
   const Model model = model_of(1);
   expect_refusal([&] { (void)deserialise_shard(serialise(model)); }, "not a calibration shard: found a model");
   expect_refusal([&] { (void)deserialise(serialise_shard(CalibrationShard::of(model))); },
                  "not a model file: found a calibration shard");
 }
 
-TEST(ScoreFingerprint, ChangesWithWhatScoresDependOnAndWithNothingElse) {
+TEST(ScoreFingerprint, ChangesOnlyWithTheInputsOfScores) {
   const Model model = model_of(1);
   const std::uint64_t fingerprint = score_fingerprint(model);
   EXPECT_EQ(score_fingerprint(examples::calibrated(model, examples::Table(50, 3, 2))), fingerprint);

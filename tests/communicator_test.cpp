@@ -26,7 +26,7 @@ namespace {
 
 // --- workers
 
-TEST(Communicator, GathersWhatEveryWorkerHasAlsoNothing) {
+TEST(Communicator, GathersTheBytesOfEveryWorkerIncludingEmptyOnes) {
   ThreadWorkers threads(3);
   threads.run([](const Communicator& communicator) {
     const auto all =
@@ -84,7 +84,7 @@ std::vector<std::byte> begun(Checkpoint& checkpoint) {
   return {state.begin(), state.end()};
 }
 
-TEST_F(Checkpoints, GoOnWithWhatWasKeptLast) {
+TEST_F(Checkpoints, ResumeFromTheLastState) {
   {
     Checkpoint first(file_, 7, nullptr);
     EXPECT_TRUE(begun(first).empty());
@@ -220,7 +220,7 @@ TEST(FitWithWorkers, IsTheSameHoweverTheRowsAreShared) {
   EXPECT_EQ(reports[2], reports[0]);
 }
 
-TEST(FitWithWorkers, SaysWhichWorkerHasNoRows) {
+TEST(FitWithWorkers, NamesTheWorkerWithoutRows) {
   const WorkerRows rows = some_rows(100);
   ThreadWorkers(3).run([&](const Communicator& communicator) {
     const auto message = message_of(
@@ -233,7 +233,7 @@ TEST(FitWithWorkers, SaysWhichWorkerHasNoRows) {
   });
 }
 
-TEST(FitWithWorkers, SaysWhichWorkerHasOtherOptions) {
+TEST(FitWithWorkers, NamesTheWorkerWithOtherOptions) {
   const WorkerRows rows = some_rows(100);
   ThreadWorkers(2).run([&](const Communicator& communicator) {
     FitOptions options = untrained();

@@ -242,7 +242,7 @@ TEST(ConformalPredictor, TheMedianOfAPredictionThatIsTooHighLiesBelowIt) {
   EXPECT_EQ(out, (std::vector<double>{-kInfinity, -kInfinity, kInfinity, kInfinity, kInfinity}));
 }
 
-TEST_P(EveryRule, WhatCannotBeBoundedIsInfinite) {
+TEST_P(EveryRule, ARowWithoutAFiniteBoundHasAnInfiniteInterval) {
   const ConformalRule rule = GetParam().rule();
   Random random(15);
   const Rows rows = draw_rows(rule, 50, Errors::kNormal, random);

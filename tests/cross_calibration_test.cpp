@@ -252,7 +252,7 @@ TEST(CrossCalibration, RefusesFoldsThatDoNotBelongTogether) {
   refusal("no guarantee 0.95", [](ModelParts& parts) { parts.guarantee = Guarantee(0.95); });
 }
 
-TEST(CrossCalibration, RefusesWhatNeedsOneCalibration) {
+TEST(CrossCalibration, RefusesOperationsThatNeedOneCalibration) {
   const std::vector<std::size_t> sizes = {10, 12};
   const Model model = cross_model(ConformalRule(make_transform("identity")), sizes, false);
   const FoldTable rows(5, 2, false);

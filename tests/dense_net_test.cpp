@@ -101,7 +101,7 @@ TEST(DenseNet, AgreesWithAPlainLoopInDoubles) {
   }
 }
 
-TEST(DenseNet, GivesARowTheSameBitsWhateverRowsAreBesideIt) {
+TEST(DenseNet, GivesARowTheSameBitsInEveryBatch) {
   for (const auto& units : shapes()) {
     const DenseNet net(net_of(units));
     const std::size_t n = 70;
@@ -122,7 +122,7 @@ TEST(DenseNet, GivesARowTheSameBitsWhateverRowsAreBesideIt) {
   }
 }
 
-TEST(DenseNet, ReadsAndWritesStridedViewsAndNothingBetween) {
+TEST(DenseNet, ReadsAndWritesOnlyTheRowsOfStridedViews) {
   const DenseNet net(net_of({4, 20, 2}));
   const std::size_t n = 9;
   const std::vector<double> rows = random_rows(n * 4, 4);

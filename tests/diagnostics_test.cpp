@@ -130,7 +130,7 @@ TEST(Proportion, NoSuccessAndNoFailureReachTheEndsOfTheUnitInterval) {
   EXPECT_EQ(all.high, 1);
 }
 
-TEST(Proportion, NoTrialsSayNothing) {
+TEST(Proportion, NoTrialsGiveTheWholeInterval) {
   const Proportion result = proportion(0, 0);
   EXPECT_TRUE(std::isnan(result.share));
   EXPECT_EQ(result.low, 0);
@@ -458,7 +458,7 @@ TEST(CoverageByFeature, EveryPartHoldsTheRowsBetweenItsEndsAndNoOther) {
   }
 }
 
-TEST(CoverageByFeature, PartsEndAtTheNearestPlaceToEqualCounts) {
+TEST(CoverageByFeature, BinsHaveNearlyEqualCounts) {
   Random random(6);
   for (int trial = 0; trial < 300; ++trial) {
     const std::size_t n = 1 + random.below(80);
@@ -491,7 +491,7 @@ TEST(CoverageByFeature, PartsEndAtTheNearestPlaceToEqualCounts) {
   }
 }
 
-TEST(CoverageByFeature, DifferentValuesGiveAsManyPartsAsAskedOfSizesThatDifferByOne) {
+TEST(CoverageByFeature, DistinctValuesGiveTheRequestedNumberOfBinsOfNearlyEqualSize) {
   const Intervals intervals = intervals_where(107, [](std::size_t) { return true; });
   std::vector<double> feature(107);
   std::iota(feature.begin(), feature.end(), 0.0);

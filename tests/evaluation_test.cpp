@@ -417,11 +417,11 @@ void expect_power(std::uint64_t trials) {
   }
 }
 
-TEST(WeakPlaces, FalseAlarmsAreRareAndNothingContradicts) { expect_rare_false_alarms(12); }
+TEST(WeakPlaces, FalseAlarmsAreRareAndReportsAreConsistent) { expect_rare_false_alarms(12); }
 
 TEST(WeakPlaces, PlantedPlacesOfOneRowInTwentyAreFound) { expect_power(8); }
 
-TEST(SlowWeakPlaces, FalseAlarmsAreRareAndNothingContradicts) { expect_rare_false_alarms(slow_repeats(1000)); }
+TEST(SlowWeakPlaces, FalseAlarmsAreRareAndReportsAreConsistent) { expect_rare_false_alarms(slow_repeats(1000)); }
 
 TEST(SlowWeakPlaces, PlantedPlacesOfOneRowInTwentyAreFound) { expect_power(slow_repeats(200)); }
 
@@ -654,7 +654,7 @@ TEST(WeakPlaces, LabelsRaiseNoFalseAlarms) {
   EXPECT_LE(alarms, 4);  // more have a probability below 1e-3 at the maximal error rate
 }
 
-TEST(LevelEvaluation, SaysRangesInWords) {
+TEST(LevelEvaluation, DescribesRangesInWords) {
   EXPECT_EQ(summary({.low = 4000, .high = 13540, .reaches_greatest = true}, "sqft"), "sqft is at least 4,000");
   EXPECT_EQ(summary({.low = 1, .high = 12384, .reaches_min = true}, "sqft"), "sqft is at most 12,384");
   EXPECT_EQ(summary({.low = 0.25, .high = 0.5}, "x"), "x is 0.25 to 0.5");

@@ -35,7 +35,7 @@ class File : public FolderTest {
   static std::string refusal_of(const std::function<void()>& work) { return message_of(work, ErrorCode::kFile); }
 };
 
-TEST_F(File, WhatIsWrittenIsRead) {
+TEST_F(File, ReadsWhatWasWritten) {
   for (const std::size_t size : {0U, 1U, 65536U, 65537U, 3'000'000U}) {
     std::string text(size, 'x');
     for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 7 % 251);
@@ -45,7 +45,7 @@ TEST_F(File, WhatIsWrittenIsRead) {
   }
 }
 
-TEST_F(File, ReadingWhatIsNoFileSaysItsNameAndWhy) {
+TEST_F(File, ReadErrorsStateTheNameAndTheReason) {
   const auto refusal = [&](const fs::path& file) { return refusal_of([&] { (void)read_file(file); }); };
   EXPECT_EQ(refusal(at("a")), at("a").string() + ": cannot be read: No such file or directory");
   EXPECT_EQ(refusal(folder_), folder_.string() + ": cannot be read: Is a directory");
@@ -53,7 +53,7 @@ TEST_F(File, ReadingWhatIsNoFileSaysItsNameAndWhy) {
   EXPECT_EQ(refusal(""), ": cannot be read: No such file or directory");
 }
 
-TEST_F(File, APipeIsRefusedAtOnceWhetherOrNotSomebodyWritesToIt) {
+TEST_F(File, APipeIsRefusedAtOnceWithAndWithoutAWriter) {
   ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
   const std::string expected = at("pipe").string() + ": cannot be read: not a regular file";
   EXPECT_EQ(refusal_of([&] { (void)read_file(at("pipe")); }), expected);
@@ -66,7 +66,7 @@ TEST_F(File, APipeIsRefusedAtOnceWhetherOrNotSomebodyWritesToIt) {
   EXPECT_TRUE(fs::is_fifo(at("pipe")));
 }
 
-TEST_F(File, WritingWhereOneCannotSaysTheNameAndWhy) {
+TEST_F(File, WriteErrorsStateTheNameAndTheReason) {
   const auto refusal = [&](const fs::path& file) {
     return refusal_of([&] { write_file_atomically(file, bytes_of("new")); });
   };
@@ -162,7 +162,7 @@ TEST_F(File, IsWrittenInPiecesAndLeftAsItWasWithoutCommit) {
   EXPECT_EQ(entries(), 1U);
 }
 
-TEST_F(File, WhatAKilledProcessLeftIsSweptAndWhatALiveOneWritesIsNot) {
+TEST_F(File, TemporaryFilesOfKilledProcessesAreDeletedAndThoseOfLiveOnesAreKept) {
   const auto age = [](const fs::path& file) {
     fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(1));
   };
@@ -207,7 +207,7 @@ TEST_F(File, UpdatesOfManyThreadsWaitForEachOther) {
   EXPECT_EQ(entries(), 1U);
 }
 
-TEST_F(File, ALockOfADeadProcessBlocksNobodyAndOneWhoWaitsCanGiveUp) {
+TEST_F(File, ALockOfADeadProcessIsReleasedAndAWaitCanBeCancelled) {
   write_file_atomically(at("a"), bytes_of("x"));
   int ready[2] = {-1, -1};
   ASSERT_EQ(::pipe(ready), 0);
@@ -257,7 +257,7 @@ TEST_F(File, TemporaryFilesCanBeDeletedAtOnce) {
   EXPECT_EQ(entries(), 0U);
 }
 
-TEST_F(File, AVersionTellsWhetherAFileWasReplaced) {
+TEST_F(File, AVersionShowsWhetherAFileWasReplaced) {
   EXPECT_EQ(version_of(at("a")), std::nullopt);
   const FileVersion first = write_file_atomically(at("a"), bytes_of("same"));
   EXPECT_EQ(version_of(at("a")), first);

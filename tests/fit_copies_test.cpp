@@ -161,7 +161,7 @@ TEST(FitCopies, CrossCalibrationCountsDistinctRows) {
   EXPECT_EQ(fit_with(rows.table(), options).model.fold_rows().size(), 80U);
 }
 
-TEST(FitCopies, AreKeptApartByOtherColumnsAndIgnoredWithinBlocks) {
+TEST(FitCopies, DifferInOtherColumnsAndAreIgnoredWithinBlocks) {
   const CopiedRows rows(300, 1, 2);
   FitTable table = rows.table();
   std::vector<std::int64_t> clusters(rows.y.size());

@@ -146,7 +146,7 @@ TEST(Fit, NeverShowsACalibrationRowToAnyTrainer) {
   EXPECT_TRUE(expected == result.model.parts().calibration);
 }
 
-TEST(Fit, CoversAsPromised) {
+TEST(Fit, CoverageIsWithinItsExpectedRange) {
   const WatchedLocalizer localizer;
   std::uint64_t covered = 0;
   std::uint64_t rows = 0;
@@ -164,7 +164,7 @@ TEST(Fit, CoversAsPromised) {
   EXPECT_GE(covered, binomial_lower_bound(rows, 0.9, 1e-6));
 }
 
-TEST(Fit, WorksInUnitsThatRoundNothing) {
+TEST(Fit, DividesByAPowerOfTwoWithoutRounding) {
   NoisyTable table(200);
   for (auto* values : {&table.y, &table.predictions}) {
     for (double& value : *values) value *= 1e6;
@@ -177,7 +177,7 @@ TEST(Fit, WorksInUnitsThatRoundNothing) {
   EXPECT_LT(unit, result.report.base_error * 2);
 }
 
-TEST(Fit, TellsWhatTheGoalAndTheOtherEndGive) {
+TEST(Fit, ReportsTheGoalAndTheOppositeGoal) {
   const NoisyTable table(4000);
   const WatchedLocalizer localizer;
   const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {}).report;
@@ -389,7 +389,7 @@ TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
   EXPECT_NO_THROW(model.check_outcomes(table.y));
 }
 
-TEST(Fit, RefusesWhatCannotBe) {
+TEST(Fit, RefusesInvalidTablesAndOptions) {
   const NoisyTable table(200);
   const auto message = [&](const FitTable& t, const FitOptions& options, ErrorCode code) {
     const WatchedLocalizer localizer;
@@ -424,7 +424,7 @@ TEST(Fit, OfFewRowsHasOneWidthOrIsRefused) {
             2U);
 }
 
-TEST(Fit, OfExactPredictionsLearnsNothingWhenTheyAreKnownToBeHonest) {
+TEST(Fit, OfExactPredictionsHasOneWidthIfTheyMayBeExact) {
   NoisyTable table(200);
   table.predictions = table.y;
   const WatchedLocalizer localizer;
@@ -436,7 +436,7 @@ TEST(Fit, OfExactPredictionsLearnsNothingWhenTheyAreKnownToBeHonest) {
   EXPECT_EQ(interval.upper, 3);
 }
 
-TEST(FitReport, SaysInWordsWhatTheGoalGives) {
+TEST(FitReport, SummarisesTheTradeOffOfTheGoal) {
   FitReport report;
   report.chosen = {
       .goal = "even", .score_transform = "exp", .mean_width = 83, .coverage = 0.9, .worst_slab = proportion(880, 1000)};

@@ -58,7 +58,7 @@ TEST(JoinedLabels, DifferentListsHaveDifferentTexts) {
   EXPECT_EQ(std::ranges::adjacent_find(texts), texts.end());
 }
 
-TEST(JoinedLabels, ATextThatNobodyJoinedIsOneLabel) {
+TEST(JoinedLabels, AnUnjoinedTextIsOneLabel) {
   for (const char* text : {"", "carrier", "a,b", "a\\b", "\\", "a,"}) {
     EXPECT_EQ(split_labels(text), std::vector<std::string>{text});
   }

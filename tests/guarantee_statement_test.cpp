@@ -105,7 +105,7 @@ TEST(GuaranteeStatement, NamesTheConditionsOfEveryScheme) {
   }
 }
 
-TEST(GuaranteeStatement, PromisesAtLeastTheLevelOnlyWhereItIsProved) {
+TEST(GuaranteeStatement, GuaranteesTheLevelOnlyWhereItIsProved) {
   for (const Scheme& scheme : all_schemes()) {
     const bool promised = guarantee_statement(scheme.model).text.find("at least the level") != std::string::npos;
     const bool proved = scheme.model.parts().shift == nullptr && !scheme.model.cross_calibrated();

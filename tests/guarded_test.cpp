@@ -64,7 +64,7 @@ void in_threads(const Body& body) {
   }
 }
 
-TEST(GuardedThreads, WritersLoseNothingAndReadersSeeNoHalves) {
+TEST(GuardedThreads, NoWriteIsLostAndReadsAreAtomic) {
   SharedPair pair(Pair{});
   in_threads([&](int i) {
     if (i % 2 == 0) {

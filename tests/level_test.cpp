@@ -62,7 +62,7 @@ TEST(Level, ValueIsTheDoubleItWasMadeFrom) {
   }
 }
 
-TEST(Level, RefusesWhatIsNotBetweenZeroAndOne) {
+TEST(Level, RefusesValuesOutsideZeroToOne) {
   for (const double value : {0.0, -0.0, 1.0, -0.5, 1.5, 100.0, 1e300, -90.0}) {
     const std::string message = refusal_of(value);
     EXPECT_NE(message.find("strictly between 0 and 1"), std::string::npos) << message;

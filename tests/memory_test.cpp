@@ -14,7 +14,7 @@ using internal::free_memory_below;
 
 constexpr std::uint64_t kNone = UINT64_MAX;
 
-TEST(FreeMemory, IsWhatTheKernelCallsAvailable) {
+TEST(FreeMemory, IsTheAvailableMemoryOfTheKernel) {
   FakeRoot root;
   EXPECT_EQ(free_memory_below(root.path()).without_swapping, kNone);
   root.write("proc/meminfo", "MemTotal:       16000 kB\nMemFree:         1000 kB\nMemAvailable:    3000 kB\n");

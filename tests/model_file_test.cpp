@@ -1129,7 +1129,7 @@ TEST_F(LargeModelFile, WithTooManyNotesOrFoldsIsNeitherReadNorWritten) {
   EXPECT_EQ(refusal_of(pieces.together()), "deserialise: folds: expected at most 1000, found 20000");
 }
 
-TEST(ModelFile, WhatAFileCannotHoldIsNotWritten) {
+TEST(ModelFile, RefusesAnUnknownRowFunction) {
   struct Other final : RowFunction {
     [[nodiscard]] std::size_t inputs() const override { return 3; }
     [[nodiscard]] std::size_t outputs() const override { return 1; }
@@ -1389,7 +1389,7 @@ TEST(ModelFile, NothingInTheArraysIsTrusted) {
   }
 }
 
-TEST(ModelFile, PartsThatAreGoodButDoNotFitAreRefused) {
+TEST(ModelFile, ValidPartsThatDoNotFitTogetherAreRefused) {
   // The base model of one file in another: right in itself, of one input too few.
   ModelParts small{.features = {"a", "b"},
                    .base = examples::trees(2, 1, 5, 2, 31),

@@ -10,7 +10,7 @@
 namespace widthwise {
 namespace {
 
-TEST(Moment, EveryIntegerHasAPlaceOfItsOwn) {
+TEST(Moment, EveryIntegerHasItsOwnPosition) {
   constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
   constexpr std::uint64_t kHighest = std::numeric_limits<std::uint64_t>::max();
   const std::int64_t two53 = std::int64_t{1} << 53;

@@ -331,7 +331,7 @@ TEST(ScaleObjective, IsConvexAndDoesNotSeeAConstant) {
   }
 }
 
-TEST(ScaleObjective, IsLeastAtThePowerOfTheMeanErrorThatEvennessSays) {
+TEST(ScaleObjective, IsMinimalAtThePowerOfTheMeanErrorGivenByEvenness) {
   // Two places x with mean errors 1 and 9: s = E[r|x]^{1/(1+p)} has no gradient (docs/mathematics.md).
   const std::vector<double> r{0.5, 1.5, 6.0, 12.0};
   for (const double p : {0.0, 0.15, 0.5, 1.0}) {
@@ -659,7 +659,7 @@ TEST(DistributionObjective, RefusesOtherTransforms) {
 // --- the summary
 // ------------------------------------------------------------------------------------------------------------
 
-TEST(BinGrid, BinsHoldWhatIsBetweenTheirEdges) {
+TEST(BinGrid, BinsContainTheValuesBetweenTheirEdges) {
   using internal::BinGrid;
   Random random(79);
   for (std::size_t bin = 1; bin < BinGrid::kBins; ++bin) {

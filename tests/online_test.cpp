@@ -242,7 +242,7 @@ TEST(OnlineCalibration, LevelsDoNotKnowOfEachOther) {
   }
 }
 
-TEST(OnlineCalibration, WhatCannotBeIsRefused) {
+TEST(OnlineCalibration, RefusesInvalidOptions) {
   const Calibration calibration = calibration_with(uniform_scores(50, 11));
   const auto refusal = [&](const std::vector<Level>& levels, const OnlineOptions& options) {
     return message_of([&] { OnlineCalibration(calibration, levels, options); }, ErrorCode::kInvalidArgument);
@@ -453,7 +453,7 @@ TEST(OnlineBatches, TheAlarmIsThatOfTheRowsInTheOrderObserved) {
                [&] { OnlineCalibration(calibration, {0.9}, {.false_alarm_rate = 1}); });
 }
 
-TEST(OnlineBatches, RowsThatAreNeverObservedCountForNothing) {
+TEST(OnlineBatches, RowsThatAreNeverObservedDoNotCount) {
   OnlineCalibration some(calibration_with(uniform_scores(100, 28)), {0.9});
   OnlineCalibration all = some;
   for (const double score : uniform_scores(2000, 29)) {
@@ -481,7 +481,7 @@ TEST(OnlineBatches, PendingBatchesAreBounded) {
             std::string::npos);
 }
 
-TEST(OnlineBatches, WhatWasNotIssuedIsRefused) {
+TEST(OnlineBatches, RefusesRowsThatWereNotIssued) {
   OnlineCalibration online(calibration_with(uniform_scores(100, 31)), {0.9, 0.8});
   const std::uint64_t batch = online.issue(3);
   const OnlineCalibration before = online;
@@ -891,7 +891,7 @@ TEST_P(EveryModelOnline, TheCoverageReportedIsThatOfTheIntervalsIssued) {
 
 INSTANTIATE_TEST_SUITE_P(Rules, EveryModelOnline, testing::ValuesIn(all_rules()), rule_name);
 
-TEST(ModelOnline, RowsWithoutAnOutcomeGetIntervalsAndTeachNothing) {
+TEST(ModelOnline, RowsWithoutAnOutcomeGetIntervalsAndAreNotRecorded) {
   const Model model = model_of(ConformalRule(make_transform("exp")));
   examples::Table table(90, 3, 21);
   std::vector<double> taught;

@@ -212,7 +212,7 @@ TEST(CoveredCount, BoundsBothTailsOfLargeGroupsClosely) {
   EXPECT_EQ(spread.rows, 1115U);
 }
 
-TEST(CoveredCount, RefusesWhatItCannotCount) {
+TEST(CoveredCount, RefusesARankOfZeroAndNoTestRows) {
   const RankedRows no_rank{.rows = 10, .rank = 0, .test_rows = 1};
   const RankedRows no_test{.rows = 10, .rank = 9, .test_rows = 0};
   EXPECT_THROW((void)CoveredCount(std::span(&no_rank, 1)), Error);
@@ -298,7 +298,7 @@ TEST(RowsForTolerance, AreFoundAtOnceForExtremes) {
   EXPECT_LT(taken.count(), 5) << "ten of them; well under a second each even on a busy machine";
 }
 
-TEST(Plan, RefusesWhatItCannotAnswer) {
+TEST(Plan, RefusesInvalidConfidencesAndTolerances) {
   for (const double share : {0.0, 1.0, -0.5, 2.0, kNaN}) {
     EXPECT_NE(refusal_of([=] { return coverage_spread(0.9, 100, share); }).find("confidence"), std::string::npos);
     EXPECT_NE(refusal_of([=] { return measured_coverage_spread(0.9, 100, 10, share); }).find("confidence"),

@@ -21,7 +21,7 @@ TEST(Printable, KeepsTextOfAnyLanguage) {
   }
 }
 
-TEST(Printable, ReplacesWhatATerminalObeys) {
+TEST(Printable, ReplacesControlSequences) {
   EXPECT_EQ(printable("\x1B[31mred\x1B[0m"), "?[31mred?[0m");
   EXPECT_EQ(printable("\x1B]0;title\x07"), "?]0;title?");
   EXPECT_EQ(printable(std::string("a\0b\r\x7F", 5)), "a?b??");

@@ -114,7 +114,7 @@ TEST(ProgressSteps, StepsOfStepsAreEstimatedFromTheirShares) {
   EXPECT_GT(operation.final_share(), 0.99);
 }
 
-TEST(ProgressSteps, StepsThatReportNothingAreKnownAfterTheFirst) {
+TEST(ProgressSteps, StepsWithoutReportsAreTimedAfterTheFirst) {
   double now = 0;
   const ProgressCallback callback;
   ProgressSteps steps(callback, [&] { return now; });

@@ -39,7 +39,7 @@ TEST(EvaluationReport, WritesNumbersThatAreNotFiniteAsNullOrByName) {
   EXPECT_TRUE(has(to_text(report), "  mean width      infinite\n"));
 }
 
-TEST(EvaluationReport, ShowsTheMeansOfFiniteIntervalsBesideTheShareOfInfiniteOnes) {
+TEST(EvaluationReport, ShowsTheMeansOfFiniteIntervalsAndTheShareOfInfiniteOnes) {
   EvaluationReport report = report_of({0.9});
   IntervalSummary& summary = report.levels[0].intervals;
   summary.mean_width = summary.interval_score = kInfinity;
@@ -147,7 +147,7 @@ TEST(EvaluationReport, AdvisesHowManyRowsALevelLacks) {
   EXPECT_TRUE(has(to_json(report), "The intervals are infinite: the level 80% needs 4 calibration rows per group."));
 }
 
-TEST(CalibrationPlan, SaysWhatRowsGive) {
+TEST(CalibrationPlan, ReportsTheCoverageThatRowsGive) {
   const CalibrationPlan few = CalibrationPlan::for_rows(0.99, 98, 0.95, {});
   EXPECT_EQ(few.summary(),
             "With 98 calibration rows, intervals of level 0.99 are infinite: finite intervals need at least 99 rows.");

@@ -58,7 +58,7 @@ TEST(Safetensors, WritesTheBytesOfTheFormat) {
   EXPECT_EQ(writer.finish(), bytes_of("\xd0\0\0\0\0\0\0\0"s + header + std::string(7, ' ') + data));
 }
 
-TEST(Safetensors, WhatIsPutIsTaken) {
+TEST(Safetensors, ReturnsTheWrittenArrays) {
   const std::vector<double> doubles{0.1, -0.0, kInfinity};
   const std::vector<std::int64_t> longs{std::numeric_limits<std::int64_t>::min()};
   SafetensorsWriter writer;

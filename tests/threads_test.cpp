@@ -74,7 +74,7 @@ TEST(CgroupQuota, OfAContainerIsAtItsMountPoint) {
   EXPECT_EQ(processors(root), 2U);
 }
 
-TEST(CgroupQuota, IsNothingWhereFilesAreMissingOrNoise) {
+TEST(CgroupQuota, IsEmptyIfFilesAreMissingOrInvalid) {
   FakeRoot root;
   EXPECT_EQ(processors(root), std::nullopt);
   root.write("proc/self/mountinfo", "no dash\n - \n33 31 - cgroup2\n").write("proc/self/cgroup", "::\nx\n0:\n");

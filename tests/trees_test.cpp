@@ -253,7 +253,7 @@ TEST(Trees, RefusesMatricesOfAnotherShape) {
   EXPECT_EQ(code({numbers.data(), 4, 1}, {numbers.data(), 5, 1}), ErrorCode::kShapeMismatch);
 }
 
-TEST(Trees, RefusesArraysThatAreNotAForestSayingWhere) {
+TEST(Trees, RefusesInvalidArraysWithTheirPosition) {
   // Two trees: a chain of 2 splits (nodes 0 to 4), and a leaf (node 5).
   const auto good = [] {
     TreeArrays arrays = chain(2);

@@ -85,7 +85,7 @@ TEST(UnknownCategories, OfPartsAreMerged) {
   EXPECT_TRUE(one.more);
 }
 
-TEST(EvaluationReport, SaysWhatTheModelDoesNotKnowBeforeItsVerdict) {
+TEST(EvaluationReport, ShowsUnknownCategoriesBeforeTheVerdict) {
   const Model model = model_with_clarity();
   EvaluationReport report{.rows = 2000, .model = EvaluatedModel::of(model)};
   UnknownCategories categories(model);

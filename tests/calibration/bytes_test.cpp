@@ -125,7 +125,7 @@ void expect_flips_are_survived(const std::vector<std::byte>& bytes, bool repair,
   EXPECT_EQ(read > 0, repair);
 }
 
-TEST(CalibrationBytes, WithFlippedBitsAreRefusedOrReadAsWhatTheySay) {
+TEST(CalibrationBytes, WithFlippedBitsAreRefusedOrReadConsistently) {
   Random random(8);
   for (const bool weights : {false, true}) {
     const std::vector<std::byte> bytes =

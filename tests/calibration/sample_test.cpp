@@ -222,7 +222,7 @@ TEST(Calibration, RemembersWeightsOfRowsItDidNotKeep) {
   }
 }
 
-TEST(Calibration, RefusesACapacityOfNothing) {
+TEST(Calibration, RefusesACapacityOfZero) {
   expect_error(ErrorCode::kInvalidArgument, "capacity of at least 1", [] { Calibration({.capacity = 0}); });
 }
 
@@ -308,7 +308,7 @@ TEST(Calibration, KeysThatCountUpAreRowNumbers) {
   EXPECT_EQ(keyed, counted);
 }
 
-TEST(Calibration, TellsTheKeyThatCameTwice) {
+TEST(Calibration, NamesADuplicateKey) {
   const std::vector<std::uint64_t> keys = {4, 0xffffffffffffffffU, 5};
   Calibration calibration;
   calibration.add(keys, std::vector<double>{1, 2, 3}, {}, {}, std::vector<std::int64_t>{1, 1, 2});
@@ -323,7 +323,7 @@ TEST(Calibration, TellsTheKeyThatCameTwice) {
   }
 }
 
-TEST(Calibration, RefusesRowsWithGroupsBesideRowsWithoutAndStaysAsItWas) {
+TEST(Calibration, RefusesToMixRowsWithAndWithoutGroupsAndIsUnchanged) {
   const std::vector<double> scores = {1, 2, 3};
   const std::vector<std::int64_t> groups = {0, 0, 0};
   Calibration without;
@@ -363,7 +363,7 @@ TEST(Calibration, RefusesRowsWithGroupsBesideRowsWithoutAndStaysAsItWas) {
   }
 }
 
-TEST(Calibration, RefusesRowsWithoutWeightsBesideRowsWithWeights) {
+TEST(Calibration, RefusesToMixRowsWithAndWithoutWeights) {
   Calibration calibration;
   calibration.add(0, std::vector<double>{1, 2}, {}, std::vector<double>{100, 200});
   expect_error(ErrorCode::kInvalidArgument, "the calibration has weights, but these rows have none",
@@ -371,7 +371,7 @@ TEST(Calibration, RefusesRowsWithoutWeightsBesideRowsWithWeights) {
   EXPECT_EQ(calibration.rows_seen(), 2U);
 }
 
-TEST(Calibration, RefusesAsManyKeysAsThereAreNoRows) {
+TEST(Calibration, RefusesADifferentNumberOfKeysThanRows) {
   Calibration calibration;
   expect_error(ErrorCode::kShapeMismatch, "3 rows but 2 row numbers",
                [&] { calibration.add(std::vector<std::uint64_t>{1, 2}, std::vector<double>{1, 2, 3}); });

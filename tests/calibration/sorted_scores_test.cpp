@@ -224,7 +224,7 @@ TEST(SortedScores, AGroupNeverSeenHasAnInfiniteInterval) {
   EXPECT_EQ(SortedScores().quantile(0.5), kInfinity);
 }
 
-TEST(SortedScores, TooFewRowsAreInfiniteOrAnErrorThatSaysHowManyItTakes) {
+TEST(SortedScores, TooFewRowsAreInfiniteOrAnErrorWithTheNumberNeeded) {
   const SortedScores sorted(calibration_of(std::vector<CalibrationRow>(8, {.score = 1})));
   EXPECT_EQ(sorted.quantile(0.9), kInfinity);
   EXPECT_EQ(sorted.quantile(Level::parse("0.88"), 0, 1, WhenTooFew::kError), 1);
@@ -265,7 +265,7 @@ TEST(SortedScores, PValuesCountTheScoresAtLeastAsGreat) {
   }
 }
 
-TEST(SortedScores, PValuesAndQuantilesSayTheSame) {
+TEST(SortedScores, PValuesAgreeWithQuantiles) {
   Random random(13);
   const std::vector<Level> levels = levels_of_two_decimals();
   for (std::size_t n = 1; n < 120; ++n) {

@@ -170,14 +170,14 @@ def test_few_clusters_give_infinite_intervals_and_a_warning(clustered):
     assert report["levels"][0]["verdict"]["word"] == "infinite"
 
 
-def test_what_does_not_fit_is_refused(clustered):
+def test_missing_clusters_and_other_schemes_are_refused(clustered):
     table = read(clustered.folder / "more.parquet")
     write(table.drop(["patient"]), clustered.folder / "unlabelled.csv")
     for command in ("calibrate", "evaluate"):
         error = clustered.fails(1, command, "model.safetensors", "unlabelled.csv")
         assert "no column 'patient', which holds the clusters" in error
     fit = ["fit", "fit.csv", *FIT, "-o", "no.safetensors", "--cluster", "patient"]
-    assert "give one of them" in clustered.fails(2, *fit, "--group", "patient")
+    assert "--cluster and --group cannot be combined" in clustered.fails(2, *fit, "--group", "patient")
     assert "--cluster excludes --time" in clustered.fails(2, *fit, "--time", "id")
     assert "not available for calibration by clusters" in clustered.fails(2, *fit, "--guarantee", "0.95")
     assert "model counts clusters" in clustered.fails(2, "track", "model.safetensors", "new.csv", "-o", "t.csv")

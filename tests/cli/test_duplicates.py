@@ -40,7 +40,7 @@ def test_copies_are_kept_on_one_side_with_a_warning(folder):
 
 
 @pytest.mark.parametrize("choice", ["cluster", "drop"])
-def test_a_choice_says_nothing(folder, choice):
+def test_an_explicit_choice_gives_no_warning(folder, choice):
     done, share = coverage(folder, "--duplicates", choice)
     assert done.err == ""
     assert share > 0.85

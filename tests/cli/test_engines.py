@@ -53,7 +53,7 @@ def test_the_active_virtual_environment_comes_before_the_path(homes, tmp_path):
 
 
 @pytest.mark.parametrize("variable", ["", ":/nowhere", "/no'where::"])
-def test_nothing_in_the_current_folder_is_run(tables, tmp_path, variable):
+def test_no_code_in_the_current_folder_is_run(tables, tmp_path, variable):
     """`python3 -c` searches the current folder first. So does an empty entry of PYTHONPATH, even for the modules that
     Python runs at startup."""
     marker = tmp_path / "marker"

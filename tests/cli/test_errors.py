@@ -67,7 +67,7 @@ def test_a_misspelt_choice_suggests_the_nearest(homes):
         ("--seed", "x"),
     ],
 )
-def test_values_that_cannot_be_are_bad_usage(homes, option, value):
+def test_invalid_values_are_bad_usage(homes, option, value):
     homes.fails(USAGE, *FIT, option, value, "-o", "x.safetensors")
 
 
@@ -163,7 +163,7 @@ def test_a_model_of_a_newer_format_says_so(homes):
     assert "999" in message and "newer" in message.replace("newer.safetensors", "")
 
 
-def test_what_the_cells_hold_is_bad_data_in_every_command(homes):
+def test_invalid_cells_are_bad_data_in_every_command(homes):
     """Exit code 1 means invalid data, 2 invalid arguments."""
     table = make_table(50, 5)
     texts = pa.array(["n/k"] * 50)

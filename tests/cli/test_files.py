@@ -71,7 +71,7 @@ def test_pipes_and_devices_are_no_model(homes):
     assert "not a regular file" in homes.fails(DATA, "inspect", "/dev/zero")
 
 
-def test_what_a_killed_program_left_is_deleted(homes):
+def test_temporary_files_of_killed_programs_are_deleted(homes):
     left = homes.folder / ".out.csv.0123456789abcdef.tmp"
     left.write_text("half")
     os.utime(left, (time.time() - 3600,) * 2)
@@ -222,7 +222,7 @@ def test_an_update_that_waits_can_be_interrupted(shared):
     shared.ok("calibrate", "shared.safetensors", "0.csv")
 
 
-def test_an_update_that_waits_says_so(shared):
+def test_a_waiting_update_reports_it(shared):
     """A reader that locks the file blocks an update; it continues when the lock ends."""
     model = shared.folder / "shared.safetensors"
     with model.open("rb") as held:

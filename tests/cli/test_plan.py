@@ -33,7 +33,7 @@ def test_several_levels_give_several_answers(widthwise):
 @pytest.mark.parametrize(
     "arguments", [["--tolerance", "2"], ["--tolerance", "0"], ["--rows", "9", "--confidence", "1"]]
 )
-def test_numbers_that_cannot_be_are_bad_usage(widthwise, arguments):
+def test_invalid_numbers_are_bad_usage(widthwise, arguments):
     widthwise.fails(2, "plan", *arguments)
 
 

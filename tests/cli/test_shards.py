@@ -62,7 +62,7 @@ def test_without_keys_the_order_of_the_parts_does_not_matter(folder):
     assert bytes_of(folder, "one.safetensors") == bytes_of(folder, "two.safetensors")
 
 
-def test_merge_says_what_calibrate_says(folder):
+def test_merge_prints_the_report_of_calibrate(folder):
     told = folder.ok("calibrate", "homes.safetensors", "rows.csv", "--key", "id", "--emit", "rows.shard").out
     assert told == "rows.shard: the scores of 1,000 rows, for 'widthwise merge homes.safetensors'.\n"
     as_json = ["--json", "-o", "out.safetensors"]

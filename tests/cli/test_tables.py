@@ -42,7 +42,7 @@ def test_a_separator_that_is_not_clear_is_asked_for(homes):
     assert "cannot separate cells" in homes.fails(USAGE, "evaluate", "knn.safetensors", "plain.csv", "--separator", "1")
 
 
-def test_decimal_commas_are_an_error_that_says_so(homes, text):
+def test_decimal_commas_are_an_error_with_the_reason(homes, text):
     (homes.folder / "comma.csv").write_text(text.replace(",", ";").replace(".", ","))
     for command in (
         ["fit", "comma.csv", *FIT[2:], "-o", "x.safetensors"],

@@ -100,7 +100,7 @@ def test_a_model_is_changed_only_where_it_is_saved(homes, stream, tmp_path):
     homes.ok("track", copy, "stream_2.csv", "--level", "0.9", "--step", "0.005", "-o", tmp_path / "out.csv")
 
 
-def test_rows_without_an_outcome_get_intervals_and_teach_nothing(homes, stream, tmp_path):
+def test_rows_without_an_outcome_get_intervals_and_are_not_observed(homes, stream, tmp_path):
     price = np.array(stream["price"])
     known = np.arange(len(price)) % 4 != 0
     write(stream.set_column(5, "price", pa.array(price, mask=~known)), tmp_path / "some.csv")
@@ -271,11 +271,11 @@ def test_a_delay_longer_than_the_table_is_a_warning(homes, stream, tmp_path):
         (2, ["--columns", "nothing"], "no column 'nothing'"),
     ],
 )
-def test_what_cannot_be_is_said(homes, stream, code, arguments, message):
+def test_invalid_arguments_are_refused(homes, stream, code, arguments, message):
     assert message in homes.fails(code, "track", "homes.safetensors", "stream.csv", "-o", "x.csv", *arguments)
 
 
-def test_the_file_the_model_was_fitted_on_teaches_nothing(homes):
+def test_rows_that_fitted_the_model_are_refused(homes):
     message = homes.fails(1, "track", "homes.safetensors", "train.csv", "-o", "x.csv")
     assert "75% of these rows were used to fit the model" in message and not (homes.folder / "x.csv").exists()
 

@@ -81,7 +81,7 @@ def test_every_format_is_counted(homes, table):
     )
 
 
-def test_evaluate_says_it_before_its_verdict(homes):
+def test_evaluate_shows_unknown_categories_before_the_verdict(homes):
     done = homes("evaluate", "model.safetensors", "some.csv")
     text = " ".join(done.out.split())
     assert text.startswith("some.csv: 210 rows Note: column 'city': 40 of 200 values are categories"), text

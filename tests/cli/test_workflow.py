@@ -35,7 +35,7 @@ def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
         assert part in outcome.out
 
 
-def test_fit_as_json_says_the_same_in_full(homes):
+def test_the_json_of_fit_has_the_figures_of_the_summary(homes):
     report = homes(*FIT, "--json", "-o", "json.safetensors").json
     assert (report["fit_rows"], report["calibration_rows"]) == (2250, 750)
     assert report["features"] == ["a", "b", "rooms", "city"] and report["left_out"] == []
@@ -57,7 +57,7 @@ def test_features_are_chosen_by_name(homes):
     assert (report["features"], report["left_out"], report["other"]) == (["a", "b"], [], None)
 
 
-def test_inspect_says_what_is_in_the_file(homes):
+def test_inspect_shows_the_contents_of_the_file(homes):
     inside = homes.ok("inspect", "homes.safetensors", "--json").json
     assert inside["target"] == "price" and inside["prediction"] == "forecast" and inside["base"] is None
     assert inside["localizer"]["kind"] == "trees"
@@ -69,7 +69,7 @@ def test_inspect_says_what_is_in_the_file(homes):
     assert homes.ok("inspect", "knn.safetensors", "--json").json["base"]["kind"] == "knn"
 
 
-def test_inspect_says_whether_a_file_has_a_checksum(homes):
+def test_inspect_shows_whether_a_file_has_a_checksum(homes):
     inside = homes.ok("inspect", "homes.safetensors", "--json").json
     assert (inside["format"], inside["checksum"]) == (9, True)
     assert "format 9, checksum verified" in homes.ok("inspect", "homes.safetensors").out
@@ -104,7 +104,7 @@ def test_the_order_of_calibrations_does_not_matter(homes, tmp_path):
     assert filecmp.cmp(tmp_path / "one", tmp_path / "two", shallow=False)
 
 
-def test_calibrate_replaces_when_asked(homes, model, tmp_path):
+def test_calibrate_replaces_on_request(homes, model, tmp_path):
     homes.ok("calibrate", model, "fresh.csv")
     out = tmp_path / "new.safetensors"
     report = homes.ok("calibrate", model, "fresh.csv", "--replace", "-o", out, "--json").json
@@ -144,7 +144,7 @@ def test_predictions_are_the_same_from_csv_and_parquet(homes, name):
         assert one[column].to_pylist() == two[column].to_pylist() == three[column].to_pylist()
 
 
-def test_predict_tells_machines_what_it_wrote(homes):
+def test_the_json_of_predict_lists_the_output(homes):
     told = homes("predict", "homes.safetensors", "test.csv", "--level", "0.9,0.999", "-o", "told.csv", "--json").json
     assert told["rows"] == read(homes.folder / "told.csv").num_rows
     assert told["added"] == ["lower_0.9", "upper_0.9", "lower_0.999", "upper_0.999"]
@@ -168,7 +168,7 @@ def test_a_level_that_needs_more_rows_is_a_warning_that_says_how_many(homes):
     assert np.all(np.isinf(np.array(read(homes.folder / "wide.csv")["upper_0.999"])))
 
 
-def test_an_uncalibrated_model_is_told_apart(homes):
+def test_an_uncalibrated_model_is_reported_and_can_be_calibrated(homes):
     outcome = homes(*FIT, "--calibration-size", "0", "--no-compare", "-o", "raw.safetensors")
     assert outcome.code == 0 and "the model is not calibrated, so its intervals are infinite" in outcome.err
     homes.ok("calibrate", "raw.safetensors", "fresh.csv")

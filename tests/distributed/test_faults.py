@@ -47,7 +47,7 @@ class Fit:
 
 
 @pytest.mark.parametrize("goal", ["even", "narrow"])
-def test_a_killed_worker_stops_the_others_and_the_same_command_goes_on(goal, tmp_path):
+def test_a_killed_worker_stops_the_others_and_the_same_command_resumes(goal, tmp_path):
     table = write_table(tmp_path / "rows.parquet", 20_000)
     options = ("--goal", goal, "--no-compare")
     undisturbed = tmp_path / "undisturbed"
@@ -195,7 +195,7 @@ def tracker(address, rank=0):
         (["--workers", "2", "--score-transform", "mixture"], "the transform mixture needs all rows in one process"),
     ],
 )
-def test_what_cannot_be_is_said_at_once(options, complaint, table, tmp_path):
+def test_invalid_worker_options_are_refused_at_once(options, complaint, table, tmp_path):
     words = fit_words(table, *options, "-o", tmp_path / "model")
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2, done.stderr

@@ -168,7 +168,7 @@ def test_a_file_with_other_values_is_refused(data_folder, tmp_path):
         (zipped(**{"CASP.csv": "F1,F2\n1,2\n"}), "no column rmsd"),
     ],
 )
-def test_what_is_not_the_public_file_is_refused_in_words(content, message):
+def test_other_files_than_the_public_one_are_refused(content, message):
     with pytest.raises(data.DataError, match=message):
         data.prepare_casp(data.read_public("casp", content))
 

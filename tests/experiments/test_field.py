@@ -22,7 +22,7 @@ def split():
     return make_split(Dataset("made up", ["a", "b"], "y", X, y), 0)
 
 
-def test_a_split_keeps_its_rows_apart(split):
+def test_the_parts_of_a_split_share_no_rows(split):
     assert [len(split.y_fit), len(split.y_cal), len(split.y_test)] == [900, 300, 300]
     rows = np.concatenate([split.X_fit, split.X_cal, split.X_test])
     assert len(np.unique(rows, axis=0)) == 1500

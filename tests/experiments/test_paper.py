@@ -77,7 +77,7 @@ def test_the_split_has_the_paper_s_shares_and_units():
     assert not np.array_equal(split(X, X[:, 0], 1).test_rows, parts.test_rows)
 
 
-def test_noise_asks_for_many_neighbours_and_a_smooth_function_for_few():
+def test_many_neighbours_are_chosen_for_noise_and_few_for_a_smooth_function():
     random = np.random.default_rng(0)
     X = random.uniform(0, 1, (500, 1))
     assert choose_neighbours(X, random.normal(size=500)) >= 16

@@ -83,7 +83,7 @@ FACES += ["WidthwiseRegressor y_pred_cv", "WidthwiseRegressor outcome_range", "c
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_every_face_has_a_check_that_finds_a_rank_off_by_one(face):
+def test_every_interface_has_a_check_that_finds_a_rank_off_by_one(face):
     checks = [check for check in CHECKS if isinstance(check, Check) and check.name.startswith(face)]
     small = [check for check in checks if 0 < check.n <= 20 and check.tail == "both" and not check.weighted]
     strongest = max(small, key=lambda check: check.times / (check.n + 1))

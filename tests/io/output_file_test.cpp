@@ -76,7 +76,7 @@ TEST_F(TableOutput, KeepsALinkAndReplacesWhatItPointsTo) {
   EXPECT_EQ(text_of("folder/real.csv"), text_of("in.csv"));
 }
 
-TEST_F(TableOutput, RefusesAReadOnlyFileOfSomebodyElse) {
+TEST_F(TableOutput, RefusesAReadOnlyFileOfAnotherUser) {
   with_text("out.csv", "old");
   fs::permissions(at("out.csv"), fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
   fs::permissions(folder_, fs::perms::all);
@@ -98,7 +98,7 @@ TEST_F(TableOutput, RefusesAPipe) {
   EXPECT_TRUE(fs::is_fifo(at("pipe.csv")));
 }
 
-TEST_F(TableOutput, SaysOfAFullDiskWhatTheSystemSays) {
+TEST_F(TableOutput, ReportsAFullDiskInTheWordsOfTheSystem) {
   // A limit on the file size behaves like a full disk: a short write first, then an error.
   rlimit old_limit{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);

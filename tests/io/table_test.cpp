@@ -200,7 +200,7 @@ TEST(Cell, HoldsNoNumberWhenAnythingElseIsInIt) {
   }
 }
 
-TEST(Cell, HasTheNarrowestTypeThatLosesNothing) {
+TEST(Cell, HasTheNarrowestLosslessType) {
   const std::vector<std::pair<std::string, CellType>> cells = {{"", CellType::kMissing},
                                                                {"NA", CellType::kMissing},
                                                                {"true", CellType::kBoolean},
@@ -296,7 +296,7 @@ TEST_F(Table, KeysAreWholeNumbersOf64BitsToTheLast) {
   EXPECT_EQ(keys_in(parquet, "id"), (std::vector<std::uint64_t>{~std::uint64_t{0}, 3U}));
 }
 
-TEST_F(Table, WhatIsNoWholeNumberIsRefusedAsAKey) {
+TEST_F(Table, RefusesKeysThatAreNotIntegers) {
   const path csv = at("keys.csv");
   for (const char* cell : {"1.5", "1.0", "1e3", "18446744073709551616", "-9223372036854775809", "true", "+-1"}) {
     write_bytes(csv, std::string("id,x\n1,1\n") + cell + ",2\n");
@@ -371,7 +371,7 @@ TEST_F(Table, ABatchKeepsItsMemory) {
   while (reader->next(batch)) EXPECT_EQ(batch.numbers().data(), data);
 }
 
-TEST_F(Table, AsksForNoColumnsAndCountsTheRows) {
+TEST_F(Table, ReadsNoColumnsAndCountsTheRows) {
   copy_table(with_bytes("a.csv", "a,b\n1,x\n,\n3,z\n"), at("a.parquet"));
   for (const char* const name : {"a.csv", "a.parquet"}) {
     const auto reader = TableReader::open(at(name));
@@ -445,7 +445,7 @@ TEST_F(Table, AHeaderAloneIsATableWithoutRows) {
   EXPECT_EQ(bytes_of(at("b.csv")), "x,y\n");
 }
 
-TEST_F(Table, AFingerprintTellsContentsApartAndNotNames) {
+TEST_F(Table, AFingerprintDependsOnContentsAndNotOnNames) {
   const auto fingerprint = [](const path& file) { return TableReader::open(file)->fingerprint(); };
   for (const std::size_t rows : {3U, 10'000U, 60'000U, 200'000U}) {
     std::string csv = "a\n";

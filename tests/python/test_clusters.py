@@ -223,7 +223,7 @@ def test_clusters_that_fitted_are_refused_in_batches(predictors, table):
                 calibrating.finished(predictor, [shard], replace)
 
 
-def test_what_travels_can_be_pickled(predictors):
+def test_what_is_sent_to_workers_can_be_pickled(predictors):
     intervals = _batches.Intervals.of(predictors["own"], LEVELS, None)
     assert pickle.loads(pickle.dumps(intervals)) == intervals
     assert intervals.names == ["prediction", *ADDED]
@@ -318,7 +318,7 @@ def test_spark_frames_may_have_any_names_and_be_scored_twice(spark, predictors, 
 
 
 @pytest.mark.cluster
-def test_spark_says_what_is_wrong(spark, predictors, parquet, rows, tmp_path):
+def test_spark_reports_errors_before_it_runs(spark, predictors, parquet, rows, tmp_path):
     spark_module = pytest.importorskip("widthwise.spark")
     frame = spark.read.parquet(str(parquet))
     own = predictors["own"]
@@ -380,7 +380,7 @@ def test_dask_calibrates_to_the_same_bytes_however_rows_are_split(client, predic
 
 
 @pytest.mark.cluster
-def test_dask_says_what_is_wrong(client, predictors, table, rows):
+def test_dask_reports_errors_before_it_runs(client, predictors, table, rows):
     dask_module = pytest.importorskip("widthwise.dask")
     import dask.dataframe
 

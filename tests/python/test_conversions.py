@@ -62,7 +62,7 @@ NOT_NUMBERS = {
 
 
 @pytest.mark.parametrize(("values", "message"), NOT_NUMBERS.values(), ids=NOT_NUMBERS)
-def test_what_holds_no_numbers_is_refused(learnt, predictor, values, message):
+def test_values_that_are_not_numbers_are_refused(learnt, predictor, values, message):
     refused = pytest.raises((ValueError, TypeError), match=message)
     with refused:
         localizer().fit(X, values, F)

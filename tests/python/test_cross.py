@@ -168,7 +168,7 @@ def test_cross_fitting_refuses_folds_that_train_on_their_test_rows():
         model.set_params(cv=cv).fit(X, y)
 
 
-def test_what_needs_one_calibration_is_refused():
+def test_operations_that_need_one_calibration_are_refused():
     X, y = make_rows(60)
     model = cross(Ridge()).fit(X, y)
     for action in (
@@ -200,7 +200,7 @@ def test_the_document_shows_real_output():
     assert markdown.differences(Path(__file__).parents[2] / "docs/few-rows.md") == []
 
 
-def test_quantiles_of_folds_are_refused_with_what_to_use():
+def test_quantiles_of_folds_are_refused_with_an_alternative():
     X, y = make_rows(60)
     model = cross(LinearRegression(), cv=3).fit(X, y)
     with pytest.raises(

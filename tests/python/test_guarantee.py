@@ -90,7 +90,7 @@ def test_a_localizer_gives_it_to_its_predictors():
     assert predictor.guarantee == 0.9
 
 
-def test_groups_have_it_each_by_itself(pac):
+def test_the_guarantee_holds_in_each_group(pac):
     X, y = table(130, 3)
     groups = np.repeat([1, 2], [100, 30])
     f = pac.predict(X)

@@ -82,7 +82,7 @@ def test_cross_validated_predictions_calibrate_nothing_and_conformalize_makes_th
     assert np.mean(misused) < 0.85 < bound < np.mean(found)
 
 
-def test_cross_validated_predictions_train_on_all_rows_and_the_file_says_so(rows, fresh, tmp_path):
+def test_cross_validated_predictions_train_on_all_rows_and_the_file_records_it(rows, fresh, tmp_path):
     unfitted = WidthwiseRegressor(score_transform="identity", random_state=0)
     model = unfitted.fit(rows.X, rows.y, y_pred_cv=rows.y_pred)
     assert (model.fit_report_["fit_rows"], model.fit_report_["calibration_rows"]) == (3000, 0)

@@ -48,7 +48,7 @@ def test_any_order_and_any_split_is_the_same_calibration():
         Calibration().add(scores).merge(whole).quantile(0.9)
 
 
-def test_groups_have_a_promise_each():
+def test_each_group_has_its_own_quantile():
     calibration = Calibration().add(np.arange(200.0), groups=np.repeat([1, 2], 100))
     assert calibration.groups == [1, 2]
     assert calibration.quantile(0.9, group=1) < 100 <= calibration.quantile(0.9, group=2)
@@ -60,7 +60,7 @@ def test_p_values_count_the_scores_at_least_as_large():
     np.testing.assert_array_equal(calibration.p_values([0.0, 2.0, 4.0]), [1, 3 / 4, 1 / 4])
 
 
-def test_what_cannot_be_a_score_is_refused():
+def test_invalid_scores_are_refused():
     with pytest.raises(ValueError, match="NaN"):
         Calibration().add([1.0, np.nan])
     with pytest.raises(ValueError):
@@ -149,7 +149,7 @@ def test_a_predictor_is_saved_pickled_and_copied(predictor, fresh, tmp_path):
         np.testing.assert_array_equal(other.predict_interval(fresh.X, fresh.y_pred)[1], expected)
 
 
-def test_what_cannot_be_bounded_is_infinite(predictor):
+def test_rows_without_a_finite_bound_have_infinite_intervals(predictor):
     _, intervals = predictor.predict_interval([[1.0, 1.0, 1.0]] * 3, [np.nan, np.inf, 1.0])
     assert np.all(np.isinf(intervals[:2]))
     assert np.all(np.isfinite(intervals[2]))

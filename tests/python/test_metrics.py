@@ -89,7 +89,7 @@ def test_weights_count_rows_several_times(fitted):
         (lambda: IntervalScorer()(LinearRegression(), [[1.0]], [1.0]), "LinearRegression has no intervals to score"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(call, why):
+def test_invalid_arguments_are_refused(call, why):
     with pytest.raises((ValueError, TypeError), match=why):
         call()
 

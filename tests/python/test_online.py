@@ -255,7 +255,7 @@ def test_the_first_intervals_are_the_predictors(predictor, stream):
         assert np.isnan(online.coverage).all()
 
 
-def test_outcomes_that_are_missing_teach_nothing(predictor, stream):
+def test_rows_with_missing_outcomes_are_not_observed(predictor, stream):
     some = stream.y.copy()
     some[::3] = np.nan
     online = OnlinePredictor(predictor)
@@ -264,7 +264,7 @@ def test_outcomes_that_are_missing_teach_nothing(predictor, stream):
     assert online.confidence_levels == predictor.confidence_levels
 
 
-def test_a_file_goes_on_where_it_ended(predictor, stream, tmp_path, program):
+def test_a_saved_stream_resumes(predictor, stream, tmp_path, program):
     file = tmp_path / "stream.safetensors"
     online = OnlinePredictor(predictor, 0.9, window_rows=500)
     online.track(stream.X[:3000], stream.y[:3000], stream.y_pred[:3000])
@@ -294,7 +294,7 @@ def test_the_regressors_predictor_can_begin_a_stream(model, fresh):
     np.testing.assert_array_equal(y_pred, model.predict(fresh.X))
 
 
-def test_what_cannot_be_is_said(predictor, stream, tmp_path):
+def test_invalid_arguments_are_refused(predictor, stream, tmp_path):
     with pytest.raises(ValueError, match="expected a step"):
         OnlinePredictor(predictor, step=0)
     with pytest.raises(ValueError, match="window of 5 rows is too short for level 0.9"):
@@ -335,7 +335,7 @@ def test_a_stream_is_loaded_with_its_estimator(tmp_path):
         loaded.predict_interval(X[310:, :1])
 
 
-def test_a_stream_says_what_to_use_for_a_one_sided_bound(predictor):
+def test_a_stream_explains_how_to_get_a_one_sided_bound(predictor):
     online = OnlinePredictor(predictor)
     assert not hasattr(online, "predict_quantile")
     with pytest.raises(AttributeError, match="an end of an interval of level t is a one-sided bound of level t"):

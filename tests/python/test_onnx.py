@@ -319,7 +319,7 @@ def with_network(texts, arrays, part, inputs, outputs, seed):
 
 @pytest.mark.parametrize("two_sided", [False, True])
 @pytest.mark.parametrize("transform", GOALS)
-def test_networks_of_every_transform_lose_nothing_that_the_library_covers(tmp_path, transform, two_sided):
+def test_exported_networks_of_every_transform_cover_what_the_library_covers(tmp_path, transform, two_sided):
     texts, arrays = read_file(fitted(score_transform=transform, goal=GOALS[transform], two_sided=two_sided))
     texts, arrays = with_network(texts, arrays, "localizer", 5, len(arrays["localizer.base"]), 1)
     predictor = Predictor.load(write_file(tmp_path / "model", texts, arrays))
@@ -346,7 +346,7 @@ def test_outcomes_at_the_bounds_stay_inside(tmp_path):
     assert np.all((y <= outputs["upper"][:, 0])[covered])
 
 
-def test_a_network_as_base_model_beside_trees(tmp_path, regressor):
+def test_a_network_as_base_model_and_trees_as_localizer(tmp_path, regressor):
     """A prediction with a different last bit could move a row across a threshold of the localizer."""
     texts, arrays = with_network(*read_file(regressor.predictor_), "base", 4, 1, 3)
     predictor = Predictor.load(write_file(tmp_path / "model", texts, arrays))
@@ -477,7 +477,7 @@ def test_nearest_neighbours_are_refused():
     assert "the kind knn" in message and "trees" in message and "predictions of another model" in message
 
 
-def test_what_is_not_a_calibrated_model_is_refused(tmp_path, even):
+def test_only_calibrated_models_are_exported(tmp_path, even):
     assert "not fitted" in refusal(WidthwiseRegressor())
     assert "not calibrated" in refusal(Predictor._of(even._model.with_calibration(_core.Calibration())))
     assert "Predictor(localizer, calibration)" in refusal(Localizer(), TypeError)

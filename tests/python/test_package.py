@@ -38,7 +38,7 @@ def test_arrays_come_without_other_libraries(run_python):
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
-def test_it_tells_its_version_and_its_names():
+def test_the_package_has_a_version_and_public_names():
     assert widthwise.__version__ == importlib.metadata.version("widthwise")
     assert {"WidthwiseRegressor", "Localizer", "report", "plot", "xgboost"} <= set(dir(widthwise))
     with pytest.raises(AttributeError, match="no attribute 'Regressor'"):
@@ -77,7 +77,7 @@ for name in widthwise._MODULES:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_not_installed_is_named_where_it_is_needed(run_python):
+def test_missing_packages_are_named_where_they_are_needed(run_python):
     done = run_python(
         BLOCKED
         + """
@@ -121,7 +121,7 @@ def test_the_wheel_needs_numpy_alone():
     assert [line.split(">")[0] for line in required] == ["numpy"]
 
 
-def test_mypy_finds_nothing(tmp_path):
+def test_mypy_finds_no_errors(tmp_path):
     pytest.importorskip("mypy")
     config = Path(__file__).parents[2] / "pyproject.toml"
     done = subprocess.run(
@@ -153,7 +153,7 @@ def test_the_command_fits_with_this_pythons_xgboost(program, rows, tmp_path):
     assert predictor.features == ["size", "age", "noise"]
 
 
-def test_nothing_in_the_current_folder_is_run(program, rows, tmp_path):
+def test_no_code_in_the_current_folder_is_run(program, rows, tmp_path):
     marker, folder = tmp_path / "marker", tmp_path / "downloads"
     poison(folder, marker)
     rows.frame().assign(y=rows.y).to_csv(folder / "rows.csv", index=False)

@@ -348,7 +348,7 @@ def test_coverage_that_is_too_low_is_marked(model, fresh):
     assert "these rows are easier than the calibration rows" in easier.summary
 
 
-def test_levels_that_the_calibration_cannot_promise_are_left_out(model, fresh):
+def test_levels_that_need_more_calibration_rows_are_left_out(model, fresh):
     few = Rows(30, seed=5)
     small = Predictor._of(model.predictor_._model).calibrated(few.X, few.y, replace=True)
     display = CoverageDisplay.from_estimator(small, fresh.X, fresh.y)
@@ -433,7 +433,7 @@ def test_parts_below_the_level_are_marked(model, fresh):
         (7, 7, "7", "7"),
     ],
 )
-def test_ranges_have_the_decimals_that_tell_them_apart(low, high, first, last):
+def test_ranges_have_enough_decimals_to_differ(low, high, first, last):
     by = np.linspace(low, high, 1000)
     display = ConditionalCoverageDisplay.from_predictions(np.zeros(1000), [[-1, 1]] * 1000, 0.9, by=by)
     assert (display.labels[0], display.labels[-1]) == (first, last)

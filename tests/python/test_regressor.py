@@ -87,7 +87,7 @@ def test_pickle(model, fresh):
 
 @pytest.mark.parametrize("goal", ["even", "narrow", 0.5])
 @pytest.mark.parametrize("own", [False, True])
-def test_coverage_is_what_was_promised(rows, fresh, goal, own):
+def test_coverage_is_at_the_level(rows, fresh, goal, own):
     model = regressor(linear() if own else None, goal=goal).fit(rows.X, rows.y)
     y_pred, intervals = model.predict_interval(fresh.X, confidence_level=[0.5, 0.9, 0.95])
     assert y_pred.shape == (2000,)
@@ -158,7 +158,7 @@ def test_the_range_of_outcomes_cuts_intervals(rows, fresh):
     assert model.predict_interval(fresh.X)[1].min() == 0
 
 
-def test_two_sides_are_learnt_apart(rows, fresh):
+def test_two_sides_are_learnt_separately(rows, fresh):
     rng = np.random.default_rng(3)
     skewed = [r.y_pred + r.scale * rng.exponential(size=len(r.y)) for r in (rows, fresh)]
     model = regressor(two_sided=True).fit(rows.X, skewed[0], y_pred=rows.y_pred)
@@ -336,7 +336,7 @@ def test_a_model_file_gives_the_same_bits(model, fresh, tmp_path):
         np.testing.assert_array_equal(loaded.predict_interval(fresh.X)[1], model.predict_interval(fresh.X)[1])
 
 
-def test_a_file_of_somebodys_own_estimator_takes_that_estimator(rows, fresh, tmp_path):
+def test_a_file_without_its_estimator_can_be_loaded_with_it(rows, fresh, tmp_path):
     model = regressor(linear(), confidence_level=[0.8, 0.9]).fit(rows.X, rows.y)
     model.save(tmp_path / "model.safetensors")
     loaded = WidthwiseRegressor.load(tmp_path / "model.safetensors", model.estimator_)

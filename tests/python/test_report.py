@@ -139,7 +139,7 @@ def test_valid_intervals(page, model, fresh):
     assert page.html.count("<svg") == page.html.count("<figcaption") >= 8
 
 
-def test_a_weak_place_is_named_with_what_to_do(weak_page):
+def test_a_weak_place_is_named_with_advice(weak_page):
     level = weak_page.evaluation["levels"][0]
     assert level["weakest"]["feature"] == "size"
     assert level["weakest"]["weak"]
@@ -156,7 +156,7 @@ def test_a_weak_place_is_named_with_what_to_do(weak_page):
     assert 'class="verdict weak"' in weak_page.html
 
 
-def test_what_to_do_tells_what_even_would_give(rows):
+def test_the_advice_states_the_effect_of_even(rows):
     many = Rows(20_000, seed=3)
     X, X_new = np.nan_to_num(rows.X, nan=2.0), np.nan_to_num(many.X, nan=2.0)
     model = WidthwiseRegressor(LinearRegression(), goal="narrow", random_state=0, n_jobs=N_JOBS).fit(X, rows.y)
@@ -418,7 +418,7 @@ def test_it_is_written_whole_and_keeps_permissions_and_links(page, tmp_path):
         page.save(tmp_path / "nowhere" / "a.html")
 
 
-def test_it_asks_for_nothing_from_elsewhere(page):
+def test_the_page_loads_no_external_resources(page):
     found = Page(page.html)
     assert "script" not in found.tags
     assert "link" not in found.tags
@@ -548,7 +548,7 @@ def picture_of(file):
     return np.asarray(matplotlib.image.imread(file))[:, :, :3]
 
 
-def test_a_browser_has_nothing_to_complain_of(browse, page, tmp_path):
+def test_a_browser_shows_the_page_without_errors(browse, page, tmp_path):
     page.save(tmp_path / "page.html")
     shot = tmp_path / "page.png"
     console, _ = browse(tmp_path / "page.html", f"--screenshot={shot}", "--window-size=1100,1600")

@@ -80,7 +80,7 @@ def test_rows_of_a_calibration_are_refused_in_any_order(localizer, fresh):
         assert len(kept) == len(y)
 
 
-def test_a_saved_predictor_knows_its_rows(localizer, rows, fresh, tmp_path):
+def test_a_saved_predictor_recognises_its_rows(localizer, rows, fresh, tmp_path):
     X, y = fresh
     Predictor(localizer, localizer.calibrate(X, y, X["a"])).save(tmp_path / "p.safetensors")
     predictor = Predictor.load(tmp_path / "p.safetensors")

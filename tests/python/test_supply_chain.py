@@ -46,7 +46,7 @@ def test_the_lock_file_has_the_pins_and_a_hash_for_each(name):
 
 
 @pytest.mark.parametrize("name", ["requirements", "build"])
-def test_the_lock_files_have_what_the_build_requires(name):
+def test_the_lock_files_contain_the_build_requirements(name):
     locked = packages(f"{name}.lock")
     build = re.search(r"^requires = \[(.*)\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
     for requirement in re.findall(r'"([^"]+)"', build):
@@ -77,7 +77,7 @@ def test_workflows_install_with_hashes_and_pin_actions_and_images():
     assert "--require-hashes" in re.search(r'^before-build = "(.*)"', settings, re.MULTILINE)[1]
 
 
-def test_wheels_are_attested_by_a_job_that_builds_nothing():
+def test_wheels_are_attested_by_a_job_without_build_steps():
     jobs = re.split(r"^  (?=\w+:\n)", (ROOT / ".github/workflows/wheels.yml").read_text(), flags=re.MULTILINE)
     attesting = [job for job in jobs if "actions/attest-build-provenance@" in job]
     assert len(attesting) == 1

@@ -89,14 +89,14 @@ def test_every_kind_of_number(predictor, dtype):
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "pyarrow", "duckdb"])
-def test_fitting_takes_every_table_too(rows, form):
+def test_localizers_fit_every_kind_of_table(rows, form):
     table = FORMS[form](rows.X)
     localizer = Localizer(n_jobs=N_JOBS).fit(table, rows.y, rows.y_pred)
     assert set(localizer.features) - {"text"} == set(NAMES)  # text is a category
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "pyarrow", "duckdb"])
-def test_a_regressor_takes_every_table_too(rows, form):
+def test_regressors_fit_every_kind_of_table(rows, form):
     def table():
         return FORMS[form](np.nan_to_num(rows.X[:400]))
 

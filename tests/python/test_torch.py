@@ -63,7 +63,7 @@ def test_loss_and_gradient_have_the_dtype_of_the_parameters(dtype: Any) -> None:
     np.testing.assert_allclose(parameters.grad.double().numpy(), gradient, rtol=eps, atol=1e-7)
 
 
-def test_gradients_pass_through_a_net_and_scale_with_what_follows() -> None:
+def test_gradients_pass_through_a_net_and_follow_the_chain_rule() -> None:
     loss = WidthLoss()
     net = torch.nn.Linear(3, 1).double()
     x, residuals = torch.randn(20, 3, dtype=torch.float64), torch.randn(20, dtype=torch.float64)
@@ -156,7 +156,7 @@ def test_tensors_in_tensors_out() -> None:
 
 
 @pytest.mark.parametrize("transform", ["exp", "linear", "affine", "density", "spline", "mixture"])
-def test_what_cannot_be_bounded_is_infinite(transform: str) -> None:
+def test_rows_without_a_finite_bound_have_infinite_intervals(transform: str) -> None:
     loss = WidthLoss(None, transform)
     parameters, _ = batch(loss, 4)
     parameters = parameters.detach()
@@ -195,7 +195,7 @@ def test_a_loss_can_be_pickled_copied_and_saved() -> None:
     assert not loss.state_dict()
 
 
-def test_wrong_input_says_what_was_expected() -> None:
+def test_errors_of_invalid_input_state_the_expected_shape() -> None:
     loss = WidthLoss("narrow", two_sided=True)
     parameters, residuals = batch(loss)
     with pytest.raises(ValueError, match=r"parameters are of shape \(7, 3\); expected \(n, 4\).*affine, two-sided"):

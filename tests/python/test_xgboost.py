@@ -183,7 +183,7 @@ def test_an_objective_travels(dumps: Any) -> None:
     assert metric.__self__ is together
 
 
-def test_training_goes_on_in_the_unit_it_began_with() -> None:
+def test_training_resumes_in_the_same_unit() -> None:
     fit, more = rows(500, 10), rows(500, 11, scale=8)
     first = WidthObjective("narrow")
     booster = train(first, training_matrix(*fit), 10)
@@ -210,7 +210,7 @@ def test_training_matrix_takes_the_numbers_and_names_of_a_table() -> None:
         training_matrix(frame, [1.0, 2.0, 3.0], [1.0, 2.0])
 
 
-def test_wrong_options_say_what_was_expected() -> None:
+def test_errors_of_invalid_options_state_the_expected_values() -> None:
     with pytest.raises(ValueError, match="identity has no parameters"):
         WidthObjective(score_transform="identity")
     with pytest.raises(ValueError, match="density is for the goal narrow"):

@@ -160,7 +160,7 @@ TEST(NetTrainer, LearnsTheScaleOfErcAlthoughItsGradientIsZeroAtZero) {
             0.9);
 }
 
-TEST(NetTrainer, LearnsTheTwoSidesApart) {
+TEST(NetTrainer, LearnsTheTwoSidesSeparately) {
   Sample sample(4000);
   for (std::size_t i = 0; i < sample.residuals.size(); ++i) {
     if (sample.residuals[i] < 0) sample.residuals[i] /= std::exp(2 * sample.log_scales[i]);  // 1 / s below, s above
@@ -430,7 +430,7 @@ TEST(NetTrainer, PassesOnOtherErrorsOfTheObjective) {
                [&] { (void)make_net_trainer(quick())->train(sample.training(), sample.holdout(), objective, {}); });
 }
 
-TEST(NetTrainer, RefusesRowsThatNothingCanBeLearntFrom) {
+TEST(NetTrainer, RefusesInvalidTrainingRows) {
   const Sample sample(100);
   const auto objective = width_objective("exp");
   const auto trainer = make_net_trainer(quick());

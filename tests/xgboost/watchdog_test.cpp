@@ -25,7 +25,7 @@ TEST(Watchdog, CallsOnceWhenAWaitLastsTooLong) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(Watchdog, IsSilentWhenNobodyWaitsOrAWaitMakesProgress) {
+TEST(Watchdog, IsSilentWithoutAWaitOrIfTheWaitMakesProgress) {
   std::atomic<int> calls = 0;
   Watchdog dog(seconds(2), [&] { ++calls; });
   std::this_thread::sleep_for(milliseconds(2500));
@@ -37,7 +37,7 @@ TEST(Watchdog, IsSilentWhenNobodyWaitsOrAWaitMakesProgress) {
   EXPECT_EQ(calls, 0);
 }
 
-TEST(Watchdog, WithoutSomebodyToCallDoesNothing) {
+TEST(Watchdog, WithoutACallbackDoesNothing) {
   Watchdog dog(seconds(0), {});
   const Watchdog::Wait wait(dog);
 }

@@ -36,7 +36,7 @@ using internal::TrainingMatrix;
 // --- the library
 // ------------------------------------------------------------------------------------------------------------
 
-TEST(XgboostLibrary, IsFoundAndTellsItsVersion) {
+TEST(XgboostLibrary, IsFoundAndHasAVersion) {
   EXPECT_TRUE(library()->version().starts_with("3.")) << library()->version();
   EXPECT_TRUE(std::filesystem::exists(library()->path()));
 }
@@ -154,7 +154,7 @@ TEST(ReadTrees, GivesTheTreesOfASavedModel) {
   }
 }
 
-TEST(ReadTrees, RefusesWhatIsNotAForestOfPlainTrees) {
+TEST(ReadTrees, RefusesUnsupportedModels) {
   const auto message = [](const std::vector<std::byte>& bytes) {
     return message_of([&] { static_cast<void>(read_trees(bytes)); }, ErrorCode::kBadData);
   };
