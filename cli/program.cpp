@@ -136,7 +136,7 @@ int run_program(int argc, const char* const* argv) {
     if (error == 0) return code;
     if (code == kDone && internal::has_committed_files()) {
       // The command did its work, and calibrating with the same rows again would be an error.
-      warn("standard output: the report cannot be written: " + std::system_category().message(error) +
+      warn("standard output: the summary cannot be written: " + std::system_category().message(error) +
            "; the output files are complete");
       return kDone;
     }

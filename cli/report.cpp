@@ -45,7 +45,7 @@ void declare(CLI::App& command, ReportArguments& arguments) {
   command.add_option("-o,--output", arguments.output, "HTML file to write, .html or .htm")
       ->required()
       ->type_name("FILE");
-  command.add_option("--title", arguments.title, "title of the page (default: with the name of the outcome)")
+  command.add_option("--title", arguments.title, "title of the report (default: with the name of the outcome)")
       ->type_name("TITLE");
 }
 
@@ -53,7 +53,7 @@ void declare(CLI::App& command, ReportArguments& arguments) {
 
 Command add_report(CLI::App& program) {
   return make_command<ReportArguments>(
-      program, "report", "Write a page on coverage and width on new rows: verdict, advice, numbers and pictures.",
+      program, "report", "Write an HTML report on coverage and width on new rows: verdict, advice, numbers and pictures.",
       "widthwise report homes.safetensors april.csv -o april.html", declare, run);
 }
 

@@ -27,7 +27,7 @@ struct PageFit {
   std::string summary = {};       ///< FitReport::summary
 };
 
-/// An evaluation, with the rows that the pictures of its page show.
+/// An evaluation, with the rows that the pictures of its report show.
 struct EvaluationPage {
   const Model& model;                         ///< that made the intervals; borrowed
   const EvaluationReport& report;             ///< with EvaluationReport::model
@@ -43,15 +43,15 @@ struct EvaluationPage {
   std::optional<PageFit> fit = {};            ///< if known
 };
 
-/// The page as one self-contained HTML file without scripts: the verdict with advice, numbers and pictures. Throws
-/// kInvalidArgument for a report without a model.
+/// The report as one self-contained HTML file without scripts: the verdict with advice, numbers and pictures. Throws
+/// kInvalidArgument for an evaluation without a model.
 [[nodiscard]] std::string to_html(const EvaluationPage& page);
 
-/// Throw kInvalidArgument unless the name of a file for a page ends in .html or .htm, or is a pipe or device. Call it
+/// Throw kInvalidArgument unless the name of a file for a report ends in .html or .htm, or is a pipe or device. Call it
 /// before the evaluation.
 void require_html_name(const std::filesystem::path& file);
 
-/// The first sentence of the page: whether intervals are valid, and where coverage is low. Throws likewise.
+/// The first sentence of the report: whether intervals are valid, and where coverage is low. Throws likewise.
 [[nodiscard]] std::string headline(const EvaluationReport& report);
 
 /// The goal that a model was fitted for: "even: the same coverage everywhere", "balanced (default): 0.85, where 0 is

@@ -10,8 +10,8 @@ distribution, at any sample size. It does not say that coverage is 90% for every
 measure that.
 
 Use `WidthwiseRegressor` with a scikit-learn estimator, and `Localizer`, `Calibration` and `Predictor` with predictions
-of any other model. `OnlinePredictor` handles rows that arrive in time order and drift. `report` writes a page on the
-coverage and width of intervals, `evaluate_intervals` measures intervals of any origin, and `plan` computes how many
+of any other model. `OnlinePredictor` handles rows that arrive in time order and drift. `report` writes an HTML report on
+coverage and width, `evaluate_intervals` measures intervals of any origin, and `plan` computes how many
 calibration rows a tolerance on coverage needs. `interval_score`, `pinball_loss` and `crps` score intervals and
 quantiles; `widthwise.metrics` has scorers for model selection with scikit-learn. `widthwise.xgboost`,
 `widthwise.torch`, `widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` connect to those packages;

@@ -234,8 +234,8 @@ class Calibrating:
     ) -> Calibrating:
         if key is None:
             raise ValueError(
-                "pass the name of a column of unique integers as key=; without keys, duplicate rows on a cluster "
-                "cannot be detected"
+                "pass the name of a column of unique integers as key=; without keys, duplicate rows on several "
+                "machines cannot be detected"
             )
         if not (target or model.target):
             raise ValueError("the model has no target column; pass its name as target=")
@@ -373,7 +373,7 @@ class _Scored:
                 self.categories[labels.feature] = labels
 
 
-# ---- clusters
+# ---- distributed engines
 
 
 class Cluster(ABC):

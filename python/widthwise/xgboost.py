@@ -1,4 +1,4 @@
-"""Train localizers with your own XGBoost loop, on one machine or on a cluster of Dask or Spark.
+"""Train localizers with your own XGBoost loop, on one machine, or on several with Dask or Spark.
 
 `widthwise.Localizer` trains with XGBoost directly. Use this module for other settings, callbacks, a GPU, or more rows
 than fit on one machine.
@@ -47,7 +47,7 @@ the model is the same as on a single machine::
 
 Use the booster as above and predict with `widthwise.Predictor`; Spark's ``transform`` would return raw parameters.
 
-XGBoost's workers listen on every network interface and accept any connection: train only on clusters in a private
+XGBoost's workers listen on every network interface and accept any connection: train only on machines in a private
 network.
 """
 
@@ -97,7 +97,7 @@ class WidthObjective(HasObjective):
     parameter_count : int
         Number of outputs of the booster.
     unit : float or None
-        Scale of the residuals; None before training and on the client of a cluster.
+        Scale of the residuals; None before training and on the client of Dask or Spark.
     params : dict
         Required parameters of ``xgboost.train``; add your tree settings.
 

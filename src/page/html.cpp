@@ -101,7 +101,7 @@ std::string head(const std::string& title, const EvaluationReport& report, const
 
 // ---- numbers
 
-/// The mean, or that of the finite intervals if some are infinite, which the page counts elsewhere.
+/// The mean, or that of the finite intervals if some are infinite, which the report counts elsewhere.
 std::string mean_of_finite(double mean, double finite_mean) {
   return significant(std::isinf(mean) && std::isfinite(finite_mean) ? finite_mean : mean);
 }
@@ -247,7 +247,7 @@ std::vector<std::string> level_cells(const EvaluationReport& report, const Level
 }
 
 std::string test_text() {
-  return "where coverage is the same everywhere, the chance that this page calls any place weak, or coverage uneven, "
+  return "where coverage is the same everywhere, the chance that this report calls any place weak, or coverage uneven, "
          "is at most " +
          percent(kWeakPlaceError, 0) + ".";
 }
@@ -296,7 +296,7 @@ std::string evenness(const EvaluationReport& report) {
 
 // ---- pictures
 
-/// Figures as elements of the page, with unique names.
+/// Figures as elements of the report, with unique names.
 class Gallery {
  public:
   [[nodiscard]] std::string add(const std::string& heading, const std::vector<Figure>& figures,
@@ -510,7 +510,7 @@ std::string to_html(const EvaluationPage& page) {
   const OverallVerdict verdict = verdict_of(page.report);
   const LevelEvaluation& level = page.report.levels[verdict.level];
   const std::string title = page.title.empty() ? "Prediction intervals of " + page.model.parts().target : page.title;
-  std::string by_note = "Marked bins lie below the level by the test of this page: " + test_text() +
+  std::string by_note = "Marked bins lie below the level by the test of this report: " + test_text() +
                         " Bars are 95% confidence intervals of each bin alone, so some lie below the level by chance.";
   if (level.by_feature.size() < page.report.features.size()) {
     by_note += " Of " + count_of(page.report.features.size(), "feature") +

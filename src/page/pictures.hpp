@@ -10,7 +10,7 @@
 
 #include "page/svg.hpp"
 
-/// The pictures of the page of an evaluation.
+/// The pictures of the report on an evaluation.
 namespace widthwise::internal {
 
 /// A picture with its heading and a caption that describes it.

@@ -2,7 +2,7 @@
 
 namespace widthwise::internal {
 
-/// The style of the page of an evaluation. Blue and orange are those of the Okabe-Ito palette, which are
+/// The style of the report on an evaluation. Blue and orange are those of the Okabe-Ito palette, which are
 /// distinguishable with any colour vision; shapes carry the same information everywhere.
 inline constexpr const char* kPageStyle = R"css(:root {
   color-scheme: light dark;

@@ -252,14 +252,14 @@ def test_a_waiting_update_reports_it(shared):
         "track shared.safetensors 2.csv -o out.csv --save shared.safetensors",
     ],
 )
-def test_an_update_is_done_even_if_its_report_cannot_be_written(shared, command, end):
+def test_an_update_is_done_even_if_its_summary_cannot_be_written(shared, command, end):
     """Otherwise a retry would be refused, because its rows are in the model."""
     shared.ok("calibrate", "shared.safetensors", "1.csv", "--emit", "1.shard")
     before = (shared.folder / "shared.safetensors").read_bytes()
     words = ["bash", "-c", f'set -o pipefail; "$0" {command} {end}', shared.path]
     done = subprocess.run(words, cwd=shared.folder, capture_output=True, text=True, check=False)
     name = command.split()[0]
-    warning = f"widthwise {name}: warning: standard output: the report cannot be written: "
+    warning = f"widthwise {name}: warning: standard output: the summary cannot be written: "
     assert done.returncode == 0
     if "true" not in end or done.stderr:  # the pipe may take the report before its reader ends
         assert done.stderr.startswith(warning) and done.stderr.endswith("; the output files are complete\n")

@@ -1,6 +1,6 @@
-"""The interfaces ("faces") of the product, each used as its users use it.
+"""The interfaces of the product, each used as its users use it.
 
-A face has one method, covered(fit, calibration, test, levels). It takes fitting rows (N,), and calibration rows (R, n)
+An interface has one method, covered(fit, calibration, test, levels). It takes fitting rows (N,), and calibration rows (R, n)
 and test rows (R, m) of R independent repetitions. It returns whether the interval of each test row contains its
 outcome, of shape (R, m, k).
 """

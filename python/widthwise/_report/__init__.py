@@ -30,7 +30,7 @@ class Report:
     html : str
         The page.
     verdict : str
-        Headline of the page: whether intervals are valid, and where coverage is weak.
+        Headline of the report: whether intervals are valid, and where coverage is weak.
     advice : list of str
         Recommended actions.
     evaluation : Evaluation
@@ -44,7 +44,7 @@ class Report:
         self.evaluation = evaluation
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file atomically."""
+        """Write the report to a file atomically."""
         _core.write_file(page_file_of(path), self.html.encode())
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class Report:
 
 
 def page_file_of(path: str | os.PathLike[str]) -> bytes:
-    """The name of a file for a page, which ends in .html or .htm."""
+    """The name of a file for a report, which ends in .html or .htm."""
     file = file_of(path)
     _core.require_html_name(file)
     return file
@@ -78,9 +78,9 @@ def report(
     conditional: bool = False,
     title: str | None = None,
 ) -> Report:
-    """Write a page on the validity of intervals on new rows, places of weak coverage, and remedies.
+    """Write an HTML report on the validity of intervals on new rows, places of weak coverage, and remedies.
 
-    All weak places on the page, in its headline, table and plots, come from one test: if coverage is the same
+    All weak places in the report, in its headline, table and plots, come from one test: if coverage is the same
     everywhere, the probability that any place is called weak is at most 1%.
 
     Parameters
@@ -89,7 +89,7 @@ def report(
     X, y
         Rows with outcomes that the model was not fitted or calibrated on.
     path : path-like, optional
-        File to write the page to, .html or .htm.
+        File to write the report to, .html or .htm.
     y_pred : array-like of shape (n,), optional
         Predictions, if the model has no base model.
     confidence_level : float or list of floats, optional
@@ -102,12 +102,12 @@ def report(
         Also estimate how far coverage given X is from the level (ERT), see `Evaluation`. This trains classifiers, which
         takes seconds and needs XGBoost.
     title : str, optional
-        Title of the page; by default it contains the name of the outcome.
+        Title of the report; by default it contains the name of the outcome.
 
     Returns
     -------
     Report
-        With ``html``, ``verdict``, ``advice`` and ``evaluation``; notebooks display the page.
+        With ``html``, ``verdict``, ``advice`` and ``evaluation``; notebooks display the report.
 
     Examples
     --------

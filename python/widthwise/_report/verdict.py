@@ -1,4 +1,4 @@
-"""The verdict of an evaluation for the page, with Python code in the advice."""
+"""The verdict of an evaluation for the report, with Python code in the advice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CALIBRATE_GROUPS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """The content of the page header."""
+    """The content of the header of the report."""
 
     mood: str  # "valid", "weak" or "broken"
     word: str

@@ -14,7 +14,7 @@ ConditionalCoverageDisplay coverage by width or by ranges of a feature
 FrontierDisplay            mean width against coverage where it is worst, from narrow to even
 ========================== ==============================================================================
 
-`widthwise.report` writes a page with such pictures and a verdict. Colours are distinguishable with any colour vision and follow the
+`widthwise.report` writes a report with such pictures and a verdict. Colours are distinguishable with any colour vision and follow the
 current matplotlib style, dark or light. Settings of matplotlib are not changed.
 """
 
