@@ -53,7 +53,8 @@ void declare(CLI::App& command, ReportArguments& arguments) {
 
 Command add_report(CLI::App& program) {
   return make_command<ReportArguments>(
-      program, "report", "Write an HTML report on coverage and width on new rows: verdict, advice, numbers and pictures.",
+      program, "report",
+      "Write an HTML report on coverage and width on new rows: verdict, advice, numbers and pictures.",
       "widthwise report homes.safetensors april.csv -o april.html", declare, run);
 }
 

@@ -11,9 +11,12 @@
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
 #include <widthwise/exchangeability.hpp>
+#include <widthwise/group_labels.hpp>
+#include <widthwise/group_rows.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/guarantee_statement.hpp>
 #include <widthwise/interface.hpp>
+#include <widthwise/joined_labels.hpp>
 #include <widthwise/knn.hpp>
 #include <widthwise/labels.hpp>
 #include <widthwise/level.hpp>

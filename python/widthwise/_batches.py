@@ -373,7 +373,7 @@ class _Scored:
                 self.categories[labels.feature] = labels
 
 
-# ---- distributed engines
+# ---- distributed systems
 
 
 class Cluster(ABC):

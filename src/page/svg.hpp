@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-/// Small pictures as inline SVG, in the colours of the report (style.hpp). Legends and names of axes are HTML, which the
-/// browser lays out in its font; only tick labels are text of the SVG, with room for the widest usual fonts.
+/// Small pictures as inline SVG, in the colours of the report (style.hpp). Legends and names of axes are HTML, which
+/// the browser lays out in its font; only tick labels are text of the SVG, with room for the widest usual fonts.
 namespace widthwise::internal {
 
 /// The text for HTML and SVG: markup characters as entities, those that no page may contain as '?'.
