@@ -129,7 +129,7 @@ void check_arguments(const FitArguments& arguments) {
   }
   if (!arguments.columns.cv_prediction.empty() && arguments.calibration_size_given) {
     throw Error(ErrorCode::kInvalidArgument,
-                "--calibration-size: rows with cross-validated predictions (--cv-prediction) calibrate nothing; leave "
+                "--calibration-size: rows with cross-validated predictions (--cv-prediction) do not calibrate; leave "
                 "it out, and run 'widthwise calibrate' with rows predicted by the deployed model");
   }
   if (arguments.options.calibration == CalibrationMethod::kCross && arguments.calibration_size_given) {
@@ -138,10 +138,10 @@ void check_arguments(const FitArguments& arguments) {
         "--calibration-size: with --calibration cross, every row calibrates the model of its fold; leave it out");
   }
   if (arguments.options.pool_groups != 0 && arguments.columns.group.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "--pool-groups pools small groups; give their column with --group COL");
+    throw Error(ErrorCode::kInvalidArgument, "--pool-groups needs the column of the groups: --group COL");
   }
   if (!arguments.shift_to.empty() && !arguments.columns.weight.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "--shift-to learns weights and --weight reads them; give one of the two");
+    throw Error(ErrorCode::kInvalidArgument, "--shift-to and --weight cannot be combined");
   }
   if (!arguments.columns.cluster.empty() && !arguments.columns.group.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "--cluster and --group cannot be combined");

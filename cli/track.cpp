@@ -298,18 +298,18 @@ void run_track(const TrackArguments& arguments, const Model& model) {
   OnlineCalibration online = before;
   auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(online.levels().size())));
   const std::vector<std::string> names = column_names(*reader);
-  const bool teaches = std::find(names.begin(), names.end(), target) != names.end();
-  if (teaches) refuse_known_rows(arguments, model, *reader);
+  const bool has_outcomes = std::find(names.begin(), names.end(), target) != names.end();
+  if (has_outcomes) refuse_known_rows(arguments, model, *reader);
   std::optional<std::uint64_t> issued;
-  if (!teaches && !arguments.save.empty()) issued = online.rows_issued();
+  if (!has_outcomes && !arguments.save.empty()) issued = online.rows_issued();
   const std::vector<std::string> carried =
       arguments.columns.empty() ? names : parse_columns(*reader, arguments.table, arguments.columns);
   IntervalColumns added(model, online.levels(), issued);
   require_free(added.names(), carried, arguments.table);
   const std::string fingerprint = fingerprint_text(*reader);
   std::vector<std::string> numbers;
-  if (teaches) numbers.push_back(target);
-  if (teaches && !arguments.batch_by.empty() && arguments.batch_by != target) {
+  if (has_outcomes) numbers.push_back(target);
+  if (has_outcomes && !arguments.batch_by.empty() && arguments.batch_by != target) {
     require_column(*reader, arguments.table, arguments.batch_by, ErrorCode::kInvalidArgument, " for --batch-by");
     numbers.push_back(arguments.batch_by);
   }
@@ -319,7 +319,7 @@ void run_track(const TrackArguments& arguments, const Model& model) {
   if (!arguments.save.empty() && arguments.output == kStandardOutput) held.emplace();
   const auto writer = held ? create_table(*held, table.reader(), added.names())
                            : create_table(arguments.output, table.reader(), added.names());
-  if (teaches) {
+  if (has_outcomes) {
     track_outcomes(arguments, model, online, table, added, *writer);
   } else {
     issue_rows(model, online, table, added, *writer);
@@ -340,7 +340,7 @@ void run_track(const TrackArguments& arguments, const Model& model) {
                                            .order = mode_of(arguments),
                                            .unknown_categories = table.unknown_categories()});
   table.warn_of_labels();
-  if (teaches) return;
+  if (has_outcomes) return;
   warn(fmt::format(
       "{}: no column '{}', so {}{}", arguments.table, target,
       arguments.save.empty()
@@ -433,7 +433,7 @@ void declare(CLI::App& command, TrackArguments& arguments) {
       ->type_name("S");
   command
       .add_option("--window-rows", arguments.window_rows,
-                  "recent rows used for the quantiles of adaptive and for the report of recent coverage; default: 1000")
+                  "recent rows used for the quantiles of adaptive and for the printed recent coverage; default: 1000")
       ->type_name("N")
       ->check(whole_number());
   add_false_alarm_rate(command, arguments.false_alarm_rate, "; 0: no alarm");

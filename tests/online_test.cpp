@@ -894,7 +894,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, EveryModelOnline, testing::ValuesIn(all_rules())
 TEST(ModelOnline, RowsWithoutAnOutcomeGetIntervalsAndAreNotRecorded) {
   const Model model = model_of(ConformalRule(make_transform("exp")));
   examples::Table table(90, 3, 21);
-  std::vector<double> taught;
+  std::vector<double> observed;
   examples::Table known(0, 3, 0);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     if (i % 3 == 0) {

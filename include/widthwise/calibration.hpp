@@ -195,8 +195,8 @@ class Calibration {
   /// Number of rows of the largest cluster, including those not kept; 0 for rows without clusters.
   [[nodiscard]] std::uint64_t largest_cluster() const;
 
-  /// How many clusters of one size vary as little as these if rows count: (sum N)^2 / sum N^2 over the sizes N (Kish
-  /// 1965). Rounded down; 0 for rows without clusters.
+  /// The number of clusters of one size with the same variance if rows count: (sum N)^2 / sum N^2 over the sizes N
+  /// (Kish 1965). Rounded down; 0 for rows without clusters.
   [[nodiscard]] std::uint64_t effective_clusters() const;
 
   /// The label of a group; that of an unknown group is its number.
@@ -217,7 +217,7 @@ class Calibration {
   /// Whether any added row has a weight other than 1, including rows not kept.
   [[nodiscard]] bool weighted() const;
 
-  /// Effective sample size (sum w)^2 / sum w^2 of the kept rows: how many rows without weights vary as little as these
+  /// Effective sample size (sum w)^2 / sum w^2 of the kept rows: the number of unweighted rows with the same variance
   /// (Kish 1965). The number of kept rows if all weights are equal. Rounded down.
   [[nodiscard]] std::uint64_t effective_rows() const;
 
@@ -324,11 +324,11 @@ class Calibration {
   Stored stored_;
 };
 
-/// A score with its side of the prediction: a place in the order of signed scores, from far below the prediction (large
-/// scores first) to far above it (large scores last).
+/// A score with its side of the prediction: a position in the order of signed scores, from far below the prediction
+/// (large scores first) to far above it (large scores last).
 struct SidedScore {
   double score = 0;    ///< B
-  bool above = false;  ///< whether the place is above the prediction
+  bool above = false;  ///< whether the position is above the prediction
 
   friend bool operator==(const SidedScore& a, const SidedScore& b) = default;  ///< same score and side
 };
@@ -392,9 +392,9 @@ class SortedScores {
   /// Write quantile(levels[j], groups[i]) to out (n x k), for n rows without weights. Each group is computed once.
   void quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels, MutableMatrixView out) const;
 
-  /// Return the place of a one-sided bound among the signed scores: y lies below it with probability `level` (with
+  /// Return the position of a one-sided bound among the signed scores: y lies below it with probability `level` (with
   /// `below` false, above it). Signed scores increase with y for every x, so their ranks are exchangeable as well: the
-  /// place of an upper bound is the guarantee().rank(level, n)-th from below, that of a lower bound the same from
+  /// position of an upper bound is the guarantee().rank(level, n)-th from below, that of a lower bound the same from
   /// above, and either may lie on any side of the prediction. The guarantee holds for each such bound separately.
   /// With too few rows, and for an unknown group, the score is +infinity on the side away from the rows.
   [[nodiscard]] SidedScore sided_quantile(const Level& level, bool below, std::int64_t group = 0,

@@ -375,7 +375,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weight, weights = _tables.given_column(X, weights, "weights")
         self._check_base(y_pred is not None or y_pred_cv is not None)
         if groups is None and self.pool_groups != "none":
-            raise ValueError("pool_groups pools small groups; pass the labels of the rows as groups= to fit")
+            raise ValueError("pool_groups needs the labels of the rows; pass them as groups= to fit")
         X, y = self._validated(X, y)
         space = {"outcome_range": range_of(self.outcome_range), "outcome_step": step_of(self.outcome_step)}
         _core.check_outcomes(y, option_texts(space, "fit_options"))  # all rows at once, before any is set aside
@@ -800,7 +800,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         population : {"source", "target"}, optional
             Population of the rows; required if the model has weights, given or learnt. "source": that
             of the fitting rows; they count with their weights. "target": that of the rows to predict; together with
-            `replace`, they calibrate alone and exactly, and the model has no weights any more. They cannot be added to
+            `replace`, they calibrate alone and exactly, and the model no longer has weights. They cannot be added to
             weighted rows, because that would shift them twice.
 
         Returns

@@ -27,7 +27,7 @@ class RowFunction:
     """The prediction and the interval of one row of named values, as `row_function` of a model returns it.
 
     Names and categories are prepared once, so that a call takes about 20 microseconds where a frame of one row takes
-    hundreds. Results, errors and warnings are those of `predict_interval`. The function keeps the model as it was: make
+    hundreds. Results, errors and warnings are those of `predict_interval`. The function keeps the model that it was made from: make
     another one after `conformalize`. Threads may share it.
 
     Examples

@@ -500,7 +500,7 @@ void require_html_name(const std::filesystem::path& file) {
   const auto type = std::filesystem::status(file, ignored).type();
   if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::character) return;
   throw internal::make_error(ErrorCode::kInvalidArgument,
-                             "{}: the report is an HTML page; expected a file name that ends in .html or .htm",
+                             "{}: the report is an HTML file; expected a file name that ends in .html or .htm",
                              file.string());
 }
 

@@ -69,7 +69,7 @@ std::string to_text(const CalibrationReport& report) {
   text += ".\n";
   if (report.weights_dropped) {
     text += internal::wrapped(
-                "The rows are of the population to predict, so the model has no weights any more: rows to predict need "
+                "The rows are of the population to predict, so the model no longer has weights: rows to predict need "
                 "no weights.") +
             "\n";
   }

@@ -80,7 +80,7 @@ def test_one_kind_of_predictions_is_given(widthwise, wide):
     both = widthwise.fails(2, *fit("--cv-prediction"), "--prediction", "forecast", "-o", "no.safetensors")
     assert "give one of --prediction COL, predictions of the deployed model on rows it has not seen" in both
     shared = widthwise.fails(2, *fit("--cv-prediction"), "--calibration-size", "0.2", "-o", "no.safetensors")
-    assert "calibrate nothing; leave it out" in shared
+    assert "do not calibrate; leave it out" in shared
     same = widthwise.fails(2, "fit", "cv.csv", "--target", "y", "--cv-prediction", "y", "-o", "no.safetensors")
     assert "--cv-prediction and --target name the same column" in same
 

@@ -52,7 +52,7 @@ def test_rows_to_predict_calibrate_without_weights(program):
     report = program.ok(
         "calibrate", "model.safetensors", "target.csv", *arguments, "--guarantee", "0.95", "-o", "pac.safetensors"
     )
-    assert "the model has no weights any more" in " ".join(report.out.split())
+    assert "the model no longer has weights" in " ".join(report.out.split())
     done = program.ok("calibrate", "model.safetensors", "target.csv", *arguments, "-o", "target.safetensors", "--json")
     assert done.json["weights_dropped"] is True
     assert done.json["guarantee_statement"].startswith("marginal: ")

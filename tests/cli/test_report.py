@@ -128,7 +128,7 @@ def test_inputs_of_every_kind(shops):
     for name in ("r.pdf", "r"):  # refused before the model is read
         message = shops.fails(USAGE, "report", "none.safetensors", "new.csv", "-o", name)
         assert message == (
-            f"widthwise report: {name}: the report is an HTML page; expected a file name that ends in .html or .htm"
+            f"widthwise report: {name}: the report is an HTML file; expected a file name that ends in .html or .htm"
         )
         assert not (shops.folder / name).exists()
     shops.fails(DATA, "report", "homes.safetensors", "test.csv", "-o", "x.html")

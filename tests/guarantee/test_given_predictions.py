@@ -1,4 +1,4 @@
-"""Predictions of rows that their model was trained on: nobody can see this in a column of predictions.
+"""Predictions of rows that their model was trained on: a column of predictions does not show this.
 
 Around a tree's own training rows, 90% intervals cover less than 85% of new rows. The report of 0.2.0 called its error
 "out of sample" and `evaluate` advised to calibrate again; now the error is that of the predictions "as given", and

@@ -1,4 +1,4 @@
-"""Categories of new rows in another spelling: what they cost, and that nobody loses coverage in silence.
+"""Categories of new rows in another spelling: what they cost, and that every loss of coverage has a warning.
 
 Labels in lower case, 90% intervals: .45 of new rows in this population with widthwise 0.2.0, without a warning (.124 and
 .416 for clarity and color of the diamonds table). Now a table of such labels is an error, and some of them a warning.

@@ -119,7 +119,7 @@ def test_ctrl_c_in_an_estimator_erases_the_line(data, monkeypatch):
 
 def test_a_report_is_html_or_an_error_before_any_work(tmp_path):
     for name in ("r.pdf", "r"):
-        with pytest.raises(ValueError, match="the report is an HTML page; expected a file name that ends in .html"):
+        with pytest.raises(ValueError, match="the report is an HTML file; expected a file name that ends in .html"):
             widthwise.report(None, None, None, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

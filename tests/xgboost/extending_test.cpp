@@ -1,4 +1,4 @@
-// The code of docs/extending.md: an objective and a trainer of one's own. The document quotes the parts between
+// The code of docs/extending.md: a custom objective and a custom trainer. The document quotes the parts between
 // "// [name]" and "// [end]".
 
 #include <gtest/gtest.h>
