@@ -38,7 +38,7 @@ TEST(Communicator, GathersTheBytesOfEveryWorkerIncludingEmptyOnes) {
   });
 }
 
-TEST(Communicator, FailsAsOne) {
+TEST(Communicator, FailsOnAllWorkersIfOneFails) {
   ThreadWorkers threads(3);
   threads.run([](const Communicator& communicator) {
     const auto message = message_of(
@@ -53,7 +53,7 @@ TEST(Communicator, FailsAsOne) {
   });
 }
 
-TEST(Communicator, GoesOnWhenAllDo) {
+TEST(Communicator, ContinuesIfNoWorkerFails) {
   ThreadWorkers threads(2);
   std::atomic<int> done = 0;
   threads.run([&](const Communicator& communicator) { all_or_none(communicator, [&] { ++done; }); });

@@ -535,18 +535,18 @@ InSampleCheck check_after(double factor, std::uint64_t seed, bool cross_validate
   return check_in_sample(model, residuals, 0.01);
 }
 
-TEST(InSample, ResidualsAreFoundOut) {
+TEST(InSample, ResidualsAreDetected) {
   EXPECT_TRUE(check_after(0.5, 1).suspicious());
   EXPECT_GT(check_after(0.5, 1).distance, 0.2);
 }
 
-TEST(InSample, HonestResidualsAreAccusedNoMoreOftenThanSaid) {
+TEST(InSample, OutOfSampleResidualsAreReportedAtMostAtTheStatedRate) {
   std::uint64_t accused = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) accused += check_after(1, seed).warning().empty() ? 0U : 1U;
   EXPECT_LE(accused, binomial_upper_bound(200, 0.01, 1e-6));
 }
 
-TEST(InSample, CalibrationResidualsThatAreTooSmallAreFoundOut) {
+TEST(InSample, CalibrationResidualsThatAreTooSmallAreDetected) {
   const InSampleCheck check = check_after(2, 1);
   EXPECT_FALSE(check.suspicious());
   EXPECT_TRUE(check.calibration_suspicious());

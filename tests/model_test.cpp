@@ -345,7 +345,7 @@ TEST(Model, GroupsAreNeededWhereTheCalibrationHasThem) {
   }
 }
 
-TEST(Model, NoRowsAreNoWork) {
+TEST(Model, AcceptsNoRows) {
   const Model model(tree_parts(3));
   const examples::Answers none = examples::answers(model, {.x = {nullptr, 0, 3}}, {0.9});
   EXPECT_TRUE(none.predictions.empty());

@@ -229,7 +229,7 @@ TEST(OnlineCalibration, WithoutDriftItCoversAsTheCalibrationDoes) {
   }
 }
 
-TEST(OnlineCalibration, LevelsDoNotKnowOfEachOther) {
+TEST(OnlineCalibration, LevelsAreIndependent) {
   const Jump jump(3000, 3, 10);
   for (const OnlineMethod method : kMethods) {
     OnlineCalibration both(jump.calibration, {0.9, 0.6}, {.method = method});
@@ -685,7 +685,7 @@ std::vector<OnlineCalibration> some_calibrations() {
   return states;
 }
 
-TEST(OnlineCalibrationBytes, GoOnWhereTheyEnded) {
+TEST(OnlineCalibrationBytes, ResumeWhereTheyEnded) {
   for (OnlineCalibration& online : some_calibrations()) {
     OnlineCalibration read = OnlineCalibration::deserialise(online.serialise());
     ASSERT_EQ(read, online);

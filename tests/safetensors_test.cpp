@@ -96,7 +96,7 @@ TEST(Safetensors, ReturnsTheWrittenArrays) {
   EXPECT_THROW((void)reader.take<double>("doubles"), Error);
 }
 
-TEST(Safetensors, TheOrderOfPuttingDoesNotShow) {
+TEST(Safetensors, TheOrderOfWritesDoesNotChangeTheBytes) {
   SafetensorsWriter one;
   one.put("a", std::vector<float>{1});
   one.put("b", std::vector<float>{2});
@@ -110,7 +110,7 @@ TEST(Safetensors, TheOrderOfPuttingDoesNotShow) {
   EXPECT_EQ(one.finish(), other.finish());
 }
 
-TEST(Safetensors, AnArrayOfAnotherTypeOrShapeIsNotTaken) {
+TEST(Safetensors, RefusesAnArrayOfAnotherTypeOrShape) {
   SafetensorsWriter writer;
   writer.put("a", std::vector<float>{1, 2}, {2, 1});
   const auto bytes = writer.finish();

@@ -21,13 +21,13 @@ TEST(NearestName, IsTheNameItself) {
   for (const std::string& name : kNames) EXPECT_EQ(nearest_name(name, kNames), name);
 }
 
-TEST(NearestName, DoesNotMindUpperAndLowerCase) {
+TEST(NearestName, IgnoresCase) {
   EXPECT_EQ(nearest_name("PRICE", kNames), "price");
   EXPECT_EQ(nearest_name("bedrooms", kNames), "Bedrooms");
   EXPECT_EQ(nearest_name("X", kNames), "x");
 }
 
-TEST(NearestName, ForgivesOneSlipInEveryThreeLetters) {
+TEST(NearestName, AcceptsOneTypoPerThreeLetters) {
   EXPECT_EQ(nearest_name("prize", kNames), "price");
   EXPECT_EQ(nearest_name("pirce", kNames), "price") << "two neighbours swapped are one slip";
   EXPECT_EQ(nearest_name("prce", kNames), "price");
@@ -43,7 +43,7 @@ TEST(NearestName, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest_name("price", {}), "");
 }
 
-TEST(NearestName, FindsANameAfterAnyOneSlip) {
+TEST(NearestName, FindsANameAfterAnySingleTypo) {
   Random random(1);
   const std::vector<std::string> names = {"temperature", "humidity", "windspeed", "season", "weekday"};
   for (int round = 0; round < 500; ++round) {

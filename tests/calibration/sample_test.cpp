@@ -196,7 +196,7 @@ TEST(Calibration, ChoosesEveryRowEquallyOften) {
   EXPECT_LE(neighbours, binomial_upper_bound(kSeeds, pair_share, 1e-6));
 }
 
-TEST(Calibration, IsEmptyWhenBorn) {
+TEST(Calibration, IsEmptyWhenConstructed) {
   const Calibration calibration;
   EXPECT_EQ(calibration.options().capacity, 1'000'000U);
   EXPECT_EQ(calibration.rows_seen(), 0U);
@@ -473,7 +473,7 @@ TEST(Calibration, FindsARowAddedToTwoGroups) {
                    [](Calibration& after) { after.add(42, {.score = 1, .group = -1}); });
 }
 
-TEST(Calibration, DoesNotMindASecondCopyOfARowItDidNotKeep) {
+TEST(Calibration, IgnoresASecondCopyOfARowItDidNotKeep) {
   Calibration calibration({.capacity = 5});
   std::vector<double> scores(1000);
   for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = static_cast<double>(i);

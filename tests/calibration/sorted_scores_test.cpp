@@ -198,7 +198,7 @@ TEST(SortedScores, ACalibrationWithWeightsNeedsATestWeight) {
   expect_error(ErrorCode::kInvalidArgument, remedy, [&] { (void)sorted.p_value(0.5); });
 }
 
-TEST(SortedScores, GroupsAnswerForThemselves) {
+TEST(SortedScores, EachGroupHasItsOwnQuantile) {
   Calibration calibration;
   for (std::uint64_t i = 0; i < 19; ++i) {
     calibration.add(i, {.score = static_cast<double>(i), .group = i < 10 ? -2 : 30});

@@ -55,7 +55,7 @@ def test_drop_is_the_fit_of_the_distinct_rows(folder):
     np.testing.assert_array_equal(*bounds)
 
 
-def test_keep_insists(folder):
+def test_keep_allows_equal_rows(folder):
     done, share = coverage(folder, "--duplicates", "keep")
     assert done.err == ""
     assert share < 0.87  # half of the nearest neighbours of a calibration row are copies of it

@@ -40,7 +40,7 @@ def width(model, **options):
     return float(bounds[0, 1, 0] - bounds[0, 0, 0])
 
 
-def test_it_is_a_parameter_like_others(pac):
+def test_the_guarantee_is_a_parameter(pac):
     assert WidthwiseRegressor().get_params()["guarantee"] == "marginal"
     assert clone(pac).get_params()["guarantee"] == 0.95
     assert regressor("marginal").set_params(guarantee=0.9).guarantee == 0.9
@@ -105,7 +105,7 @@ def test_the_guarantee_holds_in_each_group(pac):
         np.testing.assert_allclose(bounds[own, 1] - f[own], np.sort(residuals[own])[rank - 1], rtol=1e-9)
 
 
-def test_too_few_rows_are_infinite_and_said_to_be(pac):
+def test_too_few_rows_give_infinite_intervals_and_a_warning(pac):
     X, y = table(28, 4)
     predictor = pac.predictor_.calibrated(X, y, pac.predict(X), replace=True)
     with pytest.warns(UserWarning, match="the level needs 29 calibration rows, the model has 28"):

@@ -183,7 +183,7 @@ def test_a_prefit_estimator_is_left_alone(rows, fresh):
     assert by_word.evaluate(fresh.X, fresh.y).valid
 
 
-def test_predictions_of_ones_own(rows, fresh):
+def test_given_predictions_replace_those_of_the_estimator(rows, fresh):
     model = regressor().fit(rows.X, rows.y, y_pred=rows.y_pred)
     y_pred, intervals = model.predict_interval(fresh.X, y_pred=fresh.y_pred)
     np.testing.assert_array_equal(y_pred, fresh.y_pred)
@@ -296,7 +296,7 @@ def test_in_sample_predictions_are_noticed(rows, fresh):
         model.conformalize(fresh.X, fresh.y, y_pred=fresh.y_pred)
 
 
-def test_too_few_rows_are_infinite_and_said(fresh):
+def test_too_few_rows_give_infinite_intervals_and_a_warning(fresh):
     small = Rows(60, seed=5)
     model = regressor(linear()).fit(small.X, small.y)
     with pytest.warns(
@@ -369,7 +369,7 @@ def test_the_command_line_gives_the_same_bits(rows, fresh, program, tmp_path):
 # ---- errors
 
 
-def test_errors_are_those_that_people_expect(model, rows, tmp_path):
+def test_errors_have_the_types_of_scikit_learn(model, rows, tmp_path):
     with pytest.raises(NotFittedError, match="call fit first"):
         WidthwiseRegressor().predict_interval([[1, 2, 3]])
     with pytest.raises(NotFittedError):

@@ -435,7 +435,7 @@ def test_names_are_unique_and_references_lead_somewhere(page):
     assert used <= set(found.names)
 
 
-def test_every_picture_can_be_read_aloud(page):
+def test_every_picture_has_a_description(page):
     pictures = re.findall(r"<svg[^>]*>.*?</svg>", page.html, flags=re.DOTALL)
     assert pictures
     for picture in pictures:
@@ -564,7 +564,7 @@ def test_a_browser_shows_the_page_without_errors(browse, page, tmp_path):
     assert picture_of(shot).mean() < 0.3, "no dark mode"
 
 
-def test_the_console_would_tell(browse, page, tmp_path):
+def test_the_console_shows_planted_errors(browse, page, tmp_path):
     broken = page.html.replace("<header>", '<header><img alt="" src="https://example.org/a.png">')
     (tmp_path / "broken.html").write_text(broken, "utf-8")
     console, _ = browse(tmp_path / "broken.html", f"--screenshot={tmp_path / 'page.png'}")

@@ -151,7 +151,7 @@ def test_columns_that_do_not_fit_are_named(predictor, rows):
         predictor.predict_interval(scipy_sparse.csr_matrix(np.nan_to_num(rows.X)), rows.y_pred)
 
 
-def test_no_rows_are_no_work(predictor):
+def test_no_rows_are_accepted(predictor):
     pyarrow = pytest.importorskip("pyarrow")
     empty = pyarrow.table({name: pyarrow.array([], pyarrow.float64()) for name in NAMES})
     for table in (np.empty((0, 3)), empty):

@@ -114,7 +114,7 @@ int call(int i) { return i < count ? calls[i] : -1; }
 """
 
 
-def test_other_runtimes_are_told_in_their_own_way(run_python, tmp_path):
+def test_other_runtimes_are_configured(run_python, tmp_path):
     """The OpenMP runtimes of LLVM and Intel have a function for this; here a stub counts its calls."""
     compiler = shutil.which("cc")
     if compiler is None:

@@ -169,7 +169,7 @@ def test_the_metric_is_in_the_unit_of_the_rows_that_trained() -> None:
 
 
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
-def test_an_objective_travels(dumps: Any) -> None:
+def test_an_objective_can_be_pickled(dumps: Any) -> None:
     matrix = training_matrix(*rows(100, 9))
     objective = WidthObjective("narrow", two_sided=True, level_window=(0.5, 0.95))
     parameters = np.random.default_rng(0).normal(size=(100, objective.parameter_count))

@@ -62,7 +62,7 @@ TEST_F(PassiveWaitingTest, NeedsNothingForOneThread) {
   EXPECT_EQ(threads_of_this_process(), before_);
 }
 
-TEST_F(PassiveWaitingTest, LeavesTheUsersOwnChoiceAlone) {
+TEST_F(PassiveWaitingTest, KeepsTheSettingOfTheUser) {
   for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}) {
     setenv(name, "active", 1);
     const PassiveWaiting waiting(2);

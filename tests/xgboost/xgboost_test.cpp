@@ -170,7 +170,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 
-TEST(ReadTrees, RefusesATreeWithACycleAndMoreOutputsThanAnybodyTrains) {
+TEST(ReadTrees, RefusesATreeWithACycleAndTooManyOutputs) {
   const auto message = [](const std::string& json) {
     return message_of([&] { static_cast<void>(read_trees(saved(json))); }, ErrorCode::kBadData);
   };
@@ -264,7 +264,7 @@ TEST(TreeTrainer, RetrainsALittleLonger) {
   EXPECT_EQ(dynamic_cast<const Trees&>(*trained.function).trees(), 230U);
 }
 
-TEST(TreeTrainer, StopsWhenToldTo) {
+TEST(TreeTrainer, StopsWhenCancelled) {
   const NoisyRows rows(2000, 1);
   const auto objective = objective_of({"exp", 1, Sides::kOne});
   const auto message = message_of(
@@ -277,7 +277,7 @@ TEST(TreeTrainer, StopsWhenToldTo) {
   EXPECT_EQ(message, "training trees on all rows: cancelled");
 }
 
-TEST(TreeTrainer, RefusesSettingsThatCannotBe) {
+TEST(TreeTrainer, RefusesInvalidSettings) {
   EXPECT_EQ(message_of([] { static_cast<void>(make_tree_trainer(library(), {.learning_rate = 0})); },
                        ErrorCode::kInvalidArgument),
             "learning_rate is '0'; expected a number above 0 and at most 1");
@@ -357,7 +357,7 @@ void expect_to_go_on(
   second.remove();
 }
 
-TEST_P(TreeTraining, GoesOnAfterAStopAsIfThereHadBeenNone) {
+TEST_P(TreeTraining, ResumesAfterAStopWithIdenticalResults) {
   const NoisyRows rows(2000, 1);
   const auto objective = objective_of(GetParam());
   expect_to_go_on([&](Checkpoint& checkpoint, const ProgressCallback& progress) {
@@ -366,7 +366,7 @@ TEST_P(TreeTraining, GoesOnAfterAStopAsIfThereHadBeenNone) {
   });
 }
 
-TEST(TreeBaseTrainer, GoesOnAfterAStopAsIfThereHadBeenNone) {
+TEST(TreeBaseTrainer, ResumesAfterAStopWithIdenticalResults) {
   const NoisyRows rows(2000, 3);
   expect_to_go_on([&](Checkpoint& checkpoint, const ProgressCallback& progress) {
     const TreeBaseOptions options{
