@@ -1,19 +1,15 @@
 #include "evaluated_table.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/page.hpp>
-#include <widthwise/seen_rows.hpp>
-#include <widthwise/track.hpp>
-#include <widthwise/train/conditional_coverage.hpp>
+#include <widthwise/exchangeability.hpp>
 #include <widthwise/train/registry.hpp>
 
 #include "options.hpp"
 #include "output.hpp"
-#include "row_sample.hpp"
+#include "progress_bar.hpp"
 #include "standard_streams.hpp"
-#include "train/progress_steps.hpp"
 
 namespace widthwise::cli {
 
@@ -41,10 +37,15 @@ void add_evaluation_arguments(CLI::App& command, EvaluationArguments& arguments)
 
 namespace {
 
-ExchangeabilityOptions options_of(const EvaluationArguments& arguments) {
-  ExchangeabilityOptions options;
+EvaluatorOptions options_of(const EvaluationArguments& arguments, const Model& model, EvaluatedLevels which) {
+  EvaluatorOptions options{.levels = arguments.levels.empty() ? model.parts().levels : parse_levels(arguments.levels),
+                           .by_column = !arguments.by.empty()};
+  if (which == EvaluatedLevels::kAll) options.counted_levels = page_levels(options.levels);
+  if (arguments.conditional) options.classifier = make_classifier_trainer();
+  if (!arguments.in_order) return options;
+  options.in_order.emplace();
   if (!arguments.false_alarm_rate.empty()) {
-    options.false_alarm_rate = parse_number("--false-alarm-rate", arguments.false_alarm_rate);
+    options.in_order->false_alarm_rate = parse_number("--false-alarm-rate", arguments.false_alarm_rate);
   }
   return options;
 }
@@ -52,160 +53,31 @@ ExchangeabilityOptions options_of(const EvaluationArguments& arguments) {
 }  // namespace
 
 EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLevels which)
-    : model_(load_with_guarantee(arguments.model, arguments.guarantee)) {
+    : model_(load_with_guarantee(arguments.model, arguments.guarantee)),
+      evaluator_(model_, options_of(arguments, model_, which)) {
   const std::string& target = target_of(model_);
-  levels_ = arguments.levels.empty() ? model_.parts().levels : parse_levels(arguments.levels);
-  if (which == EvaluatedLevels::kAll) counted_levels_ = page_levels(levels_);
-  const std::size_t levels = levels_.size() + counted_levels_.size();
-  auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(levels)));
+  auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(evaluator_.levels().size())));
   require_model_columns(*reader, arguments.table, model_, {{target, ", the outcomes to compare with"}});
-  if (model_.clustered() && which == EvaluatedLevels::kAll) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "the pictures need independent rows, but this model has clusters; use 'widthwise evaluate'");
-  }
-  if (model_.clustered() && !arguments.by.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "--by: the confidence intervals of bins need independent rows, but this model has clusters; evaluate "
-                "without --by");
-  }
-  if (model_.clustered() && arguments.conditional) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "--conditional: the classifier needs independent rows, but this model has clusters; evaluate without "
-                "--conditional");
-  }
-  const auto coverage_trainer = arguments.conditional ? make_classifier_trainer() : nullptr;
   by_ = std::make_unique<ByColumn>(arguments.by, model_, *reader, arguments.table);
   table_ = std::make_unique<ModelTable>(model_, arguments.table, std::move(reader), std::vector<std::string>{target},
                                         std::vector<std::string>{}, RowUse::kEvaluate, by_->select());
-  if (arguments.in_order) exchangeability_ = monitor_of(model_, options_of(arguments));
-  if (!model_.cross_calibrated() && model_.calibration_rows() > 0) crps_.emplace();
   read();
-  if (outcomes_.empty()) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
-  report_ = {.table = arguments.table,
-             .rows = outcomes_.size(),
-             .guarantee = model_.parts().guarantee,
-             .model = EvaluatedModel::of(model_),
-             .seen = seen_rows(model_, sketch_, clusters_),
-             .unknown_categories = table_->unknown_categories(),
-             .missed_by_range = MissedByRange::of(model_, outcomes_),
-             .outcome_advice = OutcomeAdvice::of(model_, outcomes_, lower_.front(), upper_.front()),
-             .features = model_.parts().features,
-             .exchangeability = exchangeability_,
-             .conditional = arguments.conditional};
-  if (crps_) report_.crps = crps_->summary();
-  evaluate(coverage_trainer.get());
+  if (evaluator_.rows() == 0) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
+  ProgressBar bar("rounds");
+  report_ = evaluator_.report(by_->column(), bar.callback());
+  report_.table = arguments.table;
+  report_.unknown_categories = table_->unknown_categories();
 }
 
 void EvaluatedTable::read() {
   const std::string& target = model_.parts().target;
-  const std::size_t features = model_.parts().features.size();
-  std::vector<Level> levels = levels_;
-  levels.insert(levels.end(), counted_levels_.begin(), counted_levels_.end());
-  const std::size_t k = levels.size();
-  lower_.resize(levels_.size());
-  upper_.resize(levels_.size());
-  covered_.resize(counted_levels_.size());
-  internal::RowSample sample(kMaxSearchRows, 0);
-  std::vector<double> predictions;
-  std::vector<double> lower;
-  std::vector<double> upper;
-  std::vector<double> quantiles;
   ProgressBar bar("rows");
   while (table_->next(bar, "evaluating")) {
-    const ModelRows rows = table_->rows();
-    const std::size_t n = rows.x.rows();
     const auto outcomes = table_->column(target);
     require_finite(outcomes, table_->file(), target, table_->batch().first_row(), kRemoveRows);
-    model_.sketch(sketch_, rows, outcomes);
-    if (exchangeability_) observe(*exchangeability_, model_, rows, outcomes);
-    predictions.resize(n);
-    lower.resize(n * k);
-    upper.resize(n * k);
-    model_.intervals(rows, levels, predictions, {lower.data(), n, k}, {upper.data(), n, k});
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t place = sample.place_of_next();
-      if (place == internal::RowSample::kNowhere) continue;
-      sampled_.resize(sample.size());
-      sampled_features_.resize(sample.size() * features);
-      sampled_[place] = outcomes_.size() + i;
-      std::copy_n(rows.x.row(i).begin(), features, sampled_features_.data() + place * features);
-    }
-    if (crps_) {
-      const std::size_t m = crps_->probabilities().size();
-      quantiles.resize(n * m);
-      model_.quantiles(rows, crps_->probabilities(), {quantiles.data(), n, m});
-      crps_->add({quantiles.data(), n, m}, outcomes);
-    }
-    add_bounds(outcomes, {lower.data(), n, k}, {upper.data(), n, k});
-    outcomes_.insert(outcomes_.end(), outcomes.begin(), outcomes.end());
-    predictions_.insert(predictions_.end(), predictions.begin(), predictions.end());
-    for (const std::int64_t group : rows.groups) groups_.push_back(model_.quantile_group(group));
-    clusters_.insert(clusters_.end(), rows.clusters.begin(), rows.clusters.end());
+    evaluator_.add(table_->rows(), outcomes);
     by_->append(table_->batch().numbers(), table_->more());
   }
-}
-
-void EvaluatedTable::add_bounds(std::span<const double> outcomes, MatrixView lower, MatrixView upper) {
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    for (std::size_t j = 0; j < levels_.size(); ++j) {
-      lower_[j].push_back(lower(i, j));
-      upper_[j].push_back(upper(i, j));
-    }
-    for (std::size_t j = 0; j < counted_levels_.size(); ++j) {
-      const std::size_t column = levels_.size() + j;
-      if (lower(i, column) <= outcomes[i] && outcomes[i] <= upper(i, column)) ++covered_[j];
-    }
-  }
-}
-
-CalibrationRanks EvaluatedTable::ranks(const Level& level) const {
-  if (model_.cross_calibrated()) return CalibrationRanks::of_folds(level, model_.fold_rows());
-  const ModelParts& parts = model_.parts();
-  return CalibrationRanks::of(parts.calibration, level, groups_, parts.guarantee, parts.pool_groups,
-                              model_.cluster_rule());
-}
-
-IntervalRows EvaluatedTable::rows(std::size_t level) const {
-  IntervalRows rows{lower_[level], upper_[level], outcomes_};
-  if (model_.parts().rule.may_be_empty()) rows.predictions = predictions_;
-  return rows;
-}
-
-SearchRows EvaluatedTable::search() const {
-  const MatrixView features(sampled_features_.data(), sampled_.size(), model_.parts().features.size());
-  return {sampled_, features, sampled_predictions_, model_.parts().categories};
-}
-
-std::vector<CoverageSpread> EvaluatedTable::expected() const {
-  const double confidence = 1 - (1 - kVerdictConfidence) / static_cast<double>(counted_levels_.size());
-  std::vector<CoverageSpread> expected;
-  for (const Level& level : counted_levels_) {
-    expected.push_back(expected_coverage(level, ranks(level), outcomes_.size(), confidence));
-  }
-  return expected;
-}
-
-void EvaluatedTable::estimate_erts(const LocalizerTrainer& trainer, const SearchRows& search) {
-  ProgressBar bar("rounds");
-  const ProgressCallback progress = bar.callback();
-  internal::ProgressSteps steps(progress);
-  steps.plan("level", 1, internal::ProgressSteps::Length::kKnown, levels_.size());
-  for (std::size_t j = 0; j < levels_.size(); ++j) {
-    report_.levels[j].ert = estimate_ert(trainer, rows(j), search, levels_[j], {}, steps.next());
-  }
-}
-
-void EvaluatedTable::evaluate(const LocalizerTrainer* coverage_trainer) {
-  for (const std::size_t row : sampled_) sampled_predictions_.push_back(predictions_[row]);
-  // A model without calibration rows has no verdict to count clusters for.
-  const bool counted = model_.parts().calibration.clustered();
-  const auto clusters = counted ? std::span<const std::int64_t>(clusters_) : std::span<const std::int64_t>();
-  for (std::size_t j = 0; j < levels_.size(); ++j) {
-    report_.levels.push_back(
-        widthwise::evaluate(rows(j), levels_[j], ranks(levels_[j]), search(),
-                            {.levels = levels_.size(), .clusters = clusters, .by = by_->column()}));
-  }
-  if (coverage_trainer != nullptr) estimate_erts(*coverage_trainer, search());
 }
 
 void EvaluatedTable::warn() const {

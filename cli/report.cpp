@@ -1,5 +1,4 @@
 #include <string>
-#include <vector>
 
 #include <widthwise/page.hpp>
 
@@ -24,18 +23,10 @@ void run(const ReportArguments& arguments) {
   require_other_file("--output", arguments.output, {arguments.evaluation.model, arguments.evaluation.table});
   require_html_name(arguments.output);
   const EvaluatedTable table(arguments.evaluation, EvaluatedLevels::kAll);
-  std::vector<IntervalRows> rows;
-  for (std::size_t j = 0; j < table.report().levels.size(); ++j) rows.push_back(table.rows(j));
-  const std::string page = to_html({.model = table.model(),
-                                    .report = table.report(),
-                                    .rows = rows,
-                                    .predictions = table.predictions(),
-                                    .levels = table.counted_levels(),
-                                    .covered = table.covered(),
-                                    .expected = table.expected(),
-                                    .search = table.search(),
-                                    .title = arguments.title});
-  internal::write_file_atomically(arguments.output, std::as_bytes(std::span(page)));
+  EvaluationPage page = table.page();
+  page.title = arguments.title;
+  const std::string html = to_html(page);
+  internal::write_file_atomically(arguments.output, std::as_bytes(std::span(html)));
   print(internal::wrapped(headline(table.report())) + "\n");
   table.warn();
 }

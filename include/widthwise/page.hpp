@@ -31,7 +31,7 @@ struct PageFit {
 struct EvaluationPage {
   const Model& model;                         ///< that made the intervals; borrowed
   const EvaluationReport& report;             ///< with EvaluationReport::model
-  std::span<const IntervalRows> rows;         ///< one per level of the report
+  std::vector<IntervalRows> rows;             ///< one per level of the report
   std::span<const double> predictions;        ///< f(x) (n)
   std::vector<Level> levels = {};             ///< page_levels; empty for no such picture
   std::vector<std::uint64_t> covered = {};    ///< number of covered rows at each of them

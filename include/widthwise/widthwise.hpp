@@ -10,6 +10,7 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
+#include <widthwise/evaluator.hpp>
 #include <widthwise/exchangeability.hpp>
 #include <widthwise/group_labels.hpp>
 #include <widthwise/group_rows.hpp>

@@ -128,20 +128,6 @@ std::tuple<Vector, Cube, std::string> track(SharedOnline& shared, const Model& m
 }
 
 /// Test whether rows in time order are exchangeable with the calibration rows of the model.
-ExchangeabilityMonitor observe_in_order(const Model& model, const Table& table,
-                                        const std::optional<Doubles>& predictions,
-                                        const std::optional<Integers>& groups, const Doubles& outcomes,
-                                        const std::optional<double>& false_alarm_rate) {
-  check_outcomes(table, outcomes);
-  ExchangeabilityOptions options;
-  options.false_alarm_rate = false_alarm_rate.value_or(options.false_alarm_rate);
-  ExchangeabilityMonitor monitor = monitor_of(model, options);
-  Rows{table, span_of(predictions), span_of(groups)}.for_each_part([&](const ModelRows& part, std::size_t first) {
-    widthwise::observe(monitor, model, part, span_of(outcomes).subspan(first, part.x.rows()));
-  });
-  return monitor;
-}
-
 std::map<std::uint64_t, std::uint64_t> pending(const SharedOnline& shared) {
   std::map<std::uint64_t, std::uint64_t> rows;
   for (const PendingBatch& batch : read<&OnlineCalibration::pending>(shared)) rows.emplace(batch.number, batch.rows);
@@ -163,9 +149,6 @@ std::vector<double> levels(const SharedOnline& shared) {
 }  // namespace
 
 void bind_online(nb::module_& module) {
-  const nb::class_<ExchangeabilityMonitor> monitor(module, "ExchangeabilityMonitor");
-  module.def("observe_in_order", &observe_in_order, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
-             nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("false_alarm_rate").none());
   nb::class_<SharedOnline>(module, "OnlineCalibration")
       .def("__init__", &construct, nb::arg("calibration"), nb::arg("levels"), nb::arg("method"), nb::arg("step").none(),
            nb::arg("window_rows").none(), nb::arg("false_alarm_rate").none())

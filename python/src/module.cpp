@@ -70,6 +70,7 @@ NB_MODULE(_core, module) {
   bind_model(module);
   bind_objective(module);
   bind_diagnostics(module);
+  bind_evaluator(module);
   bind_fit(module);
 #ifdef WIDTHWISE_WITH_COMMAND
   bind_command(module);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -169,128 +169,39 @@ def evaluate_intervals(
     table = None if features is None else features.table
     if table is not None:
         _tables.expect_rows(table.rows, len(outcomes), "y")
-    report, _ = _evaluate(
-        bounds,
-        outcomes,
+    evaluator = _core.Evaluator.of_intervals(
         levels,
-        table,
-        calibration_rows=None if calibration_rows is None else whole(calibration_rows, "calibration_rows"),
-        predictions=None if y_pred is None else _tables.numbers(y_pred, "y_pred", len(outcomes)),
-        guarantee=text,
-        categories=[] if features is None else features.categories,
-        by=by_of(X, by, len(outcomes)),
-        conditional=conditional,
+        None if calibration_rows is None else whole(calibration_rows, "calibration_rows"),
+        text,
+        [] if table is None else table.names,
+        [] if features is None else features.categories,
+        xgboost_library() if conditional else None,
     )
-    return Evaluation.of(report)
+    predictions = None if y_pred is None else _tables.numbers(y_pred, "y_pred", len(outcomes))
+    evaluator.add_intervals(np.ascontiguousarray(bounds), outcomes, table, predictions)
+    return Evaluation.of(evaluator.report(by_of(X, by, len(outcomes))))
 
 
-class EvaluatedRows(NamedTuple):
-    """The report of an evaluation, with the intervals that it describes."""
-
-    report: _core.EvaluationReport
-    predictions: Floats
-    intervals: Floats
-    search_rows: Any  # rows that were searched for weak places
-    search_features: Floats
-
-
-def evaluate(*args: Any, **options: Any) -> Evaluation:
-    """The report of `evaluate_rows`, with the same arguments."""
-    return Evaluation.of(evaluate_rows(*args, **options).report)
-
-
-def evaluate_rows(
+def evaluator_of(
     model: _core.Model,
-    table: _core.Table,
-    y_pred: Floats | None,
-    groups: Any,
-    outcomes: Floats,
     levels: list[float],
-    weights: Floats | None = None,
-    clusters: Any = None,
+    *,
+    counted_levels: list[float] | None = None,
     false_alarm_rate: float | None = None,
-    by: By | None = None,
     conditional: bool = False,
-) -> EvaluatedRows:
-    """Evaluate a model; weak places are searched in the features that it was fitted with.
+    by: By | None = None,
+) -> _core.Evaluator:
+    """Evaluates a model on the rows of tables; weak places are searched in the features that it was fitted with.
 
-    With a false-alarm rate, the rows are in time order and tested for exchangeability with the calibration rows.
+    At counted levels, only the covered rows are counted. With a false-alarm rate, the rows are in time order and tested
+    for exchangeability with the calibration rows.
     """
-    exchangeability = None
-    if false_alarm_rate is not None:
-        exchangeability = _core.observe_in_order(model, table, y_pred, groups, outcomes, false_alarm_rate)
-    if model.clustered and not model.calibration_clusters:
-        clusters = None  # without calibration rows there is no verdict to count them for
-    if conditional and model.clustered:
-        raise ValueError(
-            "conditional: the classifier needs independent rows, but this model has clusters; evaluate without it"
-        )
-    if groups is not None:
-        groups = model.quantile_groups(groups)
-    predictions, intervals = model.intervals(table, y_pred, groups, levels, weights)
-    report, searched = _evaluate(
-        intervals,
-        outcomes,
-        levels,
-        table,
-        model=model,
-        predictions=predictions,
-        groups=groups,
-        clusters=clusters,
-        exchangeability=exchangeability,
-        categories=model.categories,
-        by=by,
-        crps=_core.crps_of_model(model, table, y_pred, groups, weights, outcomes),
-        conditional=conditional,
-    )
-    return EvaluatedRows(report, predictions, intervals, *searched)
+    library = xgboost_library() if conditional else None
+    return _core.Evaluator(model, levels, counted_levels or [], false_alarm_rate, library, by is not None)
 
 
 def evaluate_table(intervals: Floats, outcomes: Floats, levels: list[float], table: _core.Table) -> Evaluation:
     """Evaluate intervals of any origin for the rows of a table."""
-    return Evaluation.of(_evaluate(intervals, outcomes, levels, table)[0])
-
-
-def _evaluate(
-    intervals: Floats,
-    outcomes: Floats,
-    levels: list[float],
-    table: _core.Table | None,
-    *,
-    model: _core.Model | None = None,
-    calibration_rows: int | None = None,
-    predictions: Floats | None = None,
-    groups: Any = None,
-    guarantee: str = "marginal",
-    clusters: Any = None,
-    exchangeability: _core.ExchangeabilityMonitor | None = None,
-    categories: list[list[str]] | None = None,
-    by: By | None = None,
-    crps: _core.CrpsSummary | None = None,
-    conditional: bool = False,
-) -> tuple[_core.EvaluationReport, tuple[Any, Floats]]:
-    """The report, with the rows that were searched for weak places and their features."""
-    searched = _core.search_rows(len(outcomes) if table is not None else 0)
-    features = table.take(searched) if table is not None else np.empty((0, 0))
-    report = _core.evaluate(
-        model,
-        model.sketch(table, outcomes) if model is not None and table is not None else None,
-        calibration_rows,
-        guarantee,
-        np.ascontiguousarray(intervals),
-        outcomes,
-        predictions,
-        groups,
-        levels,
-        searched,
-        features,
-        table.names if table is not None else [],
-        categories or [],
-        by,
-        clusters,
-        exchangeability,
-        crps,
-        xgboost_library() if conditional else None,
-        table.unknown_labels if table is not None else [],
-    )
-    return report, (searched, features)
+    evaluator = _core.Evaluator.of_intervals(levels, None, "marginal", table.names, [], None)
+    evaluator.add_intervals(np.ascontiguousarray(intervals), outcomes, table, None)
+    return Evaluation.of(evaluator.report())

@@ -12,7 +12,7 @@ from . import _core, _tables, _weights
 from ._blocks import cluster_column_of, cluster_numbers, sizes_of
 from ._by import by_of
 from ._calibration import Calibration
-from ._evaluation import Evaluation, evaluate
+from ._evaluation import Evaluation, evaluator_of
 from ._groups import column_of, for_prediction
 from ._intervals import interval_frame
 from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, inputs_of, load_model
@@ -278,9 +278,9 @@ class Predictor(HasModel):
         numbers = self._groups(X, groups, table.rows)
         blocks = cluster_numbers(cluster_column_of(self._model, X, clusters), table.rows)
         rate = real(false_alarm_rate, "false_alarm_rate") if in_order else None
-        evaluation = evaluate(
-            self._model, table, predictions, numbers, outcomes, levels, ratios, blocks, rate, tested, conditional
-        )
+        evaluator = evaluator_of(self._model, levels, false_alarm_rate=rate, conditional=conditional, by=tested)
+        evaluator.add(table, predictions, numbers, ratios, blocks, outcomes)
+        evaluation = Evaluation.of(evaluator.report(tested))
         if seen := evaluation["seen"]:
             warn(seen["text"])
         return evaluation

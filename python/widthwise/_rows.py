@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from . import _core, _tables
 from ._by import By, by_of, features_without
+from ._evaluation import evaluator_of
 from ._groups import column_of, for_prediction
 from ._model import HOW_TO_CALIBRATE, not_fitted
 from ._predictor import Predictor
 from ._tables import Floats
 
 PREDICTION = "prediction"  # used instead of the name of a feature
-_CHUNK = 20_000  # rows at a time; 100 levels need 32 MB
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,11 @@ class ModelRows:
         y_pred, intervals = self.model.intervals(self.table, self.given, self.groups, [level])
         return y_pred, np.ascontiguousarray(intervals[:, 0, 0]), np.ascontiguousarray(intervals[:, 1, 0])
 
-    def covered(self, levels: list[float]) -> NDArray[np.int64]:
-        """Number of outcomes inside their intervals, per level."""
-        counts = np.zeros(len(levels), dtype=np.int64)
-        for start in range(0, self.table.rows, _CHUNK):
-            rows = np.arange(start, min(start + _CHUNK, self.table.rows))
-            part = _core.Table.from_matrix(self.table.take(rows), self.table.names)
-            given = None if self.given is None else self.given[rows]
-            groups = None if self.groups is None else self.groups[rows]
-            _, intervals = self.model.intervals(part, given, groups, levels)
-            counts += count_covered(self.y[rows], intervals)
-        return counts
+    def evaluated(self, levels: list[float], **options: Any) -> _core.Evaluator:
+        """An evaluator with these rows; the options are those of `evaluator_of`."""
+        evaluator = evaluator_of(self.model, levels, **options)
+        evaluator.add(self.table, self.given, self.groups, None, None, self.y)
+        return evaluator
 
     def column(self, by: Any) -> By | None:
         """The column of `of`, a feature by its name or index, or the prediction."""

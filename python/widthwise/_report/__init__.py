@@ -13,10 +13,8 @@ import os
 from html import escape
 from typing import Any
 
-import numpy as np
-
 from .. import _core
-from .._evaluation import Evaluation, evaluate_rows
+from .._evaluation import Evaluation
 from .._options import Levels, file_of, levels_of
 from .._rows import ModelRows
 from .verdict import verdict_of
@@ -126,22 +124,13 @@ def report(
     rows = ModelRows.of(model, X, y, y_pred, groups, by)
     levels = levels_of(confidence_level, rows.model.levels)
     tested = rows.column(by)
-    evaluated = evaluate_rows(
-        rows.model, rows.table, rows.given, rows.groups, rows.y, levels, by=tested, conditional=conditional
-    )
-    evaluation = Evaluation.of(evaluated.report)
+    evaluator = rows.evaluated(levels, counted_levels=_core.page_levels(levels), conditional=conditional, by=tested)
+    evaluated = evaluator.report(tested)
+    evaluation = Evaluation.of(evaluated)
     verdict = verdict_of(evaluation, model)
     estimator = getattr(model, "estimator_", None)
-    html = _core.page(
-        evaluated.report,
-        rows.model,
-        np.ascontiguousarray(evaluated.intervals),
-        rows.y,
-        evaluated.predictions,
-        rows.groups,
-        evaluated.search_rows,
-        evaluated.search_features,
-        rows.covered(_core.page_levels(levels)),
+    html = evaluator.page(
+        evaluated,
         title or "",
         "" if estimator is None else type(estimator).__name__,
         verdict.advice,

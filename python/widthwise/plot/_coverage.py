@@ -75,8 +75,8 @@ class CoverageDisplay(Display):
         rows: int,
         calibration_rows: int | None = None,
         guarantee: Guarantee = "marginal",
-        model: _core.Model | None = None,
-        groups: NDArray[np.int64] | None = None,
+        expected: Sequence[dict[str, Any]] | None = None,
+        grouped: bool = False,
     ) -> None:
         order = np.argsort(levels)
         self.levels = np.asarray(levels, dtype=np.float64)[order]
@@ -91,19 +91,16 @@ class CoverageDisplay(Display):
             return
         text = guarantee_text(guarantee)
         confidence = 1 - (1 - _core.VERDICT_CONFIDENCE) / len(self.levels)
-
-        def expected(level: float) -> dict[str, Any]:
-            if model is None:
-                return _core.measured_coverage_spread(level, calibration_rows, rows, confidence, text)
-            return _core.expected_coverage(model, calibration_rows, groups, rows, level, confidence)
-
-        spreads = [expected(float(level)) for level in self.levels]
+        if expected is None:
+            expected = [
+                _core.measured_coverage_spread(float(level), calibration_rows, rows, confidence, text)
+                for level in levels
+            ]
+        spreads = [expected[i] for i in order]
         finite = np.array([spread["mean"] < 1 for spread in spreads], dtype=bool)
         if not finite.all():
             self.greatest_level = (
-                _core.greatest_level(calibration_rows, text)
-                if groups is None
-                else float(max([0.0, *self.levels[finite]]))
+                float(max([0.0, *self.levels[finite]])) if grouped else _core.greatest_level(calibration_rows, text)
             )
         spreads = [spread for spread, known in zip(spreads, finite, strict=True) if known]
         self.levels, self.coverage = self.levels[finite], self.coverage[finite]
@@ -137,15 +134,15 @@ class CoverageDisplay(Display):
         """
         rows = ModelRows.of(model, X, y, y_pred, groups)
         levels = levels_of(confidence_level, LEVELS)
-        covered = rows.covered(levels)
+        evaluator = rows.evaluated([], counted_levels=levels)
         display = cls(
             levels=levels,
-            covered=covered,
+            covered=np.asarray(evaluator.covered),
             rows=len(rows.y),
             calibration_rows=rows.model.calibration_rows,
             guarantee=guarantee_of(rows.model.guarantee),
-            model=rows.model,
-            groups=rows.groups,
+            expected=evaluator.expected() if rows.model.calibration_rows is not None else None,
+            grouped=rows.groups is not None,
         )
         return display.plot(ax, difference=difference)
 

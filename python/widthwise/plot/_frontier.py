@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core, _tables
 from .._docs import with_shared
-from .._evaluation import evaluate, evaluate_table, number, percent
+from .._evaluation import Evaluation, evaluate_table, number, percent
 from .._localizer import Localizer
 from .._options import Goal, is_number
 from .._predictor import Predictor
@@ -287,7 +287,7 @@ def _evenness(name: str) -> float:
 
 
 def _measured(name: str, rows: ModelRows, level: float) -> FrontierPoint:
-    return _point(name, evaluate(rows.model, rows.table, rows.given, rows.groups, rows.y, [level])["levels"][0])
+    return _point(name, Evaluation.of(rows.evaluated([level]).report())["levels"][0])
 
 
 def _require_slab(points: Sequence[FrontierPoint], rows: int) -> None:
