@@ -260,12 +260,13 @@ void bind_scores(nb::module_& module) {
              nb::arg("groups").none(), nb::arg("weights").none(), nb::arg("outcomes"));
   module.def(
       "crps",
-      [](const DoubleMatrix& quantiles, const std::vector<double>& probabilities, const Doubles& outcomes) {
+      [](const DoubleMatrix& quantiles, const std::vector<double>& probabilities, const Doubles& outcomes,
+         const std::optional<Doubles>& weights) {
         Crps crps({probabilities.begin(), probabilities.end()});
-        crps.add(view_of(quantiles), span_of(outcomes));
+        crps.add(view_of(quantiles), span_of(outcomes), span_of(weights));
         return crps.mean();
       },
-      nb::arg("quantiles"), nb::arg("probabilities"), nb::arg("outcomes"));
+      nb::arg("quantiles"), nb::arg("probabilities"), nb::arg("outcomes"), nb::arg("weights").none());
   module.def(
       "excess_risk",
       [](const Integers& covered, const Doubles& probabilities, double level) {
