@@ -45,10 +45,10 @@ TEST(CalibrationShard, AnyPartitionAndOrderGivesTheSameBytes) {
   const Model model = model_of(1);
   const examples::Table table(1000, 3, 2);
   CalibrationShard whole = CalibrationShard::in(model);
-  merge_shard(whole, part_of(model, table, 0, 1000), model);
+  merge_shard(whole, part_of(model, table, 0, 1000));
   CalibrationShard dealt = CalibrationShard::in(model);
   for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{600, 400}, {0, 0}, {0, 1}, {1, 599}}) {
-    merge_shard(dealt, deserialise_shard(serialise_shard(part_of(model, table, first, count))), model);
+    merge_shard(dealt, deserialise_shard(serialise_shard(part_of(model, table, first, count))));
   }
   EXPECT_EQ(serialise_shard(dealt), serialise_shard(whole));
 }
@@ -69,10 +69,10 @@ TEST(CalibrationShard, OfAnotherModelIsRefused) {
   const examples::Table table(50, 3, 2);
   const Model model = model_of(1);
   CalibrationShard into = CalibrationShard::of(model);
-  expect_refusal([&] { merge_shard(into, part_of(model_of(3), table, 0, 50), model); }, "scores of another model");
+  expect_refusal([&] { merge_shard(into, part_of(model_of(3), table, 0, 50)); }, "scores of another model");
   CalibrationShard other = CalibrationShard::of(model);
   other.calibration = Calibration({.capacity = 5, .seed = 1});
-  expect_refusal([&] { merge_shard(into, other, model); }, "found capacity 5 and seed 1");
+  expect_refusal([&] { merge_shard(into, other); }, "found capacity 5 and seed 1");
   EXPECT_EQ(into.calibration.rows_seen(), 0U);
 }
 

@@ -427,7 +427,7 @@ class Localizer(HasModel):
     def load(cls, path: str | os.PathLike[str]) -> Localizer:
         """Load the localizer of a model file without its calibration, such as one made by ``widthwise fit``."""
         self = cls()
-        self._model = load_model(path).with_calibration(_core.Calibration())
+        self._model = load_model(path).with_calibration(_core.CalibrationShard())
         return self
 
     def parameters(self, X: Any, y_pred: Any) -> Floats:
@@ -536,14 +536,13 @@ class Localizer(HasModel):
             `Predictor` of rows of the target population has no weights.
         """
         calibration = calibration if calibration is not None else Calibration()
-        kept = calibration._core if calibration._core.weighted else _core.Calibration()
+        shard = calibration._shard
+        kept = shard if shard.weighted else _core.CalibrationShard()
         model = self._fitted_model().with_calibration(kept).for_rows_of(population, replace=False)
-        calibration._require_scores_of(model)
         found = column_of(model, X, groups)
         ratios = _weights.column_of(model, X, weights)
         blocks = cluster_column_of(model, X, clusters)
-        add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration", ratios, blocks)
-        calibration._scored_by = model
+        add_rows(model, shard, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration", ratios, blocks)
         return calibration
 
     def __repr__(self) -> str:

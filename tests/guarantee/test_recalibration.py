@@ -89,7 +89,7 @@ def test_a_calibration_of_another_localizer_gives_no_intervals():
     for _ in range(n):
         data = with_errors(99, 1.0)
         right, wrong = new.calibrate(*data), old.calibrate(*data)
-        with pytest.raises(ValueError, match="scores of another localizer"):
+        with pytest.raises(ValueError, match="scores of another model"):
             Predictor(new, wrong)
         X, y, f = with_errors(1, 1.0)
         hits += covered(Predictor(new, right).predict_interval(X, f)[1], y).sum()
