@@ -1,4 +1,4 @@
-"""Prediction and calibration on batches of rows, shared by Spark, Dask, Ray and DuckDB."""
+"""Prediction and calibration on batches of rows, shared by Spark, Dask, DuckDB and `Predictor.add_intervals`."""
 
 from __future__ import annotations
 
@@ -377,7 +377,7 @@ class Cluster(ABC):
 
         Parameters
         ----------
-        frame : dask.dataframe.DataFrame, pyspark.sql.DataFrame or ray.data.Dataset
+        frame : dask.dataframe.DataFrame or pyspark.sql.DataFrame
             Contains the columns of the model, in any order. All columns are kept.
         model : Predictor, fitted WidthwiseRegressor, path-like or bytes
             Calibrated model. It is sent to each worker once, and each worker process reads it once.

@@ -469,32 +469,6 @@ class Localizer(HasModel):
         q = np.ascontiguousarray(np.broadcast_to(q, (table.rows, q.shape[-1])))
         return model.half_widths(table, predictions, q)
 
-    def _require_rows(self, library: str) -> None:
-        """Raise if the localizer is not fitted, or its calibration is more than that of rows which count equally."""
-        model = self._fitted_model()
-        remedy = "calibrate with Localizer.calibrate and use Predictor"
-        if model.clustered:
-            raise ValueError(
-                f"the localizer was fitted with clusters, but {library} counts rows, and its intervals would be too "
-                f"narrow for a new cluster; {remedy}"
-            )
-        if model.weighted:
-            kind = "given" if model.needs_weights else "learnt"
-            raise ValueError(
-                f"the localizer has {kind} weights, but {library} ignores them, and its intervals would be those of the "
-                f"population of the fitting rows; {remedy}"
-            )
-        if model.guarantee != "marginal":
-            raise ValueError(
-                f"the localizer has the training-conditional guarantee {model.guarantee}, but {library} calibrates with "
-                f"the marginal rank, and its intervals would be too narrow; {remedy}, or fit with guarantee='marginal'"
-            )
-        if model.grouped:
-            raise ValueError(
-                f"the localizer was fitted with groups, but {library} calibrates all rows together, and its intervals "
-                f"would be too narrow for some groups; {remedy}"
-            )
-
     def calibrate(
         self,
         X: Any,

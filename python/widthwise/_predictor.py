@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,6 +177,33 @@ class Predictor(HasModel):
         sizes = sizes_of(cluster_sizes, table.rows)
         made, bounds = self._model.intervals(table, predictions, numbers, levels, ratios, sizes)
         return interval_frame(made, bounds, levels, X) if as_frame else (made, bounds)
+
+    def add_intervals(
+        self, batch: Any, confidence_level: Levels | None = None, *, groups: str | Sequence[str] | None = None
+    ) -> Any:
+        """Add intervals to an Arrow batch or table, for engines that map a function over batches, such as Ray.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            Contains the columns of the model, in any order: features, and predictions and weights if the model needs
+            them. All columns are kept.
+        confidence_level : float or list of floats, optional
+        groups : str or list of str, optional
+            Column with the labels of groups, if the model has groups, or several columns whose labels are joined. By
+            default those of the fit.
+
+        Returns
+        -------
+        pyarrow.RecordBatch or pyarrow.Table
+            With the columns of ``widthwise predict``: ``lower_0.9`` and ``upper_0.9`` for each level, and
+            ``prediction`` if the model contains the base model.
+        """
+        from ._batches import Intervals
+
+        intervals = Intervals.of(self, confidence_level, groups)
+        intervals.check(self._model, batch.schema.names)
+        return intervals.add_to(self._model, batch)
 
     def row_function(self, confidence_level: float | None = None) -> RowFunction:
         """A function of one row of named values, for services: see `RowFunction`.
