@@ -37,7 +37,7 @@ CalibrationShard merged(const Model& model, const MergeArguments& arguments) {
     try {
       model.check_new_clusters(shard.calibration.cluster_numbers());
       require_new_rows(model, shard.sketch, all.sketch, "--replace");
-      merge_shard(all, shard, model);
+      merge_shard(all, shard);
       added.merge(shard.sketch);
     } catch (const DuplicateRowError&) {
       throw internal::make_error(

@@ -5,6 +5,7 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/seen_rows.hpp>
 #include <widthwise/version.hpp>
 
 #include "file.hpp"
@@ -57,6 +58,7 @@ CalibrationShard read_shard(std::span<const std::byte> bytes) {
   (void)reader.take_text("widthwise");
   CalibrationShard shard;
   shard.scores_of = internal::count_of(reader.take_text("scores_of"), "scores_of");
+  if (shard.scores_of == 0) refuse("invalid scores_of 0; expected the fingerprint of a model");
   shard.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
   if (format == kFormatWithSketch || (format == kShardFormat && reader.has("sketch")))
     shard.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
@@ -87,25 +89,36 @@ CalibrationShard CalibrationShard::in(const Model& model) {
           .sketch = model.parts().calibration_sketch};
 }
 
-void merge_shard(CalibrationShard& into, const CalibrationShard& shard, const Model& model) {
-  if (shard.scores_of != score_fingerprint(model)) {
-    refuse(
-        fmt::format("the shard holds scores of another model (fingerprint {:016x}; this model has {:016x}), or of rows "
-                    "of another population; create it again with this model",
-                    shard.scores_of, score_fingerprint(model)));
-  }
+void require_scores_of(const CalibrationShard& shard, std::uint64_t scores_of) {
+  if (shard.scores_of == 0 || scores_of == 0 || shard.scores_of == scores_of) return;
+  refuse(
+      fmt::format("found scores of another model (fingerprint {:016x}, expected {:016x}), of this model before it was "
+                  "fitted again, or of rows of another population; score these rows again with this model",
+                  shard.scores_of, scores_of));
+}
+
+void merge_shard(CalibrationShard& into, CalibrationShard shard) {
+  require_scores_of(shard, into.scores_of);
   const Calibration::Options& expected = into.calibration.options();
   const Calibration::Options& found = shard.calibration.options();
   if (found.capacity != expected.capacity || found.seed != expected.seed) {
-    refuse(fmt::format("expected capacity {} and seed {}, as in the model; found capacity {} and seed {}",
-                       expected.capacity, expected.seed, found.capacity, found.seed));
+    refuse(fmt::format("expected capacity {} and seed {}; found capacity {} and seed {}", expected.capacity,
+                       expected.seed, found.capacity, found.seed));
   }
-  if (shard.calibration.weighted() && !model.weighted())
-    refuse("the shard has weights; expected a calibration without weights, as in the model");
   RowSketch sketch = into.sketch;
   sketch.merge(shard.sketch);
-  into.calibration.merge(shard.calibration);
+  into.calibration.merge(std::move(shard.calibration));
   into.sketch = std::move(sketch);
+  if (into.scores_of == 0) into.scores_of = shard.scores_of;
+}
+
+Model with_shard(const Model& model, CalibrationShard before, CalibrationShard shard, std::string_view replace) {
+  model.check_new_clusters(shard.calibration.cluster_numbers());
+  const RowSketch known = before.sketch;
+  const RowSketch rows = shard.sketch;
+  merge_shard(before, std::move(shard));
+  require_new_rows(model, rows, known, replace);
+  return model.with_calibration(std::move(before.calibration), std::move(before.sketch));
 }
 
 std::vector<std::byte> serialise_shard(const CalibrationShard& shard) {

@@ -146,13 +146,13 @@ TEST(ModelWeights, ShardsOfAWeightedModelMerge) {
     CalibrationShard shard = CalibrationShard::of(model);
     model.calibrate(shard.calibration, weighted_rows(model, table, weights).slice(first, 150),
                     std::span(table.y).subspan(first, 150), first);
-    merge_shard(all, deserialise_shard(serialise_shard(shard)), model);
+    merge_shard(all, deserialise_shard(serialise_shard(shard)));
   }
 
   EXPECT_EQ(all.calibration, calibrated_with(model, table, weights).parts().calibration);
   const Model plain(parts_without_weights());
   CalibrationShard other = CalibrationShard::of(plain);
-  EXPECT_THROW(merge_shard(other, all, plain), Error);
+  EXPECT_THROW(merge_shard(other, all), Error);
 }
 
 TEST(ModelWeights, MissingAndInvalidWeightsAreErrors) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <widthwise/calibration.hpp>
@@ -16,7 +17,7 @@ namespace widthwise {
 /// Each machine adds its rows to `calibration` with Model::calibrate and unique keys. The shards are then merged into
 /// the model. The result is byte-identical for any partition of the rows and any order of the shards.
 struct CalibrationShard {
-  std::uint64_t scores_of = 0;     ///< score_fingerprint of the model
+  std::uint64_t scores_of = 0;     ///< score_fingerprint of the model; 0 for scores that no model gave
   Calibration calibration = {};    ///< with keys as row numbers; scores in units of the model
   RowSketch sketch = RowSketch();  ///< of the rows; empty if unknown
 
@@ -27,15 +28,25 @@ struct CalibrationShard {
   [[nodiscard]] static CalibrationShard in(const Model& model);
 };
 
-/// Merge a shard into another shard of this model. Throws kBadData for scores of another model or a shard with other
-/// options. Duplicate keys are detected when the calibration is read, see Calibration. require_new_rows detects rows
-/// that fitted the model or are already present with other keys.
-void merge_shard(CalibrationShard& into, const CalibrationShard& shard, const Model& model);
+/// Throw kBadData if the shard holds scores of another model than that of this score_fingerprint.
+void require_scores_of(const CalibrationShard& shard, std::uint64_t scores_of);
+
+/// Merge a shard into another one of the same model, or one with scores that no model gave. If the shard is rejected,
+/// nothing changes. Throws kBadData for scores of another model or a shard with other options, and DuplicateRowError
+/// for keys that are already present. require_new_rows detects rows that are already present with other keys.
+void merge_shard(CalibrationShard& into, CalibrationShard shard);
+
+/// The model with the rows of a shard added to the calibration set `before`: CalibrationShard::in(model), or
+/// CalibrationShard::of(model) to replace that set. Throws as merge_shard, Model::check_new_clusters and
+/// require_new_rows, whose message names `replace`, do.
+[[nodiscard]] Model with_shard(const Model& model, CalibrationShard before, CalibrationShard shard,
+                               std::string_view replace);
 
 /// Serialise a shard as a safetensors file. Equal shards give equal bytes.
 [[nodiscard]] std::vector<std::byte> serialise_shard(const CalibrationShard& shard);
 
-/// Read the bytes of a shard, which are validated like a model file. Throws kBadData with the problem found.
+/// Read the bytes of a shard, which are validated like a model file. Throws kBadData with the problem found, such as
+/// scores that no model gave.
 [[nodiscard]] CalibrationShard deserialise_shard(std::span<const std::byte> bytes);
 
 /// Write a shard atomically. Throws kFile.

@@ -96,11 +96,11 @@ struct Ert {
 [[nodiscard]] Ert excess_risk(std::span<const std::uint8_t> covered, std::span<const double> probabilities,
                               const Level& level);
 
-/// Mean scores of rows.
+/// Mean scores of rows, which count with their weights.
 struct CrpsSummary {
-  double mean = 0;             ///< NaN without rows, +infinity if a quantile is infinite
+  double mean = 0;             ///< NaN without rows, +infinity if a quantile of a row with weight is infinite
   double finite_mean = 0;      ///< over the rows whose quantiles are all finite; NaN if there are none
-  std::uint64_t infinite = 0;  ///< rows with an infinite quantile
+  std::uint64_t infinite = 0;  ///< rows with weight and an infinite quantile
   std::uint64_t rows = 0;      ///< all rows
 };
 
@@ -120,9 +120,10 @@ class Crps {
   /// The m ascending probabilities t, one per column of quantiles in `add`.
   [[nodiscard]] const std::vector<Level>& probabilities() const { return probabilities_; }
 
-  /// Add n rows: quantiles (n x m), which may be infinite, and outcomes (n). How rows are divided into calls does not
-  /// change the score. Throws kNotFinite, with the row, for NaN.
-  void add(MatrixView quantiles, std::span<const double> outcomes);
+  /// Add n rows: quantiles (n x m), which may be infinite, outcomes (n), and weights (n, finite and at least 0) or none
+  /// if all rows count equally. How rows are divided into calls does not change the score. Throws kNotFinite, with the
+  /// row, for NaN, and kInvalidArgument for an invalid weight.
+  void add(MatrixView quantiles, std::span<const double> outcomes, std::span<const double> weights = {});
 
   /// The score of all rows: NaN without rows, +infinity if a quantile is infinite.
   [[nodiscard]] double mean() const { return summary().mean; }
@@ -134,6 +135,7 @@ class Crps {
   std::vector<Level> probabilities_;
   std::vector<double> cells_;  // the lengths w
   double sum_ = 0;             // over rows with finite quantiles
+  double weight_ = 0;          // of these rows
   std::uint64_t infinite_ = 0;
   std::uint64_t rows_ = 0;
 };

@@ -1,17 +1,28 @@
 #include <utility>
 
-#include <widthwise/calibration.hpp>
 #include <widthwise/calibration_shard.hpp>
 #include <widthwise/joined_labels.hpp>
-#include <widthwise/row_sketch.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/seen_rows.hpp>
 
 #include "bindings.hpp"
 #include "message.hpp"
+#include "rows.hpp"
 
 namespace widthwise::python {
 namespace {
 
-void add(SharedCalibration& shared, const Doubles& scores, const std::optional<std::uint64_t>& first_row,
+template <auto method>
+auto of_calibration(const SharedShard& shared) {
+  return locked([](const CalibrationShard& shard) { return (shard.calibration.*method)(); }, shared);
+}
+
+/// A shard with scores that no model gave.
+void construct(SharedShard* self, std::uint64_t capacity, std::uint64_t seed) {
+  new (self) SharedShard(CalibrationShard{.calibration = Calibration(Calibration::Options{capacity, seed})});
+}
+
+void add(SharedShard& shared, const Doubles& scores, const std::optional<std::uint64_t>& first_row,
          const std::optional<Booleans>& above, const std::optional<Doubles>& weights,
          const std::optional<Integers>& groups, const std::optional<Keys>& keys, const GroupLabels* labels,
          const std::optional<Integers>& clusters) {
@@ -19,7 +30,8 @@ void add(SharedCalibration& shared, const Doubles& scores, const std::optional<s
     throw Error(ErrorCode::kInvalidArgument, "rows with clusters take neither groups nor weights");
   }
   locked(
-      [&](Calibration& calibration) {
+      [&](CalibrationShard& shard) {
+        Calibration& calibration = shard.calibration;
         const RowNumbers numbers = numbers_of(first_row.value_or(calibration.rows_seen()), keys);
         if (clusters) {
           calibration.add_clustered(numbers, span_of(scores), span_of(above), span_of(clusters));
@@ -38,21 +50,64 @@ void add(SharedCalibration& shared, const Doubles& scores, const std::optional<s
       shared);
 }
 
+/// Score rows of a model and add them to a shard of this model: all of them or, if one is rejected, none. With
+/// `replace`, the name of the option that discards the calibration set, the shard is that set: it may hold scores of
+/// another model, and rows that fitted the model or are already in the set are rejected.
+void add_rows(SharedShard& shared, const Model& model, const Table& table, const std::optional<Doubles>& predictions,
+              const std::optional<Integers>& groups, const Doubles& outcomes, std::uint64_t first_row,
+              const std::optional<Keys>& keys, const GroupLabels* labels, const std::optional<Doubles>& weights,
+              const std::optional<Integers>& clusters, const std::optional<std::string>& replace) {
+  check_outcomes(table, outcomes);
+  const RowNumbers numbers = numbers_of(first_row, keys);
+  numbers.check(table.rows(), "calibrate");
+  const Rows rows{table, span_of(predictions), span_of(groups), span_of(weights), span_of(clusters)};
+  locked(
+      [&](CalibrationShard& shard) {
+        CalibrationShard added{.scores_of = replace ? score_fingerprint(model) : shard.scores_of,
+                               .calibration = Calibration(shard.calibration.options()),
+                               .sketch = sketch_of(model, table, span_of(outcomes))};
+        if (replace) {
+          require_scores_of(shard, added.scores_of);
+          require_new_rows(model, added.sketch, shard.sketch, *replace);
+        }
+        // Check all outcomes first, so that the message can name all rows, by key or position.
+        model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(1));
+        model.check_new_clusters(span_of(clusters));
+        const std::size_t n = table.rows();
+        std::vector<double> scores(n);
+        const auto above = std::make_unique<bool[]>(n);
+        std::vector<double> ratios(model.weighted() ? n : 0);
+        rows.for_each_part_when_released([&](const ModelRows& part, std::size_t first) {
+          const std::size_t count = part.x.rows();
+          model.score_rows(part, span_of(outcomes).subspan(first, count), numbers.part(first, count),
+                           std::span(scores).subspan(first, count), {above.get() + first, count});
+          if (model.weighted()) model.weights(part, std::span(ratios).subspan(first, count));
+        });
+        if (clusters) {
+          added.calibration.add_clustered(numbers, scores, {above.get(), n}, span_of(clusters));
+        } else {
+          added.calibration.add(numbers, scores, {above.get(), n}, ratios, span_of(groups));
+        }
+        if (labels != nullptr) added.calibration.name_groups(*labels);
+        merge_shard(shard, std::move(added));
+      },
+      shared);
+}
+
 /// The stored scores of a group, in no particular order.
-Vector scores(const SharedCalibration& shared, std::int64_t group) {
-  const auto rows = locked([&](const Calibration& calibration) { return calibration.rows(group); }, shared);
+Vector scores(const SharedShard& shared, std::int64_t group) {
+  const auto rows = locked([&](const CalibrationShard& shard) { return shard.calibration.rows(group); }, shared);
   auto out = room_for(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) out[i] = rows[i].score;
   return give<Vector>(std::move(out), {rows.size()});
 }
 
-/// Merge another object, which may be the same one.
-template <class Value>
-void merge(Guarded<Value>& guarded, const Guarded<Value>& other) {
-  locked([](Value& value, const Value& more) { value.merge(more); }, guarded, other);
+/// Merge another shard, which may be the same one.
+void merge(SharedShard& into, const SharedShard& shard) {
+  locked([](CalibrationShard& all, const CalibrationShard& more) { merge_shard(all, more); }, into, shard);
 }
 
-SortedScores sorted(const SharedCalibration& shared, const std::string& guarantee, const std::string& form,
+SortedScores sorted(const SharedShard& shared, const std::string& guarantee, const std::string& form,
                     std::uint64_t max_size) {
   const Guarantee kind = Guarantee::parse(guarantee);
   const std::optional<ClusterForm> counted = cluster_form_of(form);
@@ -61,7 +116,8 @@ SortedScores sorted(const SharedCalibration& shared, const std::string& guarante
                                form);
   }
   const ClusterRule clusters{.form = *counted, .max_size = max_size};
-  return locked([&](const Calibration& calibration) { return SortedScores(calibration, kind, 0, clusters); }, shared);
+  return locked([&](const CalibrationShard& shard) { return SortedScores(shard.calibration, kind, 0, clusters); },
+                shared);
 }
 
 /// `test_weights` has one weight per score or is empty.
@@ -79,35 +135,41 @@ Vector p_values(const SortedScores& sorted, const Doubles& scores, std::int64_t 
   return give<Vector>(std::move(out), {scores.size()});
 }
 
-/// The labels of the groups, in the order of their numbers.
 /// The numbers and labels of the groups, read together: another thread may be adding rows.
-std::vector<std::pair<std::int64_t, std::string>> groups(const SharedCalibration& self) {
+std::vector<std::pair<std::int64_t, std::string>> groups(const SharedShard& self) {
   return locked(
-      [](const Calibration& calibration) {
+      [](const CalibrationShard& shard) {
         std::vector<std::pair<std::int64_t, std::string>> all;
-        for (const std::int64_t group : calibration.groups()) all.emplace_back(group, calibration.label(group));
+        for (const std::int64_t group : shard.calibration.groups())
+          all.emplace_back(group, shard.calibration.label(group));
         return all;
       },
       self);
 }
 
-std::int64_t find_group(const SharedCalibration& self, const std::string& label) {
-  return locked([&](const Calibration& calibration) { return calibration.find_group(label); }, self);
+std::int64_t find_group(const SharedShard& self, const std::string& label) {
+  return locked([&](const CalibrationShard& shard) { return shard.calibration.find_group(label); }, self);
 }
 
-/// The bytes of a shard: a calibration, the sketch of its rows and the fingerprint of their scores.
-nb::bytes shard_bytes(const SharedCalibration& shared, const SharedSketch& rows, std::uint64_t scores_of) {
+std::uint64_t scores_of(const SharedShard& self) {
+  return locked([](const CalibrationShard& shard) { return shard.scores_of; }, self);
+}
+
+/// The bytes of a shard; of scores that no model gave, those of their calibration.
+nb::bytes shard_bytes(const SharedShard& self) {
   const auto bytes = locked(
-      [&](const Calibration& calibration, const RowSketch& sketch) {
-        return serialise_shard({.scores_of = scores_of, .calibration = calibration, .sketch = sketch});
+      [](const CalibrationShard& shard) {
+        return shard.scores_of == 0 ? shard.calibration.serialise() : serialise_shard(shard);
       },
-      shared, rows);
+      self);
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-std::tuple<SharedCalibration, SharedSketch, std::uint64_t> shard_from(const nb::bytes& bytes) {
-  CalibrationShard shard = deserialise_shard({static_cast<const std::byte*>(bytes.data()), bytes.size()});
-  return {SharedCalibration(std::move(shard.calibration)), SharedSketch(std::move(shard.sketch)), shard.scores_of};
+SharedShard shard_from(const nb::bytes& data) {
+  const std::span bytes(static_cast<const std::byte*>(data.data()), data.size());
+  constexpr std::size_t kHeader = 8;  // the header of a shard follows its size
+  if (bytes.size() > kHeader && bytes[kHeader] == std::byte{'{'}) return SharedShard(deserialise_shard(bytes));
+  return SharedShard(CalibrationShard{.calibration = Calibration::deserialise(bytes)});
 }
 
 }  // namespace
@@ -122,41 +184,38 @@ void bind_calibration(nb::module_& module) {
       .def(
           "add", [](GroupLabels& self, const std::vector<std::string>& labels) { return self.add(labels); },
           nb::arg("labels"));
-  nb::class_<SharedCalibration>(module, "Calibration")
-      .def(
-          "__init__",
-          [](SharedCalibration* self, std::uint64_t capacity, std::uint64_t seed) {
-            new (self) SharedCalibration(Calibration(Calibration::Options{capacity, seed}));
-          },
-          nb::arg("capacity") = Calibration::Options().capacity, nb::arg("seed") = Calibration::Options().seed)
-      .def("add", &add, nb::arg("scores"), nb::arg("first_row").none(), nb::arg("above").none(),
-           nb::arg("weights").none(), nb::arg("groups").none(), nb::arg("keys").none() = nb::none(),
-           nb::arg("labels").none() = nb::none(), nb::arg("clusters").none() = nb::none())
-      .def("merge", &merge<Calibration>, nb::arg("other"))
-      .def("to_bytes", &bytes_of<Calibration>)
-      .def_static("from_bytes", &guarded_from<Calibration>, nb::arg("data"))
-      .def_prop_ro("rows_seen", &read<&Calibration::rows_seen, Calibration>)
-      .def_prop_ro("rows_kept", &read<&Calibration::rows_kept, Calibration>)
+  nb::class_<SharedShard>(module, "CalibrationShard", "Scores of calibration rows, and a sketch of these rows.")
+      .def("__init__", &construct, nb::arg("capacity") = Calibration::Options().capacity,
+           nb::arg("seed") = Calibration::Options().seed)
+      .def_static(
+          "of", [](const Model& model) { return SharedShard(CalibrationShard::of(model)); }, nb::arg("model"))
+      .def("add", &add, nb::arg("scores"), nb::arg("first_row").none(), nb::arg("above").none() = nb::none(),
+           nb::arg("weights").none() = nb::none(), nb::arg("groups").none() = nb::none(),
+           nb::arg("keys").none() = nb::none(), nb::arg("labels").none() = nb::none(),
+           nb::arg("clusters").none() = nb::none())
+      .def("add_rows", &add_rows, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
+           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none(),
+           nb::arg("labels").none() = nb::none(), nb::arg("weights").none() = nb::none(),
+           nb::arg("clusters").none() = nb::none(), nb::arg("replace").none() = nb::none())
+      .def("merge", &merge, nb::arg("other"))
+      .def("to_bytes", &shard_bytes)
+      .def_static("from_bytes", &shard_from, nb::arg("data"))
+      .def_prop_ro("scores_of", &scores_of)
+      .def_prop_ro("rows_seen", &of_calibration<&Calibration::rows_seen>)
+      .def_prop_ro("rows_kept", &of_calibration<&Calibration::rows_kept>)
       .def_prop_ro("groups", &groups)
-      .def_prop_ro("labelled", &read<&Calibration::labelled, Calibration>)
-      .def_prop_ro("grouped", &read<&Calibration::grouped, Calibration>)
-      .def_prop_ro("weighted", &read<&Calibration::weighted, Calibration>)
-      .def_prop_ro("clustered", &read<&Calibration::clustered, Calibration>)
-      .def_prop_ro("clusters", &read<&Calibration::clusters, Calibration>)
-      .def_prop_ro("capacity", [](const SharedCalibration& self) { return read<&Calibration::options>(self).capacity; })
-      .def_prop_ro("seed", [](const SharedCalibration& self) { return read<&Calibration::options>(self).seed; })
+      .def_prop_ro("labelled", &of_calibration<&Calibration::labelled>)
+      .def_prop_ro("grouped", &of_calibration<&Calibration::grouped>)
+      .def_prop_ro("weighted", &of_calibration<&Calibration::weighted>)
+      .def_prop_ro("clustered", &of_calibration<&Calibration::clustered>)
+      .def_prop_ro("clusters", &of_calibration<&Calibration::clusters>)
+      .def_prop_ro("seed", [](const SharedShard& self) { return of_calibration<&Calibration::options>(self).seed; })
       .def("scores", &scores, nb::arg("group") = 0)
       .def("find_group", &find_group, nb::arg("label"))
       .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().to_string(),
            nb::arg("cluster_coverage") = std::string(name_of(ClusterRule().form)), nb::arg("max_cluster_size") = 0);
   nb::class_<SharedSketch>(module, "RowSketch", "Content hashes of rows in bounded memory.")
-      .def("__init__", [](SharedSketch* self) { new (self) SharedSketch(RowSketch()); })
-      .def("merge", &merge<RowSketch>, nb::arg("other"))
-      .def_prop_ro("rows", &read<&RowSketch::rows, RowSketch>)
-      .def("to_bytes", &bytes_of<RowSketch>)
-      .def_static("from_bytes", &guarded_from<RowSketch>, nb::arg("data"));
-  module.def("shard_bytes", &shard_bytes, nb::arg("calibration"), nb::arg("rows"), nb::arg("scores_of"));
-  module.def("shard_from", &shard_from, nb::arg("data"));
+      .def_prop_ro("rows", &read<&RowSketch::rows, RowSketch>);
   nb::class_<SortedScores>(module, "SortedScores")
       .def(
           "quantile",

@@ -25,16 +25,25 @@ nb::list marked(std::vector<Bin> bins, const std::optional<double>& level,
   return to_list(bins);
 }
 
+/// The probabilities of the quantiles that `evaluate` scores.
+std::vector<double> crps_probabilities() {
+  std::vector<double> values;
+  for (const Level& probability : Crps::default_probabilities()) values.push_back(probability.value());
+  return values;
+}
+
 /// Functions that score predicted probabilities and quantiles.
 void bind_scores(nb::module_& module) {
+  module.attr("CRPS_PROBABILITIES") = crps_probabilities();
   module.def(
       "crps",
-      [](const DoubleMatrix& quantiles, const std::vector<double>& probabilities, const Doubles& outcomes) {
+      [](const DoubleMatrix& quantiles, const std::vector<double>& probabilities, const Doubles& outcomes,
+         const std::optional<Doubles>& weights) {
         Crps crps({probabilities.begin(), probabilities.end()});
-        crps.add(view_of(quantiles), span_of(outcomes));
+        crps.add(view_of(quantiles), span_of(outcomes), span_of(weights));
         return crps.mean();
       },
-      nb::arg("quantiles"), nb::arg("probabilities"), nb::arg("outcomes"));
+      nb::arg("quantiles"), nb::arg("probabilities"), nb::arg("outcomes"), nb::arg("weights").none());
   module.def(
       "excess_risk",
       [](const Integers& covered, const Doubles& probabilities, double level) {

@@ -199,41 +199,6 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
                        });
 }
 
-void calibrate(const Model& model, SharedCalibration& shared, const Table& table, const OptionalDoubles& predictions,
-               const OptionalIntegers& groups, const Doubles& outcomes, std::uint64_t first_row,
-               const std::optional<Keys>& keys, const GroupLabels* labels, const OptionalDoubles& weights,
-               const OptionalIntegers& clusters) {
-  check_outcomes(table, outcomes);
-  const RowNumbers numbers = numbers_of(first_row, keys);
-  numbers.check(table.rows(), "calibrate");
-  // Check all outcomes first, so that the message can name all rows, by key or position.
-  model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(1));
-  model.check_new_clusters(span_of(clusters));
-  // If one row is rejected, none is added.
-  const std::size_t n = table.rows();
-  std::vector<double> scores(n);
-  const auto above = std::make_unique<bool[]>(n);
-  std::vector<double> ratios(model.weighted() ? n : 0);
-  Rows{table, span_of(predictions), span_of(groups), span_of(weights), span_of(clusters)}.for_each_part(
-      [&](const ModelRows& part, std::size_t first) {
-        const std::size_t count = part.x.rows();
-        model.score_rows(part, span_of(outcomes).subspan(first, count), numbers.part(first, count),
-                         std::span(scores).subspan(first, count), {above.get() + first, count});
-        if (model.weighted()) model.weights(part, std::span(ratios).subspan(first, count));
-      });
-  Calibration added(read<&Calibration::options>(shared));
-  {
-    const nb::gil_scoped_release release;
-    if (clusters) {
-      added.add_clustered(numbers, scores, {above.get(), n}, span_of(clusters));
-    } else {
-      added.add(numbers, scores, {above.get(), n}, ratios, span_of(groups));
-    }
-    if (labels != nullptr) added.name_groups(*labels);
-  }
-  locked([&](Calibration& calibration) { calibration.merge(std::move(added)); }, shared);
-}
-
 /// The groups of rows with these integers as labels, and a warning of those without calibration rows.
 std::pair<Numbers, std::string> find_integers(const Model& model, const Integers& labels) {
   auto numbers = std::make_unique_for_overwrite<std::int64_t[]>(labels.size());
@@ -262,10 +227,23 @@ Numbers quantile_groups(const Model& model, const Integers& groups) {
   return give<Numbers>(std::move(numbers), {groups.size()});
 }
 
-/// Without a sketch, the rows of the calibration cannot be recognised later.
-Model with_calibration(const Model& model, const SharedCalibration& calibration, const SharedSketch* rows) {
-  const RowSketch sketch = rows == nullptr ? RowSketch() : locked([](const RowSketch& all) { return all; }, *rows);
-  return locked([&](const Calibration& scores) { return model.with_calibration(scores, sketch); }, calibration);
+/// The model with these calibration rows, which scores of another model cannot be.
+Model with_calibration(const Model& model, const SharedShard& rows) {
+  return locked(
+      [&](const CalibrationShard& shard) {
+        require_scores_of(shard, score_fingerprint(model));
+        return model.with_calibration(shard.calibration, shard.sketch);
+      },
+      rows);
+}
+
+/// The model with more calibration rows, or with these only.
+Model add_shard(const Model& model, const SharedShard& rows, bool replaces, const std::string& option) {
+  return locked(
+      [&](const CalibrationShard& shard) {
+        return with_shard(model, replaces ? CalibrationShard::of(model) : CalibrationShard::in(model), shard, option);
+      },
+      rows);
 }
 
 std::optional<SharedOnline> online_of(const Model& model) {
@@ -284,21 +262,15 @@ Model for_rows_of(const Model& model, const std::optional<std::string>& populati
   return model_for_rows_of(model, population ? std::optional(population_of(*population)) : std::nullopt, replace);
 }
 
-/// The sketch of rows with outcomes.
 SharedSketch sketch(const Model& model, const Table& table, const Doubles& outcomes) {
   check_outcomes(table, outcomes);
-  RowSketch rows;
-  const RowHasher hasher(model.parts().features);
   const nb::gil_scoped_release release;
-  table.for_each_part(
-      [&](MatrixView x, std::size_t first) { rows.add(hasher, x, span_of(outcomes).subspan(first, x.rows())); });
-  return SharedSketch(std::move(rows));
+  return SharedSketch(sketch_of(model, table, span_of(outcomes)));
 }
 
-void check_new_rows(const Model& model, const SharedSketch& rows, const SharedSketch& calibrated,
-                    const std::string& replace) {
-  locked([&](const RowSketch& fresh, const RowSketch& there) { require_new_rows(model, fresh, there, replace); }, rows,
-         calibrated);
+/// Throw if calibration rows fitted the model.
+void check_new_rows(const Model& model, const SharedShard& rows) {
+  locked([&](const CalibrationShard& shard) { require_new_rows(model, shard.sketch, RowSketch(), ""); }, rows);
 }
 
 /// A warning if the residuals of calibration rows are larger or smaller than those of the fit by more than chance; else
@@ -505,7 +477,7 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("levels", &level_values)
       .def_prop_ro("fit_rows", [](const Model& self) { return self.parts().fit_rows; })
       .def_prop_ro("notes", [](const Model& self) { return self.parts().notes; })
-      .def_prop_ro("calibration", [](const Model& self) { return SharedCalibration(self.parts().calibration); })
+      .def_prop_ro("calibration", [](const Model& self) { return SharedShard(CalibrationShard::in(self)); })
       .def_prop_ro("calibration_rows",
                    [](const Model& self) {
                      return self.cross_calibrated() ? self.calibration_rows() : self.parts().calibration.rows_kept();
@@ -531,11 +503,7 @@ void bind_rows(nb::class_<Model>& model) {
       .def("scores", &scores, nb::arg("table"), nb::arg("predictions").none(), nb::arg("outcomes"))
       .def("parameters", &parameters, nb::arg("table"), nb::arg("predictions").none())
       .def("half_widths", &half_widths, nb::arg("table"), nb::arg("predictions").none(), nb::arg("scores"))
-      .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none())
-      .def("calibrate", &calibrate, nb::arg("calibration"), nb::arg("table"), nb::arg("predictions").none(),
-           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none(),
-           nb::arg("labels").none() = nb::none(), nb::arg("weights").none() = nb::none(),
-           nb::arg("clusters").none() = nb::none());
+      .def("scales", &scales, nb::arg("table"), nb::arg("predictions").none());
 }
 
 }  // namespace
@@ -554,11 +522,10 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("score_fingerprint", &score_fingerprint)
       .def("without_weights", &without_weights)
       .def("for_rows_of", &for_rows_of, nb::arg("population").none(), nb::arg("replace"))
-      .def("with_calibration", &with_calibration, nb::arg("calibration"), nb::arg("rows").none() = nb::none())
-      .def_prop_ro("calibration_sketch",
-                   [](const Model& self) { return SharedSketch(self.parts().calibration_sketch); })
+      .def("with_calibration", &with_calibration, nb::arg("calibration"))
+      .def("add_shard", &add_shard, nb::arg("shard"), nb::arg("replace"), nb::arg("option"))
       .def("sketch", &sketch, nb::arg("table"), nb::arg("outcomes"))
-      .def("require_new_rows", &check_new_rows, nb::arg("rows"), nb::arg("calibrated"), nb::arg("replace"))
+      .def("require_new_rows", &check_new_rows, nb::arg("calibration"))
       .def_prop_ro("guarantee", [](const Model& self) { return self.parts().guarantee.to_string(); })
       .def_prop_ro("guarantee_statement", [](const Model& self) { return guarantee_statement(self).to_string(); })
       .def(

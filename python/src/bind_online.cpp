@@ -14,15 +14,15 @@
 namespace widthwise::python {
 namespace {
 
-void construct(SharedOnline* self, const SharedCalibration& shared, const std::vector<double>& levels,
+void construct(SharedOnline* self, const SharedShard& shared, const std::vector<double>& levels,
                const std::string& method, const std::optional<double>& step,
                const std::optional<std::uint64_t>& window_rows, const std::optional<double>& false_alarm_rate) {
   OnlineOptions options{.method = online_method_of(method), .step = step};
   options.window_rows = window_rows.value_or(options.window_rows);
   options.false_alarm_rate = false_alarm_rate.value_or(options.false_alarm_rate);
-  new (self) SharedOnline(
-      locked([&](const Calibration& calibration) { return OnlineCalibration(calibration, levels_of(levels), options); },
-             shared));
+  new (self) SharedOnline(locked(
+      [&](const CalibrationShard& shard) { return OnlineCalibration(shard.calibration, levels_of(levels), options); },
+      shared));
 }
 
 /// Memory for predictions and intervals of n rows at k levels.

@@ -22,7 +22,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <widthwise/calibration.hpp>
+#include <widthwise/calibration_shard.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/level.hpp>
@@ -56,7 +56,7 @@ using Cube = nb::ndarray<nb::numpy, double, nb::ndim<3>>;
 inline std::string file_name_of(const nb::bytes& file) { return {file.c_str(), file.size()}; }
 
 /// Mutable objects as Python sees them; threads may share them.
-using SharedCalibration = Guarded<Calibration>;
+using SharedShard = Guarded<CalibrationShard>;
 using SharedOnline = Guarded<OnlineCalibration>;
 using SharedSketch = Guarded<RowSketch>;
 

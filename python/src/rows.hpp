@@ -71,6 +71,14 @@ struct Rows {
   }
 };
 
+/// The sketch of rows with outcomes.
+[[nodiscard]] inline RowSketch sketch_of(const Model& model, const Table& table, std::span<const double> outcomes) {
+  RowSketch rows;
+  const RowHasher hasher(model.parts().features);
+  table.for_each_part([&](MatrixView x, std::size_t first) { rows.add(hasher, x, outcomes.subspan(first, x.rows())); });
+  return rows;
+}
+
 inline void check_outcomes(const Table& table, const Doubles& outcomes) {
   if (outcomes.size() == table.rows()) return;
   throw internal::make_error(ErrorCode::kShapeMismatch, "X has {} rows, y has {}", table.rows(), outcomes.size());

@@ -14,9 +14,8 @@ of any other model. `OnlinePredictor` handles rows that arrive in time order and
 coverage and width, `evaluate_intervals` measures intervals of any origin, and `plan` computes how many
 calibration rows a tolerance on coverage needs. `interval_score`, `pinball_loss` and `crps` score intervals and
 quantiles; `widthwise.metrics` has scorers for model selection with scikit-learn. `widthwise.xgboost`,
-`widthwise.torch`, `widthwise.mapie`, `widthwise.crepes` and `widthwise.onnx` connect to those packages;
-`widthwise.spark`, `widthwise.dask`, `widthwise.ray` and `widthwise.duckdb` predict and calibrate on those engines;
-`widthwise.plot` draws intervals and coverage.
+`widthwise.torch` and `widthwise.onnx` connect to those packages; `widthwise.spark`, `widthwise.dask` and
+`widthwise.duckdb` predict and calibrate on those engines; `widthwise.plot` draws intervals and coverage.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _HOME = {
     "plan": "_plan",
     "report": "_report",
 }
-_MODULES = ("crepes", "dask", "duckdb", "mapie", "metrics", "onnx", "plot", "ray", "spark", "torch", "xgboost")
+_MODULES = ("dask", "duckdb", "metrics", "onnx", "plot", "spark", "torch", "xgboost")
 
 __all__ = [  # noqa: F822 - found by __getattr__
     "Calibration",

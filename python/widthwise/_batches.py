@@ -1,4 +1,4 @@
-"""Prediction and calibration on batches of rows, shared by Spark, Dask, Ray and DuckDB."""
+"""Prediction and calibration on batches of rows, shared by Spark, Dask, DuckDB and `Predictor.add_intervals`."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _weights(model: _core.Model, batch: Any) -> Floats | None:
 
 def group_column(model: _core.Model, groups: str | Sequence[str] | None) -> str | None:
     """The column of groups, or the name of several together: by default the one that the model was fitted with."""
-    if groups is None and not model.group and model.calibration.grouped:
+    if groups is None and not model.group and model.grouped:
         raise ValueError("the calibration has groups; pass the name of the group column as groups=")
     return label_column(groups) or model.group or None
 
@@ -197,12 +197,11 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Shard:
-    """Result of one machine: samples of the scores and of |y - prediction|, a sketch of the rows, counts of categories
-    (JSON), or an error message."""
+    """Result of one machine: a calibration shard, a sample of |y - prediction|, counts of categories (JSON), or an error
+    message."""
 
     scores: bytes = b""
     residuals: bytes = b""
-    rows: bytes = b""
     categories: str = ""
     problem: str = ""
 
@@ -283,19 +282,13 @@ class Calibrating:
         _tables.check_labels(scored.categories.values())
         if scored.scores.rows_seen == 0:
             raise ValueError("no rows to calibrate with")
-        if replace:
-            scores, rows = _Scored.like(model).scores, _core.RowSketch()
-        else:
-            scores, rows = model.calibration, model.calibration_sketch
         try:
-            scores.merge(scored.scores)
+            calibrated = model.add_shard(scored.scores, replace, "replace=True")
         except ValueError as error:
             raise ValueError(self._text(error)) from None
-        model.require_new_rows(scored.rows, rows, "replace=True")
-        rows.merge(scored.rows)
         if warning := model.in_sample_warning(scored.residuals.scores()):
             warn(warning)
-        return Predictor._of(model.with_calibration(scores, rows), predictor._origin)
+        return Predictor._of(calibrated, predictor._origin)
 
     def _add(self, model: _core.Model, scored: _Scored, batch: Any) -> None:
         table = _features(model, batch)
@@ -312,9 +305,8 @@ class Calibrating:
         numbers, labels = (None, None) if groups is None else groups
         weights = _weights(model, batch)
         blocks = cluster_numbers(_labels(batch, self.clusters, "clusters"), table.rows)
-        model.calibrate(scored.scores, table, predictions, numbers, outcomes, 0, keys, labels, weights, blocks)
-        scored.residuals.add(np.abs(outcomes - made), 0, None, None, None, keys)
-        scored.rows.merge(model.sketch(table, outcomes))
+        scored.scores.add_rows(model, table, predictions, numbers, outcomes, 0, keys, labels, weights, blocks)
+        scored.residuals.add(np.abs(outcomes - made), None, keys=keys)
         scored.add_categories(table.unknown_labels)
 
     def _text(self, error: ValueError) -> str:
@@ -333,36 +325,30 @@ class Calibrating:
 class _Scored:
     """Accumulator for the content of a Shard."""
 
-    scores: _core.Calibration
-    residuals: _core.Calibration
-    rows: _core.RowSketch
+    scores: _core.CalibrationShard
+    residuals: _core.CalibrationShard
     categories: dict[str, _core.UnknownLabels] = field(default_factory=dict)  # by the names of their columns
 
     @classmethod
     def like(cls, model: _core.Model) -> _Scored:
-        like = model.calibration
-        return cls(
-            _core.Calibration(like.capacity, like.seed), _core.Calibration(_RESIDUALS, like.seed), _core.RowSketch()
-        )
+        scores = _core.CalibrationShard.of(model)
+        return cls(scores, _core.CalibrationShard(_RESIDUALS, scores.seed))
 
     @classmethod
     def of(cls, shard: Shard) -> _Scored:
         scored = cls(
-            _core.Calibration.from_bytes(shard.scores),
-            _core.Calibration.from_bytes(shard.residuals),
-            _core.RowSketch.from_bytes(shard.rows),
+            _core.CalibrationShard.from_bytes(shard.scores), _core.CalibrationShard.from_bytes(shard.residuals)
         )
         scored.add_categories(_core.UnknownLabels.of(state) for state in json.loads(shard.categories))
         return scored
 
     def packed(self) -> Shard:
         categories = json.dumps([labels.state for labels in self.categories.values()])
-        return Shard(self.scores.to_bytes(), self.residuals.to_bytes(), self.rows.to_bytes(), categories)
+        return Shard(self.scores.to_bytes(), self.residuals.to_bytes(), categories)
 
     def merge(self, other: _Scored) -> None:
         self.scores.merge(other.scores)
         self.residuals.merge(other.residuals)
-        self.rows.merge(other.rows)
         self.add_categories(other.categories.values())
 
     def add_categories(self, found: Iterable[_core.UnknownLabels]) -> None:
@@ -391,7 +377,7 @@ class Cluster(ABC):
 
         Parameters
         ----------
-        frame : dask.dataframe.DataFrame, pyspark.sql.DataFrame or ray.data.Dataset
+        frame : dask.dataframe.DataFrame or pyspark.sql.DataFrame
             Contains the columns of the model, in any order. All columns are kept.
         model : Predictor, fitted WidthwiseRegressor, path-like or bytes
             Calibrated model. It is sent to each worker once, and each worker process reads it once.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sized
-from contextlib import contextmanager
+from collections.abc import Callable, Sized
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,37 +39,14 @@ class Calibration:
     """
 
     def __init__(self, *, capacity: int = 1_000_000, random_state: int = 0) -> None:
-        core = _core.Calibration(whole(capacity, "capacity", minimum=1), whole(random_state, "random_state"))
-        self._set(core, _core.RowSketch(), 0)
-
-    def _set(self, core: _core.Calibration, rows: _core.RowSketch, scored_by: _core.Model | int) -> None:
-        self._core = core
-        self._rows = rows  # a sketch of the rows scored by a localizer or predictor
-        self._scored_by = scored_by  # the model of the scores, or its fingerprint; 0 for scores of the user
-        self._lock = threading.RLock()  # for operations on all of them; each also has its own lock
+        seed = whole(random_state, "random_state")
+        self._shard = _core.CalibrationShard(whole(capacity, "capacity", minimum=1), seed)
 
     @classmethod
-    def _of(cls, core: _core.Calibration, rows: _core.RowSketch, scored_by: _core.Model | int) -> Calibration:
+    def _of(cls, shard: _core.CalibrationShard) -> Calibration:
         self = cls.__new__(cls)
-        self._set(core, rows, scored_by)
+        self._shard = shard
         return self
-
-    @property
-    def _scores_of(self) -> int:
-        """The fingerprint of the model whose scores these are; 0 if the user passed them to `add`."""
-        if isinstance(self._scored_by, _core.Model):
-            self._scored_by = self._scored_by.score_fingerprint
-        return self._scored_by
-
-    def _require_scores_of(self, model: _core.Model) -> None:
-        """Raise if these are scores of another model."""
-        mine, expected = self._scores_of, model.score_fingerprint
-        if mine not in (0, expected):
-            raise ValueError(
-                f"the calibration holds scores of another localizer, or of this one before it was fitted again "
-                f"(fingerprint {mine:016x}, expected {expected:016x}), and their quantiles say nothing about its "
-                f"errors; score the rows with this localizer: localizer.calibrate(X, y, y_pred)"
-            )
 
     def add(
         self,
@@ -121,7 +96,7 @@ class Calibration:
         if key is not None and first_row is not None:
             raise ValueError("pass either first_row or key, not both")
         numbers, labels = for_calibration(groups, n) or (None, None)
-        self._core.add(
+        self._shard.add(
             values,
             None if first_row is None else whole(first_row, "first_row"),
             None if above is None else _tables.booleans(above, "above", n),
@@ -135,16 +110,7 @@ class Calibration:
 
     def merge(self, other: Calibration) -> Calibration:
         """Merge the rows of another calibration of the same localizer into this one and return it."""
-        with _both_locked(self, other):
-            mine, theirs = self._scores_of, other._scores_of
-            if 0 not in (mine, theirs) and mine != theirs:
-                raise ValueError(
-                    f"the calibrations hold scores of different localizers, or of one before and after it was fitted "
-                    f"again (fingerprints {mine:016x} and {theirs:016x}); merge scores of one localizer"
-                )
-            self._core.merge(other._core)
-            self._rows.merge(other._rows)
-            self._scored_by = mine or theirs
+        self._shard.merge(other._shard)
         return self
 
     def quantile(
@@ -174,7 +140,7 @@ class Calibration:
             Number of rows of the cluster of the row to predict, if rows of clusters count; by default that of the
             largest cluster.
         """
-        sorted_scores = self._core.sorted(guarantee_text(guarantee), word(cluster_coverage, "cluster_coverage"))
+        sorted_scores = self._shard.sorted(guarantee_text(guarantee), word(cluster_coverage, "cluster_coverage"))
         weight = self._new_weight(test_weight, cluster_size)
         return sorted_scores.quantile(level_of(confidence_level), self._group(group), weight)
 
@@ -206,7 +172,7 @@ class Calibration:
             weights = np.ascontiguousarray(np.broadcast_to(_tables.floats(test_weight, "test_weight"), values.shape))
         elif cluster_size is not None:
             weights = np.full(values.shape, self._new_weight(None, cluster_size))
-        sorted_scores = self._core.sorted(cluster_coverage=word(cluster_coverage, "cluster_coverage"))
+        sorted_scores = self._shard.sorted(cluster_coverage=word(cluster_coverage, "cluster_coverage"))
         return sorted_scores.p_values(values, self._group(group), weights)
 
     def _new_weight(self, test_weight: float | None, cluster_size: float | None) -> float | None:
@@ -214,84 +180,62 @@ class Calibration:
         if cluster_size is None:
             self._refuse_weight(test_weight)
             return None if test_weight is None else real(test_weight, "test_weight")
-        if not self._core.clustered:
+        if not self._shard.clustered:
             raise ValueError("cluster_size is for clusters, but the calibration has none; leave it out")
         return real(cluster_size, "cluster_size")
 
     def _refuse_weight(self, test_weight: ArrayLike | None) -> None:
         """Raise if a calibration with clusters gets a weight."""
-        if test_weight is not None and self._core.clustered:
+        if test_weight is not None and self._shard.clustered:
             raise ValueError(
                 "the calibration has clusters and no weights; pass the size of the cluster as cluster_size"
             )
 
     def _group(self, group: int | str | None) -> int:
-        if group is None and self._core.grouped:
+        if group is None and self._shard.grouped:
             raise ValueError("the calibration has groups; pass the group of the row to predict as group=")
-        return 0 if group is None else self._core.find_group(label_of(group) or "")
+        return 0 if group is None else self._shard.find_group(label_of(group) or "")
 
     @property
     def rows_seen(self) -> int:
         """Number of rows added so far, including rows outside the sample."""
-        return self._core.rows_seen
+        return self._shard.rows_seen
 
     @property
     def groups(self) -> list[int | str]:
         """The labels of the groups: integers in ascending order, then text."""
         labels: list[int | str] = []
-        for number, label in self._core.groups:
+        for number, label in self._shard.groups:
             labels.append(number if label == str(number) else label)
         return sorted(labels, key=lambda label: (isinstance(label, str), label))
 
     @property
     def clusters(self) -> int:
         """Number of clusters; 0 for rows without clusters."""
-        return self._core.clusters
+        return self._shard.clusters
 
     def to_bytes(self) -> bytes:
         """Serialise the calibration; equal sets of rows give equal bytes.
 
         The bytes of scores of a localizer are a calibration shard, which also holds the fingerprint of the localizer.
         """
-        with self._lock:
-            scores_of = self._scores_of
-            return _core.shard_bytes(self._core, self._rows, scores_of) if scores_of else self._core.to_bytes()
+        return self._shard.to_bytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Calibration:
         """Load a calibration from the bytes of `to_bytes`; raise ValueError for other bytes."""
-        read = bytes(memoryview(data))
-        if read[8:9] == b"{":  # the header of a shard follows its size
-            return cls._of(*_core.shard_from(read))
-        return cls._of(_core.Calibration.from_bytes(read), _core.RowSketch(), 0)
+        return cls._of(_core.CalibrationShard.from_bytes(bytes(memoryview(data))))
 
     def __len__(self) -> int:
-        return self._core.rows_kept
+        return self._shard.rows_kept
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Calibration) and self.to_bytes() == other.to_bytes()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __getstate__(self) -> tuple[bytes, bytes, int]:
-        with self._lock:
-            return self._core.to_bytes(), self._rows.to_bytes(), self._scores_of
-
-    def __setstate__(self, state: tuple[bytes, bytes, int]) -> None:
-        scores, rows, *scores_of = state  # pickles of older versions have no fingerprint
-        self._set(
-            _core.Calibration.from_bytes(scores),
-            _core.RowSketch.from_bytes(rows),
-            scores_of[0] if scores_of else 0,
-        )
+    def __reduce__(self) -> tuple[Callable[[bytes], Calibration], tuple[bytes]]:
+        return Calibration.from_bytes, (self.to_bytes(),)
 
     def __repr__(self) -> str:
         return f"Calibration of {_core.count_of(len(self), 'row')}"
-
-
-@contextmanager
-def _both_locked(a: Calibration, b: Calibration) -> Iterator[None]:
-    """Lock two calibrations in a fixed order, so that concurrent merges cannot deadlock."""
-    first, second = sorted((a, b), key=id)
-    with first._lock, second._lock:
-        yield

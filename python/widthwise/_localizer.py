@@ -427,7 +427,7 @@ class Localizer(HasModel):
     def load(cls, path: str | os.PathLike[str]) -> Localizer:
         """Load the localizer of a model file without its calibration, such as one made by ``widthwise fit``."""
         self = cls()
-        self._model = load_model(path).with_calibration(_core.Calibration())
+        self._model = load_model(path).with_calibration(_core.CalibrationShard())
         return self
 
     def parameters(self, X: Any, y_pred: Any) -> Floats:
@@ -468,32 +468,6 @@ class Localizer(HasModel):
             )
         q = np.ascontiguousarray(np.broadcast_to(q, (table.rows, q.shape[-1])))
         return model.half_widths(table, predictions, q)
-
-    def _require_rows(self, library: str) -> None:
-        """Raise if the localizer is not fitted, or its calibration is more than that of rows which count equally."""
-        model = self._fitted_model()
-        remedy = "calibrate with Localizer.calibrate and use Predictor"
-        if model.clustered:
-            raise ValueError(
-                f"the localizer was fitted with clusters, but {library} counts rows, and its intervals would be too "
-                f"narrow for a new cluster; {remedy}"
-            )
-        if model.weighted:
-            kind = "given" if model.needs_weights else "learnt"
-            raise ValueError(
-                f"the localizer has {kind} weights, but {library} ignores them, and its intervals would be those of the "
-                f"population of the fitting rows; {remedy}"
-            )
-        if model.guarantee != "marginal":
-            raise ValueError(
-                f"the localizer has the training-conditional guarantee {model.guarantee}, but {library} calibrates with "
-                f"the marginal rank, and its intervals would be too narrow; {remedy}, or fit with guarantee='marginal'"
-            )
-        if model.grouped:
-            raise ValueError(
-                f"the localizer was fitted with groups, but {library} calibrates all rows together, and its intervals "
-                f"would be too narrow for some groups; {remedy}"
-            )
 
     def calibrate(
         self,
@@ -536,14 +510,13 @@ class Localizer(HasModel):
             `Predictor` of rows of the target population has no weights.
         """
         calibration = calibration if calibration is not None else Calibration()
-        kept = calibration._core if calibration._core.weighted else _core.Calibration()
+        shard = calibration._shard
+        kept = shard if shard.weighted else _core.CalibrationShard()
         model = self._fitted_model().with_calibration(kept).for_rows_of(population, replace=False)
-        calibration._require_scores_of(model)
         found = column_of(model, X, groups)
         ratios = _weights.column_of(model, X, weights)
         blocks = cluster_column_of(model, X, clusters)
-        add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration", ratios, blocks)
-        calibration._scored_by = model
+        add_rows(model, shard, *inputs_of(model, X, y_pred), found, y, key, "a new Calibration", ratios, blocks)
         return calibration
 
     def __repr__(self) -> str:

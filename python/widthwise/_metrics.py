@@ -119,14 +119,9 @@ def crps(quantiles: Any, y: Any, probabilities: Levels, *, sample_weight: Any = 
     0.74875
     """
     levels = probabilities_of(probabilities, "probabilities")
-    if sample_weight is None:
-        outcomes = _tables.numbers(y, "y")
-        return _core.crps(_quantiles(quantiles, len(outcomes), levels), levels, outcomes)
-    if any(a >= b for a, b in zip(levels, levels[1:], strict=False)):
-        raise ValueError(f"probabilities are {levels}; expected them in ascending order")
-    edges = np.concatenate([[0.0], (np.array(levels[1:]) + np.array(levels[:-1])) / 2, [1.0]])
-    cells = np.diff(edges)
-    return _mean((2 * cells * _losses(quantiles, y, levels)).sum(axis=1, keepdims=True), sample_weight)
+    outcomes = _tables.outcomes(y)
+    weights = _weights_of(sample_weight, len(outcomes))
+    return _core.crps(_quantiles(quantiles, len(outcomes), levels), levels, outcomes, weights)
 
 
 def _quantiles(quantiles: Any, rows: int, levels: list[float]) -> Floats:
@@ -153,10 +148,18 @@ def _losses(quantiles: Any, y: Any, levels: list[float]) -> Floats:
 
 def _mean(scores: Floats, sample_weight: Any) -> float:
     """The mean over rows, with weights, and columns."""
-    if sample_weight is None:
+    weights = _weights_of(sample_weight, len(scores))
+    if weights is None:
         return float(scores.mean())
-    weights = _tables.numbers(sample_weight, "sample_weight", len(scores))
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
-        raise ValueError("sample_weight holds values that are negative or not finite, or only zeros")
     counted = weights > 0  # an infinite score that does not count would make the mean NaN
     return float(np.average(scores[counted].mean(axis=1), weights=weights[counted]))
+
+
+def _weights_of(sample_weight: Any, rows: int) -> Floats | None:
+    """Weights of rows in a mean, some of which count."""
+    if sample_weight is None:
+        return None
+    weights = _tables.numbers(sample_weight, "sample_weight", rows)
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        raise ValueError("sample_weight holds values that are negative or not finite, or only zeros")
+    return weights

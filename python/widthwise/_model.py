@@ -5,16 +5,13 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from . import _core, _groups, _predictions, _tables, _weights
 from ._blocks import cluster_numbers
 from ._options import file_of
 from ._tables import Floats
 from ._warn import warn
-
-if TYPE_CHECKING:
-    from ._calibration import Calibration
 
 HOW_TO_CALIBRATE = "WidthwiseRegressor.conformalize, Predictor.calibrated or Localizer.calibrate"
 
@@ -127,7 +124,7 @@ def inputs_of(model: _core.Model, X: Any, y_pred: Any, *, all_rows: bool = True)
 
 def add_rows(
     model: _core.Model,
-    calibration: Calibration,
+    shard: _core.CalibrationShard,
     table: _core.Table,
     y_pred: Floats | None,
     groups: Any,
@@ -137,24 +134,18 @@ def add_rows(
     weights: Any = None,
     clusters: Any = None,
 ) -> None:
-    """Add rows to a calibration. Rows used to fit the model or already in the calibration set are rejected; the error
-    message suggests `replace`."""
+    """Add rows to a calibration. Rows used to fit the model or already in the calibration set are rejected, and so is a
+    calibration with scores of another model; the error message suggests `replace`."""
     outcomes = _tables.finite(_tables.numbers(y, "y", table.rows), "y")
     if y_pred is not None:
         _tables.finite(y_pred, "y_pred")
-    rows = model.sketch(table, outcomes)
     first_row = first_row_of(table, outcomes)
     keys = None if key is None else _tables.keys(key, table.rows)
     group_of_row = _groups.for_calibration(groups, table.rows)
     numbers, labels = (None, None) if group_of_row is None else group_of_row
     ratios = _weights.for_model(model, weights, table.rows)
-    cluster_of_row = cluster_numbers(clusters, table.rows)
-    with calibration._lock:
-        model.require_new_rows(rows, calibration._rows, replace)
-        model.calibrate(
-            calibration._core, table, y_pred, numbers, outcomes, first_row, keys, labels, ratios, cluster_of_row
-        )
-        calibration._rows.merge(rows)
+    blocks = cluster_numbers(clusters, table.rows)
+    shard.add_rows(model, table, y_pred, numbers, outcomes, first_row, keys, labels, ratios, blocks, replace)
     residuals = outcomes - model.predictions(table, y_pred)
     if warning := model.in_sample_warning(residuals):
         warn(warning)

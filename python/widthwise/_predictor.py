@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,15 +52,14 @@ class Predictor(HasModel):
             found = f"{type(localizer).__name__} and {type(calibration).__name__}"
             raise TypeError(f"expected a Localizer and a Calibration, found {found}; Predictor.load opens a model file")
         model = localizer._fitted_model()
-        with calibration._lock:
-            if model.weighted:
-                # Localizer.calibrate scores rows of the population to predict without weights.
-                unweighted = model.without_weights()
-                if calibration._scores_of == unweighted.score_fingerprint:
-                    model = unweighted
-            calibration._require_scores_of(model)
-            model.require_new_rows(calibration._rows, _core.RowSketch(), "a new Calibration")
-            self._model = model.with_calibration(calibration._core, calibration._rows)
+        shard = calibration._shard
+        if model.weighted:
+            # Localizer.calibrate scores rows of the population to predict without weights.
+            unweighted = model.without_weights()
+            if shard.scores_of == unweighted.score_fingerprint:
+                model = unweighted
+        self._model = model.with_calibration(shard)
+        model.require_new_rows(shard)
 
     @classmethod
     def _of(cls, model: _core.Model, origin: Origin | None = None) -> Predictor:
@@ -90,7 +90,7 @@ class Predictor(HasModel):
     @property
     def calibration(self) -> Calibration:
         """A copy of the calibration."""
-        return Calibration._of(self._model.calibration, self._model.calibration_sketch, self._model)
+        return Calibration._of(self._model.calibration)
 
     @property
     def confidence_levels(self) -> list[float]:
@@ -177,6 +177,33 @@ class Predictor(HasModel):
         sizes = sizes_of(cluster_sizes, table.rows)
         made, bounds = self._model.intervals(table, predictions, numbers, levels, ratios, sizes)
         return interval_frame(made, bounds, levels, X) if as_frame else (made, bounds)
+
+    def add_intervals(
+        self, batch: Any, confidence_level: Levels | None = None, *, groups: str | Sequence[str] | None = None
+    ) -> Any:
+        """Add intervals to an Arrow batch or table, for engines that map a function over batches, such as Ray.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch or pyarrow.Table
+            Contains the columns of the model, in any order: features, and predictions and weights if the model needs
+            them. All columns are kept.
+        confidence_level : float or list of floats, optional
+        groups : str or list of str, optional
+            Column with the labels of groups, if the model has groups, or several columns whose labels are joined. By
+            default those of the fit.
+
+        Returns
+        -------
+        pyarrow.RecordBatch or pyarrow.Table
+            With the columns of ``widthwise predict``: ``lower_0.9`` and ``upper_0.9`` for each level, and
+            ``prediction`` if the model contains the base model.
+        """
+        from ._batches import Intervals
+
+        intervals = Intervals.of(self, confidence_level, groups)
+        intervals.check(self._model, batch.schema.names)
+        return intervals.add_to(self._model, batch)
 
     def row_function(self, confidence_level: float | None = None) -> RowFunction:
         """A function of one row of named values, for services: see `RowFunction`.
@@ -324,12 +351,12 @@ class Predictor(HasModel):
             Population of the rows; required if the model has weights, see `WidthwiseRegressor.conformalize`.
         """
         model = self._model.for_rows_of(population, replace)
-        calibration = Calibration() if replace else self.calibration
+        shard = _core.CalibrationShard.of(model) if replace else model.calibration
         found = column_of(model, X, groups)
         ratios = _weights.column_of(model, X, weights)
         blocks = cluster_column_of(model, X, clusters)
-        add_rows(model, calibration, *inputs_of(model, X, y_pred), found, y, key, weights=ratios, clusters=blocks)
-        return Predictor._of(model.with_calibration(calibration._core, calibration._rows), self._origin)
+        add_rows(model, shard, *inputs_of(model, X, y_pred), found, y, key, weights=ratios, clusters=blocks)
+        return Predictor._of(model.with_calibration(shard), self._origin)
 
     def _checked_levels(self, confidence_level: Levels | None, *, warns: bool = True) -> list[float]:
         """The levels to predict. If it `warns`, then of those whose intervals are infinite."""

@@ -592,13 +592,13 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return model
         held_X, held_columns = _rows_of(X, held), columns.take(held)
         held_table = features_of(model, held_X)
-        core = _core.Calibration()
+        shard = _core.CalibrationShard.of(model)
         held_pred = self._predictions(self.estimator_, with_categories(held_X, categories)).ravel()
         numbers = None if held_columns.groups is None else held_columns.groups.numbers
         labels = None if held_columns.groups is None else held_columns.groups.labels
         first_row = first_row_of(_tables.read_features(X, self.categorical_features).table, y)
-        model.calibrate(
-            core,
+        shard.add_rows(
+            model,
             held_table,
             held_pred,
             numbers,
@@ -609,7 +609,7 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             held_columns.weights,
             held_columns.blocks.clusters,
         )
-        calibrated = model.with_calibration(core, model.sketch(held_table, y[held]))
+        calibrated = model.with_calibration(shard)
         localizer.fit_report_["effective_rows"] = calibrated.effective_rows
         if warning := calibrated.weights_warning():
             warn(warning)
@@ -690,9 +690,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @staticmethod
     def _calibrated(model: _core.Model, X: Any, predictions: Floats, y: Floats) -> _core.Model:
         """The model, calibrated with rows that neither it nor the estimator was fitted on."""
-        table, core = features_of(model, X), _core.Calibration()
-        model.calibrate(core, table, predictions, None, y, first_row_of(table, y))
-        return model.with_calibration(core)
+        table, shard = features_of(model, X), _core.CalibrationShard.of(model)
+        shard.add_rows(model, table, predictions, None, y, first_row_of(table, y))
+        return model.with_calibration(shard)
 
     def _fitted_estimator(self, X: Any, y: Floats, fit_params: dict[str, Any]) -> tuple[Any, Categories]:
         """The estimator fitted to these rows, and the categories that it knows."""

@@ -29,7 +29,6 @@ _SHARD = types.StructType(
     [
         types.StructField("scores", types.BinaryType()),
         types.StructField("residuals", types.BinaryType()),
-        types.StructField("rows", types.BinaryType()),
         types.StructField("categories", types.StringType()),
         types.StructField("problem", types.StringType()),
     ]
@@ -68,8 +67,7 @@ class _Spark(Cluster):
                 count = -(-count // MERGED_AT_ONCE)
                 shards = shards.repartition(count).mapInArrow(merged, _SHARD)
             return [
-                Shard(bytes(row.scores), bytes(row.residuals), bytes(row.rows), row.categories, row.problem)
-                for row in shards.collect()
+                Shard(bytes(row.scores), bytes(row.residuals), row.categories, row.problem) for row in shards.collect()
             ]
         finally:
             made.unpersist()
@@ -96,9 +94,7 @@ def _ship(frame: Any, predictor: Predictor) -> Shipment:
 
 
 def _to_arrow(shard: Shard) -> Any:
-    columns = [
-        pa.array([value]) for value in (shard.scores, shard.residuals, shard.rows, shard.categories, shard.problem)
-    ]
+    columns = [pa.array([value]) for value in (shard.scores, shard.residuals, shard.categories, shard.problem)]
     return pa.RecordBatch.from_arrays(columns, names=[field.name for field in _SHARD.fields])
 
 

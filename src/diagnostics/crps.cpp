@@ -33,8 +33,9 @@ std::vector<Level> Crps::default_probabilities() {
   return probabilities;
 }
 
-void Crps::add(MatrixView quantiles, std::span<const double> outcomes) {
+void Crps::add(MatrixView quantiles, std::span<const double> outcomes, std::span<const double> weights) {
   internal::check_size(quantiles.rows(), outcomes.size(), "rows of quantiles", "crps");
+  if (!weights.empty()) internal::check_size(weights.size(), outcomes.size(), "weights", "crps");
   if (quantiles.columns() != cells_.size()) {
     throw internal::make_error(ErrorCode::kShapeMismatch, "crps: {} columns of quantiles, {} probabilities",
                                quantiles.columns(), cells_.size());
@@ -49,9 +50,16 @@ void Crps::add(MatrixView quantiles, std::span<const double> outcomes) {
       const double weight = above < 0 ? probabilities_[j].value() - 1 : probabilities_[j].value();
       score += 2 * cells_[j] * weight * above;
     }
+    const double row_weight = weights.empty() ? 1 : weights[i];
+    if (!(row_weight >= 0 && std::isfinite(row_weight))) {
+      throw internal::make_error(ErrorCode::kInvalidArgument,
+                                 "crps: invalid weight {} at row {}; expected a finite number of at least 0",
+                                 row_weight, rows_ + 1);
+    }
     if (std::isfinite(score)) {
-      sum_ += score;
-    } else {
+      sum_ += row_weight * score;
+      weight_ += row_weight;
+    } else if (row_weight > 0) {
       ++infinite_;
     }
     ++rows_;
@@ -59,7 +67,7 @@ void Crps::add(MatrixView quantiles, std::span<const double> outcomes) {
 }
 
 CrpsSummary Crps::summary() const {
-  const double finite_mean = sum_ / static_cast<double>(rows_ - infinite_);
+  const double finite_mean = sum_ / weight_;
   return {.mean = infinite_ > 0 ? std::numeric_limits<double>::infinity() : finite_mean,
           .finite_mean = finite_mean,
           .infinite = infinite_,

@@ -66,7 +66,6 @@ PATHS = [
 ]
 
 NOT_CHECKED = [
-    "`widthwise.mapie`, `widthwise.crepes` and Ray",
     "`Localizer.from_torch` and `widthwise.torch`",
     "training by several workers",
     "pooled groups on the command line",

@@ -4,7 +4,7 @@ Coverage at level 0.9 of rows of the target population, known weights, errors sm
 .900, rows of the target population added with their weights .809, in place of the others .751. Both are refused now;
 rows of the target population alone calibrate without weights and have the exact law of unweighted calibration, and rows
 of the source population may be added. Scores of another localizer covered .320, merged with right ones .805; both are
-refused now (tests/python/test_scores_of.py). MAPIE with a localizer with weights covered .741 and is refused.
+refused now (tests/python/test_scores_of.py).
 """
 
 import os
@@ -89,7 +89,7 @@ def test_a_calibration_of_another_localizer_gives_no_intervals():
     for _ in range(n):
         data = with_errors(99, 1.0)
         right, wrong = new.calibrate(*data), old.calibrate(*data)
-        with pytest.raises(ValueError, match="scores of another localizer"):
+        with pytest.raises(ValueError, match="scores of another model"):
             Predictor(new, wrong)
         X, y, f = with_errors(1, 1.0)
         hits += covered(Predictor(new, right).predict_interval(X, f)[1], y).sum()

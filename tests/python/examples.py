@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from widthwise import Localizer, WidthwiseRegressor
-
 # On a busy machine, XGBoost's threads can wait for each other for a very long time; one thread never waits.
 N_JOBS = 1
 
@@ -23,20 +21,3 @@ class Rows:
     def frame(self):
         pandas = pytest.importorskip("pandas")
         return pandas.DataFrame(self.X, columns=["size", "age", "noise"])
-
-
-def ignored_by_other_libraries(folder):
-    """Localizers whose calibration other libraries cannot do, and what the error says."""
-    rows = Rows(300)
-    X = np.nan_to_num(rows.X)
-    groups = np.arange(300) % 2
-    for more, words in (
-        ({"weights": 1 + rows.scale}, "has given weights"),
-        ({"shift_to": X[:100] + 1}, "has learnt weights"),
-        ({"groups": groups}, "was fitted with groups"),
-    ):
-        model = WidthwiseRegressor(score_transform="identity", calibration_size=0.5, n_jobs=N_JOBS)
-        model.fit(X, rows.y, y_pred=rows.y_pred, **more).save(folder / "model.safetensors")
-        yield Localizer.load(folder / "model.safetensors"), words
-    confident = Localizer(score_transform="identity", guarantee=0.95)
-    yield confident.fit(X, rows.y, rows.y_pred), "has the training-conditional guarantee 0.95"

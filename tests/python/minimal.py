@@ -34,7 +34,7 @@ assert np.all(intervals[:, 0] <= intervals[:, 1])
 assert widthwise.plan(0.9, tolerance=0.01).rows == 3600
 assert "widthwise[sklearn]" in refusal(lambda: widthwise.WidthwiseRegressor())
 assert "xgboost" in refusal(lambda: widthwise.Localizer().fit(np.ones((30, 1)), np.arange(30.0), np.zeros(30)))
-for module in ("xgboost", "torch", "mapie", "crepes", "onnx", "plot", "spark", "dask", "ray", "duckdb"):
+for module in ("xgboost", "torch", "onnx", "plot", "spark", "dask", "duckdb"):
     assert "pip install" in refusal(lambda name=module: importlib.import_module(f"widthwise.{name}")), module
     assert not hasattr(widthwise, module)
 assert "WidthwiseRegressor" in pydoc.render_doc(widthwise)

@@ -1,4 +1,4 @@
-"""Intervals and calibration on Spark, Dask, Ray and DuckDB give the same bits as the library."""
+"""Intervals and calibration on Spark, Dask and DuckDB give the same bits as the library."""
 
 import itertools
 import pickle
@@ -398,18 +398,6 @@ def test_dask_reports_errors_before_it_runs(client, predictors, table, rows):
     frame.loc[5, "y"] = np.nan
     with pytest.raises(ValueError, match=f"the row of key {key}: y is missing; remove such rows"):
         dask_module.calibrate(dask.dataframe.from_pandas(frame, npartitions=3), own, key="id")
-
-
-# ---- Ray
-
-
-@pytest.mark.cluster
-def test_ray_gives_the_librarys_intervals(ray, scoring, table, parquet):
-    ray_module = pytest.importorskip("widthwise.ray")
-    dataset = ray.data.read_parquet(str(parquet))
-    scored = ray_module.predict_interval(dataset, scoring, LEVELS, groups=groups_of(scoring))
-    batches = list(scored.iter_batches(batch_size=None, batch_format="pyarrow"))
-    assert_same(pa.concat_tables(batches), scoring, table)
 
 
 # ---- DuckDB

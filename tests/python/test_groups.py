@@ -256,7 +256,7 @@ def test_several_columns_are_one_label(by_pair):
 
 
 def test_several_columns_are_one_label_in_batches(by_pair):
-    """The path of Spark, Dask and Ray; in SQL, the last argument is the joined label."""
+    """The path of Spark and Dask; in SQL, the last argument is the joined label."""
     rows = flights(200, 1)
     expected = by_pair.predict_interval(rows.drop(columns="y"))[1]
     model = by_pair.predictor_._model

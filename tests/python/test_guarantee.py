@@ -50,7 +50,7 @@ def test_the_guarantee_is_a_parameter(pac):
 def test_intervals_have_the_rank_of_the_guarantee(pac, marginal):
     calibration = pac.predictor_.calibration
     assert len(calibration) == 250
-    scores = np.sort(calibration._core.scores())
+    scores = np.sort(calibration._shard.scores())
     # P(Bin(250, 0.9) >= 234) = 0.0309, and of 233 it is 0.0513
     assert calibration.quantile(0.9, guarantee=0.95) == scores[234 - 1]
     assert calibration.quantile(0.9) == scores[226 - 1]

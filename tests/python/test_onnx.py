@@ -479,7 +479,7 @@ def test_nearest_neighbours_are_refused():
 
 def test_only_calibrated_models_are_exported(tmp_path, even):
     assert "not fitted" in refusal(WidthwiseRegressor())
-    assert "not calibrated" in refusal(Predictor._of(even._model.with_calibration(_core.Calibration())))
+    assert "not calibrated" in refusal(Predictor._of(even._model.with_calibration(_core.CalibrationShard())))
     assert "Predictor(localizer, calibration)" in refusal(Localizer(), TypeError)
     assert "found int" in refusal(3, TypeError)
     assert "no such model file" in refusal(tmp_path / "nowhere", FileNotFoundError)

@@ -53,8 +53,7 @@ class Blocked:
         if name.partition(".")[0] in BLOCKED:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-BLOCKED = {"sklearn", "pandas", "xgboost", "torch", "matplotlib", "pyarrow", "crepes", "mapie", "onnx", "pyspark",
-           "dask", "ray", "duckdb"}
+BLOCKED = {"sklearn", "pandas", "xgboost", "torch", "matplotlib", "pyarrow", "onnx", "pyspark", "dask", "duckdb"}
 sys.meta_path.insert(0, Blocked())
 import widthwise
 """
@@ -94,12 +93,12 @@ assert "widthwise[sklearn]" in refusal(lambda: WidthwiseRegressor(goal="even"), 
 assert "widthwise[sklearn]" in refusal(lambda: WidthwiseRegressor.load("m.safetensors"), AttributeError)
 assert "widthwise[plot]" in refusal(lambda: importlib.import_module("widthwise.plot"), ImportError)
 assert "expected a WidthwiseRegressor or a Predictor" in refusal(lambda: report(None, None, None), TypeError)
-assert "pip install crepes" in refusal(lambda: widthwise.crepes, AttributeError)
-assert "pip install crepes" in refusal(lambda: importlib.import_module("widthwise.crepes"), ImportError)
+assert "widthwise[spark]" in refusal(lambda: widthwise.spark, AttributeError)
+assert "widthwise[spark]" in refusal(lambda: importlib.import_module("widthwise.spark"), ImportError)
 try:
-    from widthwise import crepes
+    from widthwise import spark
 except ImportError as error:
-    assert "pip install crepes" in str(error)
+    assert "widthwise[spark]" in str(error)
 else:
     raise AssertionError("no error")
 BLOCKED.clear()

@@ -93,9 +93,9 @@ def test_localizers_with_weights(learnt, tmp_path):
     assert len(Predictor(localizer, alone).calibration) == 250
     with pytest.raises(ValueError, match="shifted twice"):
         localizer.calibrate(*rows(50, 1, 5), population="target", calibration=weighted)
-    with pytest.raises(ValueError, match="scores of another localizer"):
+    with pytest.raises(ValueError, match="scores of another model"):
         localizer.calibrate(*rows(50, 0, 5), population="source", calibration=alone)
-    with pytest.raises(ValueError, match="scores of different localizers"):
+    with pytest.raises(ValueError, match="scores of another model"):
         weighted.merge(alone)
 
 
