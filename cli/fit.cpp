@@ -40,7 +40,6 @@ struct FitArguments {
   FitOptions options;
   TrainerOptions trainers;
   WorkerChoice workers;
-  bool threads_given = false;
   bool calibration_size_given = false;
 
   /// The tables as text for messages.
@@ -149,7 +148,7 @@ void check_arguments(const FitArguments& arguments) {
         "--cluster and --group: calibration by groups counts independent rows, and rows of clusters are not; give one "
         "of them");
   }
-  if (arguments.workers.any() || arguments.workers.start > 0) {
+  if (arguments.workers.any()) {
     if (!arguments.columns.time.empty()) {
       throw Error(ErrorCode::kInvalidArgument,
                   "--time: splits by time need all rows in one process; fit without workers");
@@ -255,11 +254,6 @@ void run_as_worker(const FitArguments& arguments) {
 
 void run(const FitArguments& arguments) {
   check_arguments(arguments);
-  if (arguments.workers.start > 0) {
-    check_row_groups(arguments.columns.tables, arguments.workers.start);
-    run_workers(arguments.workers, arguments.threads_given);
-    return;
-  }
   if (arguments.workers.any()) {
     run_as_worker(arguments);
     return;
@@ -368,7 +362,6 @@ Command add_fit(CLI::App& program) {
       ->group("Output");
   add_json(command, arguments->json)->group("Output");
   return {&command, [arguments, &command] {
-            arguments->threads_given = command.count("--threads") > 0;
             arguments->calibration_size_given = command.count("--calibration-size") > 0;
             arguments->options.outcome_space.check("--outcome-step");
             arguments->columns.outcome_space = arguments->options.outcome_space;
