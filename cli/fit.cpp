@@ -13,7 +13,6 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
-#include <widthwise/train/memory.hpp>
 #include <widthwise/train/registry.hpp>
 #include <widthwise/version.hpp>
 
@@ -211,9 +210,6 @@ FitData read_with_progress(const FitArguments& arguments, const FitColumns& colu
 
 FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
                             const Communicator* communicator = nullptr, const LocalizerTrainer* shift = nullptr) {
-  if (const std::string text = fit_memory_warning(table.y.size(), table.x.columns(), free_memory()); !text.empty()) {
-    warn(text);
-  }
   const BarPart part(kReadingShare, 1);
   ProgressBar bar("rounds");
   return fit(table, trainers.base.get(), trainers.localizer.get(), options, bar.callback(), communicator, shift);
