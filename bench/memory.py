@@ -1,4 +1,4 @@
-"""The memory that a fit takes in addition to its table, next to the estimate that is compared with what is free.
+"""The memory that a fit takes in addition to its table.
 
     python -m bench.memory                  # a minute on two cores
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from widthwise import Localizer, WidthwiseRegressor, _core
+from widthwise import Localizer, WidthwiseRegressor
 
 SIZES = ((100_000, 10), (300_000, 10), (300_000, 30), (1_000_000, 10))
 KINDS = ("trees", "predictions")
@@ -48,7 +48,7 @@ def main() -> None:
     if one:
         print(f"{growth(one[0], int(one[1]), int(one[2])):.0f}")
         return
-    print("| rows | features | `base` trees | predictions given | estimate |\n|---|---|---|---|---|")
+    print("| rows | features | `base` trees | predictions given |\n|---|---|---|---|")
     for rows, features in SIZES:
         command = [sys.executable, "-B", "-m", "bench.memory"]
         measured = [
@@ -56,8 +56,7 @@ def main() -> None:
             for kind in KINDS
         ]
         cells = [f"{run.stdout.strip()} MB" for run in measured]
-        estimate = _core.fit_memory(rows, features) / 1e6
-        print(f"| {rows:,} | {features} | " + " | ".join(cells) + f" | {estimate:.0f} MB |", flush=True)
+        print(f"| {rows:,} | {features} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

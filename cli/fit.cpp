@@ -13,7 +13,6 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
-#include <widthwise/train/memory.hpp>
 #include <widthwise/train/registry.hpp>
 #include <widthwise/version.hpp>
 
@@ -40,7 +39,6 @@ struct FitArguments {
   FitOptions options;
   TrainerOptions trainers;
   WorkerChoice workers;
-  bool threads_given = false;
   bool calibration_size_given = false;
 
   /// The tables as text for messages.
@@ -146,7 +144,7 @@ void check_arguments(const FitArguments& arguments) {
   if (!arguments.columns.cluster.empty() && !arguments.columns.group.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "--cluster and --group cannot be combined");
   }
-  if (arguments.workers.any() || arguments.workers.start > 0) {
+  if (arguments.workers.any()) {
     if (!arguments.columns.time.empty()) {
       throw Error(ErrorCode::kInvalidArgument,
                   "--time: splits by time need all rows in one process; fit without workers");
@@ -209,9 +207,6 @@ FitData read_with_progress(const FitArguments& arguments, const FitColumns& colu
 
 FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
                             const Communicator* communicator = nullptr, const LocalizerTrainer* shift = nullptr) {
-  if (const std::string text = fit_memory_warning(table.y.size(), table.x.columns(), free_memory()); !text.empty()) {
-    warn(text);
-  }
   const BarPart part(kReadingShare, 1);
   ProgressBar bar("rounds");
   return fit(table, trainers.base.get(), trainers.localizer.get(), options, bar.callback(), communicator, shift);
@@ -252,11 +247,6 @@ void run_as_worker(const FitArguments& arguments) {
 
 void run(const FitArguments& arguments) {
   check_arguments(arguments);
-  if (arguments.workers.start > 0) {
-    check_row_groups(arguments.columns.tables, arguments.workers.start);
-    run_workers(arguments.workers, arguments.threads_given);
-    return;
-  }
   if (arguments.workers.any()) {
     run_as_worker(arguments);
     return;
@@ -364,7 +354,6 @@ Command add_fit(CLI::App& program) {
       ->group("Output");
   add_json(command, arguments->json)->group("Output");
   return {&command, [arguments, &command] {
-            arguments->threads_given = command.count("--threads") > 0;
             arguments->calibration_size_given = command.count("--calibration-size") > 0;
             arguments->options.outcome_space.check("--outcome-step");
             arguments->columns.outcome_space = arguments->options.outcome_space;

@@ -406,10 +406,6 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
   return chosen;
 }
 
-void check_row_groups(const std::vector<std::string>& tables, std::size_t workers) {
-  (void)pieces_of(tables, {0, workers});
-}
-
 FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, const RowShare& share) {
   FitData data;
   data.categories.resize(columns.features.size());

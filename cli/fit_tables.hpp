@@ -90,11 +90,8 @@ struct FitData {
   std::vector<std::string> fingerprints;  ///< of the tables
 };
 
-/// Throw kInvalidArgument if there are fewer row groups than workers.
-void check_row_groups(const std::vector<std::string>& tables, std::size_t workers);
-
 /// Read all rows or, from Parquet files, the row groups of this worker: consecutive row groups, about equally many per
-/// worker.
+/// worker. Throws kInvalidArgument if there are fewer row groups than workers.
 [[nodiscard]] FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, const RowShare& share);
 
 /// Number the categories in ascending order over all workers, and leave out columns that are no categorical features.

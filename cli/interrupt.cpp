@@ -51,8 +51,6 @@ void catch_interrupts() {
 
 int interrupt() { return signal_seen; }
 
-void extend_grace(unsigned seconds) { alarm(seconds); }
-
 void throw_if_interrupted() {
   if (interrupt() != 0) throw Error(ErrorCode::kCancelled, "interrupted");
 }

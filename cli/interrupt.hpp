@@ -11,9 +11,6 @@ void catch_interrupts();
 /// The signal received, or 0.
 [[nodiscard]] int interrupt();
 
-/// Allow more seconds to end after a signal, for a program that waits for its workers.
-void extend_grace(unsigned seconds);
-
 /// Throw kCancelled if a signal was received.
 void throw_if_interrupted();
 

@@ -42,7 +42,7 @@ constexpr const char* kFooter =
     "  0    done\n"
     "  1    invalid data: a file cannot be read or written, or its content is invalid\n"
     "  2    invalid arguments, or a training engine is missing\n"
-    "  3    lost a worker (fit --workers, --tracker); rerun the same command to resume\n"
+    "  3    lost a worker (fit --tracker); rerun the same command to resume\n"
     "  130  interrupted (Ctrl-C, SIGINT); output files are complete or unchanged\n"
     "  141  the reader of standard output closed it (SIGPIPE), as 'head' does\n"
     "  143  terminated (SIGTERM); output files are complete or unchanged\n"

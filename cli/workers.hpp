@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -12,8 +11,7 @@ namespace widthwise::cli {
 
 /// Options of the processes that share a fit.
 struct WorkerChoice {
-  std::size_t start = 0;  ///< processes to start here; 0: none
-  std::string tracker;    ///< HOST:PORT of the first worker; empty: no workers
+  std::string tracker;  ///< HOST:PORT of the first worker; empty: no workers
   std::size_t rank = 0;
   std::size_t world = 0;
   bool own_tables = false;
@@ -23,15 +21,10 @@ struct WorkerChoice {
   [[nodiscard]] bool any() const { return !tracker.empty(); }
 };
 
-/// Declare --workers, --tracker, --rank, --world, --own-tables, --private-network, --timeout in this group.
+/// Declare --tracker, --rank, --world, --own-tables, --private-network, --timeout in this group.
 void add_worker_options(CLI::App& command, WorkerChoice& choice, const std::string& group);
 
 /// Throws kInvalidArgument for invalid options.
 [[nodiscard]] CommunicatorOptions worker_options(const WorkerChoice& choice);
-
-/// Run the command of this process as several workers on this machine, and return after all have ended.
-/// They run in a PrivateNetwork unless the user confirms that the network is private.
-/// If a worker fails, ends the program with its exit code and prints its message or, if it was killed, its rank.
-void run_workers(const WorkerChoice& choice, bool threads_given);
 
 }  // namespace widthwise::cli

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 #include <vector>
@@ -72,6 +73,17 @@ class WatchedLocalizer final : public LocalizerTrainer {
   }
 
   double gain_of_two_;
+};
+
+class TrainerWithoutMemory final : public BaseTrainer {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "without memory"; }
+  [[nodiscard]] std::string engine() const override { return "none"; }
+  [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& /*x*/, std::span<const double> /*y*/,
+                                                         std::string_view /*stage*/,
+                                                         const ProgressCallback& /*progress*/) const override {
+    throw std::bad_alloc();
+  }
 };
 
 struct NoisyTable {
@@ -411,6 +423,14 @@ TEST(Fit, RefusesInvalidTablesAndOptions) {
   bad.predictions = bad.y;
   EXPECT_NE(message(bad.with_predictions(), {}, ErrorCode::kBadData).find("that was not trained on these rows"),
             std::string::npos);
+}
+
+TEST(Fit, WithoutEnoughMemoryIsAnErrorWithTheRemedy) {
+  const NoisyTable table(2000);
+  const TrainerWithoutMemory base;
+  const auto train = [&] { static_cast<void>(fit(table.without_predictions(), &base, nullptr, {.score_transform = "identity"})); };
+  EXPECT_EQ(message_of(train, ErrorCode::kTooLittleMemory),
+            "fit: out of memory with 2,000 rows of 2 features; fit to a sample of the rows, or on a larger machine");
 }
 
 TEST(Fit, OfFewRowsHasOneWidthOrIsRefused) {

@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -24,6 +25,38 @@ def run_program(*arguments):
     done = subprocess.run(words, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, f"{' '.join(words)}: exit code {done.returncode}\n{done.stderr}"
     return json.loads(done.stdout) if "--json" in arguments else done.stdout
+
+
+def free_address():
+    """An address of this machine with a free port, for worker 0."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{free.getsockname()[1]}"
+
+
+def worker_options(rank, world, address, timeout=60):
+    """The options of `fit` for one of several workers."""
+    words = ["--tracker", address, "--rank", rank, "--world", world, "--timeout", timeout, "--private-network"]
+    return [str(word) for word in words]
+
+
+def fit_with_workers(world, *arguments, **options):
+    """Fit with several processes on this machine; return those that ended, by rank."""
+    address = free_address()
+    words = [os.environ.get("WIDTHWISE_PROGRAM", "widthwise"), "fit", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    processes = [
+        subprocess.Popen([*words, *worker_options(rank, world, address)], **pipes, **options) for rank in range(world)
+    ]
+    try:
+        outputs = [process.communicate(timeout=300) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return [
+        subprocess.CompletedProcess(process.args, process.returncode, *output)
+        for process, output in zip(processes, outputs, strict=True)
+    ]
 
 
 # A user without processes, who keeps the right to read all files.

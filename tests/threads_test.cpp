@@ -2,97 +2,44 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
 
-#include "support/fake_root.hpp"
-#include "train/engines/threads/limits.hpp"
+#include "support/folder_test.hpp"
+#include "train/engines/threads/quota.hpp"
 
 namespace widthwise {
 namespace {
 
-using internal::cgroup_processors;
-using internal::openmp_threads;
+using internal::quota_processors;
 
-std::optional<std::size_t> processors(const FakeRoot& root) { return cgroup_processors(root.path()); }
+class CpuQuota : public FolderTest {
+ protected:
+  std::optional<std::size_t> with(const std::string& file, const std::string& text) {
+    std::ofstream(at(file)) << text;
+    return quota_processors(folder_);
+  }
+};
 
-constexpr const char* kUnified = "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
-
-TEST(CgroupQuota, IsReadFromTheUnifiedHierarchyAndRoundedUp) {
-  FakeRoot root;
-  root.write("proc/self/mountinfo", kUnified).write("proc/self/cgroup", "0::/\n");
-  EXPECT_EQ(processors(root), std::nullopt) << "no cpu.max";
-  EXPECT_EQ(processors(root.write("sys/fs/cgroup/cpu.max", "max 100000\n")), std::nullopt);
-  EXPECT_EQ(processors(root.write("sys/fs/cgroup/cpu.max", "200000 100000\n")), 2U);
-  EXPECT_EQ(processors(root.write("sys/fs/cgroup/cpu.max", "150000 100000\n")), 2U);
-  EXPECT_EQ(processors(root.write("sys/fs/cgroup/cpu.max", "20000 100000\n")), 1U);
+TEST_F(CpuQuota, IsReadFromCgroupsVersionTwoAndRoundedUp) {
+  EXPECT_EQ(quota_processors(folder_), std::nullopt) << "no cpu.max";
+  EXPECT_EQ(with("cpu.max", "max 100000\n"), std::nullopt);
+  EXPECT_EQ(with("cpu.max", "200000 100000\n"), 2U);
+  EXPECT_EQ(with("cpu.max", "150000 100000\n"), 2U);
+  EXPECT_EQ(with("cpu.max", "20000 100000\n"), 1U);
+  EXPECT_EQ(with("cpu.max", "lots of it\n"), std::nullopt);
+  EXPECT_EQ(with("cpu.max", "-5 0\n"), std::nullopt);
 }
 
-TEST(CgroupQuota, IsTheLeastOfEveryLevel) {
-  FakeRoot root;
-  root.write("proc/self/mountinfo", kUnified).write("proc/self/cgroup", "0::/kubepods/pod7/main\n");
-  root.write("sys/fs/cgroup/kubepods/pod7/main/cpu.max", "800000 100000\n");
-  EXPECT_EQ(processors(root), 8U);
-  root.write("sys/fs/cgroup/kubepods/cpu.max", "600000 100000\n");
-  EXPECT_EQ(processors(root), 6U);
-  root.write("sys/fs/cgroup/kubepods/pod7/cpu.max", "250000 50000\n");
-  EXPECT_EQ(processors(root), 5U);
-  root.write("sys/fs/cgroup/kubepods/pod8/cpu.max", "100000 100000\n");
-  EXPECT_EQ(processors(root), 5U) << "another pod's";
-}
-
-TEST(CgroupQuota, IsReadFromVersionOneByItsControllers) {
-  FakeRoot root;
-  root.write("proc/self/mountinfo",
-             "32 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
-             "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
-             "34 31 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
-  root.write("proc/self/cgroup", "4:cpuset:/other\n3:cpu,cpuacct:/slurm/job_5\n0::/slurm/job_5\n");
-  root.write("sys/fs/cgroup/cpu,cpuacct/slurm/job_5/cpu.cfs_quota_us", "-1\n");
-  root.write("sys/fs/cgroup/cpu,cpuacct/slurm/job_5/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(processors(root), std::nullopt);
-  root.write("sys/fs/cgroup/cpu,cpuacct/slurm/cpu.cfs_quota_us", "310000\n");
-  root.write("sys/fs/cgroup/cpu,cpuacct/slurm/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(processors(root), 4U);
-}
-
-TEST(CgroupQuota, OfAContainerIsAtItsMountPoint) {
-  FakeRoot root;
-  // Without a namespace of cgroups: the path is the host's, and the mount shows the container's part of it.
-  root.write("proc/self/mountinfo",
-             "33 31 0:30 /docker/0a1b /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n"
-             "40 31 0:37 /docker/0a1b /mnt/with\\040blank ro - cgroup2 cgroup2 rw\n");
-  root.write("proc/self/cgroup", "2:cpu:/docker/0a1b\n0::/../../elsewhere\n");
-  root.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "300000\n");
-  root.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(processors(root), 3U);
-  root.write("mnt/with blank/cpu.max", "200000 100000\n");
-  EXPECT_EQ(processors(root), 2U);
-}
-
-TEST(CgroupQuota, IsEmptyIfFilesAreMissingOrInvalid) {
-  FakeRoot root;
-  EXPECT_EQ(processors(root), std::nullopt);
-  root.write("proc/self/mountinfo", "no dash\n - \n33 31 - cgroup2\n").write("proc/self/cgroup", "::\nx\n0:\n");
-  EXPECT_EQ(processors(root), std::nullopt);
-  root.write("proc/self/mountinfo", kUnified).write("sys/fs/cgroup/cpu.max", "lots of it\n");
-  EXPECT_EQ(processors(root), std::nullopt);
-  root.write("sys/fs/cgroup/cpu.max", "-5 0\n");
-  EXPECT_EQ(processors(root), std::nullopt);
-}
-
-TEST(OpenmpThreads, AreTheFirstNumber) {
-  EXPECT_EQ(openmp_threads(nullptr), std::nullopt);
-  EXPECT_EQ(openmp_threads("3"), 3U);
-  EXPECT_EQ(openmp_threads(" 4 ,2"), 4U);
-  EXPECT_EQ(openmp_threads("0"), std::nullopt);
-  EXPECT_EQ(openmp_threads("-1"), std::nullopt);
-  EXPECT_EQ(openmp_threads("many"), std::nullopt);
-  EXPECT_EQ(openmp_threads(""), std::nullopt);
+TEST_F(CpuQuota, IsReadFromCgroupsVersionOne) {
+  std::filesystem::create_directory(at("cpu"));
+  EXPECT_EQ(with("cpu/cpu.cfs_period_us", "100000\n"), std::nullopt);
+  EXPECT_EQ(with("cpu/cpu.cfs_quota_us", "-1\n"), std::nullopt);
+  EXPECT_EQ(with("cpu/cpu.cfs_quota_us", "310000\n"), 4U);
 }
 
 /// The variable while a test changes it.
@@ -131,8 +78,15 @@ TEST(AvailableProcessors, FollowTheAffinity) {
 
 TEST(AvailableProcessors, FollowTheVariableOfOpenmp) {
   const OpenmpVariable restore;
-  setenv("OMP_NUM_THREADS", "1", 1);
-  EXPECT_EQ(available_processors(), 1U);
+  const std::size_t before = available_processors();
+  for (const char* value : {"1", " 1 ,2"}) {
+    setenv("OMP_NUM_THREADS", value, 1);
+    EXPECT_EQ(available_processors(), 1U) << value;
+  }
+  for (const char* value : {"0", "-1", "many", ""}) {
+    setenv("OMP_NUM_THREADS", value, 1);
+    EXPECT_EQ(available_processors(), before) << value;
+  }
 }
 
 TEST(TrainingThreads, AreThoseRequested) {

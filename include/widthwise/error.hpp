@@ -19,7 +19,7 @@ enum class ErrorCode {
   kBadData,          ///< malformed or damaged data
   kFile,             ///< a file that cannot be read or written
   kMissingEngine,    ///< a training engine or file format that this build or machine does not have
-  kTooLittleMemory,  ///< a computation that would exceed the memory limit of the process
+  kTooLittleMemory,  ///< the system gives this process no more memory
   kCancelled,        ///< the progress callback requested a stop
   kLostWorker,       ///< another worker is gone, does not answer, or has failed
 };

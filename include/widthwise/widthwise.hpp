@@ -45,7 +45,6 @@
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/fit_options.hpp>
 #include <widthwise/train/knn.hpp>
-#include <widthwise/train/memory.hpp>
 #include <widthwise/train/net_options.hpp>
 #include <widthwise/train/options.hpp>
 #include <widthwise/train/progress.hpp>

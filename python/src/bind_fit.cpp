@@ -3,7 +3,6 @@
 
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
-#include <widthwise/train/memory.hpp>
 #include <widthwise/train/registry.hpp>
 #include <widthwise/train/threads.hpp>
 #include <widthwise/train/xgboost.hpp>
@@ -264,11 +263,6 @@ void bind_fit(nb::module_& module) {
   module.attr("CALIBRATION_SIZE") = options.calibration_size;
   module.attr("FOLDS") = options.folds;
   module.def("available_processors", &available_processors);
-  module.def("fit_memory", &fit_memory, nb::arg("rows"), nb::arg("features"));
-  module.def(
-      "fit_memory_warning",
-      [](std::size_t rows, std::size_t features) { return fit_memory_warning(rows, features, free_memory()); },
-      nb::arg("rows"), nb::arg("features"));
 }
 
 }  // namespace widthwise::python

@@ -274,8 +274,6 @@ class Localizer(HasModel):
         trains_trees = (
             base in ("trees", "quantiles") or (localizes and self._localizer == "trees") or shift_to is not None
         )
-        if text := _core.fit_memory_warning(table.rows, len(table.names)):
-            warn(text)
         with shown(self._verbose if progress is None else 0) as own:
             self._model, report, text = _core.fit(
                 table=table,

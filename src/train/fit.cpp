@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <new>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -283,7 +284,7 @@ std::string weights_warning(const Model& model) {
 
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
               const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator,
-              const LocalizerTrainer* shift) {
+              const LocalizerTrainer* shift) try {
   const Workers workers(communicator);
   const Goals goals = internal::resolve_goals(options, internal::predicted_numbers(table, base) == 2);
   const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
@@ -309,6 +310,11 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   FitResult result = fit_rows(rows);
   if (!copies.warning.empty()) result.report.warnings.push_back(std::move(copies.warning));
   return result;
+} catch (const std::bad_alloc&) {
+  throw internal::make_error(ErrorCode::kTooLittleMemory,
+                             "fit: out of memory with {} of {}; fit to a sample of the rows, or on a larger machine",
+                             internal::count_of(table.x.rows(), "row"),
+                             internal::count_of(table.x.columns(), "feature"));
 }
 
 }  // namespace widthwise

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import Program, read, write
+from programs import worker_options
 
 FIT = ["--target", "y", "--prediction", "forecast", "--exclude", "id", "--score-transform", "identity"]
 
@@ -273,7 +274,8 @@ def test_times_that_are_none_are_refused(tmp_path):
     fit = ["fit", "rows.csv", "--target", "y", "--prediction", "forecast", "--features", "x", "-o", "m.safetensors"]
     error = program.fails(1, *fit, "--time", "date")
     assert "row 8: 'date' is '31.12.2024'; expected a number, or a date such as 2024-01-31" in error
-    assert "fit without workers" in program.fails(2, *fit, "--time", "day", "--workers", "2")
+    workers = worker_options(0, 2, "127.0.0.1:9091")
+    assert "fit without workers" in program.fails(2, *fit, "--time", "day", *workers)
 
 
 def test_times_have_no_training_conditional_guarantee(tmp_path):

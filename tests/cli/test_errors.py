@@ -254,7 +254,7 @@ def test_two_outputs_that_are_one_file_are_refused(homes, tmp_path):
     [
         *(
             ("fit", option)
-            for option in ("--folds", "--seed", "--threads", "--workers", "--rank", "--world", "--timeout")
+            for option in ("--folds", "--seed", "--threads", "--rank", "--world", "--timeout")
         ),
         ("plan", "--rows"),
         *(("track", option) for option in ("--window-rows", "--batch-size", "--delay")),

@@ -9,8 +9,9 @@ import time
 
 import pyarrow as pa
 import pytest
+from programs import free_address, worker_options
 from pyarrow import csv, parquet
-from workers import FULL, Here, fit_words, write_table
+from workers import FULL, fit_words, write_table
 
 KILLS = 25 if FULL else 2  # for each goal
 LOST = 3  # the exit code
@@ -22,19 +23,15 @@ class Fit:
 
     def __init__(self, tables, output, *, world=2, timeout=TIMEOUT, options=()):
         self.world = world
-        self.address = Here().address()
-        where = ["--tracker", self.address, "--world", world, "--timeout", timeout, "--private-network"]
-        team = [*where, "--threads", 1, "-o", output, *options]
+        self.address = free_address()
         own = isinstance(tables, list)
-        self.processes = [
-            subprocess.Popen(
-                fit_words(*team, "--rank", rank, *([tables[rank], "--own-tables"] if own else [tables])),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )  # fmt: skip
-            for rank in range(world)
-        ]
+
+        def start(rank):
+            rows = [tables[rank], "--own-tables"] if own else [tables]
+            words = fit_words(*rows, *worker_options(rank, world, self.address, timeout), "-o", output, *options)
+            return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        self.processes = [start(rank) for rank in range(world)]
 
     def end(self, timeout=120):
         """Exit codes and error messages, by rank."""
@@ -93,30 +90,14 @@ def test_a_killed_worker_stops_the_others_and_the_same_command_resumes(goal, tmp
     assert resumed > 0
 
 
-def test_the_command_that_starts_workers_says_which_was_killed(table, tmp_path):
-    words = fit_words(table, "--workers", 2, "-o", tmp_path / "model")
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-    children = []
-    deadline = time.monotonic() + 60
-    while len(children) < 2 and time.monotonic() < deadline:
-        listed = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
-        children = [int(child) for child in listed]
-        time.sleep(0.05)
-    subprocess.run(["kill", "-9", str(children[1])], check=True)
-    errors = process.communicate(timeout=120)[1]
-    assert process.returncode == LOST
-    assert "worker 1 of 2 was killed (signal 9); no model was written" in errors
-    assert not (tmp_path / "model").exists()
-
-
 def test_a_damaged_checkpoint_is_named_to_be_deleted(table, tmp_path):
     checkpoint = tmp_path / "model.checkpoint"
     checkpoint.write_bytes(b"\x10\0\0\0\0\0\0\0half of a header")
-    words = fit_words(table, "--workers", 2, "-o", tmp_path / "model")
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 1, done
-    assert f"{checkpoint}: not a safetensors file" in done.stderr
-    assert "delete this file and rerun the same command to train from the start" in done.stderr
+    codes, errors = Fit(table, tmp_path / "model").end()
+    assert codes == [1, 1], errors
+    for error in errors:
+        assert f"{checkpoint}: not a safetensors file" in error
+        assert "delete this file and rerun the same command to train from the start" in error
     assert checkpoint.exists() and not (tmp_path / "model").exists()
 
 
@@ -179,20 +160,18 @@ def test_a_tracker_that_never_answers_is_an_error_in_time(kind, table, tmp_path)
     assert done.stderr.count("\n") == 1
 
 
-def tracker(address, rank=0):
+def two(address="127.0.0.1:9091", rank=0):
     return ["--tracker", address, "--rank", str(rank), "--world", "2"]
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--workers", "99"], "99 workers but 16 row groups to read; use fewer workers"),
-        (["--workers", "2", "--localizer", "net"], "--localizer net trains in one process"),
-        ([*tracker("nowhere"), "--private-network"], "--tracker: 'nowhere' does not have the form HOST:PORT"),
-        ([*tracker("127.0.0.1:9091", rank=2), "--private-network"], "--rank: 2 is out of range for 2 workers"),
-        (tracker("127.0.0.1:9091"), "add --private-network if only trusted programs can reach their ports"),
+        ([*two(), "--localizer", "net"], "--localizer net trains in one process"),
+        ([*two("nowhere"), "--private-network"], "--tracker: 'nowhere' does not have the form HOST:PORT"),
+        ([*two(rank=2), "--private-network"], "--rank: 2 is out of range for 2 workers"),
+        (two(), "add --private-network if only trusted programs can reach their ports"),
         (["--rank", "1"], "--rank requires --tracker"),
-        (["--workers", "2", "--score-transform", "mixture"], "the transform mixture needs all rows in one process"),
     ],
 )
 def test_invalid_worker_options_are_refused_at_once(options, complaint, table, tmp_path):
@@ -203,10 +182,26 @@ def test_invalid_worker_options_are_refused_at_once(options, complaint, table, t
     assert done.stderr.count("\n") == 1, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("world", "options", "complaint"),
+    [
+        (3, (), "3 workers but 2 row groups to read; use fewer workers"),
+        (2, ("--score-transform", "mixture"), "the transform mixture needs all rows in one process"),
+    ],
+)
+def test_what_workers_cannot_do_together_is_an_error_on_all(world, options, complaint, tmp_path):
+    table = write_table(tmp_path / "rows.parquet", 500)
+    codes, errors = Fit(table, tmp_path / "model", world=world, options=options).end()
+    assert codes == [2] * world, errors
+    for error in errors:
+        assert complaint in error
+        assert error.count("\n") == 1, error
+
+
 def test_csv_files_have_no_row_groups_to_share(tmp_path):
     file = write_table(tmp_path / "rows.parquet", 100)
     csv.write_csv(parquet.read_table(file), tmp_path / "rows.csv")
-    words = fit_words(tmp_path / "rows.csv", "--workers", 2, "-o", tmp_path / "model")
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2
-    assert "rows.csv: not a Parquet file; several workers share the row groups of Parquet files" in done.stderr
+    codes, errors = Fit(tmp_path / "rows.csv", tmp_path / "model").end()
+    assert codes == [2, 2], errors
+    for error in errors:
+        assert "rows.csv: not a Parquet file; several workers share the row groups of Parquet files" in error

@@ -5,19 +5,18 @@ import subprocess
 
 import numpy as np
 import pytest
-from programs import required_path, run_program
+from programs import fit_with_workers, required_path, run_program, worker_options
 from pyarrow import csv, parquet
 from workers import FULL, fit_words, run_workers
 
-ROUNDS = ["--goal", "narrow", "--no-compare", "--threads", "1"]
+ROUNDS = ["--goal", "narrow", "--no-compare"]
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
 def test_all_workers_write_the_same_model(world, network, table, tmp_path):
     def words(rank, address):
-        team = ["--tracker", address, "--rank", rank, "--world", world, "--timeout", 60, "--private-network"]
         output = tmp_path / f"model-{rank}.safetensors"
-        return fit_words(table, *ROUNDS, *team, "-o", output)
+        return fit_words(table, *ROUNDS, *worker_options(rank, world, address), "-o", output)
 
     run_workers(network, world, words)
     models = [(tmp_path / f"model-{rank}.safetensors").read_bytes() for rank in range(world)]
@@ -25,26 +24,19 @@ def test_all_workers_write_the_same_model(world, network, table, tmp_path):
     assert not list(tmp_path.glob("*.checkpoint"))
 
 
-def test_processes_of_one_machine_are_started_by_one_command(table, tmp_path):
-    out = run_program(
-        "fit",
-        table,
-        "--target",
-        "y",
-        "--base",
-        "trees",
-        "--goal",
-        "0.85",
-        "--no-compare",
-        "--workers",
-        2,
-        "-o",
-        tmp_path / "model",
-    )
+def fit(world, *words):
+    """Fit with workers that all succeed; return what worker 0 prints."""
+    workers = fit_with_workers(world, "--threads", 1, *words)
+    assert [worker.returncode for worker in workers] == [0] * world, workers
+    return workers[0].stdout
+
+
+def test_workers_train_the_base_model(table, tmp_path):
+    model = tmp_path / "model"
+    out = fit(2, table, "--target", "y", "--base", "trees", "--goal", "0.85", "--no-compare", "-o", model)
     assert "fitted on" in out
-    assert run_program("inspect", tmp_path / "model", "--json")["notes"]["workers"] == "2"
-    evaluation = run_program("evaluate", tmp_path / "model", table, "--json")
-    assert evaluation["rows"] == 4000
+    assert run_program("inspect", model, "--json")["notes"]["workers"] == "2"
+    assert run_program("evaluate", model, table, "--json")["rows"] == 4000
 
 
 def test_several_files_are_one_table(table, tmp_path):
@@ -52,12 +44,11 @@ def test_several_files_are_one_table(table, tmp_path):
     parts = [tmp_path / f"part-{i}.parquet" for i in range(2)]
     parquet.write_table(whole.slice(0, 2000), parts[0], row_group_size=250)
     parquet.write_table(whole.slice(2000), parts[1], row_group_size=250)
-    answer = run_program(
-        "fit", *parts, "--target", "y", "--prediction", "f", *ROUNDS, "--workers", 2, "--json", "-o", tmp_path / "model"
-    )
+    model = tmp_path / "model"
+    answer = json.loads(fit(2, *parts, "--target", "y", "--prediction", "f", *ROUNDS, "--json", "-o", model))
     assert answer["fit_rows"] + answer["calibration_rows"] == 4000
     done = subprocess.run(
-        [str(required_path("WIDTHWISE_PROGRAM")), "calibrate", str(tmp_path / "model"), str(parts[1])],
+        [str(required_path("WIDTHWISE_PROGRAM")), "calibrate", str(model), str(parts[1])],
         capture_output=True,
         text=True,
     )
@@ -93,18 +84,19 @@ def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
         columns = parquet.read_table(tmp_path / f"{name}.all.parquet").drop(["lower_0.9", "upper_0.9"])
         parquet.write_table(columns, tmp_path / f"{name}.parquet", row_group_size=1000)
 
-    def mean_width(*workers):
+    def mean_width(world):
         model = tmp_path / "model"
-        run_program("fit", tmp_path / "fit.parquet", "--target", target, "--prediction", "prediction", "--goal", goal,
-            "--no-compare", "--calibration-size", 0, *workers, "-o", model)  # fmt: skip
+        words = [tmp_path / "fit.parquet", "--target", target, "--prediction", "prediction", "--goal", goal]
+        words += ["--no-compare", "--calibration-size", 0, "-o", model]
+        fit(world, *words) if world else run_program("fit", *words)
         run_program("calibrate", model, tmp_path / "calibrate.parquet")
         return run_program("evaluate", model, tmp_path / "test.parquet", "--json")["levels"][0]["mean_width"]
 
     # Several workers split rows by their numbers, a single process by a shuffle, so other rows are held out.
-    alone, dealt = mean_width(), mean_width("--workers", 1)
+    alone, dealt = mean_width(0), mean_width(1)
     print(f"\ncasp, {goal}: mean width {alone:.4f} by a process alone, {dealt:.4f} by several workers of one")
     assert dealt < 1.005 * alone
     for world in (2, 4):
-        together = mean_width("--workers", world)
+        together = mean_width(world)
         print(f"casp, {goal}: {together:.4f} by {world} workers, {together / dealt - 1:+.2%}")
         assert abs(together / dealt - 1) < 0.005

@@ -4,30 +4,27 @@ WIDTHWISE_FULL=1 runs the long forms.
 """
 
 import os
-import socket
 import subprocess
 
 import numpy as np
 import pyarrow as pa
-from programs import required_path
+from programs import free_address, required_path
 from pyarrow import parquet
 
 FULL = bool(os.environ.get("WIDTHWISE_FULL"))
 
 
 def fit_words(*words):
-    """The arguments of a fit of column y with predictions in column f, and further arguments, as strings."""
+    """The arguments of a fit of column y with predictions in column f on one thread, and more arguments, as strings."""
     program = required_path("WIDTHWISE_PROGRAM")
-    return [str(word) for word in [program, "fit", "--target", "y", "--prediction", "f", *words]]
+    return [str(word) for word in [program, "fit", "--target", "y", "--prediction", "f", "--threads", 1, *words]]
 
 
 class Here:
     """All workers on the address of this machine."""
 
     def address(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            return f"127.0.0.1:{free.getsockname()[1]}"
+        return free_address()
 
     def start(self, rank, words, **options):
         return subprocess.Popen([str(word) for word in words], **options)

@@ -290,8 +290,7 @@ CASES = [
     ("fit good.csv --target y --prediction p --level 90 --score-transform identity -o OUT", USAGE, "--level"),
     ("fit good.csv --target y --prediction p --level 90% --score-transform identity -o OUT", USAGE, "--level"),
     ("fit good.csv --target y --prediction p --level 0,9 --score-transform identity -o OUT", USAGE, "--level"),
-    ("fit good.csv --target y --prediction p --score-transform identity --workers 2 -o OUT", USAGE, "Parquet"),
-    ("fit good.parquet --target y --base knn --workers 2 -o OUT", USAGE, "--base knn trains in one process"),
+    ("fit good.parquet --target y --base knn --tracker h:1 --rank 0 --world 2 -o OUT", USAGE, "--base knn trains in"),
     ("fit good.csv good.csv --target y --prediction p --score-transform identity -o OUT", DATA, "given twice"),
     (
         "fit good.csv one_column.csv --target y --prediction p --score-transform identity -o OUT",

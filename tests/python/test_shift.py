@@ -7,6 +7,7 @@ import markdown
 import numpy as np
 import pandas
 import pytest
+from programs import worker_options
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -248,7 +249,8 @@ def test_categories_shift(program, tmp_path):
     assert "learnt weights" in done.stdout
     _, intervals = Predictor.load(tmp_path / "model.safetensors").predict_interval(new)
     assert abs(covered(intervals, new["y"]) - 0.9) < 0.03
-    done = program("fit", "fit.csv", *options, "--workers", "2", "-o", "model.safetensors", cwd=tmp_path)
+    workers = worker_options(0, 2, "127.0.0.1:9091")
+    done = program("fit", "fit.csv", *options, *workers, "-o", "model.safetensors", cwd=tmp_path)
     assert done.returncode == 2
     assert "fit without workers" in done.stderr
 

@@ -1,7 +1,6 @@
 """The default number of training threads suits the table and the machine."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -104,37 +103,6 @@ def test_the_default_is_near_the_best(tmp_path, rows):
     ratios = bench.compare(bench.Python(tmp_path), rows)
     assert ratios["default over best"] < 1.2
     assert ratios["two at once over one"] < 2.3
-
-
-RUNTIME = """
-static int blocktime = 200, calls[2], count;
-void kmp_set_blocktime(int milliseconds) { blocktime = milliseconds; if (count < 2) calls[count++] = milliseconds; }
-int kmp_get_blocktime(void) { return blocktime; }
-int call(int i) { return i < count ? calls[i] : -1; }
-"""
-
-
-def test_other_runtimes_are_configured(run_python, tmp_path):
-    """The OpenMP runtimes of LLVM and Intel have a function for this; here a stub counts its calls."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("there is no C compiler")
-    (tmp_path / "runtime.c").write_text(RUNTIME)
-    library = tmp_path / "libiomp5.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, tmp_path / "runtime.c"], check=True)
-    script = (
-        "import ctypes, sys\n"
-        "import numpy as np\n"
-        "from widthwise import Localizer\n"
-        "runtime = ctypes.CDLL(sys.argv[1])\n"
-        "X = np.random.default_rng(0).normal(size=(200, 2))\n"
-        "Localizer(n_jobs=2, compare=False).fit(X, X.sum(axis=1), np.zeros(200))\n"
-        "print(runtime.call(0), runtime.call(1), runtime.kmp_get_blocktime())\n"
-    )
-    done = run_python(script, library, env=bench.environment())
-    assert done.stdout.split() == ["0", "200", "200"], done.stderr
-    done = run_python(script, library, env={**bench.environment(), "KMP_BLOCKTIME": "50"})
-    assert done.stdout.split() == ["-1", "-1", "200"], "the user's own setting is kept: " + done.stderr
 
 
 FIT_WITH_TWO_THREADS = """

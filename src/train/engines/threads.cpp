@@ -3,41 +3,40 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <latch>
-#include <memory>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "text.hpp"
 #include "train/engines/threads/fork.hpp"
-#include "train/engines/threads/limits.hpp"
+#include "train/engines/threads/quota.hpp"
 
 namespace widthwise {
 namespace {
 
 constexpr std::size_t kCellsPerThread = 16'384;
 
+/// std::thread::hardware_concurrency ignores the affinity in some versions of glibc.
 std::size_t processors_of_affinity() {
-  // cpu_set_t holds 1,024 processors; the kernel rejects a set that is smaller than its own.
-  for (std::size_t processors = CPU_SETSIZE; processors <= CPU_SETSIZE * 64; processors *= 2) {
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(processors),
-                                                               [](cpu_set_t* memory) { CPU_FREE(memory); });
-    const std::size_t bytes = CPU_ALLOC_SIZE(processors);
-    if (set != nullptr && sched_getaffinity(0, bytes, set.get()) == 0) {
-      return static_cast<std::size_t>(CPU_COUNT_S(bytes, set.get()));
-    }
-  }
-  return std::thread::hardware_concurrency();
+  cpu_set_t set;  // of at most 1,024 processors; the kernel rejects a set that is smaller than its own
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return std::thread::hardware_concurrency();
+  return static_cast<std::size_t>(CPU_COUNT(&set));
+}
+
+/// The first number of OMP_NUM_THREADS, "4" or "4,2"; SIZE_MAX without one.
+std::size_t openmp_threads() {
+  const char* const text = std::getenv("OMP_NUM_THREADS");
+  const std::size_t threads = text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
+  return threads == 0 ? SIZE_MAX : threads;
 }
 
 }  // namespace
 
 std::size_t available_processors() {
-  const std::size_t limit = std::min(internal::cgroup_processors("/").value_or(SIZE_MAX),
-                                     internal::openmp_threads(std::getenv("OMP_NUM_THREADS")).value_or(SIZE_MAX));
-  return std::max<std::size_t>(1, std::min(limit, processors_of_affinity()));
+  const std::size_t quota = internal::quota_processors("/sys/fs/cgroup").value_or(SIZE_MAX);
+  return std::max<std::size_t>(1, std::min({processors_of_affinity(), quota, openmp_threads()}));
 }
 
 bool can_start_threads(std::size_t count) {

@@ -19,7 +19,7 @@ bool has_threads() {
   return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink > 3;
 }
 
-void before_fork() { g_at_risk = has_threads() && openmp_is_loaded(); }
+void before_fork() { g_at_risk = has_threads() && libgomp_is_loaded(); }
 
 void in_child() {
   if (g_at_risk) g_lost = true;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -198,7 +199,11 @@ std::string XgboostLibrary::Functions::last_error() const {
 
 void XgboostLibrary::Functions::check(int status, const std::string& what) const {
   if (status == 0) return;
-  if (std::string_view(XGBGetLastError()).find("/collective/") != std::string_view::npos) {
+  const std::string_view text = XGBGetLastError();
+  for (const char* const failure : {"bad_alloc", "bad_malloc"}) {
+    if (text.find(failure) != std::string_view::npos) throw std::bad_alloc();
+  }
+  if (text.find("/collective/") != std::string_view::npos) {
     throw internal::make_error(ErrorCode::kLostWorker, "lost another worker: {}: {}", what, last_error());
   }
   throw internal::make_error(ErrorCode::kInvalidArgument, "XGBoost: {}: {}", what, last_error());
