@@ -83,7 +83,7 @@ def main(
     """
     stem = name.replace(".", "_")
     parser = argparse.ArgumentParser(prog=f"python -m experiments.{name}", description=about)
-    parser.add_argument("--quick", action="store_true", help="two splits of two small data sets: minutes")
+    parser.add_argument("--quick", action="store_true", help="few splits of small data sets: minutes")
     parser.add_argument("--report", action="store_true", help="run nothing; write page and pictures from records")
     parser.add_argument("--resume", action="store_true", help="do only the jobs that an interrupted run left")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes of one thread each")
