@@ -1,7 +1,14 @@
-"""Records of experiments: flat dictionaries, stored one per line of JSON, and functions shared by the suites."""
+"""Records of experiments: flat dictionaries, stored in compressed tables, and functions shared by the suites.
+
+A file of records is gzipped CSV. An empty cell is a missing key. A string is stored as it is, unless it can be read as
+JSON; every other value is stored as JSON, so that numbers keep all digits and their kind.
+"""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 import math
 import os
@@ -18,21 +25,44 @@ from typing import Any
 Record = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results"
+SUFFIX = ".csv.gz"
 
 PACKAGES = ("numpy", "scikit-learn", "xgboost-cpu", "torch")
 
 
 def write(path: str | os.PathLike[str], records: Iterable[Record]) -> None:
-    """Write a JSON list with one record per line, so that differences between runs are readable. NaN becomes null."""
-    lines = [json.dumps({key: _plain(value) for key, value in record.items()}) for record in records]
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    """Write a table of records. NaN and infinity become null. Equal records give equal bytes with the same zlib."""
+    plain = [{key: _plain(value) for key, value in record.items()} for record in records]
+    table = io.StringIO()
+    writer = csv.DictWriter(table, list(dict.fromkeys(key for record in plain for key in record)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: _cell(value) for key, value in record.items()} for record in plain)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".unfinished")
+    # Without a name and a time, which gzip would store. GzipFile writes the same header in every version of Python.
+    with unfinished.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as compressed:
+        compressed.write(table.getvalue().encode())
+    unfinished.replace(path)
 
 
 def read(path: str | os.PathLike[str]) -> list[Record]:
     """Read a file of `write`; null becomes NaN."""
-    records = json.loads(Path(path).read_text(encoding="utf-8"))
-    return [{key: math.nan if value is None else value for key, value in record.items()} for record in records]
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as table:
+        return [{key: _value(cell) for key, cell in row.items() if cell} for row in csv.DictReader(table)]
+
+
+def _cell(value: Any) -> str:
+    is_plain_text = isinstance(value, str) and value != "" and _value(value) == value
+    return value if is_plain_text else json.dumps(value)
+
+
+def _value(cell: str) -> Any:
+    try:
+        value = json.loads(cell)
+    except json.JSONDecodeError:
+        return cell
+    return math.nan if value is None else value
 
 
 def _plain(value: Any) -> Any:
@@ -55,7 +85,7 @@ def read_environment(path: Path) -> Record:
 
 
 def _environment_file(path: Path) -> Path:
-    return path.with_suffix(".environment.json")
+    return path.with_name(path.name.removesuffix(SUFFIX) + ".environment.json")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from .records import RESULTS, Check, Record, environment, processor_seconds, read, write, write_environment
+from .records import RESULTS, SUFFIX, Check, Record, environment, processor_seconds, read, write, write_environment
 
 BUILD = Path(__file__).parents[1] / "build" / "experiments"
 QUICK_RESULTS = BUILD / "quick"
@@ -41,8 +41,8 @@ def run(
     The result of each job is also stored in the folder `parts`. Jobs with a stored result are skipped.
     """
     start = time.perf_counter()
-    done = {job: read(part) for job in jobs if (part := _part(parts, job)).exists()}
-    seconds = {job: json.loads(_part(parts, job).with_suffix(".seconds").read_text()) for job in done}
+    done = {job: read(part) for job in jobs if (part := _part(parts, job, SUFFIX)).exists()}
+    seconds = {job: json.loads(_part(parts, job, ".seconds").read_text()) for job in done}
     # One thread per worker. Libraries read this when they are loaded, and each worker loads them itself.
     os.environ.update(OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive", OPENBLAS_NUM_THREADS="1")
     # Do not fork: a forked process that has loaded torch and XGBoost may hang.
@@ -51,16 +51,18 @@ def run(
         for future in as_completed(futures):
             job = futures[future]
             done[job], seconds[job] = future.result()
-            write(_part(parts, job), done[job])
-            _part(parts, job).with_suffix(".seconds").write_text(f"{seconds[job]:.1f}\n")
+            # The records are written last: a job is done if they exist.
+            parts.mkdir(parents=True, exist_ok=True)
+            _part(parts, job, ".seconds").write_text(f"{seconds[job]:.1f}\n")
+            write(_part(parts, job, SUFFIX), done[job])
             elapsed = time.perf_counter() - start
             print(f"[{len(done)}/{len(jobs)}, {elapsed:.0f} s] {job}: {seconds[job]:.0f} s", flush=True)
     circumstances = environment() | {"workers": workers, "processor_seconds": round(sum(seconds.values()))}
     return [record for job in jobs for record in done[job]], circumstances
 
 
-def _part(parts: Path, job: object) -> Path:
-    return parts / (re.sub(r"[^a-z0-9_]+", "-", str(job)) + ".json")
+def _part(parts: Path, job: object, ending: str) -> Path:
+    return parts / (re.sub(r"[^a-z0-9_]+", "-", str(job)) + ending)
 
 
 def _timed(work: Callable[[Job], list[Record]], job: Job) -> tuple[list[Record], float]:
@@ -81,8 +83,8 @@ def main(
     """
     stem = name.replace(".", "_")
     parser = argparse.ArgumentParser(prog=f"python -m experiments.{name}", description=about)
-    parser.add_argument("--quick", action="store_true", help="two splits of two small data sets: minutes")
-    parser.add_argument("--report", action="store_true", help=f"run nothing; write page and pictures from {stem}.json")
+    parser.add_argument("--quick", action="store_true", help="few splits of small data sets: minutes")
+    parser.add_argument("--report", action="store_true", help="run nothing; write page and pictures from records")
     parser.add_argument("--resume", action="store_true", help="do only the jobs that an interrupted run left")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes of one thread each")
     parser.add_argument("--output", type=Path, help="folder of records, page and pictures")
@@ -94,13 +96,13 @@ def main(
             shutil.rmtree(parts, ignore_errors=True)
         found, circumstances = run(work, jobs(arguments.quick), arguments.workers, parts)
         # Records that are not measurements of a method on a data set are stored separately.
-        write(folder / f"{stem}.json", (record for record in found if "kind" not in record))
+        write(folder / f"{stem}{SUFFIX}", (record for record in found if "kind" not in record))
         more = [record for record in found if "kind" in record]
         if more:
-            write(folder / f"{stem}_more.json", more)
+            write(folder / f"{stem}_more{SUFFIX}", more)
         else:
-            (folder / f"{stem}_more.json").unlink(missing_ok=True)
-        write_environment(folder / f"{stem}.json", circumstances)
+            (folder / f"{stem}_more{SUFFIX}").unlink(missing_ok=True)
+        write_environment(folder / f"{stem}{SUFFIX}", circumstances)
     checks = report(folder)
     for check in checks:
         print(check)

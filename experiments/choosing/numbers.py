@@ -40,8 +40,8 @@ Numbers = dict[str, Any]
 
 def all_numbers(folder: Path = RESULTS) -> dict[str, Numbers]:
     """The numbers of every picture by its name."""
-    field = by_cell(read(folder / "field.json"))
-    untouched = by_cell(read(folder / "field_untouched.json"))
+    field = by_cell(read(folder / "field.csv.gz"))
+    untouched = by_cell(read(folder / "field_untouched.csv.gz"))
     measured = json.loads(MEASURED.read_text(encoding="utf-8"))
     return {
         "goal": goal(field),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..records import (
+    SUFFIX,
     Check,
     Record,
     check_list,
@@ -72,15 +73,15 @@ FIELD = Collection(
 
 def write(folder: Path, collection: Collection = FIELD) -> list[Check]:
     """Read the records, write the page and the pictures next to them, and return the checks."""
-    path = folder / f"{collection.stem}.json"
+    path = folder / f"{collection.stem}{SUFFIX}"
     table = by_cell(read(path))
     datasets = [name for name in collection.datasets if (name, NARROW, ALPHA) in table]
     found = checks.of_collection(table, datasets, collection.checks)
     draw(folder, collection, table, datasets)
-    more = folder / f"{collection.stem}_more.json"
+    more = folder / f"{collection.stem}_more{SUFFIX}"
     failures = read(more) if more.exists() else []
     text = page(collection, table, datasets, found, failures, environment_line(read_environment(path)))
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
+    (folder / f"{collection.stem}.md").write_text(text, encoding="utf-8")
     return found
 
 

@@ -44,11 +44,11 @@ class Gain(NamedTuple):
 
 
 def write(folder: Path) -> list[Check]:
-    """Read localised.json, write localised.md next to it, and return the checks."""
-    table = by_cell(read(folder / "localised.json"))
+    """Read localised.csv.gz, write localised.md next to it, and return the checks."""
+    table = by_cell(read(folder / "localised.csv.gz"))
     datasets = [name for name in SPLITS if (name, DEFAULT, ALPHA) in table]
     checks = [coverage_holds(table)]
-    about = environment_line(read_environment(folder / "localised.json"))
+    about = environment_line(read_environment(folder / "localised.csv.gz"))
     (folder / "localised.md").write_text(page(table, datasets, checks, about), encoding="utf-8")
     return checks
 

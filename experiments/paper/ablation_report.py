@@ -39,8 +39,8 @@ UNSTABLE = 100
 
 def write(folder: Path) -> list[Check]:
     """Read the records and write paper_ablation.md next to them. Nothing is required of an ablation."""
-    file = folder / "paper_ablation.json"
-    suite = [record for record in read(RESULTS / "paper.json") if record["dataset"] == FACEBOOK]
+    file = folder / "paper_ablation.csv.gz"
+    suite = [record for record in read(RESULTS / "paper.csv.gz") if record["dataset"] == FACEBOOK]
     text = page(read(file), suite, environment_line(read_environment(file)))
     (folder / "paper_ablation.md").write_text(text, encoding="utf-8")
     return []
@@ -52,7 +52,7 @@ def page(records: list[Record], suite: list[Record], environment: str) -> str:
     parts = [
         "# Ablations of the paper's experiments",
         paragraph(
-            "This page is written by `python -m experiments.paper.ablation` from paper_ablation.json. The protocol is that "
+            "This page is written by `python -m experiments.paper.ablation` from paper_ablation.csv.gz. The protocol is that "
             "of [paper.md](paper.md). Sizes are half-widths, and ratios are to `fixed` in the same run."
         ),
         paragraph(environment),

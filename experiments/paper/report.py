@@ -43,9 +43,9 @@ TARGETS = {
 
 def write(folder: Path) -> list[Check]:
     """Read the records, write paper.md and the picture next to them, and return the checks."""
-    records = read(folder / "paper.json") + read(folder / "paper_more.json")
+    records = read(folder / "paper.csv.gz") + read(folder / "paper_more.csv.gz")
     checks = check(records)
-    environment = environment_line(read_environment(folder / "paper.json"))
+    environment = environment_line(read_environment(folder / "paper.csv.gz"))
     (folder / "paper.md").write_text(page(records, checks, environment), encoding="utf-8")
     figure.draw(select(records, kind="picture"), folder / "paper_synthetic.png")
     return checks
@@ -140,7 +140,7 @@ def page(records: list[Record], checks: list[Check], environment: str) -> str:
         "# The paper's experiments",
         paragraph(
             "This page repeats section 3 of *On training locally adaptive CP* (Colombo, COPA 2023). It is written by "
-            "`python -m experiments.paper` from paper.json."
+            "`python -m experiments.paper` from paper.csv.gz."
         ),
         paragraph(environment),
         PROTOCOL,

@@ -43,9 +43,9 @@ PROTOCOL = "\n".join(
 
 
 def write(folder: Path) -> list[Check]:
-    """Read quantiles.json, write quantiles.md next to it, and return the checks."""
+    """Read quantiles.csv.gz, write quantiles.md next to it, and return the checks."""
     table: Table = {}
-    for record in read(folder / "quantiles.json"):
+    for record in read(folder / "quantiles.csv.gz"):
         table.setdefault((record["dataset"], record["method"]), []).append(record)
     datasets = [name for name in SPLITS if (name, METHODS[0]) in table]
     checks = [narrower(table, datasets), as_even(table, datasets)]
@@ -56,7 +56,7 @@ def write(folder: Path) -> list[Check]:
             "regression (CQR) of MAPIE and puncc around the same quantiles. It is written by "
             "`python -m experiments.quantiles`."
         ),
-        paragraph(environment_line(read_environment(folder / "quantiles.json"))),
+        paragraph(environment_line(read_environment(folder / "quantiles.csv.gz"))),
         PROTOCOL,
         "## What must hold",
         check_list(checks),

@@ -103,15 +103,6 @@ def test_bad_usage_is_one_line_that_helps(widthwise, arguments, message):
     assert widthwise.fails(2, *arguments) == message
 
 
-def test_a_full_disk_behind_stdout_is_an_error(widthwise):
-    import subprocess
-
-    with open("/dev/full", "w", encoding="ascii") as full:
-        done = subprocess.run([widthwise.path, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr == "widthwise: standard output: cannot be written: No space left on device\n"
-
-
 @pytest.mark.parametrize("ignored", [True, False])
 def test_a_closed_pipe_ends_the_program_quietly(widthwise, ignored):
     """Whether the parent ignores SIGPIPE, as services do, or not, as shells do."""

@@ -66,8 +66,8 @@ def made_up_records(ratio):
     ],
 )
 def test_the_page_concludes_from_the_records(tmp_path, ratio, verdict):
-    records.write(tmp_path / "paper_ablation.json", made_up_records(ratio))
-    records.write_environment(tmp_path / "paper_ablation.json", CIRCUMSTANCES)
+    records.write(tmp_path / "paper_ablation.csv.gz", made_up_records(ratio))
+    records.write_environment(tmp_path / "paper_ablation.csv.gz", CIRCUMSTANCES)
     assert ablation_report.write(tmp_path) == []
     text = (tmp_path / "paper_ablation.md").read_text()
     assert verdict in " ".join(text.split())

@@ -106,9 +106,9 @@ def made_up_records(narrow=0.4, splits=20, datasets=("bike", "concrete"), worst_
 
 
 def test_the_page_is_written_from_the_records(tmp_path):
-    records.write(tmp_path / "field.json", made_up_records())
+    records.write(tmp_path / "field.csv.gz", made_up_records())
     about = records.environment() | {"processor_seconds": 60, "workers": 2}
-    records.write_environment(tmp_path / "field.json", about)
+    records.write_environment(tmp_path / "field.csv.gz", about)
     found = report.write(tmp_path)
     assert all(check.passed for check in found), [str(check) for check in found]
     text = (tmp_path / "field.md").read_text()

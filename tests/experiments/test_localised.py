@@ -100,8 +100,8 @@ def record_of(dataset, method, split, width, slab):
 
 @pytest.mark.parametrize(("slab", "common"), [(0.9, True), (0.83, False), (0.7, False)])
 def test_the_page_concludes_from_the_records(tmp_path, slab, common):
-    records.write(tmp_path / "localised.json", made_up_records(slab))
-    records.write_environment(tmp_path / "localised.json", CIRCUMSTANCES)
+    records.write(tmp_path / "localised.csv.gz", made_up_records(slab))
+    records.write_environment(tmp_path / "localised.csv.gz", CIRCUMSTANCES)
     assert all(check.passed for check in report.write(tmp_path))
     text = " ".join((tmp_path / "localised.md").read_text().split())
     assert "nan" not in text

@@ -197,9 +197,9 @@ def made_up_records(runs, ours=0.3):
 
 def test_the_page_is_written_from_the_records(tmp_path):
     found = made_up_records(runs=5)
-    records.write(tmp_path / "paper.json", (record for record in found if "kind" not in record))
-    records.write(tmp_path / "paper_more.json", (record for record in found if "kind" in record))
-    records.write_environment(tmp_path / "paper.json", CIRCUMSTANCES)
+    records.write(tmp_path / "paper.csv.gz", (record for record in found if "kind" not in record))
+    records.write(tmp_path / "paper_more.csv.gz", (record for record in found if "kind" in record))
+    records.write_environment(tmp_path / "paper.csv.gz", CIRCUMSTANCES)
     checks = report.write(tmp_path)
     assert [check.passed for check in checks] == [True, True, True]
     text = (tmp_path / "paper.md").read_text()
@@ -235,14 +235,29 @@ def test_a_quick_run_is_small():
 def test_records_come_back_as_they_were(tmp_path):
     written = [
         {"dataset": "a", "width": math.nan, "rows": np.int64(3)},
-        {"list": np.array([1.0, math.inf]), "text": "é"},
+        {"list": np.array([1.0, math.inf]), "text": "é, 'b'\n", "true": True},
+        {"dataset": "", "text": "0.1", "width": 0.1 + 0.2},
+        {"dataset": "null", "text": "[]", "width": 5e-324, "rows": -(10**30), "zero": -0.0},
     ]
-    records.write(tmp_path / "deep" / "records.json", written)
-    text = (tmp_path / "deep" / "records.json").read_text()
-    assert len(text.splitlines()) == 4  # one record per line
-    first, second = records.read(tmp_path / "deep" / "records.json")
-    assert math.isnan(first["width"]) and first["rows"] == 3
-    assert second == {"list": [1.0, None], "text": "é"}
+    file = tmp_path / "deep" / "records.csv.gz"
+    records.write(file, written)
+    first, *others = records.read(file)
+    assert math.isnan(first.pop("width")) and first == {"dataset": "a", "rows": 3}
+    assert others == [{"list": [1.0, None], "text": "é, 'b'\n", "true": True}, *written[2:]]
+    assert math.copysign(1, others[-1]["zero"]) == -1 and type(first["rows"]) is int
+    assert len(list(file.parent.iterdir())) == 1
+    records.write(file, [])
+    assert records.read(file) == []
+
+
+def test_equal_records_give_equal_bytes(tmp_path):
+    one, two = tmp_path / "one.csv.gz", tmp_path / "two.csv.gz"
+    given = [{"width": width} for width in np.random.default_rng(0).normal(size=100) * 1e-5]
+    records.write(one, given)
+    records.write(two, records.read(one))
+    assert records.read(two) == given
+    assert one.read_bytes() == two.read_bytes()
+    assert one.read_bytes()[3:8] == bytes(5)  # neither a name nor a time
 
 
 def test_means_and_errors():
@@ -279,7 +294,7 @@ def test_linear_exp_and_sigma_are_one_method():
 @pytest.mark.parametrize("dataset", ["energy", "concrete"])
 def test_nets_of_the_package_have_the_recorded_sizes(dataset):
     """The program trained the recorded nets; with the same seeds the package trains the same nets, up to rounding."""
-    recorded = records.read(records.RESULTS / "paper.json")
+    recorded = records.read(records.RESULTS / "paper.csv.gz")
     for run in range(2):
         found = suite.table(dataset, run, [*methods.PAPER, "density, net", "affine, net"])
         for record in (each for each in found if "kind" not in each):
