@@ -347,7 +347,7 @@ Command add_fit(CLI::App& program) {
       ->group("Data");
   add_described_options(command, FitOptions::table(), arguments->options);
   add_described_options(command, TrainerOptions::table(), arguments->trainers);
-  add_worker_options(command, arguments->workers, "Several processes");
+  add_worker_options(command, arguments->workers, "Several machines");
   command.add_option("-o,--output", arguments->output, "model file to write")
       ->required()
       ->type_name("MODEL")

@@ -428,7 +428,9 @@ TEST(Fit, RefusesInvalidTablesAndOptions) {
 TEST(Fit, WithoutEnoughMemoryIsAnErrorWithTheRemedy) {
   const NoisyTable table(2000);
   const TrainerWithoutMemory base;
-  const auto train = [&] { static_cast<void>(fit(table.without_predictions(), &base, nullptr, {.score_transform = "identity"})); };
+  const auto train = [&] {
+    static_cast<void>(fit(table.without_predictions(), &base, nullptr, {.score_transform = "identity"}));
+  };
   EXPECT_EQ(message_of(train, ErrorCode::kTooLittleMemory),
             "fit: out of memory with 2,000 rows of 2 features; fit to a sample of the rows, or on a larger machine");
 }

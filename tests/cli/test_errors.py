@@ -215,10 +215,7 @@ def test_two_outputs_that_are_one_file_are_refused(homes, tmp_path):
 @pytest.mark.parametrize(
     "command, option",
     [
-        *(
-            ("fit", option)
-            for option in ("--folds", "--seed", "--threads", "--rank", "--world", "--timeout")
-        ),
+        *(("fit", option) for option in ("--folds", "--seed", "--threads", "--rank", "--world", "--timeout")),
         ("plan", "--rows"),
         *(("track", option) for option in ("--window-rows", "--batch-size", "--delay")),
     ],
