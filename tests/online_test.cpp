@@ -713,13 +713,10 @@ TEST(OnlineCalibrationBytes, ResumeWhereTheyEnded) {
   }
 }
 
-TEST(OnlineCalibrationBytes, EveryChangeOfAByteAndEveryTruncationIsRefused) {
+TEST(OnlineCalibrationBytes, EveryTruncationIsRefused) {
   for (const OnlineCalibration& online : some_calibrations()) {
     const std::vector<std::byte> bytes = online.serialise();
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      std::vector<std::byte> changed = bytes;
-      changed[i] ^= std::byte{static_cast<unsigned char>(1U << (i % 8))};
-      ASSERT_THROW((void)OnlineCalibration::deserialise(changed), Error) << i;
       ASSERT_THROW((void)OnlineCalibration::deserialise(std::span(bytes).first(i)), Error) << i;
     }
   }
