@@ -278,12 +278,8 @@ class Calibration:
             return self._core.to_bytes(), self._rows.to_bytes(), self._scores_of
 
     def __setstate__(self, state: tuple[bytes, bytes, int]) -> None:
-        scores, rows, *scores_of = state  # pickles of older versions have no fingerprint
-        self._set(
-            _core.Calibration.from_bytes(scores),
-            _core.RowSketch.from_bytes(rows),
-            scores_of[0] if scores_of else 0,
-        )
+        scores, rows, scores_of = state
+        self._set(_core.Calibration.from_bytes(scores), _core.RowSketch.from_bytes(rows), scores_of)
 
     def __repr__(self) -> str:
         return f"Calibration of {_core.count_of(len(self), 'row')}"
