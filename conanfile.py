@@ -43,7 +43,6 @@ class Widthwise(ConanFile):
         hidden = {"visible": False, "libs": False}
         self.requires("boost/[>=1.74 <2]", options={"header_only": True}, **hidden)
         self.requires("fmt/[>=9 <11]", **hidden)
-        self.requires("nanoflann/[>=1.4 <2]", **hidden)
         self.requires("nlohmann_json/[>=3.11 <4]", **hidden)
         self.requires("xxhash/[>=0.8 <1]", **hidden)
         if self.options.program:

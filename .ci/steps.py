@@ -202,7 +202,7 @@ class Package:
             [
                 ["python3", "-m", "venv", str(self.outside / "minimal")],
                 install_wheel(python, ""),
-                [str(python), "-B", "tests/python/minimal.py", "tests/golden/model-1.safetensors"],
+                [str(python), "-B", "tests/python/minimal.py", "tests/golden/model-trees.safetensors"],
             ],
             after=["wheel"],
             read=last_line,

@@ -55,7 +55,7 @@ def columns() -> None:
 
 
 def files() -> None:
-    golden = Path(__file__).parents[1] / "tests/golden/model-1.safetensors"
+    golden = Path(__file__).parents[1] / "tests/golden/model-trees.safetensors"
     with tempfile.TemporaryDirectory() as folder:
         large = Path(folder) / "large.safetensors"
         for name, content in {

@@ -119,7 +119,7 @@ void check_arguments(const FitArguments& arguments) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "give one of --prediction COL, predictions of the deployed model on rows it has not seen; "
-        "--cv-prediction COL, cross-validated predictions; or --base trees|quantiles|knn to train a base model here");
+        "--cv-prediction COL, cross-validated predictions; or --base trees|quantiles to train a base model here");
   }
   if (!arguments.columns.upper_prediction.empty() && !trainers.base.empty()) {
     throw Error(ErrorCode::kInvalidArgument,

@@ -19,10 +19,9 @@ struct InspectArguments {
 
 void run(const InspectArguments& arguments) {
   const Model model = load(arguments.model);
-  print_report(arguments.json, ModelReport{.model = model,
-                                           .file = arguments.model,
-                                           .bytes = std::filesystem::file_size(arguments.model),
-                                           .format = model_file_format(arguments.model)});
+  print_report(
+      arguments.json,
+      ModelReport{.model = model, .file = arguments.model, .bytes = std::filesystem::file_size(arguments.model)});
 }
 
 void declare(CLI::App& command, InspectArguments& arguments) {

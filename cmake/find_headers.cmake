@@ -81,15 +81,6 @@ widthwise_find_headers(
   SHA256 0d8ef5af7f9794e3263480193c491549b2ba6cc74bb018906202ada498a79406
   FOLDER include)
 widthwise_find_headers(
-  nanoflann
-  HEADER nanoflann.hpp
-  TITLE "nanoflann 1.4 or later"
-  DEBIAN libnanoflann-dev
-  TARGETS nanoflann::nanoflann
-  URL https://github.com/jlblancoc/nanoflann/archive/refs/tags/v1.4.3.tar.gz
-  SHA256 cbcecf22bec528a8673a113ee9b0e134f91f1f96be57e913fa1f74e98e4449fa
-  FOLDER include)
-widthwise_find_headers(
   xxhash
   HEADER xxhash.h
   TITLE "xxHash 0.8 or later"
@@ -121,7 +112,7 @@ endif()
 # LibTorch ships another version of {fmt}, and its folder is searched before /usr/include; this link is searched first.
 file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/fmt_headers")
 file(CREATE_LINK "${WIDTHWISE_FMT_INCLUDE_DIR}/fmt" "${CMAKE_CURRENT_BINARY_DIR}/fmt_headers/fmt" SYMBOLIC)
-set(WIDTHWISE_HEADER_LIBRARIES "${CMAKE_CURRENT_BINARY_DIR}/fmt_headers" "${WIDTHWISE_NANOFLANN_INCLUDE_DIR}"
+set(WIDTHWISE_HEADER_LIBRARIES "${CMAKE_CURRENT_BINARY_DIR}/fmt_headers"
                                "${WIDTHWISE_XXHASH_INCLUDE_DIR}" "${WIDTHWISE_BOOST_MATH_INCLUDE_DIR}"
                                "${WIDTHWISE_NLOHMANN_JSON_INCLUDE_DIR}")
 # Boost.Math by itself does not need the other libraries of Boost.

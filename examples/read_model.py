@@ -57,12 +57,12 @@ def evaluate(arrays, name, x):
 
 
 def calibration_scores(data):
-    """The scores of a calibration without groups, ascending. They follow 9 words and the priorities of n rows."""
+    """The scores of a calibration without groups, ascending. They follow 11 words and the priorities of n rows."""
     words = struct.unpack(f"<{len(data) // 8}Q", bytes(data))
-    version, groups, n, flags = words[1], words[4], words[7], words[8]
-    if (version, groups, flags) != (1, 1, 0):
+    version, kind, groups, n, weighted = words[1], words[4], words[5], words[8], words[9]
+    if (version, kind, groups, weighted) != (1, 0, 1, 0):
         raise SystemExit("this reader knows only calibrations without groups, clusters and weights")
-    return sorted(struct.unpack(f"<{n}d", struct.pack(f"<{n}Q", *words[9 + n : 9 + 2 * n])))
+    return sorted(struct.unpack(f"<{n}d", struct.pack(f"<{n}Q", *words[11 + n : 11 + 2 * n])))
 
 
 def rounded(lower, upper, step):
@@ -79,7 +79,7 @@ def rounded(lower, upper, step):
 def interval(file, level, x):
     """The prediction, and the bounds of the interval of a row."""
     texts, arrays = read_file(file)
-    known = {"score": "absolute", "sides": "one", "base": "forest"}
+    known = {"score": "absolute", "sides": "one", "base": "trees"}
     unknown = [name for name in texts if name not in TEXTS and not name.startswith("note.")]
     if unknown or known.items() - texts.items() or len(arrays["base.base"]) != 1:
         found = f"; found {', '.join(unknown)}" if unknown else ""

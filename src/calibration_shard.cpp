@@ -13,26 +13,24 @@
 #include "message.hpp"
 #include "model_file/texts.hpp"
 #include "safetensors.hpp"
+#include "words.hpp"
 
-// Format 1. Texts: "calibration_part", the format, which models do not have; "widthwise", the version that wrote it;
-// "scores_of", a number. Array: "calibration".
-// Format 2: the same, and the array "sketch".
-// Format 3: the same, where "sketch" may be absent, and the text "checksum" (safetensors.hpp). Every shard is written
-// so.
+// Texts: "calibration_shard", the format, which models do not have; "widthwise", the version that wrote it;
+// "scores_of", a number; "checksum" (safetensors.hpp). Arrays: "calibration", and "sketch", which is absent if it is
+// empty.
 namespace widthwise {
 namespace {
 
 using internal::SafetensorsReader;
 using internal::SafetensorsWriter;
 
-constexpr std::uint64_t kFormatWithSketch = 2;
-constexpr std::uint64_t kShardFormat = 3;
-constexpr const char* kFormatText = "calibration_part";
+constexpr std::uint64_t kShardFormat = 1;
+constexpr const char* kFormatText = "calibration_shard";
 constexpr const char* kShardAdvice = "; create the shard again";
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
 
-std::uint64_t format_of(std::span<const std::byte> bytes) {
+void check_format(std::span<const std::byte> bytes) {
   internal::require_safetensors(bytes, "a calibration shard");
   // Check this first, because everything else may differ in a later format.
   const auto texts = SafetensorsReader::texts_of(bytes);
@@ -42,26 +40,20 @@ std::uint64_t format_of(std::span<const std::byte> bytes) {
            (texts.contains("widthwise") ? "model" : "safetensors file of another program"));
   }
   const std::uint64_t number = internal::count_of(format->second, kFormatText);
-  if (number > kShardFormat) {
-    refuse(
-        fmt::format("shard format {} is newer than this program ({}); update widthwise", format->second, kShardFormat));
-  }
-  if (number == 0) refuse("invalid format 0");
-  return number;
+  if (number > kShardFormat) refuse(internal::newer_format("shard format", number, kShardFormat));
+  if (number != kShardFormat) refuse(fmt::format("expected shard format {}, found {}", kShardFormat, number));
 }
 
 CalibrationShard read_shard(std::span<const std::byte> bytes) {
-  const std::uint64_t format = format_of(bytes);
-  SafetensorsReader reader =
-      format < kShardFormat ? SafetensorsReader(bytes) : SafetensorsReader::sealed(bytes, kShardAdvice);
+  check_format(bytes);
+  SafetensorsReader reader = SafetensorsReader::sealed(bytes, kShardAdvice);
   (void)reader.take_text(kFormatText);
   (void)reader.take_text("widthwise");
   CalibrationShard shard;
   shard.scores_of = internal::count_of(reader.take_text("scores_of"), "scores_of");
   if (shard.scores_of == 0) refuse("invalid scores_of 0; expected the fingerprint of a model");
   shard.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
-  if (format == kFormatWithSketch || (format == kShardFormat && reader.has("sketch")))
-    shard.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
+  if (reader.has("sketch")) shard.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
   reader.expect_nothing_left();
   return shard;
 }

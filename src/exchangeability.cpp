@@ -245,7 +245,7 @@ std::string ExchangeabilityMonitor::summary() const {
 
 // --- bytes
 //
-// In 64-bit words: magic, version, false-alarm rate, seed, rows, row of the alarm or 0, whether errors are larger, the
+// In 64-bit words: magic, format, false-alarm rate, seed, rows, row of the alarm or 0, whether errors are larger, the
 // highest logarithm, number of groups; the logarithm of the capital of each bet; for each group its number, its marks
 // and 1 if rows lie between them, else 0; for each mark its score and tie-breaker; then the number of rows in each gap,
 // if there are such rows; a checksum over all.

@@ -19,31 +19,10 @@
 #include "model_file/texts.hpp"
 #include "safetensors.hpp"
 #include "text.hpp"
+#include "words.hpp"
 
-// Format 1. Texts: "format" and "widthwise", the version that wrote it; the fields of ModelParts under their names;
-// "transform" with "transform.gamma" and "transform.epsilon" where it takes them, "score" and "sides" of the rule; the
-// kind of the base model and the localizer ("none", "forest", "net", "neighbours") and their numbers; "note.<name>".
-// Arrays: "calibration", "fit_residuals" and those of the base model and the localizer.
-// Format 2 is a model that tracks a stream: the same, and the array "online".
-// Format 3 is either of them with further fields, each of which may be absent: the arrays "online", "fit_sketch" and
-// "calibration_sketch", and the text "guarantee", the confidence of a training-conditional guarantee.
-// Format 4 is format 3 with the text "checksum" (safetensors.hpp).
-// Format 5 is format 4 with categorical features: a text "categories.<feature>" of each, by its number, and the arrays
-// "set_nodes", "set_ends" and "set_words" of trees; and with the texts "group", the column of group labels, and
-// "pool_groups", below how many calibration rows groups are pooled, each of which may be absent. "calibration" may have
-// labels.
-// Format 6 is format 5 with fields that may be absent: the text "cluster", the column of cluster labels; the text
-// "weight", the column of likelihood ratios, or the function "shift" that gives their logarithms. "calibration" may
-// have clusters, and it has weights only if "weight" or "shift" is there.
-// A cross-calibrated model has the text "folds", the number of fold models, and an array "fold.<k>" of each, a complete
-// model file without folds.
-// Format 7 is format 6 with the text "upper_prediction", the column of upper quantiles, which may be absent, and with
-// base models of two outputs.
-// Format 8 is format 7 with fields of models with clusters: the text "cluster_coverage", "rows" or "clusters", which is
-// "clusters" in older formats; and, each of which may be absent, the texts "max_cluster_size" and "fit_cluster_size",
-// and the array "fit_clusters", a sketch.
-// Format 9 is format 8 with the text "range.step", of which outcomes are multiples; absent without a step. All models
-// are written in this format; before format 4, versions wrote the oldest format that could hold the model.
+// docs/model-file.md describes the format. The texts are named as the fields of ModelParts. Fields with a value that
+// means "none" are not written, and a stored one must differ from that value, so that equal models give equal bytes.
 namespace widthwise {
 namespace {
 
@@ -53,16 +32,6 @@ using internal::SafetensorsReader;
 using internal::SafetensorsWriter;
 using internal::text_of;
 
-constexpr int kFormatWithOnline = 2;
-constexpr int kFormatWithOptions = 3;
-constexpr int kFormatWithCategories = 5;
-constexpr int kFormatWithGroups = 5;
-constexpr int kFormatWithWeights = 6;
-constexpr int kFormatWithClusters = 6;
-constexpr int kFormatWithFolds = 6;
-constexpr int kFormatWithQuantiles = 7;
-constexpr int kFormatWithClusterForms = 8;
-constexpr int kFormatWithStep = 9;
 constexpr const char* kAdvice = "; restore the file from a backup, or fit the model again";
 constexpr const char* kNotePrefix = "note.";
 
@@ -137,27 +106,20 @@ void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
   if (parts.shift != nullptr) internal::put_function(writer, "shift", parts.shift.get());
 }
 
-int format_of(std::span<const std::byte> bytes) {
+void check_format(std::span<const std::byte> bytes) {
   internal::require_safetensors(bytes, "a model file");
   // Check this first, because everything else may differ in a later format.
   const auto texts = SafetensorsReader::texts_of(bytes);
   const auto format = texts.find("format");
-  if (texts.contains("calibration_part")) {
+  if (texts.contains("calibration_shard")) {
     refuse("not a model file: found a calibration shard; pass the model, and add shards with 'merge'");
   }
   if (format == texts.end() || !texts.contains("widthwise")) {
     refuse("not a model file: found a safetensors file of another program");
   }
   const std::uint64_t number = count_of(format->second, "format");
-  if (number > kModelFormat) {
-    refuse(fmt::format("format {} is newer than this program ({}); update widthwise", format->second, kModelFormat));
-  }
-  if (number == 0) refuse("invalid format 0");
-  return static_cast<int>(number);
-}
-
-std::vector<std::byte> read_model_file(const std::filesystem::path& file) {
-  return internal::read_safetensors(file, "a model file", kAdvice);
+  if (number > kModelFormat) refuse(internal::newer_format("format", number, kModelFormat));
+  if (number != kModelFormat) refuse(fmt::format("expected format {}, found {}", kModelFormat, number));
 }
 
 std::string fold_name(std::size_t fold) { return fmt::format("fold.{}", fold); }
@@ -204,12 +166,8 @@ double step_of(std::string_view text) {
   return step;
 }
 
-/// Read how clusters are counted. In older formats, each counts once.
-void take_clusters(SafetensorsReader& reader, int format, ModelParts& parts) {
-  if (format < kFormatWithClusterForms) {
-    parts.cluster_coverage = ClusterForm::kClusters;
-    return;
-  }
+/// Read how clusters are counted, and which clusters fitted the model.
+void take_clusters(SafetensorsReader& reader, ModelParts& parts) {
   if (!parts.cluster.empty() || parts.calibration.clustered()) {
     const std::string name = reader.take_text("cluster_coverage");
     const std::optional<ClusterForm> form = cluster_form_of(name);
@@ -227,21 +185,17 @@ void take_clusters(SafetensorsReader& reader, int format, ModelParts& parts) {
   }
 }
 
-/// Read the fields of put_optional: all are optional from format 3 on, format 2 has the first, format 1 has none.
-void take_optional(SafetensorsReader& reader, int format, ModelParts& parts) {
+/// Read the fields of put_optional.
+void take_optional(SafetensorsReader& reader, ModelParts& parts) {
   const auto take = [&](const char* name, auto& field, const auto& read) {
     if (reader.has(name)) field = read(reader.take<std::byte>(name));
   };
-  if (format == kFormatWithOnline) parts.online = OnlineCalibration::deserialise(reader.take<std::byte>("online"));
-  if (format < kFormatWithOptions) return;
   take("online", parts.online, OnlineCalibration::deserialise);
   if (const auto text = reader.take_text_if_any("guarantee")) parts.guarantee = Guarantee::parse(*text);
   take("fit_sketch", parts.fit_sketch, RowSketch::deserialise);
   take("calibration_sketch", parts.calibration_sketch, RowSketch::deserialise);
-  if (format < kFormatWithGroups) return;
   if (auto text = reader.take_text_if_any("group")) parts.group = nonempty(std::move(*text), "group");
   if (const auto text = reader.take_text_if_any("pool_groups")) parts.pool_groups = positive(*text, "pool_groups");
-  if (format < kFormatWithWeights) return;
   if (auto text = reader.take_text_if_any("cluster")) parts.cluster = nonempty(std::move(*text), "cluster");
   if (auto text = reader.take_text_if_any("weight")) parts.weight = nonempty(std::move(*text), "weight");
   if (!reader.has_text("shift")) return;
@@ -270,40 +224,29 @@ std::vector<std::shared_ptr<const Model>> take_folds(SafetensorsReader& reader) 
 }
 
 Model read_model(std::span<const std::byte> bytes) {
-  const int format = format_of(bytes);
-  SafetensorsReader reader =
-      format < kChecksumFormat ? SafetensorsReader(bytes) : SafetensorsReader::sealed(bytes, kAdvice);
+  check_format(bytes);
+  SafetensorsReader reader = SafetensorsReader::sealed(bytes, kAdvice);
   (void)reader.take_text("format");
   (void)reader.take_text("widthwise");
   ModelParts parts{.rule = take_rule(reader)};
   parts.features = internal::names_of(reader.take_text("features"), "features");
-  if (format >= kFormatWithCategories) parts.categories = take_categories(reader, parts.features.size());
+  parts.categories = take_categories(reader, parts.features.size());
   parts.target = reader.take_text("target");
   parts.prediction = reader.take_text("prediction");
-  if (format >= kFormatWithQuantiles) {
-    if (auto text = reader.take_text_if_any("upper_prediction")) {
-      parts.upper_prediction = nonempty(std::move(*text), "upper_prediction");
-    }
+  if (auto text = reader.take_text_if_any("upper_prediction")) {
+    parts.upper_prediction = nonempty(std::move(*text), "upper_prediction");
   }
   parts.base = internal::take_function(reader, "base");
   parts.localizer = internal::take_function(reader, "localizer");
   parts.unit = number_of(reader.take_text("unit"), "unit");
   parts.outcome_space.low = number_of(reader.take_text("range.low"), "range.low");
   parts.outcome_space.high = number_of(reader.take_text("range.high"), "range.high");
-  if (format >= kFormatWithStep) {
-    if (const auto text = reader.take_text_if_any("range.step")) parts.outcome_space.step = step_of(*text);
-  }
+  if (const auto text = reader.take_text_if_any("range.step")) parts.outcome_space.step = step_of(*text);
   parts.levels = internal::levels_of(reader.take_text("levels"));
   parts.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
-  if (format < kFormatWithGroups && parts.calibration.labelled()) {
-    refuse(fmt::format("group labels in format {}, which has none", format));
-  }
-  if (format < kFormatWithClusters && parts.calibration.clustered()) {
-    refuse(fmt::format("clusters in format {}, which has none", format));
-  }
-  take_optional(reader, format, parts);
-  take_clusters(reader, format, parts);
-  if (format >= kFormatWithFolds) parts.folds = take_folds(reader);
+  take_optional(reader, parts);
+  take_clusters(reader, parts);
+  parts.folds = take_folds(reader);
   parts.fit_residuals = reader.take<double>("fit_residuals");
   parts.fit_rows = count_of(reader.take_text("fit_rows"), "fit_rows");
   parts.notes = reader.take_texts(kNotePrefix);
@@ -372,11 +315,7 @@ ModelFileLock& ModelFileLock::operator=(ModelFileLock&& other) noexcept = defaul
 ModelFileLock::~ModelFileLock() = default;
 
 Model load(const std::filesystem::path& file) {
-  return checked(file.string(), [&] { return read_model(read_model_file(file)); });
-}
-
-int model_file_format(const std::filesystem::path& file) {
-  return checked(file.string(), [&] { return format_of(read_model_file(file)); });
+  return checked(file.string(), [&] { return read_model(internal::read_safetensors(file, "a model file", kAdvice)); });
 }
 
 }  // namespace widthwise

@@ -44,10 +44,7 @@ constexpr double kDecay = 0.6;
 constexpr double kHeadStart = 100;
 
 constexpr std::uint64_t kMagic = 0x004e494c4e4f5757U;  // "WWONLIN", zero-terminated
-constexpr std::uint64_t kRowByRowFormat = 1;
-constexpr std::uint64_t kBatchFormat = 2;
-constexpr std::uint64_t kAlarmFormat = 3;
-constexpr std::uint64_t kRowsFormat = 4;
+constexpr std::uint64_t kFormat = 1;
 constexpr std::size_t kHeaderWords = 7;
 constexpr std::size_t kLevelWords = 8;
 constexpr std::size_t kBatchWords = 5;
@@ -492,40 +489,27 @@ OnlineCoverage OnlineCalibration::coverage(std::size_t j) const {
 
 // --- bytes
 //
-// Format 1, in 64-bit words: magic, version, method, window, rows, number of levels, scores in the window; for
-// each level its decimals and their number, step, the fixed quantile, q, scale, misses, fixed misses, then one bit for
-// each of the recent rows, oldest first; the scores, oldest first; a checksum over all.
-//
-// Format 2 has, before the checksum: rows issued, mean delay, its greatest value, the greatest delay, pending batches;
-// for each level the rows covered; for each pending batch its number, rows, and for each level q and whether the set is
-// empty. A state that was updated row by row, with every miss outside its interval, does not need these fields and is
-// written in format 1.
-//
-// Format 3 is that of a state with a test of exchangeability: the fields of format 2, then the number of words of the
-// state of the test and these words, which have a format and a checksum of their own.
-//
-// Format 4 is that of a state with hashes of rows: the fields of format 3, with 0 words if there is no test, then the
+// In 64-bit words: magic, format, method, window, rows, number of levels, scores in the window; for each level its
+// decimals and their number, step, the fixed quantile, q, scale, misses, fixed misses, then one bit for each of the
+// recent rows, oldest first; the scores, oldest first; rows issued, mean delay, its greatest value, the greatest delay,
+// pending batches; for each level the rows covered; for each pending batch its number, rows, and for each level q and
+// whether the set is empty; the number of words of the state of the test of exchangeability, or 0, and these words; the
 // number of words of the sketch of observed rows and these words; for each pending batch the number of its hashes and,
-// if there are any, the limit, and for each hash, ascending, the hash and the number of rows left.
-
-bool OnlineCalibration::is_row_by_row() const {
-  const std::uint64_t once = rows_ > 0 ? 1 : 0;
-  return issued_ == rows_ && longest_delay_ == once && pending_.empty() &&
-         std::ranges::all_of(states_, [&](const LevelState& state) { return state.covered == rows_ - state.misses; });
-}
+// if there are any, the limit, and for each hash, ascending, the hash and the number of rows left; a checksum over all.
+// The test and the sketch have a format and a checksum of their own.
 
 std::vector<std::byte> OnlineCalibration::serialise() const {
   const std::vector<std::byte> test = exchangeability_ ? exchangeability_->serialise() : std::vector<std::byte>();
-  const std::size_t test_words = test.size() / internal::kWordBytes;
-  const bool has_rows = knows_rows();
-  const bool row_by_row = is_row_by_row() && !exchangeability_ && !has_rows;
+  const std::vector<std::byte> observed = observed_.serialise();
   const std::size_t recent = std::min(rows_, window_rows_);
   const std::size_t k = levels_.size();
-  const std::size_t more = row_by_row ? 0 : kBatchWords + k + pending_.size() * (2 + 2 * k);
-  WordWriter writer(kHeaderWords + k * (kLevelWords + bit_words(recent)) + scores_.size() + more +
-                    (exchangeability_ || has_rows ? 1 + test_words : 0) + row_words());
+  std::size_t hashes = 0;  // the words of the hashes of pending batches
+  for (const auto& [number, batch] : pending_) hashes += batch.contents ? 1 + 2 * batch.contents->left.size() : 0;
+  WordWriter writer(kHeaderWords + k * (kLevelWords + bit_words(recent)) + scores_.size() + kBatchWords + k +
+                    pending_.size() * (3 + 2 * k) + hashes + 2 +
+                    (test.size() + observed.size()) / internal::kWordBytes);
   writer.put(kMagic);
-  writer.put(has_rows ? kRowsFormat : exchangeability_ ? kAlarmFormat : row_by_row ? kRowByRowFormat : kBatchFormat);
+  writer.put(kFormat);
   writer.put(static_cast<std::uint64_t>(method_));
   writer.put(window_rows_);
   writer.put(rows_);
@@ -545,28 +529,14 @@ std::vector<std::byte> OnlineCalibration::serialise() const {
     writer.put_bits(recent, [&](std::size_t i) { return state.recent[i] != 0; });
   }
   for (std::size_t i = 0; i < scores_.size(); ++i) writer.put(scores_[i]);
-  if (!row_by_row) put_batches(writer);
-  if (exchangeability_ || has_rows) put_words(writer, test);
-  if (has_rows) put_rows(writer);
+  put_batches(writer);
+  put_words(writer, test);
+  put_words(writer, observed);
+  put_hashes(writer);
   return std::move(writer).finish();
 }
 
-/// Whether the state has hashes of rows.
-bool OnlineCalibration::knows_rows() const {
-  return !observed_.empty() ||
-         std::ranges::any_of(pending_, [](const auto& batch) { return batch.second.contents != nullptr; });
-}
-
-/// Number of words that put_rows writes.
-std::uint64_t OnlineCalibration::row_words() const {
-  if (!knows_rows()) return 0;
-  std::uint64_t words = 1 + observed_.serialise().size() / internal::kWordBytes + pending_.size();
-  for (const auto& [number, batch] : pending_) words += batch.contents ? 1 + 2 * batch.contents->left.size() : 0;
-  return words;
-}
-
-void OnlineCalibration::put_rows(WordWriter& writer) const {
-  put_words(writer, observed_.serialise());
+void OnlineCalibration::put_hashes(WordWriter& writer) const {
   for (const auto& [number, batch] : pending_) {
     writer.put(std::uint64_t{batch.contents ? batch.contents->left.size() : 0});
     if (!batch.contents) continue;
@@ -704,12 +674,11 @@ struct OnlineCalibration::Reader {
       }
       batch.contents = std::make_shared<const Contents>(std::move(contents));
     }
-    check(online.knows_rows(), "the format is newer than the state requires");
   }
 
-  void read_test(bool required) {
+  void read_test() {
     const std::vector<std::byte> bytes = read_words();
-    if (bytes.empty() && !required) return;
+    if (bytes.empty()) return;
     online.exchangeability_ = ExchangeabilityMonitor::deserialise(bytes);
     check(online.exchangeability_->rows() == online.rows_ && !online.exchangeability_->grouped(),
           "the test of exchangeability does not match the stream");
@@ -764,24 +733,14 @@ struct OnlineCalibration::Reader {
 OnlineCalibration OnlineCalibration::deserialise(std::span<const std::byte> bytes) {
   Reader reader{.words = WordReader(bytes, "OnlineCalibration::deserialise")};
   WordReader& words = reader.words;
-  const std::uint64_t format = std::clamp(words.format(), kRowByRowFormat, kRowsFormat);
-  words.expect_header(kMagic, format, "the state of an online calibration");
+  words.expect_header(kMagic, kFormat, "the state of an online calibration");
   words.verify_checksum();
   reader.read_header();
   for (LevelState& state : reader.online.states_) reader.read_level(state);
   reader.read_scores();
-  if (format >= kBatchFormat) {
-    reader.read_batches();
-    if (format >= kAlarmFormat) reader.read_test(format == kAlarmFormat);
-    if (format == kRowsFormat) reader.read_rows();
-    words.check(format >= kAlarmFormat || !reader.online.is_row_by_row(),
-                "the format is newer than the state requires");
-  } else {
-    OnlineCalibration& online = reader.online;
-    online.issued_ = online.rows_;
-    online.longest_delay_ = online.rows_ > 0 ? 1 : 0;
-    online.delay_ = online.slowest_ = static_cast<double>(online.longest_delay_);
-  }
+  reader.read_batches();
+  reader.read_test();
+  reader.read_rows();
   words.check(words.words_left() == 0, "unexpected bytes at the end");
   reader.check_whole();
   return std::move(reader.online);

@@ -21,7 +21,7 @@ using internal::WordReader;
 using internal::WordWriter;
 
 constexpr std::uint64_t kMagic = 0x0048435445575752U;  // "RWWETCH", zero-terminated
-constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::uint64_t kFormat = 1;
 constexpr std::size_t kHeaderWords = 7;
 constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 63U;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
@@ -133,14 +133,14 @@ void RowSketch::settle() {
   settled_ = kept;
 }
 
-// Format 1, in 64-bit words: magic, version, capacity, rows, limit, number of hashes, number of those of several rows;
+// In 64-bit words: magic, format, capacity, rows, limit, number of hashes, number of those of several rows;
 // the hashes, ascending; of each hash of several rows, ascending, its place among the hashes and its rows; a checksum.
 std::vector<std::byte> RowSketch::serialise() const {
   const RowSketch sketch = settled();
   const auto repeated = static_cast<std::size_t>(
       std::ranges::count_if(sketch.entries_, [](const Entry& entry) { return entry.count > 1; }));
   WordWriter writer(kHeaderWords + sketch.entries_.size() + 2 * repeated);
-  for (const std::uint64_t word : {kMagic, kFormatVersion, std::uint64_t{capacity_}, rows_, sketch.limit_,
+  for (const std::uint64_t word : {kMagic, kFormat, std::uint64_t{capacity_}, rows_, sketch.limit_,
                                    std::uint64_t{sketch.entries_.size()}, std::uint64_t{repeated}}) {
     writer.put(word);
   }
@@ -155,7 +155,7 @@ std::vector<std::byte> RowSketch::serialise() const {
 
 RowSketch RowSketch::deserialise(std::span<const std::byte> bytes) {
   WordReader reader(bytes, "RowSketch::deserialise");
-  reader.expect_header(kMagic, kFormatVersion, "a sketch of rows");
+  reader.expect_header(kMagic, kFormat, "a sketch of rows");
   reader.verify_checksum();
   const std::uint64_t capacity = reader.get();
   reader.check(capacity > 0, "the capacity is 0");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,11 @@
 namespace widthwise::internal {
 
 inline constexpr std::size_t kWordBytes = 8;
+
+/// Why bytes of a later format are refused. `what` is "format" or names whose format it is.
+[[nodiscard]] inline std::string newer_format(std::string_view what, std::uint64_t found, std::uint64_t known) {
+  return fmt::format("{} {} is newer than this program ({}); update widthwise", what, found, known);
+}
 
 /// Number of words for one bit per row of n rows.
 [[nodiscard]] inline std::size_t bit_words(std::size_t n) { return n / 64 + (n % 64 == 0 ? 0 : 1); }
@@ -112,15 +118,12 @@ class WordReader {
     return true;
   }
 
-  /// The second word, if there is one: the format, which expect_header checks.
-  [[nodiscard]] std::uint64_t format() const { return words_left() > 1 ? load(1) : 0; }
-
   /// Check that the first two words are these.
-  void expect_header(std::uint64_t magic, std::uint64_t version, const char* thing) {
+  void expect_header(std::uint64_t magic, std::uint64_t format, const char* thing) {
     if (get() != magic) refuse(std::string("invalid bytes: expected ") + thing);
-    if (const std::uint64_t found = get(); found != version) {
-      refuse(fmt::format("expected format {}, found {}", version, found));
-    }
+    const std::uint64_t found = get();
+    if (found > format) refuse(newer_format("format", found, format));
+    if (found != format) refuse(fmt::format("expected format {}, found {}", format, found));
   }
 
   void verify_checksum() const {

@@ -68,12 +68,6 @@ struct Pieces {
     return {bytes.begin(), bytes.end()};
   }
 
-  /// Make it a file of a format before checksums.
-  void set_format(int format) {
-    text("format") = std::to_string(format);
-    header["__metadata__"].erase("checksum");
-  }
-
   [[nodiscard]] json& text(const std::string& name) { return header["__metadata__"][name]; }
 
   /// Change number i of an array.
@@ -109,7 +103,7 @@ void expect_refusal(const std::vector<std::byte>& bytes, const char* why, const 
 }
 
 /// Every kind of base model and localizer that a file holds, and no base model.
-enum class Kind { kNone, kTrees, kNet, kKnn };
+enum class Kind { kNone, kTrees, kNet };
 
 std::shared_ptr<const RowFunction> function_of(Kind kind, std::uint32_t inputs, std::uint32_t outputs) {
   switch (kind) {
@@ -119,8 +113,6 @@ std::shared_ptr<const RowFunction> function_of(Kind kind, std::uint32_t inputs, 
       return examples::trees(inputs, outputs, 3 * outputs, 2, 21);
     case Kind::kNet:
       return examples::net(inputs, outputs, 22);
-    case Kind::kKnn:
-      return examples::knn(inputs, 20, 23);
   }
   return nullptr;
 }
@@ -173,11 +165,8 @@ TEST(ModelFile, EveryKindOfModelIsReadAsItWasWritten) {
       for (const Score score : {Score::kAbsolute, Score::kSquared, Score::kLog}) {
         if (score == Score::kLog && !make_transform(transform)->takes_negative_scores()) continue;
         const ConformalRule rule(make_transform(transform, {.gamma = 0.3, .epsilon = 0.07}), score, sides);
-        for (const Kind base : {Kind::kNone, Kind::kTrees, Kind::kNet, Kind::kKnn}) {
-          for (const Kind localizer : {Kind::kTrees, Kind::kNet, Kind::kKnn}) {
-            if (localizer == Kind::kKnn && rule.parameter_count() != 1) continue;
-            expect_round_trip(model_of(rule, base, localizer));
-          }
+        for (const Kind base : {Kind::kNone, Kind::kTrees, Kind::kNet}) {
+          for (const Kind localizer : {Kind::kTrees, Kind::kNet}) expect_round_trip(model_of(rule, base, localizer));
         }
       }
     }
@@ -216,11 +205,11 @@ TEST(ModelFile, ACalibrationWithGroupsIsKept) {
 
 // --- golden files
 
-fs::path golden_file(int format = 1, std::string_view kind = "") {
-  return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / fmt::format("model-{}{}.safetensors", format, kind);
-}
+/// A file of tests/golden.
+fs::path golden(const std::string& name) { return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / name; }
+fs::path golden_file(const std::string& feature) { return golden(fmt::format("model-{}.safetensors", feature)); }
 
-/// The model of golden/model-1.safetensors: trees below and above, missing values, a unit, a range.
+/// The model of golden/model-trees.safetensors: trees below and above, missing values, a unit, a range.
 Model golden_model() {
   ModelParts parts{.features = {"age", "größe", "rooms"},
                    .target = "price",
@@ -236,7 +225,7 @@ Model golden_model() {
   return examples::calibrated(Model(parts), examples::Table(60, 3, 33));
 }
 
-/// The model of golden/model-2.safetensors: the same, in the middle of a stream.
+/// The model of golden/model-online.safetensors: the same, in the middle of a stream.
 Model golden_online_model() {
   const Model model = golden_model();
   OnlineCalibration online(model.parts().calibration, {0.8, 0.9}, {.window_rows = 50, .false_alarm_rate = 0});
@@ -249,7 +238,7 @@ Model golden_online_model() {
   return model.with_online(online);
 }
 
-/// The model of golden/model-3.safetensors: the same with sketches of the rows that fitted and calibrated it.
+/// The model of golden/model-sketches.safetensors: the same with sketches of the rows that fitted and calibrated it.
 Model golden_sketched_model() {
   ModelParts parts = golden_online_model().parts();
   const examples::Table fitted(40, 3, 35);
@@ -261,10 +250,10 @@ Model golden_sketched_model() {
   return Model(std::move(parts));
 }
 
-/// The model of golden/model-4.safetensors: the same with a training-conditional guarantee.
+/// The model of golden/model-guarantee.safetensors: the same with a training-conditional guarantee.
 Model golden_guaranteed_model() { return golden_sketched_model().with_guarantee(Guarantee(0.95)); }
 
-/// The model of golden/model-5.safetensors: categories in both functions.
+/// The model of golden/model-categories.safetensors: categories in both functions.
 Model golden_categorical_model() {
   ModelParts parts = golden_model().parts();
   std::vector<std::string> many;
@@ -275,7 +264,7 @@ Model golden_categorical_model() {
   return Model(std::move(parts));
 }
 
-/// The model of golden/model-6-folds.safetensors: cross-calibrated in two folds.
+/// The model of golden/model-folds.safetensors: cross-calibrated in two folds.
 Model golden_cross_model() {
   std::vector<Model> folds;
   for (std::uint64_t k = 0; k < 2; ++k) {
@@ -288,7 +277,7 @@ Model golden_cross_model() {
   return Model::of_folds(std::move(folds), "", RowSketch());
 }
 
-/// The model of golden/model-7-groups.safetensors: labelled groups, some of which are pooled.
+/// The model of golden/model-groups.safetensors: labelled groups, some of which are pooled.
 Model golden_grouped_model() {
   ModelParts parts = golden_model().parts();
   parts.group = "bezirk";
@@ -307,7 +296,7 @@ Model golden_grouped_model() {
   return model.with_calibration(std::move(calibration));
 }
 
-/// The model of golden/model-6.safetensors: learnt weights.
+/// The model of golden/model-weights.safetensors: learnt weights.
 Model golden_weighted_model() {
   ModelParts parts = golden_model().parts();
   parts.shift = examples::trees(3, 1, 4, 2, 38);
@@ -315,7 +304,7 @@ Model golden_weighted_model() {
   return examples::calibrated(Model(parts), examples::Table(60, 3, 33));
 }
 
-/// The model of golden/model-7.safetensors: predictions are two columns of quantiles.
+/// The model of golden/model-quantiles.safetensors: predictions are two columns of quantiles.
 Model golden_quantile_model() {
   ModelParts parts = golden_model().parts();
   parts.base = nullptr;
@@ -326,7 +315,7 @@ Model golden_quantile_model() {
   return examples::calibrated(Model(parts), examples::Table(60, 3, 33));
 }
 
-/// The model of format 1 with a column of weights.
+/// The model of golden/model-weight-column.safetensors: weights are a column.
 Model golden_model_with_weight_column() {
   ModelParts parts = golden_model().parts();
   parts.weight = "gewicht";
@@ -342,9 +331,9 @@ Model golden_model_with_weight_column() {
   return model.with_calibration(std::move(calibration));
 }
 
-/// The model of golden/model-7-clusters.safetensors: calibrated by 12 clusters of unequal sizes, each of which counts
-/// once. That of golden/model-8.safetensors counts rows, for clusters of up to 6 rows, and knows the clusters of its
-/// fit.
+/// The model of golden/model-clusters.safetensors: calibrated by 12 clusters of unequal sizes, each of which counts
+/// once. That of golden/model-cluster-rows.safetensors counts rows, for clusters of up to 6 rows, and knows the
+/// clusters of its fit.
 Model golden_clustered_model(ClusterForm form = ClusterForm::kClusters) {
   ModelParts parts = golden_model().parts();
   parts.cluster = "haus";
@@ -369,12 +358,8 @@ Model golden_clustered_model(ClusterForm form = ClusterForm::kClusters) {
   return model.with_calibration(std::move(calibration));
 }
 
-fs::path golden_state(int format) {
-  return fs::path(WIDTHWISE_TEST_FOLDER) / "golden" / fmt::format("online-{}.bin", format);
-}
-
-/// The state of golden/online-2.bin: a stream in batches, one of which is pending in part. That of golden/online-3.bin
-/// has an alarm as well.
+/// The state of golden/online-batches.bin: a stream in batches, one of which is pending in part. That of
+/// golden/online-alarm.bin has an alarm as well.
 OnlineCalibration golden_batches(double false_alarm_rate = 0) {
   Random random(36);
   Calibration calibration;
@@ -392,7 +377,7 @@ OnlineCalibration golden_batches(double false_alarm_rate = 0) {
   return online;
 }
 
-/// The state of golden/online-4.bin: the same without an alarm, and with hashes of rows.
+/// The state of golden/online-rows.bin: the same without an alarm, and with hashes of rows.
 OnlineCalibration golden_rows() {
   OnlineCalibration online = golden_batches();
   const std::vector<std::uint64_t> hashes = {40, 10, 30, 10, 20};
@@ -404,107 +389,143 @@ OnlineCalibration golden_rows() {
   return online;
 }
 
-/// Written once, when the format was new, and never changed: it represents existing files.
-TEST(ModelFile, DISABLED_WriteTheGoldenStateWithRows) {
-  internal::write_file_atomically(golden_state(4), golden_rows().serialise());
-}
-TEST(ModelFile, DISABLED_WriteTheGoldenStateOfBatches) {
-  internal::write_file_atomically(golden_state(2), golden_batches().serialise());
-}
-TEST(ModelFile, DISABLED_WriteTheGoldenStateWithAnAlarm) {
-  internal::write_file_atomically(golden_state(3), golden_batches(0.01).serialise());
-}
-TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat4) { save(golden_guaranteed_model(), golden_file(4)); }
-
-TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat5) { save(golden_categorical_model(), golden_file(5)); }
-
-TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat6) { save(golden_weighted_model(), golden_file(6)); }
-TEST(ModelFile, DISABLED_WriteTheGoldenFileWithFolds) { save(golden_cross_model(), golden_file(6, "-folds")); }
-
-TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat7) { save(golden_quantile_model(), golden_file(7)); }
-TEST(ModelFile, DISABLED_WriteTheGoldenFileWithGroups) { save(golden_grouped_model(), golden_file(7, "-groups")); }
-TEST(ModelFile, DISABLED_WriteTheGoldenFileWithClusters) {
-  save(golden_clustered_model(), golden_file(7, "-clusters"));
-}
-
-TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat8) {
-  save(golden_clustered_model(ClusterForm::kRows), golden_file(8));
-}
-
-/// The model of golden/model-9.safetensors: outcomes that are multiples of 0.5.
+/// The model of golden/model-outcome-step.safetensors: outcomes that are multiples of 0.5.
 Model golden_stepped_model() {
   ModelParts parts = golden_model().parts();
   parts.outcome_space.step = 0.5;
   return Model(std::move(parts));
 }
 
-TEST(ModelFile, DISABLED_WriteTheGoldenFileOfFormat9) { save(golden_stepped_model(), golden_file(9)); }
-
-/// Load the golden file of a format; expect it to be small and to be written unchanged except for the format.
-Model golden_model_as_written(int format, std::string_view kind = "") {
-  const fs::path file = golden_file(format, kind);
-  const std::vector<std::byte> bytes = internal::read_file(file);
-  EXPECT_LT(bytes.size(), 20'000U);
-  EXPECT_EQ(model_file_format(file), format);
-  Model model = load(file);
-  Pieces again(serialise(model));
-  Pieces golden(bytes);
-  if (format == kModelFormat && golden.text("widthwise") == kVersion) {
-    EXPECT_EQ(serialise(model), bytes);
-  }
-  EXPECT_EQ(again.text("format"), std::to_string(kModelFormat));
-  // Each cluster counts once in files before format 8, which do not say so.
-  if (format < 8 && model.clustered()) again.header["__metadata__"].erase("cluster_coverage");
-  for (const char* name : {"widthwise", "format", "checksum"}) {
-    golden.header["__metadata__"].erase(name);
-    again.header["__metadata__"].erase(name);
-  }
-  EXPECT_EQ(again.header, golden.header);
-  EXPECT_EQ(again.data, golden.data);
-  return model;
+/// The model of golden/model-net.safetensors: networks as base model and localizer.
+Model golden_net_model() {
+  ModelParts parts = golden_model().parts();
+  parts.base = examples::net(3, 1, 61);
+  parts.localizer = examples::net(4, 2, 62);
+  parts.calibration = Calibration();
+  return examples::calibrated(Model(parts), examples::Table(60, 3, 33));
 }
 
-TEST(ModelFile, TheGoldenFileOfFormat1IsReadForEver) {
-  const Model model = golden_model_as_written(1);
+/// The model of golden/model-predictions.safetensors: one width around given predictions.
+Model golden_prediction_model() {
+  ModelParts parts{.features = {"age", "größe", "rooms"},
+                   .target = "price",
+                   .prediction = "f",
+                   .rule = ConformalRule(make_transform("identity")),
+                   .levels = {0.8, 0.9}};
+  return examples::calibrated(Model(parts), examples::Table(60, 3, 33));
+}
 
-  const struct {
-    std::vector<double> x;
-    double prediction;
-    Interval at_80;
-    Interval at_90;
-  } rows[] = {
-      {{0, 0, 0},
-       -0.97092676162719727,
-       {-4.6572894858276754, 2.7154359625732809},
-       {-6.9675808835242314, 5.0257273602698369}},
-      {{-1.5, 0.75, 2},
-       -0.2606433629989624,
-       {-5.2107412535114692, 4.6894545275135444},
-       {-8.2491473301981202, 7.7278606042001963}},
-      {{kNaN, 1, -0.5},
-       -0.21378666162490845,
-       {-1.9800648409822266, 1.5524915177324097},
-       {-3.0397543367679072, 2.6121810135180903}},
-      {{kNaN, kNaN, kNaN},
-       -1.6541484594345093,
-       {-3.4204266387918274, 0.11212971992280885},
-       {-4.480116134577508, 1.1718192157084895}},
+struct GoldenModel {
+  const char* feature;
+  Model model;
+};
+
+/// The models of golden/model-*.safetensors, made from their parts.
+std::vector<GoldenModel> golden_models() {
+  return {{"trees", golden_model()},
+          {"net", golden_net_model()},
+          {"predictions", golden_prediction_model()},
+          {"quantiles", golden_quantile_model()},
+          {"categories", golden_categorical_model()},
+          {"outcome-step", golden_stepped_model()},
+          {"groups", golden_grouped_model()},
+          {"weights", golden_weighted_model()},
+          {"weight-column", golden_model_with_weight_column()},
+          {"clusters", golden_clustered_model()},
+          {"cluster-rows", golden_clustered_model(ClusterForm::kRows)},
+          {"folds", golden_cross_model()},
+          {"guarantee", golden_guaranteed_model()},
+          {"sketches", golden_sketched_model()},
+          {"online", golden_online_model()}};
+}
+
+/// Run after a change of the format or with a new feature; golden/intervals.txt stays as it is.
+TEST(ModelFile, DISABLED_WriteTheGoldenFiles) {
+  for (const auto& [feature, model] : golden_models()) save(model, golden_file(feature));
+  internal::write_file_atomically(golden("online-batches.bin"), golden_batches().serialise());
+  internal::write_file_atomically(golden("online-alarm.bin"), golden_batches(0.01).serialise());
+  internal::write_file_atomically(golden("online-rows.bin"), golden_rows().serialise());
+}
+
+TEST(ModelFile, GoldenFilesAreReadAndWrittenUnchanged) {
+  for (const auto& [feature, made] : golden_models()) {
+    SCOPED_TRACE(feature);
+    const std::vector<std::byte> bytes = internal::read_file(golden_file(feature));
+    EXPECT_LT(bytes.size(), 20'000U);
+    const std::vector<std::byte> again = serialise(deserialise(bytes));
+    EXPECT_EQ(again, serialise(made));
+    if (Pieces(bytes).text("widthwise") == kVersion) {
+      EXPECT_EQ(again, bytes);
+    }
+  }
+}
+
+/// The intervals of a golden model for six rows, as lines of golden/intervals.txt: row, prediction and bounds of each
+/// level; and for a stream its quantiles. All numbers are hexadecimal.
+std::string golden_lines(const std::string& feature, const Model& model) {
+  const std::vector<double> x = {0,   0,    0,    -1.5, 1,    2,    kNaN, 17, 1,  //
+                                 0.3, kNaN, kNaN, kNaN, kNaN, kNaN, 2.5,  39, 0};
+  const std::size_t n = x.size() / 3;
+  const std::vector<double> predictions = {-1, 0.5, 2, 0.25, -3, 7};
+  const std::vector<double> quantiles = {-1, 2, 0.5, 0.75, 2, 1, 0.25, 3, -3, 0, 7, 9};
+  const std::vector<double> weights = {1, 0.5, 2, 3, 0.125, 1};
+  std::vector<std::int64_t> groups;
+  for (const char* label : {"Süd", "7", "Nord", "West", "Süd", "7"}) groups.push_back(group_number(label));
+  ModelRows rows{.x = {x.data(), n, 3}};
+  if (model.needs_predictions()) rows.predictions = model.predicts_quantiles() ? quantiles : predictions;
+  if (model.parts().calibration.grouped()) rows.groups = groups;
+  if (model.needs_weights()) rows.weights = weights;
+  const examples::Answers found = examples::answers(model, rows, {0.8, 0.9});
+  std::string lines;
+  const auto add = [&](const std::string& row, std::initializer_list<double> numbers) {
+    lines += fmt::format("model-{} {}", feature, row);
+    for (const double number : numbers) {
+      char text[32];
+      (void)std::snprintf(text, sizeof text, " %a", number);
+      lines += text;
+    }
+    lines += '\n';
   };
-  for (const auto& row : rows) {
-    double prediction = 0;
-    model.predictions({.x = {row.x.data(), 1, 3}}, {&prediction, 1});
-    EXPECT_DOUBLE_EQ(prediction, row.prediction);
-    const Interval at_80 = model.interval(row.x, 0.8);
-    const Interval at_90 = model.interval(row.x, 0.9);
-    EXPECT_DOUBLE_EQ(at_80.lower, row.at_80.lower);
-    EXPECT_DOUBLE_EQ(at_80.upper, row.at_80.upper);
-    EXPECT_DOUBLE_EQ(at_90.lower, row.at_90.lower);
-    EXPECT_DOUBLE_EQ(at_90.upper, row.at_90.upper);
+  for (std::size_t i = 0; i < n; ++i) {
+    add(std::to_string(i),
+        {found.predictions[i], found.lower[2 * i], found.upper[2 * i], found.lower[2 * i + 1], found.upper[2 * i + 1]});
   }
+  if (const auto& online = model.parts().online) add("online", {online->quantile(0), online->quantile(1)});
+  return lines;
 }
 
-TEST(ModelFile, TheGoldenFileWithGroupsIsReadIndefinitely) {
-  const Model model = golden_model_as_written(7, "-groups");
+/// The lines were printed before all formats became one, and never change.
+TEST(ModelFile, GoldenIntervalsAreEqualInEveryBit) {
+  const std::vector<std::byte> bytes = internal::read_file(golden("intervals.txt"));
+  const std::string expected(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string found;
+  for (const auto& [feature, unused] : golden_models()) found += golden_lines(feature, load(golden_file(feature)));
+  EXPECT_EQ(found, expected);
+}
+
+TEST(ModelFile, LaterFormatsAreRefused) {
+  Pieces model(serialise(golden_model()));
+  model.text("format") = "2";
+  EXPECT_EQ(refusal_of(model.together()), "deserialise: format 2 is newer than this program (1); update widthwise");
+  Pieces shard(serialise_shard(CalibrationShard::in(golden_model())));
+  shard.text("calibration_shard") = "2";
+  expect_error(ErrorCode::kBadData, "shard format 2 is newer than this program (1); update widthwise",
+               [&] { (void)deserialise_shard(shard.together()); });
+  const auto refused = [](std::vector<std::byte> bytes, const auto& read) {
+    internal::store_word(bytes, 1, 2);
+    internal::seal_words(bytes);
+    expect_error(ErrorCode::kBadData, "format 2 is newer than this program (1); update widthwise",
+                 [&] { (void)read(bytes); });
+  };
+  const OnlineCalibration online = golden_batches(0.01);
+  refused(golden_model().parts().calibration.serialise(), Calibration::deserialise);
+  refused(online.serialise(), OnlineCalibration::deserialise);
+  refused(online.exchangeability()->serialise(), ExchangeabilityMonitor::deserialise);
+  refused(golden_sketched_model().parts().fit_sketch.serialise(), RowSketch::deserialise);
+}
+
+TEST(ModelFile, GroupsAreKept) {
+  const Model model = load(golden_file("groups"));
   EXPECT_EQ(model.parts().group, "bezirk");
   EXPECT_EQ(model.parts().pool_groups, 9U);
   const Calibration& calibration = model.parts().calibration;
@@ -512,7 +533,6 @@ TEST(ModelFile, TheGoldenFileWithGroupsIsReadIndefinitely) {
   EXPECT_EQ(calibration.rows_in(calibration.find_group("7")), 25U);
   EXPECT_EQ(calibration.rows_in(calibration.find_group("Nord")), 5U);
   EXPECT_EQ(model.quantile_group(group_number("Nord")), kRestGroup);
-  EXPECT_EQ(serialise(model), serialise(golden_grouped_model()));
   const std::vector<double> x = {0, 0, 0};
   EXPECT_LT(model.interval(x, 0.8, {}, group_number("Süd")).upper, std::numeric_limits<double>::infinity());
   EXPECT_EQ(model.interval(x, 0.9, {}, group_number("Nord")).upper, std::numeric_limits<double>::infinity());
@@ -529,27 +549,17 @@ TEST(ModelFile, NothingInTheFieldsOfGroupsIsTrusted) {
   refused("group", "");
   for (const char* text : {"", "0", "-1", "1.5", "x", "18446744073709551616", "1000001"}) refused("pool_groups", text);
   refused("guarantee", "0.95");
-  // A model whose groups have a name needs groups, and earlier formats have no labels.
+  // A model whose groups have a name needs groups.
   Pieces ungrouped(serialise(golden_model()));
   ungrouped.text("group") = "bezirk";
   EXPECT_NE(refusal_of(ungrouped.together()), "");
-  for (const int format : {1, 2, 3}) {
-    Pieces older(bytes);
-    older.header["__metadata__"].erase("group");
-    older.header["__metadata__"].erase("pool_groups");
-    older.set_format(format);
-    EXPECT_NE(refusal_of(older.together()), "") << format;
-  }
 }
 
-TEST(ModelFile, TheGoldenFileWithClustersIsReadIndefinitely) {
-  const Model written = golden_clustered_model();
-  const Model model = golden_model_as_written(7, "-clusters");
+TEST(ModelFile, ClustersThatCountOnceAreKept) {
+  const Model model = load(golden_file("clusters"));
   EXPECT_EQ(model.parts().cluster, "haus");
   EXPECT_EQ(model.parts().calibration.clusters(), 12U);
-  EXPECT_EQ(serialise(model), serialise(written));
   const std::vector<double> x = {0, 0, 0};
-  EXPECT_EQ(model.interval(x, 0.9).upper, written.interval(x, 0.9).upper);
   EXPECT_LT(model.interval(x, 0.9).upper, std::numeric_limits<double>::infinity());
   EXPECT_EQ(model.interval(x, 0.95).upper, std::numeric_limits<double>::infinity());
   const examples::Table table(5, 3, 1);
@@ -558,10 +568,8 @@ TEST(ModelFile, TheGoldenFileWithClustersIsReadIndefinitely) {
                [&] { model.calibrate(calibration, table.for_model(model), table.y, 1000); });
 }
 
-TEST(ModelFile, TheGoldenFileOfFormat8IsReadIndefinitely) {
-  const Model written = golden_clustered_model(ClusterForm::kRows);
-  const Model model = golden_model_as_written(8);
-  EXPECT_EQ(serialise(model), serialise(written));
+TEST(ModelFile, ClustersWhoseRowsCountAreKept) {
+  const Model model = load(golden_file("cluster-rows"));
   EXPECT_TRUE(model.counts_cluster_rows());
   EXPECT_EQ(model.parts().max_cluster_size, 6U);
   EXPECT_EQ(model.parts().fit_cluster_size, 3U);
@@ -605,11 +613,11 @@ TEST(ModelFile, ClustersThatFittedAModelDoNotCalibrateIt) {
   }
 }
 
-TEST(ModelFile, TheGoldenFileOfFormat9IsReadForEver) {
-  const Model model = golden_model_as_written(9);
+TEST(ModelFile, TheStepOfOutcomesIsKept) {
+  const Model model = load(golden_file("outcome-step"));
   EXPECT_EQ(model.parts().outcome_space, (OutcomeSpace{.low = -20, .step = 0.5}));
   const Interval at_80 = model.interval(std::vector<double>{0, 0, 0}, 0.8);
-  EXPECT_EQ(at_80.lower, -4.5);  // -4.66 in the model of format 1, which has no step
+  EXPECT_EQ(at_80.lower, -4.5);  // -4.66 without a step
   EXPECT_EQ(at_80.upper, 2.5);   // 2.72
   expect_round_trip(model);
 }
@@ -621,9 +629,6 @@ TEST(ModelFile, NothingInTheStepOfOutcomesIsTrusted) {
     pieces.text("range.step") = text;
     EXPECT_NE(refusal_of(pieces.together()), "") << text;
   }
-  Pieces older(bytes);
-  older.set_format(8);
-  EXPECT_NE(refusal_of(older.together()), "");
 }
 
 TEST(ModelFile, NothingInTheFieldsOfClustersIsTrusted) {
@@ -641,21 +646,14 @@ TEST(ModelFile, NothingInTheFieldsOfClustersIsTrusted) {
     refused("max_cluster_size", text);
     refused("fit_cluster_size", text);
   }
-  // A model whose clusters have a name needs clusters, and earlier formats have none.
+  // A model whose clusters have a name needs clusters.
   Pieces plain(serialise(golden_model()));
   plain.text("cluster") = "haus";
   EXPECT_NE(refusal_of(plain.together()), "");
-  for (const int format : {1, 2, 3, 4, 5}) {
-    Pieces older(bytes);
-    older.header["__metadata__"].erase("cluster");
-    older.header["__metadata__"].erase("cluster_coverage");
-    older.set_format(format);
-    EXPECT_NE(refusal_of(older.together()), "") << format;
-  }
 }
 
-TEST(ModelFile, TheGoldenFileOfFormat2IsReadForEver) {
-  const Model model = golden_model_as_written(2);
+TEST(ModelFile, TheStateOfAStreamIsKept) {
+  const Model model = load(golden_file("online"));
 
   ASSERT_TRUE(model.parts().online.has_value());
   const OnlineCalibration& online = *model.parts().online;
@@ -669,12 +667,11 @@ TEST(ModelFile, TheGoldenFileOfFormat2IsReadForEver) {
   EXPECT_EQ(online.coverage(1).recent_covered, 42U);
   EXPECT_DOUBLE_EQ(online.quantile(0), 20.855861586114109);
   EXPECT_DOUBLE_EQ(online.quantile(1), 37.785615526989062);
-  // Apart from the state of the stream it is the model of format 1.
-  EXPECT_EQ(serialise(model.with_online(std::nullopt)), serialise(load(golden_file())));
+  EXPECT_EQ(serialise(model.with_online(std::nullopt)), serialise(golden_model()));
 }
 
-TEST(ModelFile, TheGoldenFileOfFormat3IsReadIndefinitely) {
-  const Model model = golden_model_as_written(3);
+TEST(ModelFile, SketchesAreKept) {
+  const Model model = load(golden_file("sketches"));
 
   EXPECT_EQ(model.parts().fit_sketch.rows(), 43U);
   EXPECT_EQ(model.parts().fit_sketch.entries().size(), 40U);
@@ -683,56 +680,20 @@ TEST(ModelFile, TheGoldenFileOfFormat3IsReadIndefinitely) {
             golden_sketched_model().parts().fit_sketch.entries().front().hash);
   ModelParts parts = model.parts();
   parts.fit_sketch = parts.calibration_sketch = RowSketch();
-  EXPECT_EQ(serialise(Model(std::move(parts))), serialise(load(golden_file(2))));
+  EXPECT_EQ(serialise(Model(std::move(parts))), serialise(golden_online_model()));
 }
 
-TEST(ModelFile, TheGoldenFileOfFormat4IsReadIndefinitely) {
-  const Model model = golden_model_as_written(4);
-
-  EXPECT_EQ(model.parts().guarantee, Guarantee(0.95));
-  EXPECT_EQ(serialise(model.with_guarantee({})), serialise(load(golden_file(3))));
-}
-
-TEST(ModelFile, TheGoldenFileOfFormat5IsReadIndefinitely) {
-  const Model model = golden_model_as_written(5);
-
-  EXPECT_EQ(model.parts().categories, golden_categorical_model().parts().categories);
-  EXPECT_EQ(serialise(model), serialise(golden_categorical_model()));
-  const std::vector<double> rows[] = {{0, 0, 0}, {-1.5, 39, 2}, {kNaN, kNaN, 1}, {1, 17, kNaN}};
-  for (const std::vector<double>& x : rows) {
-    const Interval one = model.interval(x, 0.9);
-    const Interval other = golden_categorical_model().interval(x, 0.9);
-    EXPECT_EQ(one.lower, other.lower);
-    EXPECT_EQ(one.upper, other.upper);
-  }
-}
-
-TEST(ModelFile, TheGoldenFileOfFormat6IsReadIndefinitely) {
-  const Model model = golden_model_as_written(6);
-
-  EXPECT_TRUE(model.weighted());
-  EXPECT_FALSE(model.needs_weights());
-  EXPECT_TRUE(model.parts().calibration.weighted());
-  EXPECT_EQ(serialise(model), serialise(golden_weighted_model()));
-  const std::vector<double> x = {-1.5, 0.3, 0.2};
-  EXPECT_EQ(model.interval(x, 0.9).lower, golden_weighted_model().interval(x, 0.9).lower);
-}
-
-TEST(ModelFile, AColumnOfWeightsIsKept) {
-  const Model model = deserialise(serialise(golden_model_with_weight_column()));
-
-  EXPECT_EQ(model.parts().weight, "gewicht");
-  EXPECT_EQ(serialise(model), serialise(golden_model_with_weight_column()));
-  EXPECT_NE(score_fingerprint(model), score_fingerprint(golden_model()));
-}
-
-TEST(ModelFile, TheGoldenFileOfFormat7IsReadForEver) {
-  const Model model = golden_model_as_written(7);
-  EXPECT_EQ(model.prediction_columns(), (std::vector<std::string>{"q05", "größtes"}));
-  const std::vector<double> x = {-1.5, 0.3, 0.2};
-  const RowPrediction quantiles(-1, 2);
-  EXPECT_EQ(model.interval(x, 0.9, quantiles).lower, golden_quantile_model().interval(x, 0.9, quantiles).lower);
-  EXPECT_NE(score_fingerprint(model), score_fingerprint(golden_model()));
+TEST(ModelFile, WeightsAndColumnsOfQuantilesAreKept) {
+  const Model learnt = load(golden_file("weights"));
+  EXPECT_TRUE(learnt.weighted());
+  EXPECT_FALSE(learnt.needs_weights());
+  EXPECT_TRUE(learnt.parts().calibration.weighted());
+  const Model given = load(golden_file("weight-column"));
+  EXPECT_EQ(given.parts().weight, "gewicht");
+  EXPECT_NE(score_fingerprint(given), score_fingerprint(golden_model()));
+  const Model quantiles = load(golden_file("quantiles"));
+  EXPECT_EQ(quantiles.prediction_columns(), (std::vector<std::string>{"q05", "größtes"}));
+  EXPECT_NE(score_fingerprint(quantiles), score_fingerprint(golden_model()));
 }
 
 TEST(ModelFile, NothingInTheColumnsOfQuantilesIsTrusted) {
@@ -746,7 +707,6 @@ TEST(ModelFile, NothingInTheColumnsOfQuantilesIsTrusted) {
   refused("the same name", [](Pieces& p) { p.text("upper_prediction") = "q05"; });
   refused("no lower quantile", [](Pieces& p) { p.text("prediction") = ""; });
   refused("one quantile", [](Pieces& p) { p.header["__metadata__"].erase("upper_prediction"); });
-  refused("an earlier format", [](Pieces& p) { p.set_format(6); });
 }
 
 TEST(ModelFile, NothingInTheFieldsOfWeightsIsTrusted) {
@@ -765,10 +725,7 @@ TEST(ModelFile, NothingInTheFieldsOfWeightsIsTrusted) {
     p.header["__metadata__"].erase("weight");
     p.text("shift") = "none";
   });
-  for (const int format : {3, 4, 5}) {
-    refused("an earlier format", bytes, [&](Pieces& p) { p.set_format(format); });
-  }
-  // Weights are the last words of a calibration without labels.
+  // Weights are the last words of a calibration of one group.
   const std::vector<std::byte> good = golden_model_with_weight_column().parts().calibration.serialise();
   for (const double weight : {kNaN, 0.0, -1.0, kInfinity}) {
     std::vector<std::byte> calibration = good;
@@ -778,22 +735,6 @@ TEST(ModelFile, NothingInTheFieldsOfWeightsIsTrusted) {
       const auto at = p.header.at("calibration").at("data_offsets").at(0).get<std::size_t>();
       std::memcpy(p.data.data() + at, calibration.data(), calibration.size());
     });
-  }
-}
-
-TEST(ModelFile, TheGoldenFileWithFoldsIsReadIndefinitely) {
-  // The folds are files of their own, whose format and version change with the program.
-  EXPECT_EQ(model_file_format(golden_file(6, "-folds")), 6);
-  const Model model = load(golden_file(6, "-folds"));
-  const Model same = golden_cross_model();
-  EXPECT_EQ(serialise(model), serialise(same));
-  const std::vector<double> rows[] = {{0, 0, 0}, {-1.5, 1, 2}, {kNaN, kNaN, 1}};
-  for (const std::vector<double>& x : rows) {
-    const Interval one = model.interval(x, 0.9);
-    const Interval other = same.interval(x, 0.9);
-    EXPECT_TRUE(std::isfinite(one.lower) && std::isfinite(one.upper));
-    EXPECT_EQ(one.lower, other.lower);
-    EXPECT_EQ(one.upper, other.upper);
   }
 }
 
@@ -825,7 +766,6 @@ TEST(ModelFile, NothingInFoldsIsTrusted) {
     parts.calibration = Calibration();
     add(p, text_of(serialise(Model(std::move(parts)))));
   });
-  refused("fold", [](P& p) { p.text("format") = "5"; });
   const auto message = [&] {
     std::vector<std::byte> damaged = bytes;
     damaged[damaged.size() / 2] ^= std::byte{1};
@@ -855,7 +795,6 @@ TEST(ModelFile, NothingInCategoriesIsTrusted) {
     for (int i = 1; i <= 1'000'000; ++i) text += ",\"" + std::to_string(i) + "\"";
     p.text("categories.1") = text + "]";
   });
-  refused("categories", [](P& p) { p.text("format") = "4"; });
   for (const char* name : {"base", "localizer"}) {
     const std::string trees = name;
     refused("has category 63; input 1 has 40 categories", [&](P& p) {
@@ -881,7 +820,7 @@ TEST(ModelFile, NothingInCategoriesIsTrusted) {
   expect_error(ErrorCode::kInvalidArgument, "localizer: net does not take categories", [&] { (void)Model(net); });
 }
 
-TEST(ModelFile, EveryFieldThatFormat3AddedIsOptional) {
+TEST(ModelFile, AStreamAndSketchesAreOptional) {
   for (const bool online : {false, true}) {
     for (const bool fitted : {false, true}) {
       for (const bool calibrated : {false, true}) {
@@ -889,20 +828,13 @@ TEST(ModelFile, EveryFieldThatFormat3AddedIsOptional) {
         if (!online) parts.online.reset();
         if (!fitted) parts.fit_sketch = RowSketch();
         if (!calibrated) parts.calibration_sketch = RowSketch();
-        const std::vector<std::byte> bytes = serialise(Model(parts));
-        Pieces older(bytes);
-        older.set_format(3);
-        for (const Model& read : {deserialise(bytes), deserialise(older.together())}) {
-          EXPECT_EQ(read.parts().online.has_value(), online);
-          EXPECT_EQ(read.parts().fit_sketch, parts.fit_sketch);
-          EXPECT_EQ(read.parts().calibration_sketch, parts.calibration_sketch);
-        }
+        const Model read = deserialise(serialise(Model(parts)));
+        EXPECT_EQ(read.parts().online.has_value(), online);
+        EXPECT_EQ(read.parts().fit_sketch, parts.fit_sketch);
+        EXPECT_EQ(read.parts().calibration_sketch, parts.calibration_sketch);
       }
     }
   }
-  Pieces older(serialise(golden_sketched_model()));
-  older.set_format(2);
-  EXPECT_NE(refusal_of(older.together()).find("sketch"), std::string::npos);
 }
 
 TEST(ModelFile, AGuaranteeIsMarginalOrAConfidence) {
@@ -915,17 +847,13 @@ TEST(ModelFile, AGuaranteeIsMarginalOrAConfidence) {
   const std::vector<double> x = {0, 0, 0};
   EXPECT_LT(read.interval(x, 0.9).lower, golden_model().interval(x, 0.9).lower);
   EXPECT_GT(read.interval(x, 0.9).upper, golden_model().interval(x, 0.9).upper);
-  EXPECT_EQ(serialise(read.with_guarantee({})), serialise(load(golden_file(2))));
-
-  Pieces older = pieces;
-  older.set_format(2);
-  EXPECT_NE(refusal_of(older.together()).find("guarantee"), std::string::npos);
+  EXPECT_EQ(serialise(read.with_guarantee({})), serialise(golden_online_model()));
   pieces.text("guarantee") = "1.5";
   EXPECT_NE(refusal_of(pieces.together()).find("guarantee: expected 'marginal' or a confidence"), std::string::npos);
 }
 
-TEST(ModelFile, TheGoldenStateOfBatchesIsReadForEver) {
-  const std::vector<std::byte> bytes = internal::read_file(golden_state(2));
+TEST(ModelFile, TheGoldenStateOfBatchesIsRead) {
+  const std::vector<std::byte> bytes = internal::read_file(golden("online-batches.bin"));
   ASSERT_LT(bytes.size(), 4'000U);
   const OnlineCalibration online = OnlineCalibration::deserialise(bytes);
   EXPECT_EQ(online.serialise(), bytes);
@@ -938,8 +866,8 @@ TEST(ModelFile, TheGoldenStateOfBatchesIsReadForEver) {
   EXPECT_FALSE(online.exchangeability());
 }
 
-TEST(ModelFile, TheGoldenStateWithRowsIsReadForEver) {
-  const std::vector<std::byte> bytes = internal::read_file(golden_state(4));
+TEST(ModelFile, TheGoldenStateWithRowsIsRead) {
+  const std::vector<std::byte> bytes = internal::read_file(golden("online-rows.bin"));
   ASSERT_LT(bytes.size(), 4'000U);
   OnlineCalibration online = OnlineCalibration::deserialise(bytes);
   EXPECT_EQ(online.serialise(), bytes);
@@ -952,8 +880,8 @@ TEST(ModelFile, TheGoldenStateWithRowsIsReadForEver) {
   EXPECT_EQ(online.rows(), 173U);
 }
 
-TEST(ModelFile, TheGoldenStateWithAnAlarmIsReadForEver) {
-  const std::vector<std::byte> bytes = internal::read_file(golden_state(3));
+TEST(ModelFile, TheGoldenStateWithAnAlarmIsRead) {
+  const std::vector<std::byte> bytes = internal::read_file(golden("online-alarm.bin"));
   ASSERT_LT(bytes.size(), 8'000U);
   const OnlineCalibration online = OnlineCalibration::deserialise(bytes);
   EXPECT_EQ(online.serialise(), bytes);
@@ -965,15 +893,6 @@ TEST(ModelFile, TheGoldenStateWithAnAlarmIsReadForEver) {
   EXPECT_EQ(test.alarm()->row, again.exchangeability()->alarm()->row);
   EXPECT_TRUE(test.alarm()->larger);
   EXPECT_EQ(test.rows(), 170U);
-}
-
-TEST(ModelFile, Format2HasAStreamAndFormat1HasNone) {
-  Pieces without(serialise(golden_model()));
-  without.set_format(2);
-  EXPECT_NE(refusal_of(without.together()).find("online"), std::string::npos);
-  Pieces with(serialise(golden_online_model()));
-  with.set_format(1);
-  EXPECT_NE(refusal_of(with.together()).find("online"), std::string::npos);
 }
 
 // --- files
@@ -1005,7 +924,7 @@ TEST(ModelFile, SavingAndLoadingNameTheFile) {
   newer.append("new", "F4", {1}, "x");
   internal::write_file_atomically(file, newer.together());
   EXPECT_EQ(refusal(ErrorCode::kBadData),
-            file.string() + ": format 10 is newer than this program (9); update widthwise");
+            file.string() + ": format 2 is newer than this program (1); update widthwise");
   fs::remove(file);
   EXPECT_EQ(refusal(ErrorCode::kFile), file.string() + ": cannot be read: No such file or directory");
   EXPECT_THROW(save(model, folder / "no" / "model"), Error);
@@ -1076,12 +995,10 @@ TEST_F(LargeModelFile, WithAHoleIsRejectedBeforeItIsRead) {
     EXPECT_TRUE(found.starts_with(file.string() + ": " + words)) << found;
   };
   const auto model = [](const fs::path& file) { (void)load(file); };
-  const auto format = [](const fs::path& file) { (void)model_file_format(file); };
   const auto shard = [](const fs::path& file) { (void)load_shard(file); };
   const auto checkpoint = [](const fs::path& file) { (void)Checkpoint(file, 7, nullptr); };
   const std::string size = "damaged: expected ";
   expect(serialise(golden_model()), size, model);
-  expect(serialise(golden_model()), size, format);
   expect(serialise(golden_cross_model()), size, model);
   expect(serialise_shard(CalibrationShard::in(golden_model())), size, shard);
   {
@@ -1098,7 +1015,7 @@ TEST_F(LargeModelFile, WithAHoleIsRejectedBeforeItIsRead) {
 }
 
 TEST_F(LargeModelFile, WithTooManyNotesOrFoldsIsNeitherReadNorWritten) {
-  std::string header = R"({"__metadata__":{"format":"8","widthwise":"0")";
+  std::string header = R"({"__metadata__":{"format":"1","widthwise":"0")";
   for (int i = 0; i < 100'010; ++i) header += ",\"note." + std::to_string(i) + "\":\"\"";
   header += "}}";
   EXPECT_EQ(refusal([&] { (void)deserialise(of_length(header.size(), header)); }),
@@ -1161,8 +1078,8 @@ TEST(ModelFile, RefusesAnUnknownRowFunction) {
 // --- bytes that are not a model
 
 TEST(ModelFile, EveryTruncationIsRefused) {
-  for (const int format : {1, 2, 4}) {
-    const std::vector<std::byte> bytes = internal::read_file(golden_file(format));
+  for (const char* feature : {"trees", "online"}) {
+    const std::vector<std::byte> bytes = internal::read_file(golden_file(feature));
     for (std::size_t size = 0; size < bytes.size(); ++size) {
       ASSERT_NE(refusal_of({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size)}), "") << size;
     }
@@ -1170,7 +1087,7 @@ TEST(ModelFile, EveryTruncationIsRefused) {
 }
 
 TEST(ModelFile, NoFlippedBitIsLoaded) {
-  for (const Kind kind : {Kind::kTrees, Kind::kKnn, Kind::kNet}) {
+  for (const Kind kind : {Kind::kTrees, Kind::kNet}) {
     const Model model = model_of(ConformalRule(make_transform("exp")), kind, kind);
     expect_flips_are_refused(serialise(model), [](const auto& bytes) { (void)deserialise(bytes); });
   }
@@ -1191,7 +1108,7 @@ TEST(ModelFile, ADamagedFileIsNamedWithWhatToDo) {
   EXPECT_TRUE(message.ends_with("); restore the file from a backup, or fit the model again")) << message;
 }
 
-TEST(ModelFile, AChecksumIsInFormat4AndInNoneBefore) {
+TEST(ModelFile, AFileWithoutAChecksumIsRefused) {
   Pieces without(serialise(golden_model()));
   without.header["__metadata__"].erase("checksum");
   EXPECT_NE(refusal_of(without.together()).find("the checksum is missing"), std::string::npos);
@@ -1202,17 +1119,13 @@ TEST(ModelFile, AChecksumIsInFormat4AndInNoneBefore) {
     other.text("checksum") = text;
     EXPECT_NE(refusal_of(other.together()).find("the checksum is missing"), std::string::npos) << text;
   }
-  Pieces older(serialise(golden_model()));
-  older.text("format") = "3";
-  EXPECT_NE(refusal_of(older.together()).find("checksum"), std::string::npos);
 }
 
-/// A model of realistic size: 1,000 trees, 100,000 rows or 800,000 weights.
+/// A model of realistic size: 1,000 trees or 800,000 weights.
 Model large_model(Kind kind) {
   constexpr std::uint32_t kFeatures = 8;
   ModelParts parts{.features = examples::names(kFeatures), .rule = ConformalRule(make_transform("identity"))};
   if (kind == Kind::kTrees) parts.base = examples::trees(kFeatures, 1, 1000, 6, 51);
-  if (kind == Kind::kKnn) parts.base = examples::knn(kFeatures, 100'000, 52);
   if (kind == Kind::kNet) parts.base = examples::net(kFeatures, 1, 53, {512, 1024, 256});
   return examples::calibrated(Model(parts), examples::Table(1000, kFeatures, 54));
 }
@@ -1231,7 +1144,7 @@ double min_seconds(const Work& work) {
 
 TEST(SlowModelFile, TheChecksumTakesLittleOfTheTimeToLoad) {
   if (!counts_allocations()) GTEST_SKIP() << "a sanitizer changes what code costs";
-  for (const Kind kind : {Kind::kTrees, Kind::kKnn, Kind::kNet}) {
+  for (const Kind kind : {Kind::kTrees, Kind::kNet}) {
     const std::vector<std::byte> bytes = serialise(large_model(kind));
     std::uint64_t sum = 0;
     const double checksum = min_seconds([&] { sum += internal::checksum_of({bytes}); });
@@ -1266,26 +1179,26 @@ void flip_bytes(const std::vector<std::byte>& bytes, std::uint64_t trials, std::
 }
 
 std::vector<std::byte> net_bytes() {
-  return serialise(model_of(ConformalRule(make_transform("exp")), Kind::kKnn, Kind::kNet));
+  return serialise(model_of(ConformalRule(make_transform("exp")), Kind::kTrees, Kind::kNet));
 }
 
 TEST(ModelFile, RandomChangesAreRefusedOrHarmless) {
-  flip_bytes(internal::read_file(golden_file()), 2000, 41);
-  flip_bytes(internal::read_file(golden_file(2)), 2000, 45);
-  flip_bytes(internal::read_file(golden_file(5)), 1000, 49);
+  flip_bytes(internal::read_file(golden_file("trees")), 2000, 41);
+  flip_bytes(internal::read_file(golden_file("online")), 2000, 45);
+  flip_bytes(internal::read_file(golden_file("categories")), 1000, 49);
   flip_bytes(net_bytes(), 1000, 42);
 }
 
 TEST(SlowModelFile, RandomChangesAreRefusedOrHarmless) {
-  flip_bytes(internal::read_file(golden_file()), slow_repeats(70'000), 43);
-  flip_bytes(internal::read_file(golden_file(2)), slow_repeats(70'000), 46);
-  flip_bytes(internal::read_file(golden_file(3)), slow_repeats(70'000), 47);
-  flip_bytes(internal::read_file(golden_file(5)), slow_repeats(70'000), 48);
+  flip_bytes(internal::read_file(golden_file("trees")), slow_repeats(70'000), 43);
+  flip_bytes(internal::read_file(golden_file("online")), slow_repeats(70'000), 46);
+  flip_bytes(internal::read_file(golden_file("sketches")), slow_repeats(70'000), 47);
+  flip_bytes(internal::read_file(golden_file("categories")), slow_repeats(70'000), 48);
   flip_bytes(net_bytes(), slow_repeats(30'000), 44);
 }
 
 TEST(ModelFile, NothingInTheTextsIsTrusted) {
-  const std::vector<std::byte> bytes = internal::read_file(golden_file());
+  const std::vector<std::byte> bytes = internal::read_file(golden_file("trees"));
   EXPECT_EQ(refusal_of(Pieces(bytes).together()), "");
   const auto refused_text = [&](const std::string& name, const std::string& text) {
     Pieces pieces(bytes);
@@ -1314,7 +1227,7 @@ TEST(ModelFile, NothingInTheTextsIsTrusted) {
   for (const char* text : {"exp", "identity", "erc", "Affine", ""}) refused_text("transform", text);
   for (const char* text : {"Squared", "0"}) refused_text("score", text);
   for (const char* text : {"two", "1"}) refused_text("sides", text);
-  for (const char* text : {"none", "net", "neighbours"}) {
+  for (const char* text : {"none", "net", "forest"}) {
     refused_text("base", text);
     refused_text("localizer", text);
   }
@@ -1330,7 +1243,7 @@ TEST(ModelFile, NothingInTheTextsIsTrusted) {
 }
 
 TEST(ModelFile, NothingInTheArraysIsTrusted) {
-  const std::vector<std::byte> bytes = internal::read_file(golden_file());
+  const std::vector<std::byte> bytes = internal::read_file(golden_file("trees"));
   const auto refused = [&](const char* why, const std::function<void(Pieces&)>& spoil) {
     Pieces pieces(bytes);
     spoil(pieces);
@@ -1410,7 +1323,7 @@ TEST(ModelFile, ValidPartsThatDoNotFitTogetherAreRefused) {
 }
 
 TEST(ModelFile, MessagesOfBadFilesAreShortAndPlain) {
-  Pieces pieces(internal::read_file(golden_file()));
+  Pieces pieces(internal::read_file(golden_file("trees")));
   pieces.text("transform") = "\x1b[31m\n\xc2\x9b" + std::string(100'000, 'x');
   const std::string message = refusal_of(pieces.together());
   EXPECT_LT(message.size(), 600U);

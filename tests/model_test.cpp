@@ -572,7 +572,7 @@ TEST(ModelThreads, GetTheAnswersThatOneGets) {
   for (const bool trees : {true, false}) {
     const Model model = examples::calibrated(
         Model(ModelParts{.features = examples::names(3),
-                         .base = trees ? examples::trees(3, 1, 20, 3, 1) : examples::knn(3, 50, 1),
+                         .base = trees ? examples::trees(3, 1, 20, 3, 1) : examples::net(3, 1, 1),
                          .localizer = trees ? examples::trees(4, 1, 20, 3, 2) : examples::net(4, 1, 2),
                          .rule = ConformalRule(make_transform("density"))}),
         table);

@@ -5,7 +5,6 @@
 #include <set>
 #include <string>
 
-#include <widthwise/train/knn.hpp>
 #include <widthwise/train/registry.hpp>
 #include <widthwise/train/torch.hpp>
 #include <widthwise/train/xgboost.hpp>
@@ -30,13 +29,11 @@ TEST(TrainerOptions, EveryFieldIsDescribed) {
   expect_every_field_described<TreeOptions>();
   expect_every_field_described<TreeBaseOptions>();
   expect_every_field_described<NetOptions>();
-  expect_every_field_described<KnnOptions>();
 }
 
 /// A valid value that is not the default.
 std::string other_value(const OptionInfo& info) {
   if (info.form == "true|false") return info.default_value == "true" ? "false" : "true";
-  if (info.form == "K,...") return "3,5";
   const std::string value = info.form == "N" ? "7" : info.name == "retrain_factor" ? "2" : "0.625";
   EXPECT_NE(value, info.default_value) << info.name;
   return value;
@@ -53,7 +50,7 @@ TEST(Registry, EveryOptionIsInTheCheckpointKey) {
 }
 
 TEST(Registry, TheChoiceOfTrainersIsInTheCheckpointKey) {
-  const std::map<std::string, std::string> values = {{"base", "knn"},      {"base_options", "max_rows=7"},
+  const std::map<std::string, std::string> values = {{"base", "trees"},    {"base_options", "rounds=7"},
                                                      {"localizer", "net"}, {"localizer_options", "width=7"},
                                                      {"threads", "7"},     {"xgboost", "file"}};
   for (const OptionInfo& info : TrainerOptions::table().infos()) {
@@ -65,26 +62,25 @@ TEST(Registry, TheChoiceOfTrainersIsInTheCheckpointKey) {
 }
 
 TEST(Registry, NamesAndOptionsAreChecked) {
-  EXPECT_EQ(registry_complaint([] { (void)make_base_trainer("kn"); }),
-            "base is 'kn'; expected trees, quantiles or knn; did you mean 'knn'?");
-  EXPECT_EQ(registry_complaint([] { (void)make_base_trainer("knn", {.options = {{"max_row", "5"}}}); }),
-            "unknown option 'max_row'; did you mean 'max_rows'?");
-  EXPECT_EQ(registry_complaint([] { (void)make_base_trainer("knn", {.options = {{"max_rows", "1"}}}); }),
-            "max_rows is '1'; expected 0, or a whole number of at least 2");
-  EXPECT_EQ(registry_complaint([] { (void)make_base_trainer("knn", {.options = {{"seed", "1"}}}); }),
-            "unknown option 'seed'; expected candidates, holdout_fraction or max_rows");
-  TrainerOptions options;
-  options.base_options = {{"max_rows", "5"}};
-  EXPECT_EQ(registry_complaint([&] { (void)make_trainers(options, 0, false); }),
-            "base_options is 'max_rows=5' but no base model is trained here");
-  EXPECT_NE(make_base_trainer("knn", {.options = {{"max_rows", "5"}}, .seed = 3})->settings().find("max_rows=5 seed=3"),
+  EXPECT_EQ(registry_complaint([] { (void)make_base_trainer("tree"); }),
+            "base is 'tree'; expected trees or quantiles; did you mean 'trees'?");
+  const TrainerEntry& trees = find_trainer(TrainerKind::kBase, "trees");
+  EXPECT_EQ(registry_complaint([&] { (void)trees.settings({{"round", "5"}}); }),
+            "unknown option 'round'; did you mean 'rounds'?");
+  EXPECT_EQ(registry_complaint([&] { (void)trees.settings({{"rounds", "0"}}); }),
+            "rounds is '0'; expected a whole number of at least 1");
+  EXPECT_NE(registry_complaint([&] { (void)trees.settings({{"seed", "1"}}); }).find("unknown option 'seed'; expected "),
             std::string::npos);
+  TrainerOptions options;
+  options.base_options = {{"rounds", "5"}};
+  EXPECT_EQ(registry_complaint([&] { (void)make_trainers(options, 0, false); }),
+            "base_options is 'rounds=5' but no base model is trained here");
 }
 
 TEST(Registry, AnEngineThatIsNotThereIsNamed) {
   // Nothing registers an engine in this program.
   EXPECT_EQ(message_of([] { (void)make_base_trainer("trees"); }, ErrorCode::kMissingEngine),
-            "the base 'trees' is not in this build; configure with -DWIDTHWISE_XGBOOST=ON or use the base knn");
+            "the base 'trees' is not in this build; configure with -DWIDTHWISE_XGBOOST=ON");
   EXPECT_EQ(message_of([] { (void)make_localizer_trainer("net"); }, ErrorCode::kMissingEngine),
             "the localizer 'net' is not in this build; configure with -DWIDTHWISE_TORCH=ON");
   EXPECT_EQ(message_of([] { (void)worker_engine(); }, ErrorCode::kMissingEngine),

@@ -16,18 +16,15 @@ namespace internal {
 class FileLock;
 }  // namespace internal
 
-/// The format that save writes. load reads it and all earlier ones.
-inline constexpr int kModelFormat = 9;
-
-/// The first format with a checksum over the whole file.
-inline constexpr int kChecksumFormat = 4;
+/// The format of model files (docs/model-file.md). load reports an error for a later one.
+inline constexpr int kModelFormat = 1;
 
 /// Serialise a model as a safetensors file. Equal models give equal bytes.
 [[nodiscard]] std::vector<std::byte> serialise(const Model& model);
 
 /// Read the bytes of a model file. They are not trusted: every index, shape, number and size is validated before use,
-/// memory stays within a small multiple of the input, and nothing is executed. From format 4 on, the checksum of all
-/// bytes is verified first. Throws kBadData with the problem found.
+/// memory stays within a small multiple of the input, and nothing is executed. The checksum of all bytes is verified
+/// first. Throws kBadData with the problem found.
 [[nodiscard]] Model deserialise(std::span<const std::byte> bytes);
 
 /// Write a model atomically: a temporary file next to `file` is written, flushed to disk and renamed. Throws kFile.
@@ -52,10 +49,6 @@ class ModelFileLock {
 
 /// Throws kFile if the file cannot be read, and kBadData if it is not a valid model; messages begin with the file name.
 [[nodiscard]] Model load(const std::filesystem::path& file);
-
-/// The format of a model file. Reads only the header; throws like load. Files before kChecksumFormat have no checksum,
-/// so damage that leaves a well-formed model is not detected. Loading and saving them adds one.
-[[nodiscard]] int model_file_format(const std::filesystem::path& file);
 
 /// A fingerprint of the scores of a model. It depends only on the rule, the unit, the base model or else the fitted
 /// residuals of the given predictions, the localizer, the learnt weights and the column names. Calibrating a model does

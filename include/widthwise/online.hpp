@@ -281,12 +281,9 @@ class OnlineCalibration {
   [[nodiscard]] const Issued& pending_batch(std::uint64_t batch) const;
   [[nodiscard]] std::shared_ptr<const Contents> without(std::uint64_t batch,
                                                         std::span<const std::uint64_t> hashes) const;
-  [[nodiscard]] bool knows_rows() const;
-  [[nodiscard]] std::uint64_t row_words() const;
-  [[nodiscard]] bool is_row_by_row() const;
   void check_places(std::size_t places) const;
   void put_batches(internal::WordWriter& writer) const;
-  void put_rows(internal::WordWriter& writer) const;
+  void put_hashes(internal::WordWriter& writer) const;
   void make_room(std::size_t rows, std::uint64_t delay);
   void record(const Issued& issued, std::uint64_t delay, std::span<const double> scores,
               std::span<const std::uint8_t> covered);

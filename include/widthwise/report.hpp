@@ -182,7 +182,6 @@ struct ModelReport {
   const Model& model;       ///< contents of the file; borrowed
   std::string file;         ///< name of the file, for the report
   std::uint64_t bytes = 0;  ///< size of the file
-  int format = 0;           ///< file format, see model_file_format
 };
 
 /// What `widthwise inspect` prints: parts, calibration, coverage to expect at each level, stream and notes.

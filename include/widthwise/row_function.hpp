@@ -27,7 +27,7 @@ struct NamedArray {
 /// A row function as plain data. Model files, `inspect`, Python and exporters read this, so that a new kind of row
 /// function describes itself once. Arrays are borrowed from the function.
 struct RowFunctionDescription {
-  std::string kind = {};     ///< "trees", "net" or "knn"; empty for a function that cannot be stored
+  std::string kind = {};     ///< "trees" or "net"; empty for a function that cannot be stored
   std::string summary = {};  ///< for people: "120 trees with 3,720 nodes"
   std::vector<std::pair<std::string, std::uint64_t>> figures = {};  ///< the same as numbers, by name
   std::vector<std::pair<std::string, std::variant<std::uint64_t, double>>> numbers = {};  ///< by name, as stored

@@ -18,7 +18,6 @@
 #include <widthwise/guarantee_statement.hpp>
 #include <widthwise/interface.hpp>
 #include <widthwise/joined_labels.hpp>
-#include <widthwise/knn.hpp>
 #include <widthwise/labels.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
@@ -44,7 +43,6 @@
 #include <widthwise/train/cross_fit.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/fit_options.hpp>
-#include <widthwise/train/knn.hpp>
 #include <widthwise/train/net_options.hpp>
 #include <widthwise/train/options.hpp>
 #include <widthwise/train/progress.hpp>

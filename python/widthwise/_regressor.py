@@ -141,9 +141,9 @@ class WidthwiseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Also train the opposite goal, for the fit report; fitting is faster without it.
     holdout_fraction : float, default=0.2
         Share of the fitting rows held out for early stopping and the fit report.
-    base : {"trees", "quantiles", "knn"}, default="trees"
-        Base model to train without an `estimator`: boosted trees for the median, boosted trees for a lower and an upper
-        quantile, or the mean of the nearest neighbours. With an estimator or predictions, leave it out.
+    base : {"trees", "quantiles"}, default="trees"
+        Base model to train without an `estimator`: boosted trees for the median, or boosted trees for a lower and an
+        upper quantile. With an estimator or predictions, leave it out.
     base_options : dict, optional
         Options of the base model, by name, such as
         ``{"rounds": 800, "learning_rate": 0.03}``; docs/options.md lists them.

@@ -92,7 +92,7 @@ class IntervalScorer(_Scorer):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 4, (600, 1))
     >>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=600)
-    >>> model = WidthwiseRegressor(base="knn", score_transform="identity", random_state=0, n_jobs=1)
+    >>> model = WidthwiseRegressor(base_options={"rounds": 50}, score_transform="identity", random_state=0, n_jobs=1)
     >>> scores = cross_val_score(model, X, y, scoring=IntervalScorer(0.9), cv=3)
     >>> bool((scores < 0).all())
     True

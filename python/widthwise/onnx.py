@@ -78,7 +78,7 @@ def export(
     Raises
     ------
     ValueError
-        For models that a graph cannot represent: calibrations with groups or weights, the transform mixture, nearest neighbours.
+        For models that a graph cannot represent: calibrations with groups or weights, and the transform mixture.
 
     Notes
     -----
@@ -183,7 +183,7 @@ def _model_proto(predictor: Predictor, confidence_level: Levels | None) -> onnx.
     model = predictor._model
     base: Any = model.base_arrays()
     localizer: Any = model.localizer_arrays()
-    _refuse(model, base, localizer)
+    _refuse(model)
     levels = predictor._checked_levels(confidence_level)
     sorted_scores = model.calibration.sorted(model.guarantee, model.cluster_coverage, model.cluster_bound)
     quantiles = np.array([[sorted_scores.quantile(level) for level in levels]])
@@ -255,7 +255,7 @@ def _centre(graph: _Graph, pairs: str) -> list[str]:
     return [graph.add("Abs", graph.add("Sub", upper, lower)), graph.add("Add", lower, upper)]
 
 
-def _refuse(model: _core.Model, base: Any, localizer: Any) -> None:
+def _refuse(model: _core.Model) -> None:
     """Raise if the model cannot be exported, with an alternative."""
     if model.cross_calibrated:
         raise ValueError("a cross-calibrated model has no ONNX form; fit with calibration='split'")
@@ -266,12 +266,6 @@ def _refuse(model: _core.Model, base: Any, localizer: Any) -> None:
             f"the transform {model.transform} has no closed-form inverse, which a graph needs; fit with "
             f"score_transform='auto' or one of {', '.join(_INVERSES)}"
         )
-    for part, function in (("base model", base), ("localizer", localizer)):
-        if function is not None and function["kind"] not in _ROW_FUNCTIONS:
-            raise ValueError(
-                f"the {part} is of the kind {function['kind']}, which ONNX has no operator for; fit with the base "
-                "model trees, or with predictions of another model as an input of the graph"
-            )
     if model.weighted:
         raise ValueError(
             "the calibration has weights, but a graph has one quantile for all rows; export a model fitted without "

@@ -23,14 +23,9 @@ using internal::WordReader;
 using internal::WordWriter;
 
 constexpr std::uint64_t kMagic = 0x0042494c41435757U;  // "WWCALIB", zero-terminated
-constexpr std::uint64_t kFormatVersion = 1;
-constexpr std::uint64_t kLabelledVersion = 2;
-constexpr std::uint64_t kClusteredVersion = 3;
-constexpr std::uint64_t kWeightedFlag = 1;
-constexpr std::uint64_t kGroupedFlag = 2;
-constexpr std::size_t kHeaderWords = 5;
-constexpr std::size_t kGroupWords = 4;
-constexpr std::size_t kLabelWords = 2;
+constexpr std::uint64_t kFormat = 1;
+constexpr std::size_t kHeaderWords = 6;
+constexpr std::size_t kGroupWords = 5;
 
 std::size_t text_words(std::size_t bytes) { return bytes / kWordBytes + (bytes % kWordBytes == 0 ? 0 : 1); }
 
@@ -59,39 +54,34 @@ void put_text(WordWriter& writer, std::string_view text) {
 
 }  // namespace
 
-// Format 1, in 64-bit words: magic, version, capacity, seed, number of groups; for each group, ascending, its number,
-// rows seen, rows kept, flags, then the priorities (ascending), the scores, one bit per row for `above` and, if
-// flagged, the weights; a checksum over all. Rows without groups are written as group 0. If rows have groups and group
-// 0 is the only one, a flag states this; older programs reject that flag.
-// Format 2 has group labels: after the groups, the number of labels and, for each, by ascending group, the group, its
-// length in bytes and its bytes, padded with zeros. Labels that are integers are not written, and a calibration without
-// others is written in format 1.
-// Format 3 is format 1 with clusters in place of groups, and without flags.
+// In 64-bit words: magic, format, capacity, seed, what rows belong to (0: nothing, 1: groups, 2: clusters), number of
+// groups; for each group, ascending, its number, rows seen, rows kept, whether rows have weights, length of the label
+// in bytes, the bytes of the label, padded with zeros, then the priorities (ascending), the scores, one bit per row for
+// `above` and, if rows have them, the weights; a checksum over all. Rows without groups are group 0, and a cluster is
+// written as a group. Labels that are integers are not written: their length is 0.
 std::vector<std::byte> Calibration::serialise() const {
   const auto all = kept();
-  const bool labelled = this->labelled();
-  std::size_t words = kHeaderWords + (labelled ? 1 : 0);
-  std::uint64_t labels = 0;
-  for (const auto& [group, sample] : samples_) {
-    if (sample.label.empty()) continue;
-    ++labels;
-    words += kLabelWords + text_words(sample.label.size());
-  }
+  std::size_t words = kHeaderWords;
   for (const auto& [group, entries] : all) {
-    words += kGroupWords + (samples_.at(group).weighted ? 3 : 2) * entries.size() + bit_words(entries.size());
+    const Sample& sample = samples_.at(group);
+    words += kGroupWords + text_words(sample.label.size()) + (sample.weighted ? 3 : 2) * entries.size() +
+             bit_words(entries.size());
   }
   WordWriter writer(words);
   writer.put(kMagic);
-  writer.put(clustered() ? kClusteredVersion : labelled ? kLabelledVersion : kFormatVersion);
+  writer.put(kFormat);
   writer.put(options_.capacity);
   writer.put(options_.seed);
+  writer.put(static_cast<std::uint64_t>(all.empty() ? Parts::kNone : parts_));
   writer.put(std::uint64_t{all.size()});
   for (const auto& [group, entries] : all) {
     const Sample& sample = samples_.at(group);
     writer.put(static_cast<std::uint64_t>(group));
     writer.put(sample.seen);
     writer.put(std::uint64_t{entries.size()});
-    writer.put((sample.weighted ? kWeightedFlag : 0) | (grouped() && group == 0 && all.size() == 1 ? kGroupedFlag : 0));
+    writer.put(std::uint64_t{sample.weighted ? 1U : 0U});
+    writer.put(std::uint64_t{sample.label.size()});
+    put_text(writer, sample.label);
     for (const Entry& entry : entries) writer.put(entry.priority);
     for (const Entry& entry : entries) writer.put(entry.score);
     writer.put_bits(entries.size(), [&](std::size_t i) { return entries[i].above; });
@@ -99,34 +89,36 @@ std::vector<std::byte> Calibration::serialise() const {
       for (const Entry& entry : entries) writer.put(entry.weight);
     }
   }
-  if (labelled) writer.put(labels);
-  for (const auto& [group, sample] : samples_) {
-    if (sample.label.empty()) continue;
-    writer.put(static_cast<std::uint64_t>(group));
-    writer.put(std::uint64_t{sample.label.size()});
-    put_text(writer, sample.label);
-  }
   return std::move(writer).finish();
 }
 
 /// Reads the bytes into a calibration, group by group.
 struct Calibration::Reader {
   WordReader words;
+  Parts parts = Parts::kNone;
   std::uint64_t groups = 0;
   std::uint64_t rows_left = kMaxRows;
   std::int64_t group = 0;  // the one that is read
-  bool clustered = false;  // whether groups are clusters
 
   void check(bool holds, const char* what) const {
-    if (!holds) words.refuse(fmt::format("{} {}: {}", clustered ? "cluster" : "group", group, what));
+    if (!holds) words.refuse(fmt::format("{} {}: {}", parts == Parts::kClusters ? "cluster" : "group", group, what));
   }
 
-  Options read_options() {
+  /// An empty calibration with what the header holds.
+  Calibration read_header() {
     Options options;
     options.capacity = words.get();
     options.seed = words.get();
     if (options.capacity == 0) words.refuse("the capacity is 0");
-    return options;
+    const std::uint64_t kind = words.get();
+    groups = words.get();
+    if (kind > static_cast<std::uint64_t>(Parts::kClusters)) words.refuse("invalid kind of groups");
+    parts = static_cast<Parts>(kind);
+    if (groups == 0 && parts != Parts::kNone) words.refuse("there are no groups");
+    if (groups > 1 && parts == Parts::kNone) words.refuse("more than one group in a calibration without groups");
+    Calibration calibration(options);
+    calibration.parts_ = parts;
+    return calibration;
   }
 
   void read_group(Calibration& calibration) {
@@ -134,22 +126,16 @@ struct Calibration::Reader {
     Sample sample;
     sample.seen = words.get();
     const std::uint64_t kept = words.get();
-    const std::uint64_t flags = words.get();
+    const std::uint64_t weighted = words.get();
+    check(parts != Parts::kNone || group == 0, "expected group 0 in a calibration without groups");
     check(kept > 0 && kept <= capacity, "the number of rows kept is 0 or above the capacity");
     check(kept == std::min(sample.seen, capacity), "the number of rows kept does not match the number of rows seen");
     check(sample.seen <= rows_left, "there are more than 2^63 rows");
     rows_left -= sample.seen;
-    check((flags & ~(kWeightedFlag | kGroupedFlag)) == 0, "unknown flags");
-    sample.weighted = (flags & kWeightedFlag) != 0;
-    const bool flagged = (flags & kGroupedFlag) != 0;
-    check(!flagged || (groups == 1 && group == 0), "redundant flag for groups");
-    if (clustered) {
-      check(flags == 0, "unknown flags");
-      check(!is_reserved_group(group), "reserved number");
-      calibration.parts_ = Parts::kClusters;
-    } else {
-      calibration.parts_ = groups > 1 || group != 0 || flagged ? Parts::kGroups : Parts::kNone;
-    }
+    check(weighted <= (parts == Parts::kClusters ? 0U : 1U), "invalid mark of weights");
+    sample.weighted = weighted == 1;
+    check(parts != Parts::kClusters || !is_reserved_group(group), "reserved number");
+    read_label(sample);
     check(kept <= words.words_left() / 2, "unexpected end of the bytes");
     sample.entries.resize(kept);
     read_entries(sample);
@@ -157,22 +143,14 @@ struct Calibration::Reader {
     calibration.samples_.emplace_hint(calibration.samples_.end(), group, std::move(sample));
   }
 
-  void read_labels(Calibration& calibration) {
-    const std::uint64_t labels = words.get();
-    if (labels == 0 || labels > calibration.samples_.size()) words.refuse("invalid number of group labels");
-    for (std::uint64_t i = 0; i < labels; ++i) {
-      const auto before = group;
-      group = static_cast<std::int64_t>(words.get());
-      check(i == 0 || group > before, "the labels are not in order");
-      const auto found = calibration.samples_.find(group);
-      check(calibration.grouped() && found != calibration.samples_.end(), "a label without rows");
-      const std::uint64_t bytes = words.get();
-      check(bytes > 0 && bytes <= words.words_left() * kWordBytes, "invalid length of the label");
-      std::string& label = found->second.label;
-      check(take_text(words, bytes, label), "the label is longer than its length");
-      check(internal::is_utf8(label), "the label is not UTF-8");
-      check(group_number(label) == group && label != label_of(group), "the label is that of another group");
-    }
+  void read_label(Sample& sample) {
+    const std::uint64_t bytes = words.get();
+    if (bytes == 0) return;
+    check(parts == Parts::kGroups, "a label in a calibration without groups");
+    check(bytes <= words.words_left() * kWordBytes, "invalid length of the label");
+    check(take_text(words, bytes, sample.label), "the label is longer than its length");
+    check(internal::is_utf8(sample.label), "the label is not UTF-8");
+    check(group_number(sample.label) == group && sample.label != label_of(group), "the label is that of another group");
   }
 
   void read_entries(Sample& sample) {
@@ -201,20 +179,15 @@ struct Calibration::Reader {
 Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
   Reader reader{.words = WordReader(bytes, "Calibration::deserialise")};
   WordReader& words = reader.words;
-  const bool labelled = words.format() == kLabelledVersion;
-  reader.clustered = words.format() == kClusteredVersion;
-  words.expect_header(kMagic, labelled || reader.clustered ? words.format() : kFormatVersion, "a calibration");
+  words.expect_header(kMagic, kFormat, "a calibration");
   words.verify_checksum();
-  Calibration calibration(reader.read_options());
-  reader.groups = words.get();
-  if (reader.clustered && reader.groups == 0) words.refuse("there are no clusters");
+  Calibration calibration = reader.read_header();
   for (std::uint64_t g = 0; g < reader.groups; ++g) {
     const auto group = static_cast<std::int64_t>(words.get());
     if (g > 0 && group <= reader.group) words.refuse("the groups are not in order");
     reader.group = group;
     reader.read_group(calibration);
   }
-  if (labelled) reader.read_labels(calibration);
   if (words.words_left() != 0) words.refuse("unexpected bytes after the last group");
   calibration.numbers_ = {.first = 0, .last = std::numeric_limits<std::uint64_t>::max()};
   if (reader.groups > 1) {

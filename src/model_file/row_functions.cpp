@@ -9,7 +9,6 @@
 
 #include <widthwise/dense_net.hpp>
 #include <widthwise/error.hpp>
-#include <widthwise/knn.hpp>
 #include <widthwise/trees.hpp>
 
 #include "message.hpp"
@@ -69,31 +68,15 @@ std::shared_ptr<const RowFunction> take_net(SafetensorsReader& reader, const std
   return std::make_shared<DenseNet>(std::move(arrays));
 }
 
-std::shared_ptr<const RowFunction> take_knn(SafetensorsReader& reader, const std::string& name) {
-  KnnArrays arrays;
-  arrays.neighbours = take_count(reader, name + ".neighbours");
-  arrays.centre = reader.take<double>(name + ".centre");
-  arrays.scale = reader.take<double>(name + ".scale");
-  auto points = reader.take<double>(name + ".points", 2);
-  arrays.values = reader.take<double>(name + ".values");
-  if (points.shape != TensorShape{arrays.values.size(), arrays.centre.size()}) {
-    throw Error(ErrorCode::kBadData, "expected points with one row per value and one column per input");
-  }
-  arrays.points = std::move(points.values);
-  return std::make_shared<Knn>(std::move(arrays));
-}
-
 /// A kind of row function that model files hold. A new kind adds a line.
 struct StoredKind {
-  std::string_view kind;    ///< RowFunctionDescription::kind
-  std::string_view stored;  ///< its name in files, which never changes
+  std::string_view kind;  ///< RowFunctionDescription::kind
   std::shared_ptr<const RowFunction> (*take)(SafetensorsReader& reader, const std::string& name);
 };
 
-constexpr std::array<StoredKind, 3> kKinds = {{
-    {"trees", "forest", take_trees},
-    {"net", "net", take_net},
-    {"knn", "neighbours", take_knn},
+constexpr std::array<StoredKind, 2> kKinds = {{
+    {"trees", take_trees},
+    {"net", take_net},
 }};
 
 }  // namespace
@@ -107,10 +90,9 @@ void put_function(SafetensorsWriter& writer, const std::string& name, const RowF
   const auto* const known = std::ranges::find(kKinds, description.kind, &StoredKind::kind);
   if (known == kKinds.end()) {
     throw make_error(ErrorCode::kInvalidArgument,
-                     "the {} has a type that model files do not support; expected trees, a net or nearest neighbours",
-                     name);
+                     "the {} has a type that model files do not support; expected trees or a net", name);
   }
-  writer.put_text(name, std::string(known->stored));
+  writer.put_text(name, description.kind);
   const std::string prefix = name + ".";
   for (const auto& [number, value] : description.numbers) {
     const auto* const whole = std::get_if<std::uint64_t>(&value);
@@ -123,11 +105,11 @@ void put_function(SafetensorsWriter& writer, const std::string& name, const RowF
 }
 
 std::shared_ptr<const RowFunction> take_function(SafetensorsReader& reader, const std::string& name) {
-  const std::string stored = reader.take_text(name);
-  if (stored == kNone) return nullptr;
-  const auto* const known = std::ranges::find(kKinds, stored, &StoredKind::stored);
+  const std::string kind = reader.take_text(name);
+  if (kind == kNone) return nullptr;
+  const auto* const known = std::ranges::find(kKinds, kind, &StoredKind::kind);
   if (known == kKinds.end()) {
-    throw make_error(ErrorCode::kBadData, "{}: expected none, forest, net or neighbours, found '{}'", name, stored);
+    throw make_error(ErrorCode::kBadData, "{}: expected none, trees or net, found '{}'", name, kind);
   }
   try {
     return known->take(reader, name);

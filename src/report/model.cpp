@@ -184,8 +184,8 @@ std::string to_text(const ModelReport& report) {
   if (parts.online) add_stream(lines, *parts.online);
   if (!parts.notes.empty()) lines.add_blank();
   for (const auto& [name, value] : parts.notes) lines.add(name, value);
-  return printable(report.file) + ": " + count_of(report.bytes, "byte") + ", format " + std::to_string(report.format) +
-         (report.format >= kChecksumFormat ? ", checksum verified" : ", no checksum") + "\n\n" + lines.to_string();
+  return printable(report.file) + ": " + count_of(report.bytes, "byte") + ", format " + std::to_string(kModelFormat) +
+         ", checksum verified\n\n" + lines.to_string();
 }
 
 std::string to_json(const ModelReport& report) {
@@ -193,8 +193,7 @@ std::string to_json(const ModelReport& report) {
   return internal::dump(
       {{"model", report.file},
        {"bytes", report.bytes},
-       {"format", report.format},
-       {"checksum", report.format >= kChecksumFormat},
+       {"format", kModelFormat},
        {"target", parts.target},
        {"prediction", internal::or_null(parts.prediction)},
        {"upper_prediction", internal::or_null(parts.upper_prediction)},

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/train/knn.hpp>
 #include <widthwise/train/net_options.hpp>
 #include <widthwise/train/tree_options.hpp>
 
@@ -53,18 +52,11 @@ TrainerEntry trees_entry(TrainerKind kind, std::string name, std::string help, c
   return trees;
 }
 
-TrainerEntry knn_entry() {
-  TrainerEntry knn = entry<KnnOptions>(TrainerKind::kBase, "knn", "mean of the k nearest neighbours", /*engine=*/"");
-  knn.make_base = [](const TrainerRequest& request) { return make_knn_trainer(requested<KnnOptions>(request)); };
-  return knn;
-}
-
 std::vector<TrainerEntry>& entries() {
   static std::vector<TrainerEntry> all = {
       trees_entry<TreeBaseOptions>(TrainerKind::kBase, "trees", kTrees),
       trees_entry(TrainerKind::kBase, "quantiles", "a lower and an upper quantile, as gradient-boosted trees (XGBoost)",
                   TreeBaseOptions::quantiles()),
-      knn_entry(),
       trees_entry<TreeOptions>(TrainerKind::kLocalizer, "trees", kTrees),
       entry<NetOptions>(TrainerKind::kLocalizer, "net", "fully connected network (PyTorch)", kTorch),
       entry(TrainerKind::kLocalizer, "paper-net", "network and training of the paper (PyTorch)", kTorch,
@@ -107,7 +99,7 @@ WorkerEngine& mutable_worker_engine() {
   return engine;
 }
 
-/// "trees: learning_rate, max_depth; knn: candidates". Trainers with the same options share them.
+/// "trees: learning_rate, max_depth; net: hidden". Trainers with the same options share them.
 std::string options_by_trainer(TrainerKind kind) {
   std::vector<std::pair<std::string, std::string>> all;  // options, trainers
   for (const TrainerEntry& entry : entries()) {

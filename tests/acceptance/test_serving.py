@@ -27,9 +27,8 @@ def table(rows, seed, missing=0.1):
         ["--prediction", "f", "--goal", "even", "--two-sided"],
         ["--prediction", "f", "--localizer", "net"],
         ["--base", "trees", "--exclude", "f"],
-        ["--base", "knn", "--exclude", "f", "--goal", "narrow"],
     ],
-    ids=["narrow", "even-two-sided", "net", "trees", "knn"],
+    ids=["narrow", "even-two-sided", "net", "trees"],
 )
 def test_a_program_without_engines_gives_the_same_intervals(how, run, serve, tmp_path):
     linked = subprocess.run(["ldd", serve], capture_output=True, text=True, check=True).stdout

@@ -23,16 +23,18 @@ namespace widthwise {
 namespace {
 
 /// A sample of capacity 2 and seed 7. Every version must read and write these bytes.
-constexpr std::array<std::uint8_t, 192> kGolden = {
+constexpr std::array<std::uint8_t, 216> kGolden = {
     0x57, 0x57, 0x43, 0x41, 0x4c, 0x49, 0x42, 0x00,  // "WWCALIB"
     0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // format 1
     0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // capacity 2
     0x07, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // seed 7
+    0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // rows have groups
     0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 2 groups
     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,  // group -1
     0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 1 row seen
     0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 1 row kept
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // without weights
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // no label
     0xc1, 0xbd, 0xb8, 0x66, 0xcc, 0xab, 0xb5, 0x74,  // priority of row 0
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xf8, 0x3f,  // score 1.5
     0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // above
@@ -40,6 +42,7 @@ constexpr std::array<std::uint8_t, 192> kGolden = {
     0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 3 rows seen
     0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // 2 rows kept
     0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // with weights
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // no label
     0x17, 0xf1, 0xfc, 0x04, 0x7c, 0x25, 0x24, 0x05,  // priority of row 1
     0x42, 0xa3, 0x3d, 0x4d, 0x51, 0x84, 0x16, 0x8f,  // priority of row 3
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xd0, 0x3f,  // score 0.25
@@ -47,7 +50,7 @@ constexpr std::array<std::uint8_t, 192> kGolden = {
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,  // both below
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xe0, 0x3f,  // weight 0.5
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40,  // weight 2
-    0xb6, 0xda, 0xfd, 0xa1, 0xea, 0x29, 0x25, 0x28,  // checksum
+    0xd8, 0x8d, 0xeb, 0x31, 0x02, 0xb8, 0x42, 0xc4,  // checksum
 };
 
 std::vector<std::byte> golden_bytes() {
@@ -147,39 +150,45 @@ TEST(CalibrationBytes, AreRefusedWithTheReason) {
   };
   constexpr std::uint64_t kAllBits = std::numeric_limits<std::uint64_t>::max();
   with(0, 1, "expected a calibration");
-  with(1, 4, "expected format 1, found 4");
+  with(1, 0, "expected format 1, found 0");
+  with(1, 2, "format 2 is newer than this program (1)");
   with(2, 0, "capacity is 0");
   with(2, 1, "above the capacity");
   with(2, 3, "does not match the number of rows seen");
-  with(4, 1, "bytes after the last group");
-  with(4, 3, "unexpected end");
-  with(4, kAllBits, "unexpected end");
-  with(5, 3, "groups are not in order");
-  with(6, 0, "does not match the number of rows seen");
-  with(6, 2, "does not match the number of rows seen");
-  with(7, 0, "rows kept is 0");
-  with(8, 2, "redundant flag for groups");
-  with(8, 4, "flags");
-  with(11, 2, "more sides than rows");
-  with(13, kAllBits, "more than 2^63 rows");
-  with(16, kAllBits, "priorities are not in order");
-  with(16, 0x8f1684514d3da342U, "priorities are not in order");
-  with(17, 0x74b5abcc66b8bdc1U, "row number 0 was added twice, to group -1 and to group 3");
-  with(18, std::bit_cast<std::uint64_t>(kNaN), "a score is NaN");
-  with(19, std::bit_cast<std::uint64_t>(-0.0), "a score is -0");
+  with(4, 3, "invalid kind of groups");
+  with(4, 0, "more than one group in a calibration without groups");
+  with(4, 2, "invalid mark of weights");
+  with(5, 0, "there are no groups");
+  with(5, 1, "bytes after the last group");
+  with(5, 3, "unexpected end");
+  with(5, kAllBits, "unexpected end");
+  with(6, 3, "groups are not in order");
+  with(7, 0, "does not match the number of rows seen");
+  with(7, 2, "does not match the number of rows seen");
+  with(8, 0, "rows kept is 0");
+  with(9, 2, "invalid mark of weights");
+  with(10, 8, "the label is");
+  with(10, kAllBits, "invalid length of the label");
+  with(13, 2, "more sides than rows");
+  with(15, kAllBits, "more than 2^63 rows");
+  with(19, kAllBits, "priorities are not in order");
+  with(19, 0x8f1684514d3da342U, "priorities are not in order");
+  with(20, 0x74b5abcc66b8bdc1U, "row number 0 was added twice, to group -1 and to group 3");
+  with(21, std::bit_cast<std::uint64_t>(kNaN), "a score is NaN");
+  with(22, std::bit_cast<std::uint64_t>(-0.0), "a score is -0");
   for (const double weight : {0.0, -1.0, kInfinity, kNaN}) {
-    with(21, std::bit_cast<std::uint64_t>(weight), "a weight is not positive and finite");
+    with(24, std::bit_cast<std::uint64_t>(weight), "a weight is not positive and finite");
   }
   refused("all weights are 1", [](std::vector<std::byte>& bytes) {
-    internal::store_word(bytes, 13, 2);
-    internal::store_word(bytes, 21, std::bit_cast<std::uint64_t>(1.0));
-    internal::store_word(bytes, 22, std::bit_cast<std::uint64_t>(1.0));
+    internal::store_word(bytes, 15, 2);
+    internal::store_word(bytes, 24, std::bit_cast<std::uint64_t>(1.0));
+    internal::store_word(bytes, 25, std::bit_cast<std::uint64_t>(1.0));
   });
   refused("unexpected end", [](std::vector<std::byte>& bytes) {
     // A row count that would need more memory than there is.
     internal::store_word(bytes, 2, kAllBits);
-    internal::store_word(bytes, 6, std::uint64_t{1} << 62U);
     internal::store_word(bytes, 7, std::uint64_t{1} << 62U);
+    internal::store_word(bytes, 8, std::uint64_t{1} << 62U);
   });
   refused("whole 64-bit words", [](std::vector<std::byte>& bytes) { bytes.push_back(std::byte{0}); });
   std::vector<std::byte> changed = golden_bytes();

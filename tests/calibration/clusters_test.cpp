@@ -351,11 +351,13 @@ TEST(CalibrationClusters, AreRefusedInBytesThatAreInvalid) {
     internal::seal_words(changed);
     expect_error(ErrorCode::kBadData, why, [&] { (void)Calibration::deserialise(changed); });
   };
-  ASSERT_EQ(internal::load_word(bytes, 1), 3U);
-  expect_refused(4, 0, "there are no clusters");
-  expect_refused(5, static_cast<std::uint64_t>(kNoGroup), "reserved number");
-  expect_refused(5, 2, "the groups are not in order");
-  for (const std::uint64_t flags : {1U, 2U, 4U}) expect_refused(8, flags, "flag");
+  ASSERT_EQ(internal::load_word(bytes, 4), 2U);
+  expect_refused(4, 0, "more than one group in a calibration without groups");
+  expect_refused(5, 0, "there are no groups");
+  expect_refused(6, static_cast<std::uint64_t>(kNoGroup), "reserved number");
+  expect_refused(6, 2, "the groups are not in order");
+  expect_refused(9, 1, "invalid mark of weights");
+  expect_refused(10, 8, "a label in a calibration without groups");
 }
 
 }  // namespace

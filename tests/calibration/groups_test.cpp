@@ -44,10 +44,10 @@ TEST(CalibrationGroups, KeepTheirLabelsInBytes) {
   EXPECT_TRUE(read.labelled());
 }
 
-TEST(CalibrationGroups, OfIntegersAreWrittenAsBefore) {
+TEST(CalibrationGroups, OfIntegersAreWrittenWithoutLabels) {
   const Calibration calibration = labelled({"1", "-2"});
   EXPECT_FALSE(calibration.labelled());
-  EXPECT_EQ(internal::load_word(calibration.serialise(), 1), 1U);
+  EXPECT_EQ(internal::load_word(calibration.serialise(), 10), 0U);
 }
 
 TEST(CalibrationGroups, AreMergedByLabel) {
@@ -84,27 +84,26 @@ TEST(CalibrationGroups, NeedALabel) {
 TEST(CalibrationGroups, NothingInTheBytesOfLabelsIsTrusted) {
   const Calibration calibration = labelled({"Süd", "Nord"});
   const std::vector<std::byte> bytes = calibration.serialise();
-  const std::size_t words = bytes.size() / internal::kWordBytes;
-  const std::size_t labels = words - 1 - 6 - 1;  // two labels of three words each, and their number before
-  ASSERT_EQ(internal::load_word(bytes, labels), 2U);
+  constexpr std::size_t kLength = 10;  // of the first label, whose bytes follow
+  constexpr std::size_t kSecond = 33;  // the second group: the first has 10 rows
+  ASSERT_EQ(internal::load_word(bytes, kLength), 4U);
+  ASSERT_EQ(internal::load_word(bytes, kSecond + 4), 4U);
   const auto refused = [&](const char* why, std::size_t word, std::uint64_t value) {
     std::vector<std::byte> spoilt = bytes;
     internal::store_word(spoilt, word, value);
     internal::seal_words(spoilt);
     EXPECT_TRUE(error_of([&] { (void)Calibration::deserialise(spoilt); }).has_value()) << why;
   };
-  const auto word = [&](std::size_t place) { return internal::load_word(bytes, labels + place); };
-  refused("format 1 has no labels", 1, 1);
-  refused("a later format", 1, 3);
-  for (const std::uint64_t count : {0U, 1U, 3U, 0xffffffffU}) refused("the number of labels", labels, count);
-  refused("a group twice", labels + 4, word(1));
-  refused("a group without rows", labels + 4, word(4) + 1);
-  for (const std::uint64_t length : {std::uint64_t{0}, word(2) + 1, word(2) - 1, std::uint64_t{9}, ~std::uint64_t{0}}) {
-    refused("the length of a label", labels + 2, length);
-  }
-  refused("another label", labels + 3, word(3) ^ 1U);
-  refused("not UTF-8", labels + 3, word(3) | 0xffU);
-  refused("bytes after the label", labels + 3, word(3) | (std::uint64_t{1} << 56U));
+  const auto word = [&](std::size_t place) { return internal::load_word(bytes, place); };
+  refused("labels of clusters", 4, 2);
+  refused("a group twice", kSecond, word(6));
+  refused("the label of another group", kSecond, word(kSecond) + 1);
+  for (const std::uint64_t length : {0U, 3U, 5U, 9U}) refused("the length of a label", kLength, length);
+  refused("a label longer than the bytes", kLength, ~std::uint64_t{0});
+  const std::uint64_t label = word(kLength + 1);
+  refused("another label", kLength + 1, label ^ 1U);
+  refused("not UTF-8", kLength + 1, label | 0xffU);
+  refused("bytes after the label", kLength + 1, label | (std::uint64_t{1} << 56U));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_TRUE(error_of([&] { (void)Calibration::deserialise(std::span(bytes).first(size)); }).has_value());
   }

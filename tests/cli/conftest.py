@@ -95,7 +95,7 @@ def read(path):
 
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory):
-    """A folder with tables, and models fitted on train.csv: homes.safetensors (own predictions), knn.safetensors."""
+    """A folder with tables, and models fitted on train.csv: homes.safetensors (own predictions), trees.safetensors."""
     folder = tmp_path_factory.mktemp("tables")
     program = Program(folder)
     for name, rows, seed in [("train", 3000, 1), ("fresh", 2000, 2), ("more", 1500, 3), ("test", 4000, 4)]:
@@ -108,11 +108,13 @@ def tables(tmp_path_factory):
         "--target",
         "price",
         "--base",
-        "knn",
+        "trees",
+        "--base-options",
+        "rounds=20",
         "--score-transform",
         "identity",
         "-o",
-        "knn.safetensors",
+        "trees.safetensors",
     )
     if "this build cannot read tables" in probe.err:
         pytest.skip("this build has no Arrow")

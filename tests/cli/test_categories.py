@@ -135,18 +135,14 @@ def test_labels_in_another_encoding_are_refused(flights, command):
     )
 
 
-def test_trainers_without_categories_leave_text_out(flights):
-    knn = ["fit", "train.csv", "--target", "delay", "--base", "knn", "--score-transform", "identity"]
-    done = flights(*knn, "-o", "knn.safetensors")
-    assert done.code == 0
-    assert done.err == (
-        "widthwise fit: warning: train.csv: left out the column 'carrier', which holds text, which --base knn does not "
-        "take\n"
+def test_trainers_without_categories_refuse_them(flights):
+    net = ["fit", "train.csv", "--target", "delay", "--base", "trees", "--localizer", "net", "-o", "net.safetensors"]
+    err = flights.fails(2, *net, "--features", "x,carrier")
+    assert err.endswith(
+        "'carrier' is a categorical feature, which --localizer net does not take; remove it from --features"
     )
-    err = flights.fails(2, *knn, "--features", "x,carrier", "-o", "knn.safetensors")
-    assert err.endswith("'carrier' is a categorical feature, which --base knn does not take; remove it from --features")
-    err = flights.fails(2, *knn, "--categorical", "gate", "-o", "knn.safetensors")
-    assert err.endswith("--categorical 'gate': --base knn does not take categorical features")
+    err = flights.fails(2, *net, "--categorical", "gate")
+    assert err.endswith("--categorical 'gate': --localizer net does not take categorical features")
 
 
 def test_dates_and_many_categories_are_left_out_with_a_reason(flights):

@@ -90,14 +90,14 @@ def test_python_is_asked_only_when_xgboost_is_needed(homes, tmp_path):
     python = fake_python(tmp_path / "bin", "") / "python3"
     python.write_text(f"#!/bin/sh\necho asked > '{marker}'\n")
     environment = {"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    knn = ["fit", "train.csv", "--target", "price", "--base", "knn", "-o", tmp_path / "x.safetensors"]
-    assert homes(*knn, "--score-transform", "identity", environment=environment).code == 0
+    fit = ["fit", "train.csv", "--target", "price", "--prediction", "forecast", "-o", tmp_path / "x.safetensors"]
+    assert homes(*fit, "--score-transform", "identity", environment=environment).code == 0
     predict = ["predict", "homes.safetensors", "fresh.csv", "-o", tmp_path / "intervals.csv"]
     for words in (predict, ["inspect", "homes.safetensors"], ["fit", "--help"]):
         assert homes(*words, environment=environment).code == 0
     assert homes(*FIT, "--xgboost", "nowhere.so", "-o", tmp_path / "x.safetensors", environment=environment).code == 2
     assert not marker.exists()
-    assert homes(*knn, environment=environment).code == 2, "its localizer is one of trees"
+    assert homes(*fit, environment=environment).code == 2, "its localizer is one of trees"
     assert marker.exists()
 
 

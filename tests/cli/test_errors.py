@@ -35,7 +35,7 @@ def test_a_text_column_cannot_be_the_target(homes):
 def test_predictions_and_base_model_exclude_each_other(homes, both):
     arguments = ["fit", "train.csv", "--target", "price", "-o", "x.safetensors"]
     if both:
-        arguments += ["--prediction", "forecast", "--base", "knn"]
+        arguments += ["--prediction", "forecast", "--base", "trees", "--base-options", "rounds=20"]
     message = homes.fails(USAGE, *arguments)
     assert message.startswith("widthwise fit: give one of --prediction COL") and "--base" in message
 
@@ -145,7 +145,7 @@ def test_invalid_cells_are_bad_data_in_every_command(homes):
 def test_too_little_to_fit_is_bad_data(homes):
     write(make_table(3, 5), homes.folder / "three.csv")
     fit = ["fit", "three.csv", "--target", "price", "-o", "x.safetensors", "--calibration-size", "0"]
-    homes.fails(DATA, *fit, "--base", "knn", "--score-transform", "identity")
+    homes.fails(DATA, *fit, "--base", "trees", "--base-options", "rounds=20", "--score-transform", "identity")
     same = make_table(50, 5)
     write(same.set_column(5, "price", same["forecast"]), homes.folder / "exact.csv")
     message = homes.fails(DATA, "fit", "exact.csv", *FIT[2:], "-o", "x.safetensors")
@@ -238,6 +238,18 @@ def test_whole_numbers_are_neither_wrapped_nor_cut(homes, command, option):
 
 def test_fewer_than_two_folds_are_refused(homes):
     message = homes.fails(
-        USAGE, "fit", "train.csv", "--target", "price", "--base", "knn", "--folds", "1", "-o", "x.safetensors"
+        USAGE,
+        "fit",
+        "train.csv",
+        "--target",
+        "price",
+        "--base",
+        "trees",
+        "--base-options",
+        "rounds=20",
+        "--folds",
+        "1",
+        "-o",
+        "x.safetensors",
     )
     assert "fold" in message

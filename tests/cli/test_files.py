@@ -27,12 +27,14 @@ def test_a_table_keeps_its_permissions(homes, name):
     file = homes.folder / name
     file.write_text("old")
     file.chmod(0o600)
-    homes.ok("predict", "knn.safetensors", "test.csv", "-o", name)
+    homes.ok("predict", "trees.safetensors", "test.csv", "-o", name)
     assert mode(file) == 0o600
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-@pytest.mark.parametrize("command", ["predict knn.safetensors test.csv -o", "calibrate knn.safetensors fresh.csv -o"])
+@pytest.mark.parametrize(
+    "command", ["predict trees.safetensors test.csv -o", "calibrate trees.safetensors fresh.csv -o"]
+)
 def test_root_leaves_a_file_to_its_owner(homes, command):
     file = homes.folder / ("owned.csv" if "predict" in command else "owned.safetensors")
     file.write_text("old")
@@ -47,14 +49,14 @@ def test_a_link_stays_and_its_target_is_replaced(homes):
     target, link = homes.folder / "real.csv", homes.folder / "link.csv"
     target.write_text("old")
     link.symlink_to("real.csv")
-    homes.ok("predict", "knn.safetensors", "test.csv", "-o", "link.csv")
+    homes.ok("predict", "trees.safetensors", "test.csv", "-o", "link.csv")
     assert link.is_symlink() and not target.is_symlink()
     assert "upper_0.9" in read(target).column_names
 
 
 def test_pipes_and_devices_are_no_output(homes):
     os.mkfifo(homes.folder / "pipe.csv")
-    message = homes.fails(DATA, "predict", "knn.safetensors", "test.csv", "-o", "pipe.csv")
+    message = homes.fails(DATA, "predict", "trees.safetensors", "test.csv", "-o", "pipe.csv")
     assert message.endswith("pipe.csv: cannot be written: not a regular file")
     assert (homes.folder / "pipe.csv").is_fifo()
 
@@ -75,7 +77,7 @@ def test_temporary_files_of_killed_programs_are_deleted(homes):
     left = homes.folder / ".out.csv.0123456789abcdef.tmp"
     left.write_text("half")
     os.utime(left, (time.time() - 3600,) * 2)
-    homes.ok("predict", "knn.safetensors", "test.csv", "-o", "out.csv")
+    homes.ok("predict", "trees.safetensors", "test.csv", "-o", "out.csv")
     assert not left.exists()
 
 
@@ -88,7 +90,9 @@ def full_disk():
 @pytest.mark.parametrize("name", ["full.csv", "full.csv.gz", "full.parquet", "full.safetensors"])
 def test_a_full_disk_is_told_in_the_words_of_the_system(homes, name):
     model = name.endswith(".safetensors")
-    arguments = ["calibrate", "knn.safetensors", "fresh.csv"] if model else ["predict", "knn.safetensors", "test.csv"]
+    arguments = (
+        ["calibrate", "trees.safetensors", "fresh.csv"] if model else ["predict", "trees.safetensors", "test.csv"]
+    )
     done = subprocess.run(
         [homes.path, *arguments, "-o", name], cwd=homes.folder, capture_output=True, text=True, preexec_fn=full_disk
     )
@@ -110,7 +114,7 @@ def large_files(folder):
     """Files of 8 GB that take some bytes on disk, and the beginning of their errors."""
     header = b'{"__metadata__":{"format":"8","widthwise":"0"}}'
     for name, content, words in (
-        ("hole", (folder / "knn.safetensors").read_bytes(), "damaged: expected "),
+        ("hole", (folder / "trees.safetensors").read_bytes(), "damaged: expected "),
         ("header", (8 * GIGABYTE - 8).to_bytes(8, "little") + header, "not a {}: found other data"),
         ("notes", (84_000_000).to_bytes(8, "little") + header, "not a {}: found other data"),
         ("zeros", b"", "not a {}: found other data"),
@@ -123,7 +127,7 @@ def large_files(folder):
 
 def test_large_files_are_rejected_by_their_header(homes):
     # One command per file: all load with the same functions, which tests/model_file_test.cpp tests with such files.
-    commands = ["inspect {}", "predict {} test.csv -o no.csv", "calibrate {} fresh.csv", "merge knn.safetensors {}"]
+    commands = ["inspect {}", "predict {} test.csv -o no.csv", "calibrate {} fresh.csv", "merge trees.safetensors {}"]
     for command, (file, words) in zip(commands, large_files(homes.folder), strict=True):
         start = time.monotonic()
         done = subprocess.run(
@@ -149,7 +153,7 @@ PROCESSES, ROWS = 8, 20
 @pytest.fixture
 def shared(tables, tmp_path):
     """The program in a folder with a copy of a model, and one small table per process."""
-    shutil.copy(tables / "knn.safetensors", tmp_path / "shared.safetensors")
+    shutil.copy(tables / "trees.safetensors", tmp_path / "shared.safetensors")
     for i in range(PROCESSES):
         write(make_table(ROWS, 100 + i), tmp_path / f"{i}.csv")
     return Program(tmp_path)

@@ -7,12 +7,25 @@ import numpy as np
 import pytest
 from conftest import read
 
-FIT = ["fit", "train.csv", "--target", "price", "--base", "knn", "--score-transform", "identity", "--threads", "1"]
+FIT = [
+    "fit",
+    "train.csv",
+    "--target",
+    "price",
+    "--base",
+    "trees",
+    "--base-options",
+    "rounds=20",
+    "--score-transform",
+    "identity",
+    "--threads",
+    "1",
+]
 
 
 @pytest.fixture
 def model(homes, tmp_path):
-    """knn.safetensors, refitted with a confidence of 0.95; it has 750 calibration rows."""
+    """trees.safetensors, refitted with a confidence of 0.95; it has 750 calibration rows."""
     file = tmp_path / "pac.safetensors"
     assert homes(*FIT, "--guarantee", "0.95", "-o", file).code == 0
     return file
@@ -37,12 +50,12 @@ def test_fit_keeps_the_guarantee_in_the_model(homes, model):
     assert "training-conditional: coverage of at least the level for 95.0% of calibration sets" in " ".join(
         homes.ok("inspect", model).out.split()
     )
-    assert homes.ok("inspect", "knn.safetensors", "--json").json["guarantee"] == "marginal"
-    assert "marginal: coverage of at least the level" in homes.ok("inspect", "knn.safetensors").out
+    assert homes.ok("inspect", "trees.safetensors", "--json").json["guarantee"] == "marginal"
+    assert "marginal: coverage of at least the level" in homes.ok("inspect", "trees.safetensors").out
 
 
 def test_a_model_differs_by_its_guarantee_alone(homes, model, tmp_path):
-    marginal = shutil.copy(homes.folder / "knn.safetensors", tmp_path / "marginal.safetensors")
+    marginal = shutil.copy(homes.folder / "trees.safetensors", tmp_path / "marginal.safetensors")
     pac = width(homes, model)
     assert 1 < pac / width(homes, marginal) < 1.3
     assert width(homes, model, "--guarantee", "marginal") == width(homes, marginal)
@@ -58,7 +71,7 @@ def test_calibrate_keeps_the_guarantee_or_sets_another(homes, model, tmp_path):
     back = tmp_path / "back.safetensors"
     homes.ok("calibrate", model, "fresh.csv", "--guarantee", "marginal", "-o", back)
     plain = tmp_path / "plain.safetensors"
-    homes.ok("calibrate", "knn.safetensors", "fresh.csv", "-o", plain)
+    homes.ok("calibrate", "trees.safetensors", "fresh.csv", "-o", plain)
     assert filecmp.cmp(back, plain, shallow=False)
     text = homes.ok("calibrate", model, "more.csv", "--guarantee", "0.99").out
     assert "Intervals of level 0.9 with guarantee 0.99 cover " in text
@@ -67,10 +80,10 @@ def test_calibrate_keeps_the_guarantee_or_sets_another(homes, model, tmp_path):
 
 def test_merged_parts_keep_the_guarantee(homes, model, tmp_path):
     part = tmp_path / "fresh.shard"
-    homes.ok("calibrate", "knn.safetensors", "fresh.csv", "--emit", part)
+    homes.ok("calibrate", "trees.safetensors", "fresh.csv", "--emit", part)
     assert homes.ok("merge", model, part, "--json").json["guarantee"] == 0.95
     whole = tmp_path / "whole.safetensors"
-    homes.ok("calibrate", "knn.safetensors", "fresh.csv", "--guarantee", "0.95", "-o", whole)
+    homes.ok("calibrate", "trees.safetensors", "fresh.csv", "--guarantee", "0.95", "-o", whole)
     assert width(homes, model) == width(homes, whole)
 
 

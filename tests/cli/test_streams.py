@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from conftest import FIT, Outcome, Program
 
-PREDICT = ["predict", "knn.safetensors"]
+PREDICT = ["predict", "trees.safetensors"]
 
 
 def piped(program, arguments, content):
@@ -40,7 +40,7 @@ def test_results_go_to_stderr_when_rows_go_to_standard_output(homes, intervals):
     done = piped(homes, [*PREDICT, "test.csv", "-o", "-", "--json"], b"")
     assert done.out == intervals
     assert '"rows": 4000' in done.err
-    tracked = piped(homes, ["track", "knn.safetensors", "test.csv", "-o", "-"], b"")
+    tracked = piped(homes, ["track", "trees.safetensors", "test.csv", "-o", "-"], b"")
     assert tracked.out.count(b"\n") == 4001 and "standard output: 4,000 rows" in tracked.err
 
 
@@ -86,7 +86,7 @@ def test_standard_input_is_one_table(homes):
 
 def test_a_closed_pipe_ends_a_prediction_quietly(homes):
     """More rows than a pipe holds."""
-    command = 'set -o pipefail; "$0" predict knn.safetensors test.csv -o - | head -1'
+    command = 'set -o pipefail; "$0" predict trees.safetensors test.csv -o - | head -1'
     done = subprocess.run(["bash", "-c", command, homes.path], cwd=homes.folder, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (141, b"")
     assert done.stdout.startswith(b"a,b,rooms") and done.stdout.count(b"\n") == 1
@@ -105,16 +105,16 @@ def test_closed_streams_are_errors(homes):
     """Files that are opened do not take their numbers."""
     for arguments, closed, message in [
         (
-            "predict knn.safetensors test.csv -o -",
+            "predict trees.safetensors test.csv -o -",
             ">&-",
             "predict: standard output: cannot be written: Bad file descriptor",
         ),
         (
-            "predict knn.safetensors - -o closed.csv",
+            "predict trees.safetensors - -o closed.csv",
             "<&-",
             "predict: standard input: cannot be read: Bad file descriptor",
         ),
-        ("inspect knn.safetensors", ">&-", "inspect: standard output: cannot be written: Bad file descriptor"),
+        ("inspect trees.safetensors", ">&-", "inspect: standard output: cannot be written: Bad file descriptor"),
     ]:
         command = f'"$0" {arguments} {closed}'
         done = subprocess.run(

@@ -19,34 +19,36 @@ def text(homes):
 
 @pytest.mark.parametrize("separator, name", [(";", "semicolon"), ("\t", "tab"), ("|", "pipe"), (":", ":")])
 def test_separators_are_guessed_or_given_and_kept(homes, text, separator, name):
-    homes.ok("predict", "knn.safetensors", "plain.csv", "-o", "plain_out.csv")
+    homes.ok("predict", "trees.safetensors", "plain.csv", "-o", "plain_out.csv")
     (homes.folder / "other.csv").write_text(text.replace(",", separator))
     given = ["--separator", name]
-    homes.ok("predict", "knn.safetensors", "other.csv", "-o", "other_out.csv", *(given if separator == ":" else []))
+    homes.ok("predict", "trees.safetensors", "other.csv", "-o", "other_out.csv", *(given if separator == ":" else []))
     expected = (homes.folder / "plain_out.csv").read_text().replace('"', "").replace(",", separator)
     assert (homes.folder / "other_out.csv").read_text() == expected
-    homes.ok("predict", "knn.safetensors", "other.csv", "-o", "again.csv", *given)
+    homes.ok("predict", "trees.safetensors", "other.csv", "-o", "again.csv", *given)
     assert (homes.folder / "again.csv").read_text() == expected
 
 
 def test_a_separator_that_is_not_clear_is_asked_for(homes):
     (homes.folder / "unclear.csv").write_text("a;b|c\n1;2|3\n")
-    message = homes.fails(DATA, "evaluate", "knn.safetensors", "unclear.csv")
+    message = homes.fails(DATA, "evaluate", "trees.safetensors", "unclear.csv")
     assert (
         "the header is 'a;b|c', and the separator of the rows is not clear; give it with the option separator"
         in message
     )
-    assert "no columns " in homes.fails(DATA, "evaluate", "knn.safetensors", "unclear.csv", "--separator", "pipe")
-    message = homes.fails(USAGE, "evaluate", "knn.safetensors", "unclear.csv", "--separator", "both")
+    assert "no columns " in homes.fails(DATA, "evaluate", "trees.safetensors", "unclear.csv", "--separator", "pipe")
+    message = homes.fails(USAGE, "evaluate", "trees.safetensors", "unclear.csv", "--separator", "both")
     assert message.endswith("--separator: 'both' is not one character, nor comma, semicolon, tab or pipe")
-    assert "cannot separate cells" in homes.fails(USAGE, "evaluate", "knn.safetensors", "plain.csv", "--separator", "1")
+    assert "cannot separate cells" in homes.fails(
+        USAGE, "evaluate", "trees.safetensors", "plain.csv", "--separator", "1"
+    )
 
 
 def test_decimal_commas_are_an_error_with_the_reason(homes, text):
     (homes.folder / "comma.csv").write_text(text.replace(",", ";").replace(".", ","))
     for command in (
         ["fit", "comma.csv", *FIT[2:], "-o", "x.safetensors"],
-        ["evaluate", "knn.safetensors", "comma.csv"],
+        ["evaluate", "trees.safetensors", "comma.csv"],
     ):
         message = homes.fails(DATA, *command)
         assert "comma.csv: column '" in message and "decimal commas are not supported" in message
@@ -135,7 +137,7 @@ def test_quantiles_are_one_sided_bounds(homes):
 
 
 def test_quantiles_may_be_written_with_intervals(homes):
-    arguments = ["knn.safetensors", "test.csv", "--level", "0.8", "--quantile", "0.5", "--columns", "a"]
+    arguments = ["trees.safetensors", "test.csv", "--level", "0.8", "--quantile", "0.5", "--columns", "a"]
     report = homes.ok("predict", *arguments, "-o", "both.csv", "--json").json
     assert report["added"] == ["prediction", "lower_0.8", "upper_0.8", "quantile_0.5"]
     assert report["infinite_quantiles"] == {"0.5": 0}

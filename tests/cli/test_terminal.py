@@ -60,7 +60,7 @@ def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(homes):
 BARS = {
     "split": (["--base", "trees"], ["reading", "base model, fold 1 of 5", "training trees"]),
     "cross": (
-        ["--base", "knn", "--calibration", "cross", "--folds", "4"],
+        ["--base", "trees", "--base-options", "rounds=20", "--calibration", "cross", "--folds", "4"],
         ["fold 1 of 4: base model", "fold 4 of 4: "],
     ),
     "given": (["--prediction", "forecast"], ["training trees"]),

@@ -410,7 +410,11 @@ class CommandLine:
         self.run(*words, *options, *self.options, *self.roles(rows), *self.predictions(), "-o", model)
 
     def predictions(self):
-        return ["--base", "knn", "--exclude", "forecast"] if self.path == "fit" else ["--prediction", "forecast"]
+        if self.path != "fit":
+            return ["--prediction", "forecast"]
+        # Trees that remember the rows they are fitted on, so that calibration with such rows is noticed.
+        memory = "rounds=30,learning_rate=0.3,max_depth=8,min_child_weight=0,lambda=0,subsample=1"
+        return ["--base", "trees", "--base-options", memory, "--exclude", "forecast"]
 
     def one(self, folder, model, rows, new, levels):
         folder.mkdir()

@@ -18,7 +18,7 @@ OK = None  # in place of the words of an error
 
 @pytest.fixture(scope="session")
 def commands(tmp_path_factory):
-    """A folder with valid and hostile files, and the models m, knn and tracked."""
+    """A folder with valid and hostile files, and the models m, trees and tracked."""
     folder = tmp_path_factory.mktemp("inputs")
     run = Commands(folder, tmp_path_factory.mktemp("transcript"))
     for name, content in inputs.tables().items():
@@ -27,7 +27,7 @@ def commands(tmp_path_factory):
     fit = ["fit", "train.csv", "--target", "y", "--score-transform", "identity"]
     for arguments in (
         [*fit, "--prediction", "p", "-o", "m.safetensors"],
-        [*fit, "--base", "knn", "--exclude", "p", "-o", "knn.safetensors"],
+        [*fit, "--base", "trees", "--exclude", "p", "-o", "trees.safetensors"],
         ["calibrate", "m.safetensors", "more.csv", "--emit", "good.shard"],
         ["track", "m.safetensors", "more.csv", "-o", "tracked.csv", "--save", "tracked.safetensors"],
     ):
@@ -217,7 +217,10 @@ OPTIONS = {
     "--calibration-size": (FIT, {"0"}),
     "--seed": (FIT, {"0"}),
     "--threads": (FIT, {"0"}),
-    "--folds": ("fit good.csv --target y --base knn --exclude p --score-transform identity -o OUT.safetensors", set()),
+    "--folds": (
+        "fit good.csv --target y --base trees --exclude p --score-transform identity -o OUT.safetensors",
+        set(),
+    ),
     "--guarantee": (FIT, set()),
     "--level": (FIT, set()),
     "--goal": ("fit good.csv --target y --prediction p -o OUT.safetensors", None),
@@ -253,7 +256,7 @@ CASES = [
     ("fit good.csv", USAGE, "--target"),
     ("fit good.csv --target y", USAGE, "--output"),
     ("fit good.csv --target y -o OUT", USAGE, "--prediction COL"),
-    ("fit good.csv --target y --prediction p --base knn -o OUT", USAGE, "give one of"),
+    ("fit good.csv --target y --prediction p --base trees -o OUT", USAGE, "give one of"),
     ("fit good.csv --target y --prediction p --cv-prediction p -o OUT", USAGE, "give one of"),
     ("fit good.csv --target y --cv-prediction p --calibration-size 0.5 -o OUT", USAGE, "--calibration-size"),
     ("fit good.csv --target z --prediction p -o OUT", USAGE, "good.csv: no column 'z'"),
@@ -290,7 +293,11 @@ CASES = [
     ("fit good.csv --target y --prediction p --level 90 --score-transform identity -o OUT", USAGE, "--level"),
     ("fit good.csv --target y --prediction p --level 90% --score-transform identity -o OUT", USAGE, "--level"),
     ("fit good.csv --target y --prediction p --level 0,9 --score-transform identity -o OUT", USAGE, "--level"),
-    ("fit good.parquet --target y --base knn --tracker h:1 --rank 0 --world 2 -o OUT", USAGE, "--base knn trains in"),
+    (
+        "fit good.parquet --target y --base trees --localizer net --tracker h:1 --rank 0 --world 2 -o OUT",
+        USAGE,
+        "--localizer net trains in one process",
+    ),
     ("fit good.csv good.csv --target y --prediction p --score-transform identity -o OUT", DATA, "given twice"),
     (
         "fit good.csv one_column.csv --target y --prediction p --score-transform identity -o OUT",
@@ -305,13 +312,13 @@ CASES = [
     ("fit good.csv --target y --prediction p --xgboost missing.so -o OUT", USAGE, "missing.so"),
     ("fit good.csv --target y --prediction p --xgboost good.csv -o OUT", USAGE, "good.csv"),
     (
-        "fit constant.csv --target y --base knn --exclude p --score-transform identity -o OUT",
+        "fit constant.csv --target y --base trees --exclude p --score-transform identity -o OUT",
         DATA,
         "nothing to predict",
     ),
     ("fit tiny.csv --target y --prediction p --score-transform identity -o OUT", DATA, "too small for floating point"),
-    ("fit large_outcome.csv --target y --base knn --exclude p -o OUT", DATA, "'y' is 1e+39"),
-    ("fit header.csv --target y --base knn -o OUT", DATA, "rows"),
+    ("fit large_outcome.csv --target y --base trees --exclude p -o OUT", DATA, "'y' is 1e+39"),
+    ("fit header.csv --target y --base trees -o OUT", DATA, "rows"),
     # outputs
     (f"{FIT[:-15]} folder.csv", DATA, "folder.csv"),
     (f"{FIT[:-15]} no/such/folder.safetensors", DATA, "there is no folder no/such"),
@@ -347,7 +354,7 @@ CASES = [
     ("predict m.safetensors good.csv --guarantee 2 -o OUT.csv", USAGE, "--guarantee"),
     ("predict m.safetensors tracked.csv -o OUT.csv", USAGE, "the table already has a column 'lower_0.9'"),
     ("predict m.safetensors list.parquet -o OUT.csv", DATA, "column 'a'"),
-    ("predict knn.safetensors list.parquet -o OUT.csv", DATA, "column 'a'"),
+    ("predict trees.safetensors list.parquet -o OUT.csv", DATA, "column 'a'"),
     ("predict m.safetensors latin.csv -o OUT.parquet", DATA, "is not UTF-8"),
     ("predict m.safetensors latin_name.csv -o OUT.parquet", DATA, ""),
     ("predict m.safetensors", USAGE, "TABLE"),
@@ -364,7 +371,7 @@ CASES = [
     ("merge m.safetensors missing.shard -o OUT", DATA, "missing.shard: "),
     ("merge m.safetensors folder.csv -o OUT", DATA, "folder.csv: "),
     ("merge m.safetensors good.shard good.shard -o OUT", DATA, "already in the calibration set"),
-    ("merge knn.safetensors good.shard -o OUT", DATA, "scores of another model"),
+    ("merge trees.safetensors good.shard -o OUT", DATA, "scores of another model"),
     ("merge m.safetensors cut_by_one.safetensors -o OUT", DATA, "cut_by_one.safetensors: "),
     ("track m.safetensors good.csv", USAGE, "--output"),
     ("track m.safetensors good.csv --observe -o OUT.csv", USAGE, "--observe"),

@@ -7,8 +7,8 @@ layer comes first:
     error.hpp               a public header, include/widthwise/error.hpp
     src/vector_math.hpp     a private header that belongs to no public one
     transform.hpp           owns src/transform.cpp and everything in src/transform/
-    knn.hpp                 owns src/knn.cpp and src/knn_bounds.hpp, whose name begins like its own
-    train/knn.hpp           owns src/train/engines/knn.cpp, and so in every folder of ROOMS
+    dense_net.hpp           owns src/dense_net.cpp and src/dense_net_inputs.hpp, whose name begins like its own
+    train/xgboost.hpp       owns src/train/engines/xgboost.cpp, and so in every folder of ROOMS
 
 A header may include only headers above it. The files it owns may also include it and each other.
 version.hpp (below everything) and widthwise.hpp (above everything) are not listed.

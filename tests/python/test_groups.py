@@ -288,7 +288,7 @@ def test_several_columns_are_the_same_on_the_command_line(program, tmp_path):
     rows = flights(400, 6)
     for kind, frame in {"fit": rows[:300], "new": rows[300:]}.items():
         frame.to_csv(tmp_path / f"{kind}.csv", index=False)
-    fit = ["fit", "fit.csv", "--target", "y", "--base", "knn", "--score-transform", "identity", "--exclude", "gate"]
+    fit = ["fit", "fit.csv", "--target", "y", "--base", "trees", "--score-transform", "identity", "--exclude", "gate"]
     done = program(*fit, "--group", "carrier,origin", "-o", "model.safetensors", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert program("predict", "model.safetensors", "new.csv", "-o", "out.csv", cwd=tmp_path).returncode == 0

@@ -173,7 +173,9 @@ def test_infinite_intervals_are_warned_of_once():
     frame, y = homes(40, 6)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = WidthwiseRegressor(base="knn", calibration_size=5, score_transform="identity", n_jobs=1)
+        model = WidthwiseRegressor(
+            base_options={"rounds": 20}, calibration_size=5, score_transform="identity", n_jobs=1
+        )
         model.fit(frame[["size", "rooms"]], y)
     with pytest.warns(UserWarning, match="infinite"):
         row = model.row_function()
@@ -215,7 +217,7 @@ def test_a_row_takes_at_most_50_microseconds_and_threads_share_the_function(mode
 def test_frames_of_one_row_agree_whatever_their_types(model):
     frame, _ = homes(30, 8)
     numbers = frame[["size", "rooms"]].astype(float)
-    fitted = WidthwiseRegressor(base="knn", score_transform="identity", n_jobs=1, random_state=0)
+    fitted = WidthwiseRegressor(base_options={"rounds": 20}, score_transform="identity", n_jobs=1, random_state=0)
     fitted.fit(numbers, np.arange(30.0))
     many = fitted.predict_interval(numbers)[1]
     for given in (numbers[:1], numbers[["rooms", "size"]][:1], polars.from_pandas(numbers[:1]), numbers[:1].to_numpy()):

@@ -471,12 +471,6 @@ def test_the_mixture_is_refused(tmp_path, even):
     assert "mixture" in message and "score_transform='auto'" in message
 
 
-def test_nearest_neighbours_are_refused():
-    X, y, _ = FIT
-    message = refusal(WidthwiseRegressor(base="knn", score_transform="identity", n_jobs=1).fit(np.nan_to_num(X), y))
-    assert "the kind knn" in message and "trees" in message and "predictions of another model" in message
-
-
 def test_only_calibrated_models_are_exported(tmp_path, even):
     assert "not fitted" in refusal(WidthwiseRegressor())
     assert "not calibrated" in refusal(Predictor._of(even._model.with_calibration(_core.CalibrationShard())))

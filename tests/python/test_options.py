@@ -210,7 +210,7 @@ def test_options_reach_the_fit(rows):
     assert localizer.fit_report_["holdout_rows"] == 180
 
 
-@pytest.mark.parametrize(("name", "value"), [("base", "knn"), ("base_options", {"rounds": 7})])
+@pytest.mark.parametrize(("name", "value"), [("base", "quantiles"), ("base_options", {"rounds": 7})])
 def test_a_base_model_with_an_estimator_or_predictions_is_an_error(rows, name, value):
     """As on the command line: an option is not ignored."""
     for estimator, given in ((LinearRegression(), {}), (None, {"y_pred": rows.y_pred})):

@@ -156,7 +156,7 @@ def test_no_code_in_the_current_folder_is_run(program, rows, tmp_path):
     marker, folder = tmp_path / "marker", tmp_path / "downloads"
     poison(folder, marker)
     rows.frame().assign(y=rows.y).to_csv(folder / "rows.csv", index=False)
-    words = ["fit", "rows.csv", "--target", "y", "--base", "knn", "--no-compare", "-o", "m.safetensors"]
+    words = ["fit", "rows.csv", "--target", "y", "--base", "trees", "--no-compare", "-o", "m.safetensors"]
     done = program(*words, cwd=folder)
     assert not marker.exists(), f"run: {marker.read_text()}"
     assert done.returncode == 0, done.stderr
@@ -174,7 +174,7 @@ def test_the_command_needs_pyarrow_only_for_tables(run_python, tmp_path):
     done = run_python(WITHOUT_ARROW, "plan", "--level", "0.9", "--tolerance", "0.01")
     assert done.returncode == 0 and "3,600 rows" in done.stdout, done.stderr
     (tmp_path / "rows.csv").write_text("x,y\n1,2\n")
-    done = run_python(WITHOUT_ARROW, "fit", "rows.csv", "--target", "y", "--base", "knn", "-o", "m.safetensors")
+    done = run_python(WITHOUT_ARROW, "fit", "rows.csv", "--target", "y", "--base", "trees", "-o", "m.safetensors")
     assert done.returncode == 2
     assert done.stderr.startswith("widthwise fit: tables are read and written with pyarrow 17 or later"), done.stderr
     assert done.stderr.endswith("pip install 'widthwise[command]'\n")

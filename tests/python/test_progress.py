@@ -52,7 +52,7 @@ FITS = {
     "estimator": lambda X, y, **more: WidthwiseRegressor(LinearRegression(), cv=3, **more).fit(X, y),
     "parallel": lambda X, y, **more: in_threads(WidthwiseRegressor(LinearRegression(), cv=3, **more), X, y),
     "cross": lambda X, y, **more: WidthwiseRegressor(LinearRegression(), cv=2, calibration="cross", **more).fit(X, y),
-    "base": lambda X, y, **more: WidthwiseRegressor(cv=2, base="knn", **more).fit(X, y),
+    "base": lambda X, y, **more: WidthwiseRegressor(cv=2, base_options={"rounds": 20}, **more).fit(X, y),
     "localizer": lambda X, y, **more: Localizer(**more).fit(X, y, X[:, 0]),
 }
 STAGES = {

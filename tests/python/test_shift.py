@@ -323,11 +323,6 @@ def test_sample_weights_on_the_command_line(program, tmp_path):
     done = program("fit", "fit.csv", *options, "--sample-weight", "s", "-o", "model.safetensors", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert Predictor.load(tmp_path / "model.safetensors").features == ["x"]
-    done = program(
-        "fit", "fit.csv", "--target", "y", "--base", "knn", "--sample-weight", "s", "-o", "k.safetensors", cwd=tmp_path
-    )
-    assert done.returncode != 0
-    assert "does not take sample weights" in done.stderr
 
 
 def test_the_document_shows_real_output():

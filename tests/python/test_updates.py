@@ -10,7 +10,7 @@ import pytest
 
 from widthwise import OnlinePredictor, Predictor, WidthwiseRegressor
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "model-1.safetensors"
+GOLDEN = Path(__file__).parents[1] / "golden" / "model-trees.safetensors"
 ROWS = 20
 
 

@@ -13,7 +13,6 @@
 
 #include <widthwise/dense_net.hpp>
 #include <widthwise/error.hpp>
-#include <widthwise/knn.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/random.hpp>
@@ -98,15 +97,6 @@ inline std::shared_ptr<const RowFunction> net(std::uint32_t inputs, std::uint32_
     arrays.layers.push_back(std::move(layer));
   }
   return std::make_shared<DenseNet>(std::move(arrays));
-}
-
-inline std::shared_ptr<const RowFunction> knn(std::uint32_t inputs, std::size_t rows, std::uint64_t seed) {
-  Random random(seed);
-  return std::make_shared<Knn>(KnnArrays{.neighbours = 3,
-                                         .centre = numbers(inputs, 0, 1, random),
-                                         .scale = std::vector<double>(inputs, 2.0),
-                                         .points = numbers(rows * inputs, 0, 1, random),
-                                         .values = numbers(rows, 0, 1, random)});
 }
 
 inline std::vector<std::string> names(std::size_t n) {

@@ -27,7 +27,7 @@ inline void seal_file(std::span<std::byte> file) {
   const auto header = nlohmann::json::parse(text, nullptr, false);
   if (!header.is_object()) return;
   const auto data = rest.subspan(length);
-  for (const char* name : {"calibration", "online", "fit_sketch", "calibration_sketch", "sketch"}) {
+  for (const char* name : {"calibration", "online", "fit_sketch", "calibration_sketch", "fit_clusters", "sketch"}) {
     const auto claim = header.find(name);
     if (claim == header.end() || !claim->is_object() || !claim->contains("data_offsets")) continue;
     const auto& offsets = (*claim)["data_offsets"];

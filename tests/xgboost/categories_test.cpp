@@ -11,7 +11,6 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/random.hpp>
 #include <widthwise/train/fit.hpp>
-#include <widthwise/train/knn.hpp>
 #include <widthwise/train/xgboost.hpp>
 #include <widthwise/trees.hpp>
 
@@ -143,13 +142,25 @@ TEST(FitWithCategories, UsesThemInBothModelsAndKeepsThemInTheFile) {
   }
 }
 
+/// A base trainer that takes numbers only.
+class NumbersTrainer final : public BaseTrainer {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "numbers"; }
+  [[nodiscard]] std::string engine() const override { return "none"; }
+  [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& /*inputs*/, std::span<const double> /*y*/,
+                                                         std::string_view /*stage*/,
+                                                         const ProgressCallback& /*progress*/) const override {
+    return nullptr;
+  }
+};
+
 TEST(FitWithCategories, RefusesTrainersAndNumbersThatAreNotOfCategories) {
   const CategoryRows rows(200, 4);
   const auto base = make_tree_base_trainer(library(), {.rounds = 3});
-  const auto knn = make_knn_trainer();
+  const NumbersTrainer numbers;
   const auto localizer = make_tree_trainer(library(), {.max_rounds = 3});
-  expect_error(ErrorCode::kInvalidArgument, "the base model knn does not take categorical features",
-               [&] { (void)fit(table_of(rows), knn.get(), localizer.get(), {}); });
+  expect_error(ErrorCode::kInvalidArgument, "the base model numbers does not take categorical features",
+               [&] { (void)fit(table_of(rows), &numbers, localizer.get(), {}); });
   FitTable few = table_of(rows);
   few.categories[3] = labels(2);
   expect_error(ErrorCode::kBadData, "expected the number of one of 2 categories",

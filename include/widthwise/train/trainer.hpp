@@ -71,7 +71,7 @@ class LocalizerTrainer : public Interface {
 /// Thread safety: const methods may run concurrently.
 class BaseTrainer : public Interface {
  public:
-  [[nodiscard]] virtual std::string_view name() const = 0;  ///< as LocalizerTrainer::name: "trees", "quantiles", "knn"
+  [[nodiscard]] virtual std::string_view name() const = 0;  ///< as LocalizerTrainer::name: "trees", "quantiles"
   [[nodiscard]] virtual std::string engine() const = 0;     ///< name and version of the engine, for the notes
   [[nodiscard]] virtual std::string settings() const { return {}; }      ///< options, for the notes; empty: none
   [[nodiscard]] virtual bool takes_categories() const { return false; }  ///< if not, fit refuses categories

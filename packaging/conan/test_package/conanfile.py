@@ -34,5 +34,5 @@ class UsesWidthwise(ConanFile):
     def test(self):
         if can_run(self):
             program = os.path.join(self.build_folder, "intervals")
-            model = os.path.join(self.repository, "tests/golden/model-1.safetensors")
+            model = os.path.join(self.repository, "tests/golden/model-trees.safetensors")
             self.run(f'"{program}" "{model}" 30 120 4')

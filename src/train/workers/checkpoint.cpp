@@ -18,10 +18,9 @@ namespace widthwise {
 namespace {
 
 // Texts: "checkpoint", the format; "fit" and "trainings", numbers; "checksum" (safetensors.hpp). Arrays: "training.0"
-// and so on. Format 1 had a checksum of only the arrays; it is ignored, and training starts again.
+// and so on.
 constexpr const char* kFormatText = "checkpoint";
-constexpr const char* kOldFormat = "1";
-constexpr const char* kFormat = "2";
+constexpr const char* kFormat = "1";
 constexpr const char* kAdvice = "delete this file and rerun the same command to train from the start";
 
 using States = std::map<std::size_t, std::vector<std::byte>>;
@@ -41,7 +40,6 @@ std::vector<std::byte> to_bytes(std::uint64_t fit, const States& states) {
 States states_in(std::span<const std::byte> bytes, std::uint64_t fit) {
   const auto texts = internal::SafetensorsReader::texts_of(bytes);
   const auto format = texts.find(kFormatText);
-  if (format != texts.end() && format->second == kOldFormat) return {};
   if (format == texts.end() || format->second != kFormat) {
     throw Error(ErrorCode::kBadData, "not a checkpoint of this version");
   }
