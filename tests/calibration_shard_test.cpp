@@ -76,6 +76,37 @@ TEST(CalibrationShard, OfAnotherModelIsRefused) {
   EXPECT_EQ(into.calibration.rows_seen(), 0U);
 }
 
+TEST(CalibrationShard, ScoresThatNoModelGaveMergeWithThoseOfAModel) {
+  const Model model = model_of(1);
+  CalibrationShard own;
+  own.calibration.add(RowNumbers(1), std::vector<double>{1, 2});
+  CalibrationShard all = CalibrationShard::of(model);
+  merge_shard(all, own);
+  EXPECT_EQ(all.scores_of, score_fingerprint(model));
+  merge_shard(own, part_of(model, examples::Table(50, 3, 2), 0, 50));
+  EXPECT_EQ(own.scores_of, score_fingerprint(model));
+  expect_refusal([&] { merge_shard(own, CalibrationShard::of(model_of(3))); }, "scores of another model");
+  expect_refusal([&] { (void)deserialise_shard(serialise_shard(CalibrationShard())); }, "invalid scores_of 0");
+}
+
+TEST(CalibrationShard, ModelsTakeRowsThatTheyHaveNotSeen) {
+  const Model model = model_of(1);
+  const examples::Table table(300, 3, 2);
+  const Model calibrated = with_shard(model, CalibrationShard::in(model), part_of(model, table, 0, 200), "--replace");
+  const Model more =
+      with_shard(calibrated, CalibrationShard::in(calibrated), part_of(model, table, 200, 100), "--replace");
+  EXPECT_EQ(serialise(more),
+            serialise(with_shard(model, CalibrationShard::of(model), part_of(model, table, 0, 300), "")));
+  CalibrationShard other_keys = CalibrationShard::of(model);
+  model.calibrate(other_keys.calibration, {.x = table.matrix()}, table.y, 1);
+  model.sketch(other_keys.sketch, {.x = table.matrix()}, table.y);
+  EXPECT_NE(message_of([&] { (void)with_shard(more, CalibrationShard::in(more), other_keys, "--replace"); },
+                       ErrorCode::kDuplicateRows)
+                .find("use --replace"),
+            std::string::npos);
+  EXPECT_EQ(with_shard(more, CalibrationShard::of(more), other_keys, "").parts().calibration.rows_seen(), 300U);
+}
+
 TEST(CalibrationShard, DamagedBytesAreRefused) {
   const std::vector<std::byte> bytes = serialise_shard(part_of(model_of(1), examples::Table(50, 3, 2), 0, 50));
   for (std::size_t size = 0; size < bytes.size(); ++size) {

@@ -141,6 +141,20 @@ TEST(Crps, OfTheRowsWithFiniteQuantilesIsFinite) {
   EXPECT_EQ(found.rows, 2U);
 }
 
+TEST(Crps, CountsRowsByTheirWeights) {
+  const std::vector<double> quantiles = {-1, 1, 0, 2, -std::numeric_limits<double>::infinity(), 5};
+  const std::vector<double> outcomes = {0, 3, 1};
+  Crps weighted({0.25, 0.75});
+  weighted.add({quantiles.data(), 3, 2}, outcomes, std::vector<double>{2, 1, 0});
+  const std::vector<double> repeated = {-1, 1, -1, 1, 0, 2};
+  Crps counted({0.25, 0.75});
+  counted.add({repeated.data(), 3, 2}, std::vector<double>{0, 0, 3});
+  EXPECT_DOUBLE_EQ(weighted.mean(), counted.mean());
+  for (const double invalid : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(weighted.add({quantiles.data(), 1, 2}, std::vector<double>{0}, std::vector<double>{invalid}), Error);
+  }
+}
+
 TEST(Crps, InvalidArgumentsAreErrors) {
   expect_error(ErrorCode::kInvalidArgument, "no probabilities", [] { (void)crps({}, {}, 0); });
   expect_error(ErrorCode::kInvalidArgument, "0.5 follows 0.5", [] { (void)crps({1, 2}, {0.5, 0.5}, 0); });

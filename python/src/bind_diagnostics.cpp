@@ -253,8 +253,16 @@ std::optional<CrpsSummary> crps_of_model(const Model& model, const Table& table,
   return crps.summary();
 }
 
+/// The probabilities of the quantiles that `evaluate` scores.
+std::vector<double> crps_probabilities() {
+  std::vector<double> values;
+  for (const Level& probability : Crps::default_probabilities()) values.push_back(probability.value());
+  return values;
+}
+
 /// Functions that score predicted probabilities and quantiles.
 void bind_scores(nb::module_& module) {
+  module.attr("CRPS_PROBABILITIES") = crps_probabilities();
   nb::class_<CrpsSummary>(module, "CrpsSummary");  // NOLINT(bugprone-unused-raii): the constructor registers the class
   module.def("crps_of_model", &crps_of_model, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
              nb::arg("groups").none(), nb::arg("weights").none(), nb::arg("outcomes"));

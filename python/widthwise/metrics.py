@@ -22,6 +22,7 @@ try:
 except ImportError as error:
     raise ImportError("widthwise.metrics needs scikit-learn 1.6 or later: pip install 'widthwise[sklearn]'") from error
 
+from . import _core
 from ._metrics import crps, interval_score, pinball_loss
 from ._options import Levels, levels_of, probabilities_of
 from ._tables import Floats
@@ -143,7 +144,7 @@ class CrpsScorer(_Scorer):
         self.probabilities = probabilities
 
     def _loss(self, estimator: Any, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]) -> float:
-        wanted = [(j - 0.5) / 20 for j in range(1, 21)] if self.probabilities is None else self.probabilities
+        wanted = _core.CRPS_PROBABILITIES if self.probabilities is None else self.probabilities
         levels = probabilities_of(wanted, "probabilities")
         return crps(_quantiles_of(estimator, X, levels, given), y, levels, sample_weight=sample_weight)
 
