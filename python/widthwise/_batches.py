@@ -114,7 +114,7 @@ def _weights(model: _core.Model, batch: Any) -> Floats | None:
 
 def group_column(model: _core.Model, groups: str | Sequence[str] | None) -> str | None:
     """The column of groups, or the name of several together: by default the one that the model was fitted with."""
-    if groups is None and not model.group and model.calibration.grouped:
+    if groups is None and not model.group and model.grouped:
         raise ValueError("the calibration has groups; pass the name of the group column as groups=")
     return label_column(groups) or model.group or None
 
