@@ -85,7 +85,7 @@ def test_weights_count_rows_several_times(fitted):
         ),
         (lambda: pinball_loss([[0.0, 1.0]], [1.0], 0.9), r"quantiles are of shape \(1, 2\); expected \(1, 1\)"),
         (lambda: pinball_loss([[np.nan]], [1.0], 0.9), "quantiles contain NaN"),
-        (lambda: crps([[0.0, 1.0]], [1.0], [0.9, 0.1], sample_weight=[1]), "expected them in ascending order"),
+        (lambda: crps([[0.0, 1.0]], [1.0], [0.9, 0.1], sample_weight=[1]), "expected ascending probabilities"),
         (lambda: IntervalScorer()(LinearRegression(), [[1.0]], [1.0]), "LinearRegression has no intervals to score"),
     ],
 )

@@ -83,7 +83,7 @@ def test_intervals_are_those_of_a_predictor(library, n):
 def test_coverage_has_its_exact_law(library):
     """With 7 rows and the level 0.75, intervals have the 6th of 7 scores and cover 6 of 8 new rows."""
     _, intervals = library
-    trials, hits = 300, 0
+    trials, hits = 200, 0
     for seed in range(trials):
         X, y = fresh(8, 100 + seed)
         ((lower, upper),) = intervals(X[:7], y[:7], X[7:], 0.75)
