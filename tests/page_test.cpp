@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/page.hpp>
 
+#include "page/figures.hpp"
 #include "page/svg.hpp"
 
 namespace widthwise {
@@ -64,6 +67,38 @@ TEST(Svg, DropsTicksThatCollideAndKeepsTheLast) {
   EXPECT_EQ(x_labels({.low = 0.3, .ticks = shares(0.9)}), (std::vector<std::string>{"92%", "100%"}));
   EXPECT_EQ(x_labels({.ticks = {{0, "0"}, {0.5, "1"}, {0.9, "2"}}, .missing_at = 0.98}),
             (std::vector<std::string>{"0", "1", "missing"}));
+}
+
+/// The caption of intervals over values, of which the widths are given.
+std::string caption_over(const std::vector<double>& values, const std::vector<double>& widths) {
+  const std::vector<double> zeros(values.size(), 0);
+  const internal::FeatureColumn feature{.called = "size", .name = "size", .rows = {}, .values = values};
+  return internal::feature_figure({zeros, widths, zeros}, feature, std::nullopt, "y").caption;
+}
+
+TEST(Figures, WidthsAtTheEndsAreThoseOfAllRowsWithTheseValues) {
+  std::vector<double> values(100, 0);
+  std::vector<double> widths(100, 1);
+  for (std::size_t i = 50; i < 100; ++i) {
+    values[i] = 1;
+    widths[i] = i < 75 ? 2 : 4;
+  }
+  EXPECT_TRUE(caption_over(values, widths)
+                  .ends_with(" below. Widths grow with size: 1 on average in its lowest tenth, 3 in its highest."));
+  EXPECT_TRUE(caption_over(std::vector<double>(100, 7), widths).ends_with(" below."));
+  widths[99] = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(caption_over(values, widths).ends_with(" below. 1 of 100 intervals is infinite."));
+}
+
+TEST(Figures, ACaptionIsAboutAllBinsAndTheFigureShowsTheLowest) {
+  std::vector<Bin> bins;
+  for (std::size_t i = 0; i < 20; ++i) {
+    bins.push_back({.coverage = proportion(80 + i, 100), .label = std::string(1, static_cast<char>('a' + i))});
+  }
+  const internal::BinsFigure figure = internal::bins_figure(bins, 0.9, "shop", "shop");
+  EXPECT_EQ(figure.heading, "Coverage by shop, the lowest first (15 of 20 bins)");
+  EXPECT_EQ(figure.shown.size(), 15U);
+  EXPECT_TRUE(figure.caption.starts_with("Coverage ranges from 80.0% (a) to 99.0% (t); no bin lies"));
 }
 
 TEST(Page, LevelsAreDistinctAndAscending) {

@@ -117,19 +117,6 @@ void bind_bins(nb::module_& module) {
 void bind_plans(nb::module_& module) {
   const std::string marginal = Guarantee().to_string();
   module.def(
-      "coverage_spread",
-      [](double level, std::uint64_t rows, double confidence, const std::string& guarantee) {
-        return to_dict(coverage_spread(level, rows, confidence, Guarantee::parse(guarantee)));
-      },
-      nb::arg("level"), nb::arg("rows"), nb::arg("confidence") = 0.95, nb::arg("guarantee") = marginal);
-  module.def(
-      "measured_coverage_spread",
-      [](double level, std::uint64_t rows, std::uint64_t test_rows, double confidence, const std::string& guarantee) {
-        return to_dict(measured_coverage_spread(level, rows, test_rows, confidence, Guarantee::parse(guarantee)));
-      },
-      nb::arg("level"), nb::arg("rows"), nb::arg("test_rows"), nb::arg("confidence") = 0.95,
-      nb::arg("guarantee") = marginal);
-  module.def(
       "plan",
       [](double level, std::optional<double> tolerance, std::optional<std::uint64_t> rows, double confidence,
          const std::string& guarantee) {
@@ -144,10 +131,6 @@ void bind_plans(nb::module_& module) {
   module.def("percent", &internal::percent, nb::arg("share"), nb::arg("decimals") = 1);
   module.def("significant", &internal::significant, nb::arg("x"), nb::arg("digits") = 4);
   module.def("level_text", [](double level) { return Level(level).to_string(); }, nb::arg("level"));
-  module.def(
-      "greatest_level",
-      [](std::uint64_t rows, const std::string& guarantee) { return Guarantee::parse(guarantee).max_level(rows); },
-      nb::arg("rows"), nb::arg("guarantee"));
   module.def(
       "min_rows",
       [](double level, const std::string& guarantee) { return Guarantee::parse(guarantee).min_rows(level); },
@@ -175,7 +158,6 @@ void bind_page(nb::module_& module) {
 
 void bind_diagnostics(nb::module_& module) {
   module.attr("MIN_SLAB_ROWS") = kMinSlabRows;
-  module.attr("VERDICT_CONFIDENCE") = kVerdictConfidence;
   bind_page(module);
   bind_scores(module);
   bind_bins(module);

@@ -10,6 +10,7 @@
 #include <widthwise/train/registry.hpp>
 
 #include "bindings.hpp"
+#include "figures.hpp"
 #include "rows.hpp"
 
 namespace widthwise::python {
@@ -117,17 +118,14 @@ class TableEvaluator {
     return to_html(page);
   }
 
-  [[nodiscard]] const std::vector<std::uint64_t>& covered() const { return evaluator_.covered(); }
-
-  /// The range of coverage to expect at each of the counted levels.
-  [[nodiscard]] nb::list expected() const {
-    const std::vector<CoverageSpread> spreads = [&] {
+  /// The figure of coverage at the counted levels.
+  [[nodiscard]] nb::dict coverage() const {
+    const internal::MeasuredCoverage measured = [&] {
       const nb::gil_scoped_release release;
-      return evaluator_.expected();
+      const EvaluationReport none;
+      return internal::measured_coverage(evaluator_.page(none));
     }();
-    nb::list found;
-    for (const CoverageSpread& spread : spreads) found.append(value_of(to_json(spread, NonFinite::kName)));
-    return found;
+    return coverage_dict(measured);
   }
 
  private:
@@ -184,8 +182,7 @@ void bind_evaluator(nb::module_& module) {
       .def("report", &TableEvaluator::report, nb::arg("by").none() = nb::none())
       .def("page", &TableEvaluator::page, nb::arg("report"), nb::arg("title"), nb::arg("estimator"), nb::arg("advice"),
            nb::arg("fit").none())
-      .def_prop_ro("covered", &TableEvaluator::covered)
-      .def("expected", &TableEvaluator::expected);
+      .def("coverage", &TableEvaluator::coverage);
 }
 
 }  // namespace widthwise::python

@@ -167,6 +167,7 @@ void bind_model(nb::module_& module);
 void bind_objective(nb::module_& module);
 void bind_diagnostics(nb::module_& module);
 void bind_evaluator(nb::module_& module);
+void bind_figures(nb::module_& module);
 void bind_command(nb::module_& module);
 void bind_fit(nb::module_& module);
 

@@ -71,6 +71,7 @@ NB_MODULE(_core, module) {
   bind_objective(module);
   bind_diagnostics(module);
   bind_evaluator(module);
+  bind_figures(module);
   bind_fit(module);
 #ifdef WIDTHWISE_WITH_COMMAND
   bind_command(module);

@@ -27,7 +27,7 @@ namespace {
 using internal::count;
 using internal::count_of;
 using internal::escaped;
-using internal::Figure;
+using internal::FigureText;
 using internal::level_name;
 using internal::OverallVerdict;
 using internal::percent;
@@ -299,21 +299,33 @@ std::string evenness(const EvaluationReport& report) {
 /// Figures as elements of the report, with unique names.
 class Gallery {
  public:
-  [[nodiscard]] std::string add(const std::string& heading, const std::vector<Figure>& figures,
-                                const std::string& note) {
-    if (figures.empty()) return "";
-    std::string text = "<div class=\"pictures\">\n";
-    for (const Figure& figure : figures) {
-      const std::string name = "picture" + std::to_string(++drawn_);
-      text.append("<figure><h3 id=\"").append(name).append("-heading\">").append(escaped(figure.heading));
-      text.append("</h3>").append(figure.picture.to_string(name)).append("<figcaption id=\"").append(name);
-      text.append("-caption\">").append(escaped(figure.caption)).append("</figcaption></figure>\n");
-    }
-    return section(heading, text + "</div>", note);
+  void add(const FigureText& figure, const internal::Picture& picture) {
+    const std::string name = "picture" + std::to_string(++drawn_);
+    text_.append("<figure><h3 id=\"").append(name).append("-heading\">").append(escaped(figure.heading));
+    text_.append("</h3>").append(picture.to_string(name)).append("<figcaption id=\"").append(name);
+    text_.append("-caption\">").append(escaped(figure.caption)).append("</figcaption></figure>\n");
+  }
+
+  template <class Figure>
+  void add(const Figure& figure) {
+    add(figure, picture_of(figure));
+  }
+
+  void add_bins(const std::vector<Bin>& bins, const Level& level, const std::string& called, const std::string& name,
+                bool with_widths = true) {
+    const internal::BinsFigure figure = internal::bins_figure(bins, level, called, name);
+    add(figure, picture_of(figure, bins, level, with_widths));
+  }
+
+  /// A section of the figures that were added since the last one; empty without any.
+  [[nodiscard]] std::string take(const std::string& heading, const std::string& note) {
+    const std::string figures = std::exchange(text_, "");
+    return figures.empty() ? "" : section(heading, "<div class=\"pictures\">\n" + figures + "</div>", note);
   }
 
  private:
   int drawn_ = 0;
+  std::string text_;
 };
 
 bool has_finite_level(const EvaluationPage& page) {
@@ -339,33 +351,30 @@ std::optional<internal::FeatureColumn> shown_feature(const EvaluationPage& page,
   return std::nullopt;
 }
 
-std::vector<Figure> overview(const EvaluationPage& page, std::size_t j) {
+void add_overview(Gallery& gallery, const EvaluationPage& page, std::size_t j) {
   const LevelEvaluation& level = page.report.levels[j];
+  const IntervalRows& rows = page.rows[j];
   const std::string& target = page.model.parts().target;
   const bool finite = level.verdict != Verdict::kInfinite;
-  std::vector<Figure> figures;
   if (finite) {
-    figures.push_back(internal::intervals_figure(page.rows[j], page.predictions, level.level, target));
+    gallery.add(internal::intervals_figure(rows, page.predictions, level.level, target));
     if (const auto feature = shown_feature(page, level); feature && !feature->values.empty()) {
-      figures.push_back(internal::feature_figure(page.rows[j], *feature, level.level, target));
+      gallery.add(internal::feature_figure(rows, *feature, level.level, target));
     }
   }
-  if (has_finite_level(page)) figures.push_back(internal::levels_figure(page));
+  if (has_finite_level(page)) gallery.add(internal::coverage_figure(internal::measured_coverage(page)));
   if (finite && std::isfinite(level.intervals.median_width)) {
-    figures.push_back(internal::widths_figure(page.rows[j], page.predictions, target));
+    gallery.add(internal::widths_figure(rows.lower, rows.upper, rows.outcomes, page.predictions, target));
   }
   if (finite && level.places_tested > 0) {
-    const std::string name = "interval width (units of " + target + ")";
-    figures.push_back(internal::bins_figure(level.by_width, level.level, internal::kByWidth, name));
+    gallery.add_bins(level.by_width, level.level, "width", internal::width_name(target), false);
   }
-  return figures;
 }
 
-std::vector<Figure> by_bins(const EvaluationPage& page, const LevelEvaluation& level) {
-  std::vector<Figure> figures;
-  if (level.verdict == Verdict::kInfinite || level.places_tested == 0) return figures;
+void add_bins(Gallery& gallery, const EvaluationPage& page, const LevelEvaluation& level) {
+  if (level.verdict == Verdict::kInfinite || level.places_tested == 0) return;
   const auto add = [&](const std::vector<Bin>& bins, const std::string& called, const std::string& name) {
-    figures.push_back(internal::bins_figure(bins, level.level, called, name));
+    gallery.add_bins(bins, level.level, called, name);
   };
   if (level.by) add(level.by->bins, level.by->name, level.by->name);
   if (!level.by_group.empty()) add(level.by_group, "group", "group");
@@ -377,7 +386,6 @@ std::vector<Figure> by_bins(const EvaluationPage& page, const LevelEvaluation& l
       add(feature.bins, name, name);
     }
   }
-  return figures;
 }
 
 // ---- the model
@@ -520,9 +528,10 @@ std::string to_html(const EvaluationPage& page) {
   std::string main = head(title, page.report, verdict, page.advice) +
                      tiles(page.report, level, page.model.parts().calibration.rows_kept());
   main += numbers(page.report);
-  main += gallery.add("In pictures", overview(page, verdict.level),
-                      "Intervals of " + level_name(level.level.value()) + ".");
-  main += gallery.add("Where coverage holds", by_bins(page, level), by_note);
+  add_overview(gallery, page, verdict.level);
+  main += gallery.take("In pictures", "Intervals of " + level_name(level.level.value()) + ".");
+  add_bins(gallery, page, level);
+  main += gallery.take("Where coverage holds", by_note);
   main += evenness(page.report);
   main += goals_section(page) + fitted(page) + guarantee_section(page, level);
   // The page loads no other resources.

@@ -16,17 +16,14 @@ std::string name_of_bin(const Bin& bin) {
   return bin.low == bin.high ? significant(bin.low) : significant(bin.low) + " to " + significant(bin.high);
 }
 
-std::vector<Bin> lowest_bins(const std::vector<Bin>& bins, std::size_t max) {
-  if (bins.size() <= max) return bins;
+std::vector<std::size_t> lowest_bins(const std::vector<Bin>& bins, std::size_t max) {
   std::vector<std::size_t> order(bins.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  if (bins.size() <= max) return order;
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return std::pair(!bins[i].weak, bins[i].coverage.share); });
   order.resize(max);
   std::ranges::sort(order);
-  std::vector<Bin> lowest;
-  lowest.reserve(max);
-  for (const std::size_t i : order) lowest.push_back(bins[i]);
-  return lowest;
+  return order;
 }
 
 }  // namespace widthwise::internal

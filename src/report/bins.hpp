@@ -12,7 +12,7 @@ namespace widthwise::internal {
 /// "north", "3 to 5", "missing".
 [[nodiscard]] std::string name_of_bin(const Bin& bin);
 
-/// At most `max` bins: the weak ones, then those with the lowest coverage, in the given order.
-[[nodiscard]] std::vector<Bin> lowest_bins(const std::vector<Bin>& bins, std::size_t max);
+/// The numbers of at most `max` bins, ascending: the weak ones, then those with the lowest coverage.
+[[nodiscard]] std::vector<std::size_t> lowest_bins(const std::vector<Bin>& bins, std::size_t max);
 
 }  // namespace widthwise::internal

@@ -88,7 +88,8 @@ constexpr std::size_t kMaxBinsShown = 30;
 std::string bins_text(const std::string& title, const std::vector<Bin>& bins) {
   internal::TextTable table;
   table.add({title, "rows", "mean width", "coverage", "95% confidence"});
-  for (const Bin& bin : internal::lowest_bins(bins, kMaxBinsShown)) {
+  for (const std::size_t i : internal::lowest_bins(bins, kMaxBinsShown)) {
+    const Bin& bin = bins[i];
     const std::string name = internal::name_of_bin(bin);
     const bool some_infinite = bin.infinite > 0 && bin.infinite < bin.coverage.trials;
     std::vector<std::string> cells = {name, count(bin.coverage.trials),

@@ -6,32 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core, _tables
 from .._by import by_of
 from .._docs import with_shared
-from .._evaluation import percent
-from .._options import Guarantee, Levels, guarantee_of, guarantee_text, levels_of
+from .._options import Guarantee, Levels, guarantee_text, levels_of
 from .._rows import ModelRows, all_bounds_of, bounds_of, count_covered
 from .._tables import Floats
-from ._style import (
-    Axes,
-    Display,
-    bad,
-    good,
-    ink,
-    legend_above,
-    level_text,
-    name_axes,
-    note,
-    percentages,
-    plain_texts,
-    range_labels,
-    short_text,
-)
+from ._style import Axes, Display, bad, good, ink, percentages, plain_texts, short_text
 
-LEVELS = [*(round(0.05 + 0.025 * i, 3) for i in range(37)), 0.97, 0.98, 0.99]
 AT_MOST_BARS = 8  # up to this number of levels, bars are drawn instead of a band
 
 
@@ -67,46 +50,17 @@ class CoverageDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        levels: Sequence[float],
-        covered: NDArray[np.int64],
-        rows: int,
-        calibration_rows: int | None = None,
-        guarantee: Guarantee = "marginal",
-        expected: Sequence[dict[str, Any]] | None = None,
-        grouped: bool = False,
-    ) -> None:
-        order = np.argsort(levels)
-        self.levels = np.asarray(levels, dtype=np.float64)[order]
-        self.coverage: Floats = np.asarray(covered)[order] / rows
-        self.rows = rows
-        self.calibration_rows = calibration_rows
-        self.greatest_level = 1.0
-        self.expected_low: Floats | None = None
-        self.expected_high: Floats | None = None
-        self.below = np.zeros(len(self.levels), dtype=bool)
-        if calibration_rows is None:
-            return
-        text = guarantee_text(guarantee)
-        confidence = 1 - (1 - _core.VERDICT_CONFIDENCE) / len(self.levels)
-        if expected is None:
-            expected = [
-                _core.measured_coverage_spread(float(level), calibration_rows, rows, confidence, text)
-                for level in levels
-            ]
-        spreads = [expected[i] for i in order]
-        finite = np.array([spread["mean"] < 1 for spread in spreads], dtype=bool)
-        if not finite.all():
-            self.greatest_level = (
-                float(max([0.0, *self.levels[finite]])) if grouped else _core.greatest_level(calibration_rows, text)
-            )
-        spreads = [spread for spread, known in zip(spreads, finite, strict=True) if known]
-        self.levels, self.coverage = self.levels[finite], self.coverage[finite]
-        self.expected_low = np.array([spread["low"] for spread in spreads])
-        self.expected_high = np.array([spread["high"] for spread in spreads])
-        self.below = self.coverage < self.expected_low
+    def __init__(self, figure: dict[str, Any]) -> None:
+        self._figure = figure
+        self.levels: Floats = np.array(figure["levels"])
+        self.coverage: Floats = np.array(figure["coverage"])
+        self.rows: int = figure["rows"]
+        self.calibration_rows: int | None = figure["calibration_rows"]
+        self.greatest_level: float = figure["greatest_level"]
+        known = self.calibration_rows is not None
+        self.expected_low: Floats | None = np.array(figure["low"]) if known else None
+        self.expected_high: Floats | None = np.array(figure["high"]) if known else None
+        self.below = np.array(figure["below"], dtype=bool)
 
     @classmethod
     @with_shared
@@ -133,17 +87,8 @@ class CoverageDisplay(Display):
             Draw the difference between coverage and level, which shows more detail than the coverage itself.
         """
         rows = ModelRows.of(model, X, y, y_pred, groups)
-        levels = levels_of(confidence_level, LEVELS)
-        evaluator = rows.evaluated([], counted_levels=levels)
-        display = cls(
-            levels=levels,
-            covered=np.asarray(evaluator.covered),
-            rows=len(rows.y),
-            calibration_rows=rows.model.calibration_rows,
-            guarantee=guarantee_of(rows.model.guarantee),
-            expected=evaluator.expected() if rows.model.calibration_rows is not None else None,
-            grouped=rows.groups is not None,
-        )
+        levels = levels_of(confidence_level, _core.page_levels([]))
+        display = cls(rows.evaluated([], counted_levels=levels).coverage())
         return display.plot(ax, difference=difference)
 
     @classmethod
@@ -181,88 +126,40 @@ class CoverageDisplay(Display):
                 f"intervals has {_core.count_of(array.shape[2], 'level')}, confidence_level has {len(levels)}"
             )
         covered = count_covered(outcomes, array)
-        display = cls(
-            levels=levels,
-            covered=covered,
-            rows=len(outcomes),
-            calibration_rows=calibration_rows,
-            guarantee=guarantee,
-        )
+        text = guarantee_text(guarantee)
+        display = cls(_core.coverage_figure(levels, covered.tolist(), len(outcomes), calibration_rows, text))
         return display.plot(ax, difference=difference)
 
     def plot(self, ax: Axes | None = None, *, difference: bool = True) -> CoverageDisplay:
         """Draw the difference between coverage and level, or coverage itself, and return this display."""
         ax = self._begin(ax)
+        expected, level, measured, too_low = self._figure["legend"]
         base = self.levels if difference else np.zeros(len(self.levels))
         if self.expected_low is not None and self.expected_high is not None:
             low, high = self.expected_low - base, self.expected_high - base
-            band: dict[str, Any] = {"color": good(), "alpha": 0.2, "label": "expected, in 99% of cases"}
+            band: dict[str, Any] = {"color": good(), "alpha": 0.2, "label": expected}
             if len(self.levels) > AT_MOST_BARS:
                 ax.fill_between(self.levels, low, high, linewidth=0, **band)
             else:
                 ax.vlines(self.levels, low, high, linewidth=10, **band)
         ideal = [0.0, 0.0] if difference else [0.0, 1.0]
-        ax.plot([0, 1], ideal, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label="level")
-        ax.plot(
-            self.levels, self.coverage - base, color=good(), linewidth=1.5, marker="o", markersize=3.5, label="measured"
-        )
-        below = self.below
-        if below.any():
-            ax.plot(
-                self.levels[below],
-                (self.coverage - base)[below],
-                color=bad(),
-                linestyle="none",
-                marker="X",
-                markersize=7,
-                label="too low",
-            )
+        ax.plot([0, 1], ideal, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=level)
+        gap = self.coverage - base
+        ax.plot(self.levels, gap, color=good(), linewidth=1.5, marker="o", markersize=3.5, label=measured)
+        if self.below.any():
+            marks: dict[str, Any] = {"color": bad(), "linestyle": "none", "marker": "X", "markersize": 7}
+            ax.plot(self.levels[self.below], gap[self.below], label=too_low, **marks)
         if self.greatest_level < 1:
             ax.axvspan(self.greatest_level, 1, color=bad(), alpha=0.15, linewidth=0)
-            note(ax, f"infinite above {100 * self.greatest_level:.4g}%", y=0.02, va="bottom")
         ax.set_xlim(0, 1)
+        reach = self._figure["reach"]
+        ax.set_ylim((-reach, reach) if difference else (0, 1))
         percentages(ax.xaxis)
-        if difference:
-            reach = max((abs(float(limit)) for limit in ax.get_ylim()), default=0.0)
-            ax.set_ylim(-max(reach, 0.01), max(reach, 0.01))
-            percentages(ax.yaxis, signed=True)
-            name_axes(ax, "level", "coverage minus level, in points")
-        else:
-            ax.set_ylim(0, 1)
-            percentages(ax.yaxis)
-            name_axes(ax, "level", "coverage")
-        legend_above(ax)
+        percentages(ax.yaxis, signed=difference)
+        self._finish(y=0.02, va="bottom")
+        if not difference:
+            ax.set_ylabel("coverage")
         return self
-
-    @property
-    def summary(self) -> str:
-        """Description of the plot in sentences."""
-        k, below = len(self.levels), self.below
-        if not k:
-            return "There are too few calibration rows for any level."
-        gap = self.coverage - self.levels
-        if self.calibration_rows is None:
-            worst = int(np.argmin(gap))
-            return (
-                f"Coverage on {_core.count_of(self.rows, 'row')} is lowest compared with the level at "
-                f"{level_text(self.levels[worst])}, where"
-                f" it is {percent(self.coverage[worst])}."
-            )
-        band = f"the band for {_core.count_of(self.calibration_rows, 'calibration row')} and {_core.count_of(self.rows, 'test row')}"
-        if below.any():
-            worst = int(np.argmin(np.where(below, gap, np.inf)))
-            return (
-                f"Coverage is too low, compared with {band}, at {int(below.sum())} of {_core.count_of(k, 'level')}; most at the level"
-                f" {level_text(self.levels[worst])}, where it is {percent(self.coverage[worst])}."
-            )
-        assert self.expected_high is not None
-        above = self.coverage > self.expected_high
-        if above.any():
-            return (
-                f"Coverage is never below {band}; at {int(above.sum())} of {_core.count_of(k, 'level')} it is above: these rows are"
-                " easier than the calibration rows, or scores are tied."
-            )
-        return f"Coverage stays inside {band} at all {k} levels."
 
 
 class ConditionalCoverageDisplay(Display):
@@ -300,9 +197,8 @@ class ConditionalCoverageDisplay(Display):
     def __init__(self, *, bins: Sequence[dict[str, Any]], confidence_level: float, by_name: str) -> None:
         self.bins = list(bins)
         self.confidence_level = confidence_level
-        self.by_name = by_name
-        ranges = range_labels([bin_["low"] for bin_ in bins], [bin_["high"] for bin_ in bins])
-        self.labels = [bin_.get("label", text) for bin_, text in zip(bins, ranges, strict=True)]
+        self._figure = _core.bins_figure(self.bins, confidence_level, by_name)
+        self.labels: list[str] = self._figure["names"]
         self.below = np.array([bin_["weak"] for bin_ in bins], dtype=bool)
 
     @classmethod
@@ -384,7 +280,7 @@ class ConditionalCoverageDisplay(Display):
         column = by_of(None, by, len(outcomes))
         rows = (lower, upper, outcomes)
         if column is None:
-            name = width_name(target_name or _tables.name_of(y, "y"))
+            name = _core.width_name(target_name or _tables.name_of(y, "y"))
             found = _core.coverage_by_width(*rows, bins, confidence_level, calibration_rows)
         elif column.labels:
             name = column.name
@@ -404,19 +300,18 @@ class ConditionalCoverageDisplay(Display):
         if wanted not in levels:
             raise ValueError(f"the evaluation has no level {wanted:g}; it has {', '.join(f'{a:g}' for a in levels)}")
         bins = levels[wanted]["by_width"]
-        return cls(bins=bins, confidence_level=wanted, by_name=width_name(target_name)).plot(ax)
+        return cls(bins=bins, confidence_level=wanted, by_name=_core.width_name(target_name)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ConditionalCoverageDisplay:
         """Draw the plot, with the first bin at the top, and return this display."""
         ax = self._begin(ax, grid="x")
-        share = np.array([bin_["coverage"]["share"] for bin_ in self.bins])
-        low = np.array([bin_["coverage"]["low"] for bin_ in self.bins])
-        high = np.array([bin_["coverage"]["high"] for bin_ in self.bins])
-        place = np.arange(len(self.bins))
-        for chosen, colour, marker, label in (
-            (~self.below, good(), "o", "95% confidence"),
-            (self.below, bad(), "X", "below the level"),
-        ):
+        shown = self._figure["shown"]
+        below = self.below[shown]
+        found = [self.bins[i]["coverage"] for i in shown]
+        share, low, high = (np.array([coverage[end] for coverage in found]) for end in ("share", "low", "high"))
+        place = np.arange(len(shown))
+        confidence, weak, level = self._figure["legend"]
+        for chosen, colour, marker, label in ((~below, good(), "o", confidence), (below, bad(), "X", weak)):
             if chosen.any():
                 ax.errorbar(
                     share[chosen],
@@ -428,38 +323,12 @@ class ConditionalCoverageDisplay(Display):
                     elinewidth=1.6,
                     label=label,
                 )
-        level = self.confidence_level
-        ax.axvline(level, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=f"level {level_text(level)}")
-        ax.set_ylim(len(self.bins) - 0.4, -0.6)
-        ax.set_yticks(place, [short_text(label) for label in self.labels])
+        ax.axvline(self.confidence_level, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=level)
+        ax.set_ylim(len(shown) - 0.4, -0.6)
+        ax.set_yticks(place, [short_text(self.labels[i]) for i in shown])
         plain_texts(ax.get_yticklabels())
         ax.tick_params(axis="y", length=0)
-        left, right = min(float(low.min()), level), 1.0
-        margin = 0.04 * (right - left)
-        ax.set_xlim(max(left - margin, 0.0), right + (margin if high.max() > 1 - margin else 0))
+        ax.set_xlim(self._figure["x_limits"])
         percentages(ax.xaxis)
-        name_axes(ax, "coverage", self.by_name)
-        legend_above(ax, "right")  # so that it can extend over the labels
+        self._finish(side="right")  # so that the legend can extend over the labels
         return self
-
-    @property
-    def summary(self) -> str:
-        """Description of the plot in sentences."""
-        if len(self.bins) == 1:
-            return f"All rows are of one kind: {self.by_name} is {self.labels[0]}."
-        order = np.argsort([bin_["coverage"]["share"] for bin_ in self.bins])
-        worst, best = self.bins[order[0]], self.bins[order[-1]]
-        spread = (
-            f"Coverage ranges from {percent(worst['coverage']['share'])} ({self.labels[order[0]]}) to"
-            f" {percent(best['coverage']['share'])} ({self.labels[order[-1]]})"
-        )
-        count = int(self.below.sum())
-        if not count:
-            return f"{spread}; no bin lies below the level by more than chance."
-        bins = "one bin lies" if count == 1 else f"{count} of {len(self.bins)} bins lie"
-        return f"{spread}; {bins} below the level by more than chance."
-
-
-def width_name(target_name: str) -> str:
-    """Axis label of widths, with the name of the outcome."""
-    return f"interval width (units of {target_name})"

@@ -15,9 +15,7 @@ from .._localizer import Localizer
 from .._options import Goal, is_number
 from .._predictor import Predictor
 from .._rows import ModelRows
-from ._coverage import width_name
 from ._style import Axes, Display, bad, good, ink, legend_above, level_text, name_axes, note, percentages, plain_numbers
-from ._widths import one_width
 
 ONE_WIDTH = "one width"
 GOALS: tuple[Goal, ...] = ("narrow", 0.25, 0.5, 0.75, "even")
@@ -81,7 +79,7 @@ class FrontierDisplay(Display):
         points = [_measured(_goal_of(rows.model), rows, level)]
         _require_slab(points, len(rows.y))
         predictions, lower, upper = rows.intervals(level)
-        width = one_width(rows.y, predictions, lower, upper)
+        width = _core.widths_figure(lower, upper, rows.y, predictions, rows.model.target)["one_width"]
         if width is not None and points[0].name != ONE_WIDTH:
             bounds = np.stack([predictions - width / 2, predictions + width / 2], axis=1)[:, :, np.newaxis]
             found = evaluate_table(bounds, rows.y, [level], rows.table)["levels"][0]
@@ -251,7 +249,7 @@ class FrontierDisplay(Display):
         ax.margins(x=0.15, y=0.15)
         plain_numbers(ax.xaxis)
         percentages(ax.yaxis)
-        name_axes(ax, "mean " + width_name(self.target_name), "coverage in the worst slab")
+        name_axes(ax, "mean " + _core.width_name(self.target_name), "coverage in the worst slab")
         legend_above(ax)
         return self
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
-
-from .._evaluation import number
-from .._tables import Floats
 
 try:
     import matplotlib
@@ -26,14 +23,19 @@ _BAD = "#d55e00", "#e69f00"
 
 _LONGEST_NAME = 48
 _LONGEST_LABEL = 24
-AT_MOST_CATEGORIES = 12  # a feature with at most this many distinct values is drawn as categories
 
 
 class Display:
-    """Base of all displays: axes and figure after `plot`."""
+    """Base of all displays: axes and figure after `plot`, and what the core says about them."""
 
     ax_: Axes
     figure_: Figure | SubFigure
+    _figure: dict[str, Any]  # of the core
+
+    @property
+    def summary(self) -> str:
+        """Description of the plot in sentences."""
+        return str(self._figure["caption"])
 
     def _begin(self, ax: Axes | None, grid: str = "y") -> Axes:
         if ax is None:
@@ -46,6 +48,14 @@ class Display:
         ax.set_axisbelow(True)
         ax.grid(axis=grid, color=ink(), alpha=0.15, linewidth=0.6)  # type: ignore[arg-type]
         return ax
+
+    def _finish(self, *, y: float = 0.96, va: str = "top", side: Literal["left", "right"] = "left") -> None:
+        """Add the names of the axes, the notes at the height `y`, and the legend."""
+        name_axes(self.ax_, self._figure["x_name"], self._figure["y_name"])
+        if self._figure["notes"]:
+            note(self.ax_, "\n".join(self._figure["notes"]), y=y, va=va)
+        if self.ax_.get_legend_handles_labels()[0]:
+            legend_above(self.ax_, side)
 
 
 def ink() -> str:
@@ -153,38 +163,3 @@ def note(ax: Axes, text: str, *, x: float = 0.98, y: float = 0.96, **options: An
 def level_text(level: float) -> str:
     """A level as a percentage: "90%"."""
     return f"{100 * level:.6g}%"
-
-
-def range_labels(lows: Sequence[float], highs: Sequence[float]) -> list[str]:
-    """Labels of ranges with enough decimals to distinguish them: "47.51 to 47.57"."""
-    low, high = np.asarray(lows, dtype=float), np.asarray(highs, dtype=float)
-    known = np.isfinite(low) & np.isfinite(high)
-    decimals = next((d for d in range(7) if _tells_apart(low[known], high[known], d)), None)
-
-    def text(value: float) -> str:
-        if decimals is None or not np.isfinite(value) or abs(value) >= 1e9:
-            return number(value)
-        return f"{value:,.{decimals}f}" if abs(value) >= 1e4 else f"{value:.{decimals}f}"
-
-    return [
-        "missing" if np.isnan(a) else text(a) if a == b else f"{text(a)} to {text(b)}"
-        for a, b in zip(low, high, strict=True)
-    ]
-
-
-def _tells_apart(low: Floats, high: Floats, decimals: int) -> bool:
-    a, b = np.round(low, decimals), np.round(high, decimals)
-    return bool(np.all((a != b) | (low == high)) and len(np.unique(a)) == len(np.unique(low)))
-
-
-def is_skewed(x: Floats) -> bool:
-    """Whether a few values of a feature would take most of an axis, so that the others could not be told apart."""
-    known = x[np.isfinite(x)]
-    low, high = np.quantile(known, [0.05, 0.95])
-    return bool(np.ptp(known) > 8 * (high - low))
-
-
-def categories(x: Floats) -> Floats | None:
-    """The distinct values of a feature if there are few; else None."""
-    values = np.unique(x[np.isfinite(x)])
-    return values if 0 < len(values) <= AT_MOST_CATEGORIES else None

@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _tables
+from .. import _core, _tables
 from .._docs import with_shared
-from .._evaluation import number, percent
 from .._rows import ModelRows, bounds_of
 from .._tables import Floats
-from ._coverage import width_name
-from ._style import Axes, Display, bad, good, ink, legend_above, name_axes, note, percentages, plain_numbers
-
-_TAIL = 0.995  # widths above this quantile are counted in the last bar
+from ._style import Axes, Display, bad, good, ink, percentages, plain_numbers
 
 
 class WidthDisplay(Display):
@@ -43,12 +39,14 @@ class WidthDisplay(Display):
     """
 
     def __init__(
-        self, *, widths: Floats, infinite: int = 0, one_width: float | None = None, target_name: str = "y"
+        self, *, lower: Floats, upper: Floats, y: Floats | None = None, y_pred: Floats | None = None, target_name: str
     ) -> None:
-        self.widths = widths
-        self.infinite = infinite
-        self.one_width = one_width
+        widths = upper - lower
+        self.widths = widths[np.isfinite(widths)]
         self.target_name = target_name
+        self._figure = _core.widths_figure(lower, upper, y, y_pred, target_name)
+        self.infinite: int = self._figure["infinite"]
+        self.one_width: float | None = self._figure["one_width"]
 
     @classmethod
     @with_shared
@@ -98,15 +96,12 @@ class WidthDisplay(Display):
         """
         n = len(intervals)
         lower, upper = bounds_of(intervals, n)
-        width = None
-        if y is not None and y_pred is not None:
-            width = one_width(_tables.outcomes(y, n), _tables.numbers(y_pred, "y_pred", n), lower, upper)
-        widths = upper - lower
-        finite = np.isfinite(widths)
+        both = y is not None and y_pred is not None
         display = cls(
-            widths=widths[finite],
-            infinite=int((~finite).sum()),
-            one_width=width,
+            lower=lower,
+            upper=upper,
+            y=_tables.outcomes(y, n) if both else None,
+            y_pred=_tables.numbers(y_pred, "y_pred", n) if both else None,
             target_name=target_name or _tables.name_of(y, "y"),
         )
         return display.plot(ax)
@@ -114,74 +109,18 @@ class WidthDisplay(Display):
     def plot(self, ax: Axes | None = None) -> WidthDisplay:
         """Draw the plot and return this display."""
         ax = self._begin(ax)
-        total = len(self.widths) + self.infinite
-        if len(self.widths):
-            end, edges = self._end(), self._edges()
-            counts, _ = np.histogram(np.minimum(self.widths, end), edges)
-            ax.stairs(counts / total, edges, fill=True, color=good(), alpha=0.55, label="rows")
-            mean = float(self.widths.mean())
-            ax.axvline(mean, color=ink(), linewidth=1.4, label=f"mean {number(mean)}")
-            beyond = float((self.widths > end).sum() / total)
-            if beyond:
-                note(ax, f"{percent(beyond)} wider than {number(end)},\nup to {number(float(self.widths.max()))}")
-        else:
-            ax.set_xticks([])
-        if self.one_width is not None:
-            ax.axvline(
-                self.one_width,
-                color=bad(),
-                linewidth=1.6,
-                linestyle=(0, (4, 2)),
-                label=f"one width for all {number(self.one_width)}",
-            )
-        if self.infinite:
-            note(ax, f"{self.infinite:,} of {total:,} are infinite", y=0.8)
-        name_axes(ax, width_name(self.target_name), "share of rows")
-        if len(self.widths):
+        figure = self._figure
+        if figure["edges"]:
+            rows, mean, *one_width = figure["legend"]
+            ax.stairs(figure["shares"], figure["edges"], fill=True, color=good(), alpha=0.55, label=rows)
+            ax.axvline(figure["mean"], color=ink(), linewidth=1.4, label=mean)
+            if self.one_width is not None:
+                ax.axvline(self.one_width, color=bad(), linewidth=1.6, linestyle=(0, (4, 2)), label=one_width[0])
+            low, high = figure["x_limits"]
+            ax.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
             plain_numbers(ax.xaxis)
             percentages(ax.yaxis)
-            legend_above(ax)
+        else:
+            ax.set_xticks([])
+        self._finish()
         return self
-
-    @property
-    def summary(self) -> str:
-        """Description of the plot in sentences."""
-        total = len(self.widths) + self.infinite
-        if not len(self.widths):
-            return f"All {total:,} intervals are infinite."
-        median, ninth = np.quantile(self.widths, [0.5, 0.9])
-        text = f"Half of the intervals are narrower than {number(median)}, a tenth is wider than {number(ninth)}."
-        if self.infinite:
-            text += f" {self.infinite:,} of {total:,} are infinite and not in the picture."
-        elif self.one_width:
-            change = float(self.widths.mean()) / self.one_width - 1
-            compared = f"{percent(abs(change), 0)} {'narrower' if change < 0 else 'wider'} on average"
-            if round(abs(change), 2) == 0:
-                compared = "as wide on average"
-            text += (
-                f" One width with the same coverage would be {number(self.one_width)}: these intervals are {compared}."
-            )
-        return text
-
-    def _edges(self) -> Floats:
-        """Edges of the bars; a single bar if all widths are equal up to rounding."""
-        shown = np.minimum(self.widths, self._end())
-        minimum, maximum = float(shown.min()), float(shown.max())
-        if maximum - minimum <= 1e-9 * maximum:
-            reach = 0.05 * maximum or 0.5
-            return np.array([minimum - reach, maximum + reach])
-        return np.linspace(minimum, maximum, 1 + min(40, max(8, round(len(shown) ** 0.5))))
-
-    def _end(self) -> float:
-        """End of the last bar: the largest width, unless a few rows are much wider than all others."""
-        tail, widest = float(np.quantile(self.widths, _TAIL)), float(self.widths.max())
-        return tail if widest > 1.5 * tail > 0 else widest
-
-
-def one_width(y: Floats, y_pred: Floats, lower: Floats, upper: Floats) -> float | None:
-    """The smallest constant width around the predictions that covers as many outcomes as the intervals."""
-    errors = np.sort(np.abs(y - y_pred))
-    covered = int(((lower <= y) & (y <= upper)).sum())
-    if covered == 0 or not np.isfinite(upper - lower).all():
-        return None
-    return float(2 * errors[covered - 1])
