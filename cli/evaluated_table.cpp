@@ -59,26 +59,13 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
   const std::size_t levels = levels_.size() + counted_levels_.size();
   auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(levels)));
   require_model_columns(*reader, arguments.table, model_, {{target, ", the outcomes to compare with"}});
-  if (model_.clustered() && which == EvaluatedLevels::kAll) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "the pictures need independent rows, but this model has clusters; use 'widthwise evaluate'");
-  }
-  if (model_.clustered() && !arguments.by.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "--by: the confidence intervals of bins need independent rows, but this model has clusters; evaluate "
-                "without --by");
-  }
-  if (model_.clustered() && arguments.conditional) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "--conditional: the classifier needs independent rows, but this model has clusters; evaluate without "
-                "--conditional");
-  }
+  check_dependence(arguments, which);
   const auto coverage_trainer = arguments.conditional ? make_classifier_trainer() : nullptr;
   by_ = std::make_unique<ByColumn>(arguments.by, model_, *reader, arguments.table);
   table_ = std::make_unique<ModelTable>(model_, arguments.table, std::move(reader), std::vector<std::string>{target},
                                         std::vector<std::string>{}, RowUse::kEvaluate, by_->select());
   if (arguments.in_order) exchangeability_ = monitor_of(model_, options_of(arguments));
-  if (!model_.cross_calibrated() && model_.calibration_rows() > 0) crps_.emplace();
+  if (model_.scheme().refusal(SchemeUse::kQuantiles).empty() && model_.calibration_rows() > 0) crps_.emplace();
   read();
   if (outcomes_.empty()) throw Error(ErrorCode::kBadData, arguments.table + ": no rows");
   report_ = {.table = arguments.table,
@@ -94,6 +81,19 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
              .conditional = arguments.conditional};
   if (crps_) report_.crps = crps_->summary();
   evaluate(coverage_trainer.get());
+}
+
+void EvaluatedTable::check_dependence(const EvaluationArguments& arguments, EvaluatedLevels which) const {
+  const std::string dependence = model_.scheme().dependence();
+  if (dependence.empty()) return;
+  const auto refuse_if = [&](bool asked, const char* what, const char* remedy) {
+    if (!asked) return;
+    throw internal::make_error(ErrorCode::kInvalidArgument, "{} independent rows, but {}; {}", what, dependence,
+                               remedy);
+  };
+  refuse_if(which == EvaluatedLevels::kAll, "the pictures need", "use 'widthwise evaluate'");
+  refuse_if(!arguments.by.empty(), "--by: the confidence intervals of bins need", "evaluate without --by");
+  refuse_if(arguments.conditional, "--conditional: the classifier needs", "evaluate without --conditional");
 }
 
 void EvaluatedTable::read() {
@@ -158,12 +158,7 @@ void EvaluatedTable::add_bounds(std::span<const double> outcomes, MatrixView low
   }
 }
 
-CalibrationRanks EvaluatedTable::ranks(const Level& level) const {
-  if (model_.cross_calibrated()) return CalibrationRanks::of_folds(level, model_.fold_rows());
-  const ModelParts& parts = model_.parts();
-  return CalibrationRanks::of(parts.calibration, level, groups_, parts.guarantee, parts.pool_groups,
-                              model_.cluster_rule());
-}
+CalibrationRanks EvaluatedTable::ranks(const Level& level) const { return model_.law(level, groups_); }
 
 IntervalRows EvaluatedTable::rows(std::size_t level) const {
   IntervalRows rows{lower_[level], upper_[level], outcomes_};
@@ -180,7 +175,7 @@ std::vector<CoverageSpread> EvaluatedTable::expected() const {
   const double confidence = 1 - (1 - kVerdictConfidence) / static_cast<double>(counted_levels_.size());
   std::vector<CoverageSpread> expected;
   for (const Level& level : counted_levels_) {
-    expected.push_back(expected_coverage(level, ranks(level), outcomes_.size(), confidence));
+    expected.push_back(expected_coverage(ranks(level), outcomes_.size(), confidence));
   }
   return expected;
 }
@@ -198,12 +193,11 @@ void EvaluatedTable::estimate_erts(const LocalizerTrainer& trainer, const Search
 void EvaluatedTable::evaluate(const LocalizerTrainer* coverage_trainer) {
   for (const std::size_t row : sampled_) sampled_predictions_.push_back(predictions_[row]);
   // A model without calibration rows has no verdict to count clusters for.
-  const bool counted = model_.parts().calibration.clustered();
-  const auto clusters = counted ? std::span<const std::int64_t>(clusters_) : std::span<const std::int64_t>();
   for (std::size_t j = 0; j < levels_.size(); ++j) {
-    report_.levels.push_back(
-        widthwise::evaluate(rows(j), levels_[j], ranks(levels_[j]), search(),
-                            {.levels = levels_.size(), .clusters = clusters, .by = by_->column()}));
+    const CalibrationRanks law = ranks(levels_[j]);
+    const auto clusters = law.sets ? std::span<const std::int64_t>(clusters_) : std::span<const std::int64_t>();
+    report_.levels.push_back(widthwise::evaluate(
+        rows(j), levels_[j], law, search(), {.levels = levels_.size(), .clusters = clusters, .by = by_->column()}));
   }
   if (coverage_trainer != nullptr) estimate_erts(*coverage_trainer, search());
 }

@@ -74,6 +74,7 @@ class EvaluatedTable {
   void add_bounds(std::span<const double> outcomes, MatrixView lower, MatrixView upper);
   void evaluate(const LocalizerTrainer* coverage_trainer);
   void estimate_erts(const LocalizerTrainer& trainer, const SearchRows& search);
+  void check_dependence(const EvaluationArguments& arguments, EvaluatedLevels which) const;
   [[nodiscard]] CalibrationRanks ranks(const Level& level) const;
 
   Model model_;

@@ -67,7 +67,8 @@ void run(const MergeArguments& arguments) {
   print_report(arguments.json, CalibrationReport{.model = calibrated,
                                                  .file = written,
                                                  .rows_added = calibrated.parts().calibration.rows_seen() - before,
-                                                 .weights_dropped = before_rows.weighted() && !calibrated.weighted()});
+                                                 .weights_dropped = before_rows.scheme().weighs_new_rows() &&
+                                                                    !calibrated.scheme().weighs_new_rows()});
 }
 
 void declare(CLI::App& command, MergeArguments& arguments) {

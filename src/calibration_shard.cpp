@@ -100,8 +100,8 @@ void merge_shard(CalibrationShard& into, const CalibrationShard& shard, const Mo
     refuse(fmt::format("expected capacity {} and seed {}, as in the model; found capacity {} and seed {}",
                        expected.capacity, expected.seed, found.capacity, found.seed));
   }
-  if (shard.calibration.weighted() && !model.weighted())
-    refuse("the shard has weights; expected a calibration without weights, as in the model");
+  const std::string refused = model.scheme().refuses(shard.calibration);
+  if (!refused.empty()) refuse("the shard " + refused);
   RowSketch sketch = into.sketch;
   sketch.merge(shard.sketch);
   into.calibration.merge(shard.calibration);

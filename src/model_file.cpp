@@ -173,7 +173,7 @@ void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.to_string());
   if (!parts.group.empty()) writer.put_text("group", parts.group);
   if (!parts.cluster.empty()) writer.put_text("cluster", parts.cluster);
-  if (!parts.cluster.empty() || parts.calibration.clustered()) {
+  if (!parts.cluster.empty() || parts.calibration.clusters() > 0) {
     writer.put_text("cluster_coverage", std::string(name_of(parts.cluster_coverage)));
   }
   if (parts.max_cluster_size > 0) writer.put_text("max_cluster_size", std::to_string(parts.max_cluster_size));
@@ -210,7 +210,7 @@ void take_clusters(SafetensorsReader& reader, int format, ModelParts& parts) {
     parts.cluster_coverage = ClusterForm::kClusters;
     return;
   }
-  if (!parts.cluster.empty() || parts.calibration.clustered()) {
+  if (!parts.cluster.empty() || parts.calibration.clusters() > 0) {
     const std::string name = reader.take_text("cluster_coverage");
     const std::optional<ClusterForm> form = cluster_form_of(name);
     if (!form) refuse(fmt::format("cluster_coverage: expected rows or clusters, found '{}'", name));
@@ -298,7 +298,7 @@ Model read_model(std::span<const std::byte> bytes) {
   if (format < kFormatWithGroups && parts.calibration.labelled()) {
     refuse(fmt::format("group labels in format {}, which has none", format));
   }
-  if (format < kFormatWithClusters && parts.calibration.clustered()) {
+  if (format < kFormatWithClusters && parts.calibration.clusters() > 0) {
     refuse(fmt::format("clusters in format {}, which has none", format));
   }
   take_optional(reader, format, parts);

@@ -454,7 +454,8 @@ Model golden_model_as_written(int format, std::string_view kind = "") {
   }
   EXPECT_EQ(again.text("format"), std::to_string(kModelFormat));
   // Each cluster counts once in files before format 8, which do not say so.
-  if (format < 8 && model.clustered()) again.header["__metadata__"].erase("cluster_coverage");
+  if (format < 8 && model.scheme().reads(Role::kCluster, Step::kCalibrate))
+    again.header["__metadata__"].erase("cluster_coverage");
   for (const char* name : {"widthwise", "format", "checksum"}) {
     golden.header["__metadata__"].erase(name);
     again.header["__metadata__"].erase(name);
@@ -562,10 +563,10 @@ TEST(ModelFile, TheGoldenFileOfFormat8IsReadIndefinitely) {
   const Model written = golden_clustered_model(ClusterForm::kRows);
   const Model model = golden_model_as_written(8);
   EXPECT_EQ(serialise(model), serialise(written));
-  EXPECT_TRUE(model.counts_cluster_rows());
+  EXPECT_TRUE(model.scheme().reads(Role::kClusterSize, Step::kPredict));
   EXPECT_EQ(model.parts().max_cluster_size, 6U);
   EXPECT_EQ(model.parts().fit_cluster_size, 3U);
-  EXPECT_EQ(model.cluster_bound(), 6U);
+  EXPECT_EQ(model.scheme().cluster_rule().max_size, 6U);
   EXPECT_EQ(model.needs(0.9).needed, 54U);
   EXPECT_EQ(model.needs(0.9).have, 60U);
   const std::vector<double> x = {0, 0, 0};
@@ -710,9 +711,9 @@ TEST(ModelFile, TheGoldenFileOfFormat5IsReadIndefinitely) {
 TEST(ModelFile, TheGoldenFileOfFormat6IsReadIndefinitely) {
   const Model model = golden_model_as_written(6);
 
-  EXPECT_TRUE(model.weighted());
-  EXPECT_FALSE(model.needs_weights());
-  EXPECT_TRUE(model.parts().calibration.weighted());
+  EXPECT_TRUE(model.scheme().weighs_new_rows());
+  EXPECT_FALSE(model.scheme().reads(Role::kWeight, Step::kPredict));
+  EXPECT_TRUE(model.parts().calibration.has_weights());
   EXPECT_EQ(serialise(model), serialise(golden_weighted_model()));
   const std::vector<double> x = {-1.5, 0.3, 0.2};
   EXPECT_EQ(model.interval(x, 0.9).lower, golden_weighted_model().interval(x, 0.9).lower);

@@ -12,7 +12,6 @@
 #include <widthwise/evaluation.hpp>
 #include <widthwise/exchangeability.hpp>
 #include <widthwise/guarantee.hpp>
-#include <widthwise/guarantee_statement.hpp>
 #include <widthwise/interface.hpp>
 #include <widthwise/knn.hpp>
 #include <widthwise/labels.hpp>

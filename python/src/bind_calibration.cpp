@@ -4,6 +4,7 @@
 #include <widthwise/calibration_shard.hpp>
 #include <widthwise/joined_labels.hpp>
 #include <widthwise/row_sketch.hpp>
+#include <widthwise/schemes.hpp>
 
 #include "bindings.hpp"
 #include "message.hpp"
@@ -26,7 +27,7 @@ void add(SharedCalibration& shared, const Doubles& scores, const std::optional<s
           return;
         }
         // Rows without weights are refused by a calibration that has them, which an empty one cannot.
-        if (labels == nullptr || (calibration.weighted() && !weights)) {
+        if (labels == nullptr || (CalibrationScheme::of({}, calibration)->weighs_new_rows() && !weights)) {
           calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
           return;
         }
@@ -36,6 +37,16 @@ void add(SharedCalibration& shared, const Doubles& scores, const std::optional<s
         calibration.merge(std::move(added));
       },
       shared);
+}
+
+/// Whether rows that calibrate need a column of this role, as those that are there have it.
+bool reads(const SharedCalibration& shared, Role role) {
+  return locked([&](const Calibration& own) { return CalibrationScheme::of({}, own)->reads(role, Step::kCalibrate); },
+                shared);
+}
+
+bool weighs_new_rows(const SharedCalibration& shared) {
+  return locked([](const Calibration& own) { return CalibrationScheme::of({}, own)->weighs_new_rows(); }, shared);
 }
 
 /// The stored scores of a group, in no particular order.
@@ -139,9 +150,9 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("rows_kept", &read<&Calibration::rows_kept, Calibration>)
       .def_prop_ro("groups", &groups)
       .def_prop_ro("labelled", &read<&Calibration::labelled, Calibration>)
-      .def_prop_ro("grouped", &read<&Calibration::grouped, Calibration>)
-      .def_prop_ro("weighted", &read<&Calibration::weighted, Calibration>)
-      .def_prop_ro("clustered", &read<&Calibration::clustered, Calibration>)
+      .def_prop_ro("grouped", [](const SharedCalibration& self) { return reads(self, Role::kGroup); })
+      .def_prop_ro("weighted", &weighs_new_rows)
+      .def_prop_ro("clustered", [](const SharedCalibration& self) { return reads(self, Role::kCluster); })
       .def_prop_ro("clusters", &read<&Calibration::clusters, Calibration>)
       .def_prop_ro("capacity", [](const SharedCalibration& self) { return read<&Calibration::options>(self).capacity; })
       .def_prop_ro("seed", [](const SharedCalibration& self) { return read<&Calibration::options>(self).seed; })

@@ -33,9 +33,7 @@ CalibrationRanks ranks_of(const Model* model, std::optional<std::uint64_t> calib
     return calibration_rows ? CalibrationRanks::of_rows(level, *calibration_rows, Guarantee::parse(guarantee))
                             : CalibrationRanks::of_level(level);
   }
-  if (model->cross_calibrated()) return CalibrationRanks::of_folds(level, model->fold_rows());
-  return CalibrationRanks::of(model->parts().calibration, level, span_of(groups), model->parts().guarantee,
-                              model->parts().pool_groups, model->cluster_rule());
+  return model->law(level, span_of(groups));
 }
 
 /// Throw if intervals without a model are finite, but so few calibration rows give infinite ones.
@@ -52,7 +50,7 @@ nb::dict expected_coverage(const Model* model, std::uint64_t calibration_rows, c
                            std::size_t test_rows, double level, double confidence, const std::string& guarantee) {
   const CoverageSpread spread = [&] {
     const nb::gil_scoped_release release;
-    return expected_coverage(level, ranks_of(model, calibration_rows, groups, level, guarantee), test_rows, confidence);
+    return expected_coverage(ranks_of(model, calibration_rows, groups, level, guarantee), test_rows, confidence);
   }();
   return to_dict(spread);
 }
@@ -222,7 +220,7 @@ std::string page_of(const EvaluationReport& report, const Model& model, const Do
   const double confidence = 1 - (1 - kVerdictConfidence) / static_cast<double>(page.levels.size());
   for (const Level& level : page.levels) {
     page.expected.push_back(
-        expected_coverage(level, ranks_of(&model, 0, groups, level.value(), ""), outcomes.size(), confidence));
+        expected_coverage(ranks_of(&model, 0, groups, level.value(), ""), outcomes.size(), confidence));
   }
   return to_html(page);
 }
@@ -239,7 +237,7 @@ std::optional<CrpsSummary> crps_of_model(const Model& model, const Table& table,
                                          const std::optional<Doubles>& predictions,
                                          const std::optional<Integers>& groups, const std::optional<Doubles>& weights,
                                          const Doubles& outcomes) {
-  if (model.cross_calibrated() || model.calibration_rows() == 0) return std::nullopt;
+  if (!model.scheme().refusal(SchemeUse::kQuantiles).empty() || model.calibration_rows() == 0) return std::nullopt;
   Crps crps;
   const std::size_t m = crps.probabilities().size();
   std::vector<double> quantiles;

@@ -82,7 +82,7 @@ std::vector<std::byte> Calibration::serialise() const {
   }
   WordWriter writer(words);
   writer.put(kMagic);
-  writer.put(clustered() ? kClusteredVersion : labelled ? kLabelledVersion : kFormatVersion);
+  writer.put(keys_ == RowKeys::kClusters ? kClusteredVersion : labelled ? kLabelledVersion : kFormatVersion);
   writer.put(options_.capacity);
   writer.put(options_.seed);
   writer.put(std::uint64_t{all.size()});
@@ -91,7 +91,8 @@ std::vector<std::byte> Calibration::serialise() const {
     writer.put(static_cast<std::uint64_t>(group));
     writer.put(sample.seen);
     writer.put(std::uint64_t{entries.size()});
-    writer.put((sample.weighted ? kWeightedFlag : 0) | (grouped() && group == 0 && all.size() == 1 ? kGroupedFlag : 0));
+    writer.put((sample.weighted ? kWeightedFlag : 0) |
+               (keys_ == RowKeys::kGroups && group == 0 && all.size() == 1 ? kGroupedFlag : 0));
     for (const Entry& entry : entries) writer.put(entry.priority);
     for (const Entry& entry : entries) writer.put(entry.score);
     writer.put_bits(entries.size(), [&](std::size_t i) { return entries[i].above; });
@@ -146,9 +147,9 @@ struct Calibration::Reader {
     if (clustered) {
       check(flags == 0, "unknown flags");
       check(!is_reserved_group(group), "reserved number");
-      calibration.parts_ = Parts::kClusters;
+      calibration.keys_ = RowKeys::kClusters;
     } else {
-      calibration.parts_ = groups > 1 || group != 0 || flagged ? Parts::kGroups : Parts::kNone;
+      calibration.keys_ = groups > 1 || group != 0 || flagged ? RowKeys::kGroups : RowKeys::kNone;
     }
     check(kept <= words.words_left() / 2, "unexpected end of the bytes");
     sample.entries.resize(kept);
@@ -165,7 +166,7 @@ struct Calibration::Reader {
       group = static_cast<std::int64_t>(words.get());
       check(i == 0 || group > before, "the labels are not in order");
       const auto found = calibration.samples_.find(group);
-      check(calibration.grouped() && found != calibration.samples_.end(), "a label without rows");
+      check(calibration.keys() == RowKeys::kGroups && found != calibration.samples_.end(), "a label without rows");
       const std::uint64_t bytes = words.get();
       check(bytes > 0 && bytes <= words.words_left() * kWordBytes, "invalid length of the label");
       std::string& label = found->second.label;
